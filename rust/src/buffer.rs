@@ -1,0 +1,437 @@
+//! The incremental line buffer: chunks cut anywhere go in, blocks of complete lines come out.
+//!
+//! # Goals
+//!
+//! 1. Linear cost at any chunking: one byte at a time, 64 KiB at a time, or one line of 100 MB in small pieces.
+//! 2. No copy of what need not be copied: lines that are complete within the caller's chunk stay there.
+//! 3. Memory that the caller has been lent does not change, move or go away before the caller comes back.
+//! 4. Bounded memory: a line longer than the limit is dropped while it arrives, and a huge line leaves nothing behind.
+//!
+//! # Plan
+//!
+//! The caller pulls: it passes what it has not consumed of its chunk to [`Buffer::next`] until all is consumed, and
+//! gets one [`Step`] each time. Lines that are complete within the chunk come back as a range of it
+//! ([`Step::Body`]), at most [`BLOCK_BYTES`] of them at a time so that they are still in the cache when they are
+//! decoded. Only the piece after the last LF is copied, into `tail`. When its line is completed by a later chunk, `tail` and
+//! `lent` are swapped, and the line is lent from there ([`Step::Carry`]): the next piece is written to other memory.
+//! A chunk of 64 KiB thus costs two calls, one for the line that it completes and one for all others and the tail.
+//!
+//! `tail` never holds an LF: every byte in it was searched when it came, so it is not searched again.
+//!
+//! # Costs
+//!
+//! Each byte is searched once (twice at worst, where a chunk longer than a block is cut into blocks within a
+//! line). Each byte of a carried line is copied once, and moved by growth at most twice: capacity doubles, so the moves
+//! before n bytes are n/2 + n/4 + … of the last capacity, which is below 2n. An idle buffer holds at most 64 KiB, two
+//! times [`KEEP_BYTES`]. All of this is counted, see [`Stats`].
+
+use std::collections::TryReserveError;
+use std::mem;
+
+use memchr::memchr;
+
+use crate::frame;
+
+/// Most bytes in a block of more than one line.
+pub const BLOCK_BYTES: usize = 64 * 1024;
+/// Most bytes that are kept of a line over the limit.
+pub const HEAD_BYTES: usize = 1024;
+/// Most bytes of memory that each of the two halves keeps for later.
+pub const KEEP_BYTES: usize = 32 * 1024;
+/// The first allocation: several lines of the usual length.
+const FIRST_BYTES: usize = 4 * 1024;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Where a block or a line stands in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Bytes of the stream before it, a skipped BOM included.
+    pub offset: u64,
+    /// Number of its first line. The first line of the stream is 1; blank and dropped lines count.
+    pub line_number: u64,
+}
+
+/// What [`Buffer::next`] found next in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// No line was completed.
+    Nothing,
+    /// One line that began in an earlier chunk, with its LF (without at [`Buffer::close`]).
+    Carry {
+        /// The line, in memory of the buffer.
+        line: &'a [u8],
+        /// Where it begins.
+        place: Place,
+        /// See [`frame::Frame::defects`].
+        defects: u32,
+    },
+    /// Complete lines within the caller's chunk: at most [`BLOCK_BYTES`] of them, or one longer line.
+    Body {
+        /// The block is `data[..end]`, which ends with an LF.
+        end: usize,
+        /// Number of lines, at least 1.
+        lines: usize,
+        /// Where the first line begins.
+        place: Place,
+        /// See [`frame::Frame::defects`].
+        defects: u32,
+    },
+    /// A line over the limit, now that its end has been seen.
+    TooLong {
+        /// Its first bytes, at most [`HEAD_BYTES`].
+        head: &'a [u8],
+        /// Its whole length, without the LF.
+        length: u64,
+        /// Where it begins.
+        place: Place,
+    },
+}
+
+/// A [`Step`], and how far it took the buffer through the chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next<'a> {
+    /// Bytes of `data` that are done with. The next call begins after them.
+    pub consumed: usize,
+    /// What they were.
+    pub step: Step<'a>,
+}
+
+/// Work done since the buffer was made, and memory held now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Bytes searched for a line feed.
+    pub searched: u64,
+    /// Bytes copied into the buffer, and moved when it grew.
+    pub copied: u64,
+    /// Bytes of memory held, lent memory included.
+    pub held: u64,
+}
+
+/// What becomes of a byte order mark (the UTF-8 one, EF BB BF) at the very start of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bom {
+    /// It is no part of the first line, which then begins at offset 3.
+    Skip,
+    /// It belongs to the first line, like any other bytes.
+    Keep,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct Buffer {
+    /// The unfinished line: what came of it, or its first [`HEAD_BYTES`] if it is over the limit.
+    tail: Vec<u8>,
+    /// What the last call lent.
+    lent: Vec<u8>,
+    /// Length so far of the unfinished line, once it is over the limit.
+    too_long: Option<u64>,
+    /// How much of a BOM has been seen, until the first byte that is not part of one (`None`).
+    bom: Option<usize>,
+    /// Where the unfinished line begins.
+    place: Place,
+    max_line_bytes: usize,
+    on_bom: Bom,
+    searched: u64,
+    copied: u64,
+}
+
+impl Buffer {
+    /// An empty buffer at the start of a stream. It holds no memory until a line is cut.
+    ///
+    /// A line of exactly `max_line_bytes` is allowed; a CR counts, the LF does not.
+    #[must_use]
+    pub fn new(max_line_bytes: usize, on_bom: Bom) -> Self {
+        Self {
+            tail: Vec::new(),
+            lent: Vec::new(),
+            too_long: None,
+            bom: at_start(on_bom),
+            place: Place {
+                offset: 0,
+                line_number: 1,
+            },
+            max_line_bytes,
+            on_bom,
+            searched: 0,
+            copied: 0,
+        }
+    }
+
+    /// Takes the next step through `data`, the rest of the caller's chunk.
+    ///
+    /// Consumes at least one byte unless `data` is empty. Takes back what the call before it lent, also when
+    /// `data` is empty.
+    ///
+    /// # Errors
+    ///
+    /// When memory for the unfinished line cannot be had. Nothing is consumed then, and the call may be repeated.
+    pub fn next<'a>(&'a mut self, data: &'a [u8]) -> Result<Next<'a>, TryReserveError> {
+        self.release();
+        if let Some(consumed) = self.skip_bom(data)? {
+            return Ok(Next {
+                consumed,
+                step: Step::Nothing,
+            });
+        }
+        if data.is_empty() {
+            return Ok(Next {
+                consumed: 0,
+                step: Step::Nothing,
+            });
+        }
+        if self.too_long.is_some() || !self.tail.is_empty() {
+            return self.carry(data);
+        }
+        self.body(data)
+    }
+
+    /// Ends the stream: lends the last line if it has no LF, and begins a new stream at offset 0 and line 1.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be had (for two bytes of a BOM cut short). The stream goes on then.
+    pub fn close(&mut self) -> Result<Step<'_>, TryReserveError> {
+        self.release();
+        if let Some(seen) = self.bom.filter(|&seen| seen > 0) {
+            self.append(&BOM[..seen])?;
+        }
+        let place = mem::replace(
+            &mut self.place,
+            Place {
+                offset: 0,
+                line_number: 1,
+            },
+        );
+        self.bom = at_start(self.on_bom);
+        mem::swap(&mut self.tail, &mut self.lent);
+        Ok(match self.too_long.take() {
+            Some(length) => Step::TooLong {
+                head: &self.lent,
+                length,
+                place,
+            },
+            None if self.lent.is_empty() => Step::Nothing,
+            None => Step::Carry {
+                line: &self.lent,
+                place,
+                defects: frame::check_line(&self.lent),
+            },
+        })
+    }
+
+    /// Work done and memory held so far.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats {
+            searched: self.searched,
+            copied: self.copied,
+            held: (self.tail.capacity() + self.lent.capacity()) as u64,
+        }
+    }
+
+    /// Takes back what was lent.
+    fn release(&mut self) {
+        if self.lent.capacity() > KEEP_BYTES {
+            self.lent = Vec::new();
+        } else {
+            self.lent.clear();
+        }
+    }
+
+    /// How much of `data` is the stream's BOM, if any of it is. It may come byte by byte, and what began like one may
+    /// turn out to be none.
+    fn skip_bom(&mut self, data: &[u8]) -> Result<Option<usize>, TryReserveError> {
+        let Some(seen) = self.bom else {
+            return Ok(None);
+        };
+        let missing = &BOM[seen..];
+        let matched = missing.iter().zip(data).take_while(|(a, b)| a == b).count();
+        if matched == missing.len() {
+            self.bom = None;
+            self.place.offset = BOM.len() as u64;
+            return Ok(Some(matched));
+        }
+        if matched == data.len() {
+            self.bom = Some(seen + matched);
+            return Ok(Some(matched));
+        }
+        self.append(&BOM[..seen])?;
+        self.bom = None;
+        Ok(None)
+    }
+
+    /// Goes on with the unfinished line, which ends at the first LF of `data` if there is one.
+    fn carry<'a>(&'a mut self, data: &[u8]) -> Result<Next<'a>, TryReserveError> {
+        let Some(at) = memchr(b'\n', data) else {
+            return self.keep(data);
+        };
+        self.append_line(&data[..=at])?;
+        self.searched += at as u64 + 1;
+        let place = self.place;
+        mem::swap(&mut self.tail, &mut self.lent);
+        let step = if let Some(length) = self.too_long.take() {
+            self.advance(length + 1, 1);
+            Step::TooLong {
+                head: &self.lent,
+                length,
+                place,
+            }
+        } else {
+            self.advance(self.lent.len() as u64, 1);
+            let defects = frame::check_line(&self.lent[..self.lent.len() - 1]);
+            Step::Carry {
+                line: &self.lent,
+                place,
+                defects,
+            }
+        };
+        Ok(Next {
+            consumed: at + 1,
+            step,
+        })
+    }
+
+    /// Lends the lines at the start of `data`, which is the start of a line.
+    fn body<'a>(&mut self, data: &'a [u8]) -> Result<Next<'a>, TryReserveError> {
+        let window = &data[..data.len().min(BLOCK_BYTES)];
+        let found = frame::check(window, self.max_line_bytes);
+        if found.lines > 0 {
+            return self.block(data, window.len(), &found);
+        }
+        // The first line is longer than the limit, or than the window: then look on behind it.
+        let end = found
+            .too_long
+            .or_else(|| memchr(b'\n', &data[window.len()..]).map(|at| window.len() + at));
+        let Some(end) = end else {
+            return self.keep(data);
+        };
+        let line = &data[..end];
+        let consumed = end + 1;
+        let place = self.place;
+        self.searched += consumed as u64;
+        self.advance(consumed as u64, 1);
+        let step = if end > self.max_line_bytes {
+            Step::TooLong {
+                head: &line[..end.min(HEAD_BYTES)],
+                length: end as u64,
+                place,
+            }
+        } else {
+            Step::Body {
+                end: consumed,
+                lines: 1,
+                place,
+                defects: frame::check_line(line),
+            }
+        };
+        Ok(Next { consumed, step })
+    }
+
+    /// Lends the block that was `found`. What is left of the chunk is kept in the same call if it was `searched`, too.
+    fn block<'a>(
+        &mut self,
+        data: &'a [u8],
+        searched: usize,
+        found: &frame::Frame,
+    ) -> Result<Next<'a>, TryReserveError> {
+        let end = found.bytes;
+        let mut consumed = end;
+        if let Some(length) = found.too_long {
+            self.searched += (end + length + 1) as u64;
+        } else {
+            if searched == data.len() {
+                self.append(&data[end..])?;
+                consumed = searched;
+            }
+            self.searched += searched as u64;
+        }
+        let place = self.place;
+        self.advance(end as u64, found.lines as u64);
+        Ok(Next {
+            consumed,
+            step: Step::Body {
+                end,
+                lines: found.lines,
+                place,
+                defects: found.defects,
+            },
+        })
+    }
+
+    /// Keeps all of `data`, which was searched and has no LF.
+    fn keep<'a>(&mut self, data: &[u8]) -> Result<Next<'a>, TryReserveError> {
+        self.append(data)?;
+        self.searched += data.len() as u64;
+        Ok(Next {
+            consumed: data.len(),
+            step: Step::Nothing,
+        })
+    }
+
+    /// Moves the begin of the unfinished line.
+    fn advance(&mut self, bytes: u64, lines: u64) {
+        self.place.offset += bytes;
+        self.place.line_number += lines;
+    }
+
+    /// Adds a piece without LF to the unfinished line, or counts it if the line is over the limit.
+    fn append(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
+        if let Some(length) = &mut self.too_long {
+            *length += piece.len() as u64;
+            return Ok(());
+        }
+        let length = self.tail.len() + piece.len();
+        if length <= self.max_line_bytes {
+            self.grow(length)?;
+            self.push(piece);
+            return Ok(());
+        }
+        let head = &piece[..piece.len().min(HEAD_BYTES.saturating_sub(self.tail.len()))];
+        self.grow(self.tail.len() + head.len())?;
+        self.push(head);
+        self.tail.truncate(HEAD_BYTES);
+        self.tail.shrink_to(KEEP_BYTES);
+        self.too_long = Some(length as u64);
+        Ok(())
+    }
+
+    /// Ends the unfinished line with `piece`, whose last byte is its only LF.
+    fn append_line(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
+        let length = self.tail.len() + piece.len();
+        if self.too_long.is_some() || length - 1 > self.max_line_bytes {
+            return self.append(&piece[..piece.len() - 1]);
+        }
+        self.grow(length)?;
+        self.push(piece);
+        Ok(())
+    }
+
+    fn push(&mut self, piece: &[u8]) {
+        self.tail.extend_from_slice(piece);
+        self.copied += piece.len() as u64;
+    }
+
+    /// Makes room for `length` bytes: capacity doubles, up to the longest line that is allowed and its LF.
+    fn grow(&mut self, length: usize) -> Result<(), TryReserveError> {
+        let capacity = self.tail.capacity();
+        if length > capacity {
+            let longest = self.max_line_bytes.saturating_add(1);
+            let wanted = capacity
+                .saturating_mul(2)
+                .max(FIRST_BYTES)
+                .min(longest)
+                .max(length);
+            self.tail.try_reserve_exact(wanted - self.tail.len())?;
+            self.copied += self.tail.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+fn at_start(on_bom: Bom) -> Option<usize> {
+    match on_bom {
+        Bom::Skip => Some(0),
+        Bom::Keep => None,
+    }
+}

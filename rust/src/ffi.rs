@@ -1,0 +1,353 @@
+//! The C ABI: the only file with `unsafe`, and the only one that deals in pointers.
+//!
+//! Every function returns a status, [`CW_NOTHING`] or above for success and below 0 for an error, and writes its result
+//! through an out-pointer. A panic is caught and becomes [`CW_ERROR_PANIC`]: it must not unwind into C. Buffers are
+//! named by [handles](crate::handle), so a wrong one is a status, too. What is left for the caller to promise is
+//! about the pointers alone; each function says it under *Safety*.
+//!
+//! The declarations that the other side reads are generated from this file.
+#![allow(unsafe_code)]
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::{ptr, slice};
+
+use crate::buffer::{Bom, Buffer, Next, Step};
+use crate::frame;
+use crate::handle::{Refused, Table};
+
+/// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
+pub const CW_ABI_VERSION: u32 = 1;
+
+/// Success. For a step: no line was completed.
+pub const CW_NOTHING: i32 = 0;
+/// A step: one line in memory of the buffer, lent until the next call with the handle.
+pub const CW_CARRY: i32 = 1;
+/// A step: complete lines in the caller's memory.
+pub const CW_BODY: i32 = 2;
+/// A step: a line over the limit was dropped.
+pub const CW_TOO_LONG: i32 = 3;
+
+/// A pointer is null where it must not be, or a length or option is out of range.
+pub const CW_ERROR_ARGUMENT: i32 = -1;
+/// The handle is null, freed, or was never given out.
+pub const CW_ERROR_STALE: i32 = -2;
+/// The handle was made by another process, of which this one is a forked child.
+pub const CW_ERROR_FORKED: i32 = -3;
+/// Another thread is using the handle now.
+pub const CW_ERROR_IN_USE: i32 = -4;
+/// A panic: a bug in this library. The handle can only be freed.
+pub const CW_ERROR_PANIC: i32 = -5;
+/// Memory cannot be had. Nothing was consumed.
+pub const CW_ERROR_MEMORY: i32 = -6;
+/// Too many handles are alive.
+pub const CW_ERROR_FULL: i32 = -7;
+
+/// A defect: a line does not begin with `{` or does not end with `}`, or is blank.
+pub const CW_DEFECT_SHAPE: u32 = 1;
+/// A defect: not valid UTF-8.
+pub const CW_DEFECT_UTF8: u32 = 2;
+
+const _: () = assert!(CW_DEFECT_SHAPE == frame::SHAPE && CW_DEFECT_UTF8 == frame::UTF8);
+
+/// A step through a chunk.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwStep {
+    /// First byte of what is lent: the line of `CW_CARRY`, the head of `CW_TOO_LONG`, otherwise null.
+    pub lent: *const u8,
+    /// Bytes at `lent`; for `CW_BODY` the bytes of the block, which begins at the `start` that the caller gave.
+    pub bytes: u64,
+    /// Where in the chunk the next call begins: 0 to the chunk's length.
+    pub next: u64,
+    /// Bytes of the stream before the block or line.
+    pub offset: u64,
+    /// Number of its first line, counted from 1.
+    pub line_number: u64,
+    /// Lines in it.
+    pub lines: u64,
+    /// `CW_DEFECT_…` added up, 0 if it is clean.
+    pub defects: u64,
+    /// For `CW_TOO_LONG`, the whole length of the line without its LF.
+    pub length: u64,
+}
+
+/// Work done by a buffer since it was made, and the memory it holds now.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwStats {
+    /// Bytes searched for a line feed.
+    pub searched: u64,
+    /// Bytes copied into the buffer, and moved when it grew.
+    pub copied: u64,
+    /// Bytes of memory held, lent memory included.
+    pub held: u64,
+}
+
+/// The complete lines at the start of some data.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwFrame {
+    /// Complete lines.
+    pub lines: u64,
+    /// Their bytes, with every LF.
+    pub bytes: u64,
+    /// `CW_DEFECT_…` added up, 0 if the block is clean.
+    pub defects: u64,
+}
+
+static BUFFERS: Table<Buffer> = Table::new();
+
+impl From<Refused> for i32 {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Stale => CW_ERROR_STALE,
+            Refused::Forked => CW_ERROR_FORKED,
+            Refused::InUse => CW_ERROR_IN_USE,
+            Refused::Broken => CW_ERROR_PANIC,
+            Refused::Full => CW_ERROR_FULL,
+        }
+    }
+}
+
+/// The ABI number that the library was built with, see [`CW_ABI_VERSION`].
+#[no_mangle]
+pub extern "C" fn cw_abi_version() -> u32 {
+    CW_ABI_VERSION
+}
+
+/// Makes a line buffer with a limit on the bytes of a line (without its LF). With `keep_bom` not 0, a byte order mark
+/// at the start of the stream belongs to the first line; otherwise it is skipped.
+///
+/// # Safety
+///
+/// `out` is null or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_new(max_line_bytes: u64, keep_bom: u32, out: *mut u64) -> i32 {
+    guard(|| {
+        let max_line_bytes = usize::try_from(max_line_bytes).unwrap_or(usize::MAX);
+        let on_bom = if keep_bom == 0 { Bom::Skip } else { Bom::Keep };
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        let handle = BUFFERS.insert(Buffer::new(max_line_bytes, on_bom))?;
+        // SAFETY: not null, and the caller promises that it may be written.
+        unsafe { out.write(handle) };
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Frees a buffer and all memory it has lent.
+#[no_mangle]
+pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
+    guard(|| {
+        BUFFERS
+            .remove(handle)
+            .map(|()| CW_NOTHING)
+            .map_err(Into::into)
+    })
+}
+
+/// Takes the next step through the chunk of `len` bytes at `data`, from byte `start` of it on; see
+/// `Buffer::next`. Takes back what the call before it lent. The caller repeats it until `next` is `len`.
+///
+/// # Safety
+///
+/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call.
+/// `out` is null or may be written. Memory that a step lends is not read after the next call with the same handle.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_next(
+    handle: u64,
+    data: *const u8,
+    len: u64,
+    start: u64,
+    out: *mut CwStep,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller promises it.
+        let data = unsafe { bytes(data, len) }?;
+        let start = usize::try_from(start).map_err(|_| CW_ERROR_ARGUMENT)?;
+        let rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        BUFFERS.with(handle, |buffer| {
+            let Next { consumed, step } = buffer.next(rest).map_err(|_| CW_ERROR_MEMORY)?;
+            let (status, step) = CwStep::new(step, start + consumed);
+            // SAFETY: not null, and the caller promises that it may be written.
+            unsafe { out.write(step) };
+            Ok(status)
+        })?
+    })
+}
+
+/// Ends the stream: lends the last line if it has no LF (`CW_CARRY` or `CW_TOO_LONG`). The buffer then is at the
+/// start of a new stream.
+///
+/// # Safety
+///
+/// `out` is null or may be written. Memory that the step lends is not read after the next call with the same handle.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
+    guard(|| {
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        BUFFERS.with(handle, |buffer| {
+            let (status, step) = CwStep::new(buffer.close().map_err(|_| CW_ERROR_MEMORY)?, 0);
+            // SAFETY: not null, and the caller promises that it may be written.
+            unsafe { out.write(step) };
+            Ok(status)
+        })?
+    })
+}
+
+/// Counts the work that a buffer has done and the memory that it holds.
+///
+/// # Safety
+///
+/// `out` is null or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 {
+    guard(|| {
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        let stats = BUFFERS.with(handle, |buffer| buffer.stats())?;
+        let stats = CwStats {
+            searched: stats.searched,
+            copied: stats.copied,
+            held: stats.held,
+        };
+        // SAFETY: not null, and the caller promises that it may be written.
+        unsafe { out.write(stats) };
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Checks the complete lines at the start of `len` bytes at `data`, as every block is checked. With `plain` not 0, by
+/// the version that is only there to be compared with.
+///
+/// # Safety
+///
+/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call.
+/// `out` is null or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn cw_frame_check(
+    data: *const u8,
+    len: u64,
+    plain: u32,
+    out: *mut CwFrame,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller promises it.
+        let data = unsafe { bytes(data, len) }?;
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        let check = if plain == 0 {
+            frame::check
+        } else {
+            frame::check_plain
+        };
+        let found = check(data, usize::MAX);
+        let found = CwFrame {
+            lines: found.lines as u64,
+            bytes: found.bytes as u64,
+            defects: found.defects.into(),
+        };
+        // SAFETY: not null, and the caller promises that it may be written.
+        unsafe { out.write(found) };
+        Ok(CW_NOTHING)
+    })
+}
+
+impl CwStep {
+    fn new(step: Step<'_>, next: usize) -> (i32, Self) {
+        let nothing = Self {
+            lent: ptr::null(),
+            bytes: 0,
+            next: next as u64,
+            offset: 0,
+            line_number: 0,
+            lines: 0,
+            defects: 0,
+            length: 0,
+        };
+        match step {
+            Step::Nothing => (CW_NOTHING, nothing),
+            Step::Carry {
+                line,
+                place,
+                defects,
+            } => {
+                let step = Self {
+                    lent: line.as_ptr(),
+                    bytes: line.len() as u64,
+                    offset: place.offset,
+                    line_number: place.line_number,
+                    lines: 1,
+                    defects: defects.into(),
+                    ..nothing
+                };
+                (CW_CARRY, step)
+            }
+            Step::Body {
+                end,
+                lines,
+                place,
+                defects,
+            } => {
+                let step = Self {
+                    bytes: end as u64,
+                    offset: place.offset,
+                    line_number: place.line_number,
+                    lines: lines as u64,
+                    defects: defects.into(),
+                    ..nothing
+                };
+                (CW_BODY, step)
+            }
+            Step::TooLong {
+                head,
+                length,
+                place,
+            } => {
+                let step = Self {
+                    lent: head.as_ptr(),
+                    bytes: head.len() as u64,
+                    offset: place.offset,
+                    line_number: place.line_number,
+                    lines: 1,
+                    length,
+                    ..nothing
+                };
+                (CW_TOO_LONG, step)
+            }
+        }
+    }
+}
+
+/// Runs the body of an entry point. A panic in it becomes a status; a buffer that was in use is refused from then on
+/// ([`Refused::Broken`]), so it does not matter in what state the panic left it.
+fn guard(body: impl FnOnce() -> Result<i32, i32>) -> i32 {
+    catch_unwind(AssertUnwindSafe(body))
+        .unwrap_or(Err(CW_ERROR_PANIC))
+        .unwrap_or_else(|error| error)
+}
+
+/// # Safety
+///
+/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them as long as `'a` lasts.
+unsafe fn bytes<'a>(data: *const u8, len: u64) -> Result<&'a [u8], i32> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    let len = isize::try_from(len)
+        .map_err(|_| CW_ERROR_ARGUMENT)?
+        .unsigned_abs();
+    if data.is_null() {
+        return Err(CW_ERROR_ARGUMENT);
+    }
+    // SAFETY: not null, not longer than the address space, and the caller promises the rest. A byte has no alignment.
+    Ok(unsafe { slice::from_raw_parts(data, len) })
+}
