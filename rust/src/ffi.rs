@@ -13,7 +13,7 @@ use std::{ptr, slice};
 
 use crate::buffer::{Bom, Buffer, Next, Step};
 use crate::frame;
-use crate::handle::{Refused, Table};
+use crate::handle::{self, Refused, Table};
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
 pub const CW_ABI_VERSION: u32 = 1;
@@ -129,6 +129,7 @@ pub unsafe extern "C" fn cw_buffer_new(max_line_bytes: u64, keep_bom: u32, out: 
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
+        watch_forks();
         let handle = BUFFERS.insert(Buffer::new(max_line_bytes, on_bom))?;
         // SAFETY: not null, and the caller promises that it may be written.
         unsafe { out.write(handle) };
@@ -326,6 +327,26 @@ impl CwStep {
         }
     }
 }
+
+/// Lets every forked child learn its pid, so that handles need not ask for it. Threads that get here together register
+/// twice, which is harmless; a lock would be left locked in a child if another thread forked meanwhile.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn watch_forks() {
+    extern "C" fn in_child() {
+        handle::remember_pid();
+    }
+    if !handle::pid_is_remembered() {
+        // SAFETY: `in_child` lives as long as the process, as this library is never unloaded. In the child of a process
+        // with threads only async-signal-safe functions may be called: getpid is one, and storing an atomic is no call at all.
+        if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } == 0 {
+            handle::remember_pid();
+        }
+    }
+}
+
+/// Elsewhere handles ask for the pid each time.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn watch_forks() {}
 
 /// Runs the body of an entry point. A panic in it becomes a status; a buffer that was in use is refused from then on
 /// ([`Refused::Broken`]), so it does not matter in what state the panic left it.

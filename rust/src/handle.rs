@@ -163,8 +163,27 @@ fn live<'a, T>(
     }
 }
 
+/// The pid of this process once it is remembered, 0 before.
+static OWN_PID: AtomicU32 = AtomicU32::new(0);
+
+/// Remembers the pid of this process, which spares a system call (0.1 to 0.3 µs) on every use of a handle. Whoever
+/// calls this sees to it that it is called again in every forked child before anything else of this module.
+pub fn remember_pid() {
+    OWN_PID.store(std::process::id(), Ordering::Relaxed);
+}
+
+/// Whether [`remember_pid`] was called.
+#[must_use]
+pub fn pid_is_remembered() -> bool {
+    OWN_PID.load(Ordering::Relaxed) != 0
+}
+
 fn own_pid() -> u32 {
-    std::process::id() & PID_MASK
+    let pid = match OWN_PID.load(Ordering::Relaxed) {
+        0 => std::process::id(),
+        remembered => remembered,
+    };
+    pid & PID_MASK
 }
 
 fn pack(pid: u32, generation: u32, index: usize) -> Handle {
