@@ -1,0 +1,395 @@
+"""Lines: chunks of bytes cut anywhere go in, complete lines come out.
+
+What this module knows: bytes and lines, and how to talk to the native library; nothing else imports ``_native``. What it must
+not know: JSON types and messages.
+
+:class:`LineSplitter` is the public one, for those who want the lines themselves. :class:`LineBuffer` is what the
+decoder stands on: it gives *blocks* of complete lines, found and checked natively, and copies only lines that are
+cut by a chunk's end.
+
+The rules of a line, for both: it ends with 0x0A and nothing else (U+2028, U+0085 and a lone CR are ordinary bytes of
+JSON text); a UTF-8 byte order mark at the very start of a stream is not part of it; a line above ``max_line_bytes``
+is dropped while it arrives, with its length and its first 1,024 bytes kept.
+
+What it costs, CPython 3.11 on a machine where an empty call into the library takes 0.1 µs: a call with a chunk
+0.35 µs, the rest of a block 0.5 µs. A chunk of 64 KiB takes two calls, one for the line that it completes and one for everything
+else; a chunk that is one whole line takes one.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+
+from claude_wire.errors import HandleError, LineTooLongError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+__all__ = ["BLOCK_BYTES", "DEFAULT_MAX_LINE_BYTES", "Block", "LineBuffer", "LineSplitter", "LongLine", "Stats"]
+
+#: Default limit on the length of a line, in bytes without its line feed. The longest line in use is a tool result or an
+#: image in base64, of tens of megabytes.
+DEFAULT_MAX_LINE_BYTES = 128 * 1024 * 1024
+
+#: Most bytes in a block of more than one line. What a pipe of Linux holds, and what stays in the cache meanwhile.
+BLOCK_BYTES = 64 * 1024
+
+#: The ABI of the native library that this module is written for.
+ABI_VERSION = 1
+
+
+class _Step(Protocol):
+    lent: Any
+    next: int
+
+
+class _Stats(Protocol):
+    searched: int
+    copied: int
+    held: int
+
+
+class _Lib(Protocol):
+    """The functions of rust/src/ffi.rs. Type checkers see the generated module as ``Any``."""
+
+    CW_NOTHING: int
+    CW_CARRY: int
+    CW_BODY: int
+    CW_TOO_LONG: int
+    CW_ERROR_ARGUMENT: int
+    CW_ERROR_STALE: int
+    CW_ERROR_FORKED: int
+    CW_ERROR_IN_USE: int
+    CW_ERROR_PANIC: int
+    CW_ERROR_MEMORY: int
+    CW_ERROR_FULL: int
+    CW_DEFECT_SHAPE: int
+    CW_DEFECT_UTF8: int
+
+    def cw_abi_version(self) -> int: ...
+    def cw_buffer_new(self, max_line_bytes: int, keep_bom: int, out: Any, /) -> int: ...
+    def cw_buffer_free(self, handle: int, /) -> int: ...
+    def cw_buffer_next(self, handle: int, data: Any, length: int, start: int, out: Any, /) -> int: ...
+    def cw_buffer_close(self, handle: int, out: Any, /) -> int: ...
+    def cw_buffer_stats(self, handle: int, out: Any, /) -> int: ...
+    def cw_frame_check(self, data: Any, length: int, plain: int, out: Any, /) -> int: ...
+
+
+class _Ffi(Protocol):
+    """What is used of ``cffi.FFI``."""
+
+    def new(self, ctype: str, /) -> Any: ...
+    def sizeof(self, ctype: str, /) -> int: ...
+    def buffer(self, cdata: Any, size: int = ..., /) -> Any: ...
+    def from_buffer(self, ctype: str, data: Any, /) -> Any: ...
+
+
+# CwStep. One unpack() of all fields costs as much as reading two of them through cffi.
+_STEP = struct.Struct("@P7Q")
+
+
+def _load() -> tuple[_Ffi, _Lib]:
+    try:
+        from claude_wire import _native
+    except ImportError as error:
+        raise ImportError(
+            "the native library of claude_wire is not built: run `pip install claude-wire`, "
+            "or `maturin develop --release` in a checkout"
+        ) from error
+    ffi = cast("_Ffi", _native.ffi)
+    lib = cast("_Lib", _native.lib)
+    try:
+        found = lib.cw_abi_version()
+    except AttributeError:  # so old that it cannot even say so
+        found = 0
+    if found != ABI_VERSION or ffi.sizeof("CwStep") != _STEP.size:
+        raise ImportError(
+            f"the native library of claude_wire has ABI {found}, but its Python code needs ABI {ABI_VERSION}: "
+            "rebuild it with `maturin develop --release`, or reinstall claude-wire"
+        )
+    return ffi, lib
+
+
+_ffi, _lib = _load()
+
+_NOTHING = _lib.CW_NOTHING
+_CARRY = _lib.CW_CARRY
+_BODY = _lib.CW_BODY
+_next = _lib.cw_buffer_next
+_unpack = _STEP.unpack
+_new_tuple = tuple.__new__
+
+_IN_USE = "this object is used by two threads at the same time, or from inside its own loop"
+_ERRORS: dict[int, Exception] = {
+    _lib.CW_ERROR_STALE: HandleError("this object is closed"),
+    _lib.CW_ERROR_FORKED: HandleError("this object belongs to another process; create a new one after fork"),
+    _lib.CW_ERROR_IN_USE: HandleError(_IN_USE),
+    _lib.CW_ERROR_PANIC: HandleError("a bug in the native library of claude_wire broke this object"),
+    _lib.CW_ERROR_MEMORY: MemoryError("no memory for a line"),
+    _lib.CW_ERROR_FULL: HandleError("too many line buffers are open in this process"),
+}
+
+
+def _error(status: int) -> Exception:
+    error = _ERRORS.get(status)
+    if error is None:
+        return SystemError(f"the native library of claude_wire refused an argument ({status})")
+    return type(error)(*error.args)
+
+
+class Block(NamedTuple):
+    """Complete lines that follow each other in the stream."""
+
+    #: The lines with their line feeds: the caller's object itself if they are all of it, else a view of it; or a view of
+    #: native memory, which is released when the iterator that gave it goes on.
+    data: bytes | memoryview
+    #: Number of lines, at least 1.
+    lines: int
+    #: Whether every line begins with ``{`` and ends with ``}`` (one CR may follow) and all is UTF-8. If so, and if a
+    #: JSON parser reads exactly as many values as there are lines, each line is one object.
+    clean: bool
+    #: Bytes of the stream before it, a byte order mark included.
+    offset: int
+    #: Number of its first line. The stream's first line is 1; blank and dropped lines count.
+    line_number: int
+    #: False only for a last line without line feed.
+    terminated: bool
+
+
+class LongLine(NamedTuple):
+    """A line above the limit, which was dropped."""
+
+    #: Its first bytes, at most 1024.
+    head: bytes
+    #: Its whole length in bytes, without the line feed.
+    length: int
+    #: Bytes of the stream before it.
+    offset: int
+    #: Its number in the stream, from 1.
+    line_number: int
+
+
+class Stats(NamedTuple):
+    """Work done by a :class:`LineBuffer` since it was made, and the memory it holds now, in bytes."""
+
+    searched: int
+    copied: int
+    held: int
+
+
+class LineBuffer:
+    """A native line buffer. Belongs to one thread at a time and to the process that made it.
+
+    Args:
+        max_line_bytes: longest line that is kept, without its line feed.
+        keep_bom: a byte order mark belongs to the first line instead of being skipped.
+
+    Raises:
+        HandleError: by any method, when the object is used by two threads at once, from inside a loop over its own blocks,
+            in a forked child, or after :meth:`free`.
+    """
+
+    __slots__ = ("__weakref__", "_finalize", "_handle", "_in_use", "_out", "_step")
+
+    def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, *, keep_bom: bool = False) -> None:
+        if max_line_bytes < 1:
+            raise ValueError(f"max_line_bytes must be at least 1, not {max_line_bytes}")
+        handle = _ffi.new("uint64_t *")
+        status = _lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), keep_bom, handle)
+        if status < 0:
+            raise _error(status)
+        self._handle: int = handle[0]
+        self._finalize = weakref.finalize(self, _lib.cw_buffer_free, self._handle)
+        self._out = _ffi.new("CwStep *")
+        self._step: Any = _ffi.buffer(self._out)
+        # The native library refuses a second call at the same time by itself. This lock is held between the calls
+        # as well, while the caller reads what the last one lent.
+        self._in_use = threading.Lock()
+
+    def blocks(self, data: bytes | bytearray | memoryview) -> Iterator[Block | LongLine]:
+        """Yields what ``data``, the next bytes of the stream, completes.
+
+        The iterator must be exhausted: the part of ``data`` that it has not come to is lost otherwise. ``data`` must not
+        change meanwhile; a bytearray cannot be resized.
+
+        Raises:
+            TypeError: ``data`` is a str, or has no bytes.
+            ValueError: ``data`` is a view with gaps.
+            MemoryError: no memory for an unfinished line.
+        """
+        chunk = data if type(data) is bytes else _export(data)
+        length = len(chunk)
+        handle = self._handle
+        out = self._out
+        step = self._step
+        self._enter()
+        try:
+            at = 0
+            while True:
+                status = _next(handle, chunk, length, at, out)
+                if status == _BODY:
+                    start = at
+                    _, size, at, offset, line_number, lines, defects, _ = _unpack(step)
+                    yield _new_tuple(
+                        Block,
+                        (
+                            data if size == length and type(data) is bytes else memoryview(chunk)[start : start + size],
+                            lines,
+                            not defects,
+                            offset,
+                            line_number,
+                            True,
+                        ),
+                    )
+                elif status == _NOTHING:
+                    at = out.next
+                elif status > 0:
+                    _, size, at, offset, line_number, _, defects, line_length = _unpack(step)
+                    if status == _CARRY:
+                        with memoryview(_ffi.buffer(out.lent, size)) as line:
+                            yield Block(line, 1, not defects, offset, line_number, True)
+                        if size > BLOCK_BYTES:
+                            continue  # even with nothing left, so that the memory goes back now
+                    else:
+                        yield LongLine(bytes(_ffi.buffer(out.lent, size)), line_length, offset, line_number)
+                else:
+                    raise _error(status)
+                if at == length:
+                    return
+        finally:
+            self._in_use.release()
+
+    def close_blocks(self) -> Iterator[Block | LongLine]:
+        """Ends the stream and yields its last line if that has no line feed. The next bytes begin a new stream."""
+        self._enter()
+        try:
+            status = _lib.cw_buffer_close(self._handle, self._out)
+            if status < 0:
+                raise _error(status)
+            _, size, _, offset, line_number, _, defects, length = _unpack(self._step)
+            if status == _CARRY:
+                with memoryview(_ffi.buffer(self._out.lent, size)) as line:
+                    yield Block(line, 1, not defects, offset, line_number, False)
+                _next(self._handle, b"", 0, 0, self._out)  # gives the memory back
+            elif status > 0:
+                yield LongLine(bytes(_ffi.buffer(self._out.lent, size)), length, offset, line_number)
+        finally:
+            self._in_use.release()
+
+    def stats(self) -> Stats:
+        """Counts the work done, so that a test can see that it is linear."""
+        out: _Stats = _ffi.new("CwStats *")
+        status = _lib.cw_buffer_stats(self._handle, out)
+        if status < 0:
+            raise _error(status)
+        return Stats(out.searched, out.copied, out.held)
+
+    def free(self) -> None:
+        """Frees the native memory. May be called again; every other method raises from now on."""
+        if self._finalize.alive:
+            self._enter()
+            self._finalize()
+            self._in_use.release()
+
+    def _enter(self) -> None:
+        if not self._in_use.acquire(blocking=False):
+            self.stats()  # raises if it is rather a forked child, which inherited the lock as it was
+            raise HandleError(_IN_USE)
+
+
+def _export(data: bytes | bytearray | memoryview) -> Any:
+    """The bytes of ``data`` as a cffi array, which keeps them where they are."""
+    if isinstance(data, str):
+        raise TypeError("feed() takes bytes, not str; encode it as UTF-8 first")
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise TypeError(f"feed() takes bytes, bytearray or memoryview, not {type(data).__name__}") from None
+    if not view.c_contiguous:
+        raise ValueError("feed() takes contiguous memory; copy the view with bytes() first")
+    return _ffi.from_buffer("uint8_t[]", view.cast("B") if view.nbytes else b"")
+
+
+class LineSplitter:
+    """Splits a stream of bytes into lines, on 0x0A alone.
+
+    Args:
+        max_line_bytes: longest line that is kept, in bytes without its line feed. A longer one is dropped in bounded memory.
+        keepends: if false, lines come without line feed and without one CR before it, blank lines (nothing but spaces, tabs
+            and CRs) are skipped, and so is a byte order mark at the start of the stream. If true, all that is
+            returned is byte for byte what came in.
+
+    A splitter belongs to one thread at a time and to the process that made it: any method raises :class:`HandleError`
+    otherwise. As a context manager it frees its native memory at the end; else that happens when it is collected.
+    """
+
+    __slots__ = ("_buffer", "_keepends", "_lines", "_long")
+
+    def __init__(self, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, keepends: bool = False) -> None:
+        self._buffer = LineBuffer(max_line_bytes, keep_bom=keepends)
+        self._keepends = keepends
+        # What was split but not returned yet: each dropped line after the lines before it, then the lines after the last.
+        self._long: deque[tuple[list[bytes], LongLine]] = deque()
+        self._lines: list[bytes] = []
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
+        """Takes the next bytes of the stream, cut anywhere, and returns the lines that they complete.
+
+        Raises:
+            LineTooLongError: a line is above ``max_line_bytes``; the lines before it are in ``error.lines``, and
+                the next call returns those after it. All of ``data`` was taken: do not pass it again.
+            TypeError: ``data`` is not bytes.
+            ValueError: ``data`` is a view with gaps.
+            HandleError: the splitter is in use elsewhere, or was left as a context manager.
+        """
+        return self._take(self._buffer.blocks(data))
+
+    def close(self) -> list[bytes]:
+        """Ends the stream and returns its last line if that has no line feed, and whatever else is left.
+
+        The next bytes begin a new stream. Raises like :meth:`feed`; after :class:`LineTooLongError` call it again.
+        """
+        return self._take(self._buffer.close_blocks())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._buffer.free()
+
+    def _take(self, blocks: Iterator[Block | LongLine]) -> list[bytes]:
+        for block in blocks:
+            if isinstance(block, LongLine):
+                self._long.append((self._lines, block))
+                self._lines = []
+            else:
+                self._lines += _split(block, self._keepends)
+        if self._long:
+            before, (head, length, offset, line_number) = self._long.popleft()
+            raise LineTooLongError(before, head, length, line_number, offset)
+        lines = self._lines
+        self._lines = []
+        return lines
+
+
+def _split(block: Block, keepends: bool) -> list[bytes]:
+    data = bytes(block.data)
+    lines = data.split(b"\n")
+    if keepends:
+        last = lines.pop()
+        lines = [line + b"\n" for line in lines]
+        return lines if block.terminated else [*lines, last]
+    if block.terminated:
+        lines.pop()
+    if block.clean and b"\r" not in data:
+        return lines
+    return [bare for line in lines if (bare := line.removesuffix(b"\r")).strip(b" \t\r")]
