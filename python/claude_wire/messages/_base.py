@@ -1,0 +1,81 @@
+"""What every message class stands on: the Struct they derive from, and how a field says null, absent or value.
+
+Presence, for a field that is not simply required:
+
+=====================  ==========================  =================================  =======================
+on the wire            annotation and default      decoded when absent / when null    encoded when ``None``
+=====================  ==========================  =================================  =======================
+always there, or null  ``T | None = null()``       ``None`` / ``None``                as ``null``, always
+may be absent          ``T | None = None``         ``None`` / ``None``                left out
+both, and they differ  ``T | None | UnsetType``    ``UNSET`` / ``None``               as ``null``; ``UNSET`` is left out
+=====================  ==========================  =================================  =======================
+
+``UNSET`` (from msgspec) is false in a condition, as ``None`` is.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import msgspec
+
+__all__ = ["Number", "Wire", "constant", "null", "short_repr"]
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    Number: TypeAlias = float
+else:
+    #: A JSON number, kept as it was written: ``5432`` stays an int and ``5432.0`` a float.
+    Number = int | float
+
+#: A repr shows at most this many characters of content; logs are no place for prompts and tool output.
+REPR_CHARS = 80
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = REPR_CHARS
+_short.maxlist = _short.maxdict = 4
+_short.maxlevel = 3
+
+
+def short_repr(name: str, fields: list[tuple[str, Any]]) -> str:
+    """``Name(field=value, …)`` with at most :data:`REPR_CHARS` characters between the parentheses."""
+    content = ", ".join(f"{field}={_short.repr(value)}" for field, value in fields)
+    if len(content) > REPR_CHARS:
+        content = content[: REPR_CHARS - 1] + "…"
+    return f"{name}({content})"
+
+
+def constant(value: T) -> T:
+    """A field that is always written with this value.
+
+    ``omit_defaults`` would leave a plain default out; one that comes from a factory is written.
+    """
+    field: T = msgspec.field(default_factory=lambda: value)
+    return field
+
+
+def null() -> None:
+    """A field that is ``None`` unless given, and then written as ``null``: readers test for it."""
+    return constant(None)
+
+
+class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The base of every message and of every part of one.
+
+    Instances are immutable. They are left out of garbage collection, because decoded JSON is a tree and cannot hold a
+    cycle; whoever puts a message into a list or dict inside that same message makes a cycle that is never freed.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object as plain Python objects, with the names and the presence that it has on the wire."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
+
+    def __repr__(self) -> str:
+        given = [(name, getattr(self, name)) for name in self.__struct_fields__]
+        return short_repr(
+            type(self).__name__,
+            [(name, value) for name, value in given if value is not None and value is not msgspec.UNSET],
+        )

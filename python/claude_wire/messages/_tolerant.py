@@ -1,0 +1,216 @@
+"""Builds messages out of plain Python objects, keeping what does not fit instead of refusing the whole.
+
+msgspec is all or nothing: one block of an unknown type, and its union refuses the line. Here the smallest enclosing
+value that may be unknown (a block, an event, a delta, a request, …) becomes ``Unknown…`` with its payload, and everything
+around it is typed as usual. It also takes ``1.0`` where an ``int`` is meant, for JSON has one kind of number.
+
+This is the slow way, for the few lines that need it; it knows types, not bytes.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from claude_wire.messages._base import Wire
+from claude_wire.messages.unknown import Unknown, UnknownObject
+
+__all__ = ["Misfit", "build", "declare_unknown"]
+
+T = TypeVar("T")
+#: Turns a plain value into a typed one; appends each ``Unknown`` that it makes to the list.
+Convert = Callable[[Any, "list[Unknown]"], Any]
+
+_unknown_classes: dict[frozenset[Any], type[Unknown]] = {}
+
+
+class Misfit(Exception):
+    """A value that does not fit its type; ``path`` leads to it from the root, ``problem`` says what is wrong there."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.path = ""
+
+    def below(self, step: str) -> Misfit:
+        self.path = step + self.path
+        return self
+
+    @property
+    def reason(self) -> str:
+        return f"{self.problem} at ${self.path}" if self.path else self.problem
+
+
+def declare_unknown(union: Any, unknown: type[Unknown]) -> None:
+    """State which class stands for the unknown members of a union of Structs; others give :class:`UnknownObject`."""
+    _unknown_classes[frozenset(get_args(union))] = unknown
+
+
+def build(value: Any, cls: type[T], unknown: list[Unknown]) -> T:
+    """Return ``value`` as an instance of ``cls``; each ``Unknown`` within is appended to ``unknown``.
+
+    Raises:
+        Misfit: the value does not fit, and no part of it may be unknown.
+    """
+    built: T = _converter(cls)(value, unknown)
+    return built
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "an array",
+        dict: "an object",
+    }
+    return names.get(type(value), type(value).__name__)
+
+
+@cache
+def _converter(hint: Any) -> Convert:
+    if hint is Any:
+        return lambda value, unknown: value
+    if isinstance(hint, type) and issubclass(hint, Wire):
+        return _struct(hint)
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _union(get_args(hint))
+    if origin is Literal:
+        return _literal(get_args(hint))
+    if hint is list or origin is list:
+        return _list(_converter(get_args(hint)[0]) if get_args(hint) else _converter(Any))
+    if hint is dict or origin is dict:
+        return _dict(_converter(get_args(hint)[1]) if get_args(hint) else _converter(Any))
+    return _scalar(hint)
+
+
+def _scalar(kind: type) -> Convert:
+    expected = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}[kind]
+
+    def convert(value: Any, unknown: list[Unknown]) -> Any:
+        if type(value) is kind:
+            return value
+        if kind is int and type(value) is float and value.is_integer():
+            return int(value)
+        raise Misfit(f"expected {expected}, got {_kind(value)}")
+
+    return convert
+
+
+def _literal(allowed: tuple[Any, ...]) -> Convert:
+    def convert(value: Any, unknown: list[Unknown]) -> Any:
+        if value in allowed:
+            return value
+        raise Misfit("unexpected value")
+
+    return convert
+
+
+def _list(item: Convert) -> Convert:
+    def convert(value: Any, unknown: list[Unknown]) -> Any:
+        if type(value) is not list:
+            raise Misfit(f"expected an array, got {_kind(value)}")
+        built: list[Any] = []
+        for index, element in enumerate(value):
+            try:
+                built.append(item(element, unknown))
+            except Misfit as misfit:
+                raise misfit.below(f"[{index}]") from None
+        return built
+
+    return convert
+
+
+def _dict(item: Convert) -> Convert:
+    def convert(value: Any, unknown: list[Unknown]) -> Any:
+        if type(value) is not dict:
+            raise Misfit(f"expected an object, got {_kind(value)}")
+        built: dict[str, Any] = {}
+        for key, element in value.items():
+            try:
+                built[key] = item(element, unknown)
+            except Misfit as misfit:
+                raise misfit.below("[...]") from None
+        return built
+
+    return convert
+
+
+def _struct(cls: type[Wire]) -> Convert:
+    tag_field, tag = cls.__struct_config__.tag_field, cls.__struct_config__.tag
+    # The fields' converters are looked up at the first use, because a type may contain itself.
+    fields: list[tuple[str, str, bool, Convert]] = []
+
+    def convert(value: Any, unknown: list[Unknown]) -> Any:
+        if type(value) is not dict:
+            raise Misfit(f"expected an object, got {_kind(value)}")
+        if tag_field is not None and value.get(tag_field) != tag:
+            raise Misfit(f"expected {tag_field} {tag!r}")
+        if not fields:
+            fields.extend((f.name, f.encode_name, f.required, _converter(f.type)) for f in msgspec.structs.fields(cls))
+        given: dict[str, Any] = {}
+        for name, wire_name, required, field in fields:
+            if wire_name in value:
+                try:
+                    given[name] = field(value[wire_name], unknown)
+                except Misfit as misfit:
+                    raise misfit.below(f".{wire_name}") from None
+            elif required:
+                raise Misfit(f"missing {wire_name!r}")
+        return cls(**given)
+
+    return convert
+
+
+def _union(members: tuple[Any, ...]) -> Convert:
+    nullable = type(None) in members
+    structs = [m for m in members if isinstance(m, type) and issubclass(m, Wire)]
+    plain = [m for m in members if m not in structs and m not in (type(None), msgspec.UnsetType)]
+    by_type = {get_origin(m) or m: _converter(m) for m in plain}
+    if int in by_type and float not in by_type:
+        by_type[float] = by_type[int]
+    objects = _tagged(structs) if len(structs) > 1 else _converter(structs[0]) if structs else None
+
+    def convert(value: Any, unknown: list[Unknown]) -> Any:
+        if value is None and nullable:
+            return None
+        member = by_type.get(type(value))
+        if member is not None:
+            return member(value, unknown)
+        if objects is not None:
+            return objects(value, unknown)
+        raise Misfit(f"unexpected {_kind(value)}")
+
+    return convert
+
+
+def _tagged(structs: list[type[Wire]]) -> Convert:
+    tag_field = structs[0].__struct_config__.tag_field or "type"
+    by_tag = {s.__struct_config__.tag: _converter(s) for s in structs}
+    fallback = _unknown_classes.get(frozenset(structs), UnknownObject)
+
+    def convert(value: Any, unknown: list[Unknown]) -> Any:
+        if type(value) is not dict:
+            raise Misfit(f"expected an object, got {_kind(value)}")
+        tag = value.get(tag_field)
+        member = by_tag.get(tag) if isinstance(tag, str) else None
+        made = len(unknown)
+        try:
+            if member is not None:
+                return member(value, unknown)
+            reason = f"unknown {tag_field}" if isinstance(tag, str) else f"no {tag_field}"
+        except Misfit as misfit:
+            reason = misfit.reason
+        del unknown[made:]  # those inside it went with it: this object is kept as it came
+        unknown.append(fallback(value, reason=reason))
+        return unknown[-1]
+
+    return convert

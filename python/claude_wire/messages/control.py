@@ -1,0 +1,233 @@
+"""DOC module control"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from typing_extensions import Self
+
+from claude_wire.errors import PayloadError
+from claude_wire.messages._base import Wire
+from claude_wire.messages.cli_requests import (
+    CanUseToolRequest,
+    ElicitationRequest,
+    HookCallbackRequest,
+    McpMessageRequest,
+    RequestUserDialogRequest,
+)
+from claude_wire.messages.host_requests import (
+    ApplyFlagSettingsRequest,
+    BackgroundTasksRequest,
+    CancelAsyncMessageRequest,
+    FileSuggestionsRequest,
+    GetBinaryVersionRequest,
+    GetContextUsageRequest,
+    GetHooksListingRequest,
+    GetSessionCostRequest,
+    GetSettingsRequest,
+    GetTaskOutputRequest,
+    GetUsageRequest,
+    InitializeRequest,
+    InterruptRequest,
+    ListModelsRequest,
+    ListPermissionRulesRequest,
+    McpCallRequest,
+    McpReadResourceRequest,
+    McpReconnectRequest,
+    McpSetServersRequest,
+    McpStatusRequest,
+    McpToggleRequest,
+    ReadFileRequest,
+    RegisterRepoRootRequest,
+    ReloadOutputStylesRequest,
+    ReloadPluginsRequest,
+    ReloadSkillsRequest,
+    RenameSessionRequest,
+    RewindFilesRequest,
+    SeedReadStateRequest,
+    SetColorRequest,
+    SetHasSubscribersRequest,
+    SetMaxThinkingTokensRequest,
+    SetModelRequest,
+    SetPermissionModeRequest,
+    StopTaskRequest,
+    UpdateSettingsRequest,
+)
+from claude_wire.messages.request_body import A, ControlRequestBody
+from claude_wire.messages.undeclared_requests import (
+    EndSessionRequest,
+    ExportConversationRequest,
+    GenerateSessionTitleRequest,
+    GetMemoryDialogRequest,
+    GetPlanRequest,
+    GetStatusRequest,
+    GetWorkspaceDiffRequest,
+    SetCwdRequest,
+    SetPromptSuggestionsPausedRequest,
+    SideQuestionRequest,
+    SubmitFeedbackRequest,
+)
+from claude_wire.messages.unknown import UnknownObject, UnknownRequest
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = [
+    "ControlAnswer",
+    "ControlCancelRequest",
+    "ControlError",
+    "ControlRequest",
+    "ControlRequestPayload",
+    "ControlResponse",
+    "ControlSuccess",
+]
+
+KnownControlRequestPayload: TypeAlias = (
+    CanUseToolRequest
+    | HookCallbackRequest
+    | McpMessageRequest
+    | ElicitationRequest
+    | RequestUserDialogRequest
+    | InitializeRequest
+    | InterruptRequest
+    | SetPermissionModeRequest
+    | SetModelRequest
+    | SetMaxThinkingTokensRequest
+    | RenameSessionRequest
+    | SetColorRequest
+    | McpStatusRequest
+    | GetContextUsageRequest
+    | GetSessionCostRequest
+    | ListModelsRequest
+    | GetUsageRequest
+    | GetBinaryVersionRequest
+    | McpCallRequest
+    | FileSuggestionsRequest
+    | RewindFilesRequest
+    | CancelAsyncMessageRequest
+    | ReadFileRequest
+    | SeedReadStateRequest
+    | McpSetServersRequest
+    | RegisterRepoRootRequest
+    | ReloadPluginsRequest
+    | ReloadSkillsRequest
+    | ReloadOutputStylesRequest
+    | McpReconnectRequest
+    | McpToggleRequest
+    | SetHasSubscribersRequest
+    | StopTaskRequest
+    | BackgroundTasksRequest
+    | GetTaskOutputRequest
+    | ApplyFlagSettingsRequest
+    | GetSettingsRequest
+    | GetHooksListingRequest
+    | UpdateSettingsRequest
+    | ListPermissionRulesRequest
+    | McpReadResourceRequest
+    | GetStatusRequest
+    | GetWorkspaceDiffRequest
+    | GetPlanRequest
+    | ExportConversationRequest
+    | GenerateSessionTitleRequest
+    | SideQuestionRequest
+    | SetCwdRequest
+    | GetMemoryDialogRequest
+    | SetPromptSuggestionsPausedRequest
+    | SubmitFeedbackRequest
+    | EndSessionRequest
+)
+if TYPE_CHECKING:
+    ControlRequestPayload: TypeAlias = KnownControlRequestPayload | UnknownRequest
+else:
+    ControlRequestPayload = KnownControlRequestPayload
+
+
+class ControlRequest(Wire, tag_field="type", tag="control_request", frozen=True):
+    """DOC ControlRequest"""
+
+    request_id: str
+    request: ControlRequestPayload
+
+
+class ControlCancelRequest(Wire, tag_field="type", tag="control_cancel_request", frozen=True):
+    """DOC ControlCancelRequest"""
+
+    request_id: str
+
+
+class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, frozen=True):
+    """DOC ControlSuccess"""
+
+    request_id: str
+    response: dict[str, Any] | None | UnsetType = UNSET
+    pending_permission_requests: list[ControlRequest] | None = None
+    pending_user_dialog_requests: list[ControlRequest] | None = None
+    pending_elicitation_requests: list[ControlRequest] | None = None
+
+
+class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=True):
+    """DOC ControlError"""
+
+    request_id: str
+    error: str
+    error_code: str | None = None
+    model: str | None = None
+    pending_permission_requests: list[ControlRequest] | None = None
+    pending_user_dialog_requests: list[ControlRequest] | None = None
+    pending_elicitation_requests: list[ControlRequest] | None = None
+
+
+KnownControlAnswer: TypeAlias = ControlSuccess | ControlError
+if TYPE_CHECKING:
+    ControlAnswer: TypeAlias = KnownControlAnswer | UnknownObject
+else:
+    ControlAnswer = KnownControlAnswer
+
+
+class ControlResponse(Wire, tag_field="type", tag="control_response", frozen=True):
+    """DOC ControlResponse"""
+
+    @classmethod
+    def success(cls, request_id: str, payload: Wire | dict[str, Any] | None = None) -> Self:
+        """Make a successful answer to the request of that id; without a payload it is a plain acknowledgement."""
+        plain = payload.to_dict() if isinstance(payload, Wire) else payload
+        return cls(ControlSuccess(request_id=request_id, response=UNSET if plain is None else plain))
+
+    @classmethod
+    def failure(cls, request_id: str, error: str, *, error_code: str | None = None) -> Self:
+        """Make an answer that says that the request of that id failed, and why."""
+        return cls(ControlError(request_id=request_id, error=error, error_code=error_code))
+
+    @property
+    def request_id(self) -> str | None:
+        """The id of the request that this answers; it stands inside ``response``."""
+        answer = self.response
+        if isinstance(answer, (ControlSuccess, ControlError)):
+            return answer.request_id
+        request_id = answer.get("request_id")
+        return request_id if isinstance(request_id, str) else None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the request succeeded."""
+        return isinstance(self.response, ControlSuccess)
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The payload of a successful answer as plain objects; empty if there is none."""
+        return (self.response.response or {}) if isinstance(self.response, ControlSuccess) else {}
+
+    def payload_as(self, request: type[ControlRequestBody[A]]) -> A:
+        """Return the payload typed as the answer to that kind of request: ``payload_as(InitializeRequest)``.
+
+        Nothing on the wire says which kind of request an answer belongs to; the caller remembers it by ``request_id``.
+        A request without a typed answer gives the payload's ``dict``.
+
+        Raises:
+            PayloadError: the answer is an error, or its payload does not fit.
+        """
+        if not isinstance(self.response, ControlSuccess):
+            raise PayloadError("the request failed; the answer's error says why", msgspec.to_builtins(self.response))
+        return request.parse_answer(self.payload)

@@ -1,0 +1,161 @@
+"""The union of all messages, and which class each ``type`` and ``subtype`` has.
+
+A new message type is one new Struct in its module and one line here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, get_args
+
+from claude_wire.messages import dialects, notices, results, system, tasks
+from claude_wire.messages._base import Wire
+from claude_wire.messages._tolerant import Misfit, build, declare_unknown
+from claude_wire.messages.content import KnownContentBlock
+from claude_wire.messages.control import (
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    KnownControlRequestPayload,
+)
+from claude_wire.messages.conversation import AssistantMessage, StreamEvent, UserMessage
+from claude_wire.messages.events import KnownDelta, KnownEvent
+from claude_wire.messages.hooks import KnownHookInput
+from claude_wire.messages.unknown import (
+    Unknown,
+    UnknownBlock,
+    UnknownDelta,
+    UnknownEvent,
+    UnknownHookInput,
+    UnknownMessage,
+    UnknownRequest,
+)
+
+__all__ = ["Message"]
+
+#: Messages that their ``type`` alone tells apart.
+TypedMessage: TypeAlias = (
+    AssistantMessage
+    | UserMessage
+    | StreamEvent
+    | ControlRequest
+    | ControlResponse
+    | ControlCancelRequest
+    | notices.KeepAlive
+    | notices.ToolProgressMessage
+    | notices.AuthStatusMessage
+    | notices.ToolUseSummaryMessage
+    | notices.RateLimitEvent
+    | notices.PromptSuggestionMessage
+    | notices.ConversationResetMessage
+    | notices.ActiveGoalMessage
+    | notices.CommandLifecycleMessage
+    | notices.TranscriptMirrorMessage
+    | notices.AuthMessage
+    | notices.UpdateEnvironmentVariablesMessage
+    | dialects.ControlMessage
+    | dialects.ToolResultMessage
+)
+
+#: Messages of type ``system``, told apart by their ``subtype``.
+SystemSubtype: TypeAlias = (
+    system.InitMessage
+    | system.StatusMessage
+    | system.CompactBoundaryMessage
+    | system.ApiRetryMessage
+    | system.ControlRequestProgressMessage
+    | system.ModelRefusalFallbackMessage
+    | system.ModelRefusalNoFallbackMessage
+    | system.ModelFallbackMessage
+    | system.LocalCommandOutputMessage
+    | system.HookStartedMessage
+    | system.HookProgressMessage
+    | system.HookResponseMessage
+    | system.PluginInstallMessage
+    | system.ThinkingTokensMessage
+    | system.SessionStateChangedMessage
+    | system.SessionTitleChangedMessage
+    | system.WorkerShuttingDownMessage
+    | system.CommandsChangedMessage
+    | system.NotificationMessage
+    | system.InformationalMessage
+    | system.UiInvalidateMessage
+    | system.FilesPersistedMessage
+    | system.SessionWritesLostMessage
+    | system.MemoryRecallMessage
+    | system.ElicitationCompleteMessage
+    | system.PermissionDeniedMessage
+    | system.MirrorErrorMessage
+    | tasks.TaskStartedMessage
+    | tasks.TaskProgressMessage
+    | tasks.TaskUpdatedMessage
+    | tasks.TaskNotificationMessage
+    | tasks.BackgroundTasksChangedMessage
+    | dialects.QueuedMessage
+    | dialects.InjectedMessage
+    | dialects.ConsolidationMessage
+    | dialects.SystemToolResultMessage
+    | dialects.SystemErrorMessage
+    | dialects.PermissionRequestMessage
+)
+
+#: Messages of type ``result``, told apart by their ``subtype``; any other subtype is a plain ``ResultMessage``.
+ResultSubtype: TypeAlias = (
+    results.ResultSuccess
+    | results.ResultErrorDuringExecution
+    | results.ResultErrorMaxTurns
+    | results.ResultErrorMaxBudgetUsd
+    | results.ResultErrorMaxStructuredOutputRetries
+    | results.ResultError
+    | results.ResultCancelled
+)
+
+#: What a line decodes to.
+Message: TypeAlias = (
+    TypedMessage | SystemSubtype | ResultSubtype | results.ResultMessage | dialects.PermissionReply | UnknownMessage
+)
+
+
+def _by_subtype(union: Any) -> dict[str, type[Wire]]:
+    return {cls.__annotations__["subtype"].removeprefix('Literal["').removesuffix('"]'): cls for cls in get_args(union)}
+
+
+BY_TYPE: dict[str, type[Wire]] = {cls.__struct_config__.tag: cls for cls in get_args(TypedMessage)}
+SYSTEM_BY_SUBTYPE = _by_subtype(SystemSubtype)
+RESULT_BY_SUBTYPE = _by_subtype(ResultSubtype)
+
+declare_unknown(KnownContentBlock, UnknownBlock)
+declare_unknown(KnownEvent, UnknownEvent)
+declare_unknown(KnownDelta, UnknownDelta)
+declare_unknown(KnownControlRequestPayload, UnknownRequest)
+declare_unknown(KnownHookInput, UnknownHookInput)
+
+
+def message_class(value: dict[str, Any]) -> type[Wire] | str:
+    """Return the class for a top-level object by its type and subtype, or the reason why there is none."""
+    tag = value.get("type")
+    if not isinstance(tag, str):
+        return dialects.PermissionReply if tag is None and "allow" in value else "no type"
+    subtype = value.get("subtype")
+    if tag == "system":
+        if not isinstance(subtype, str):
+            return "no subtype"
+        return SYSTEM_BY_SUBTYPE.get(subtype, "unknown subtype")
+    if tag == "result":
+        return RESULT_BY_SUBTYPE.get(subtype, results.ResultMessage) if isinstance(subtype, str) else "no subtype"
+    return BY_TYPE.get(tag, "unknown type")
+
+
+def build_message(value: dict[str, Any], unknown: list[Unknown]) -> Message:
+    """Build a message out of a plain object; each ``Unknown`` in it, itself included, is appended to ``unknown``."""
+    cls = message_class(value)
+    if isinstance(cls, str):
+        reason = cls
+    else:
+        try:
+            message: Any = build(value, cls, unknown)
+            return message  # type: ignore[no-any-return]
+        except Misfit as misfit:
+            reason = misfit.reason
+    del unknown[:]
+    unknown.append(UnknownMessage(value, reason=reason))
+    return unknown[0]  # type: ignore[return-value]

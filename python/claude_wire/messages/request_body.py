@@ -1,0 +1,43 @@
+"""The base of every control request's body, and how the payload of an answer is typed by the request it answers."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar, get_args
+
+from claude_wire.errors import PayloadError
+from claude_wire.messages._base import Wire
+from claude_wire.messages._tolerant import Misfit, build
+
+__all__ = ["ControlRequestBody"]
+
+A = TypeVar("A")
+
+
+def parse_answer(answer: Any, payload: dict[str, Any]) -> Any:
+    """Build ``payload`` as ``answer`` (a Struct, a union of them, or ``dict``).
+
+    Raises:
+        PayloadError: it does not fit.
+    """
+    try:
+        return build(payload, answer, [])
+    except Misfit as misfit:
+        raise PayloadError(f"the payload does not fit: {misfit.reason}", payload) from None
+
+
+class ControlRequestBody(Wire, Generic[A], tag_field="subtype", frozen=True):
+    """What a control request asks for: the object in ``ControlRequest.request``, told apart by its ``subtype``.
+
+    ``A`` is the type of the payload in a successful answer to it; see ``ControlResponse.payload_as``.
+    """
+
+    @classmethod
+    def parse_answer(cls, payload: dict[str, Any]) -> A:
+        """Type the payload of a successful answer to this kind of request.
+
+        Raises:
+            PayloadError: it does not fit.
+        """
+        (base,) = cls.__orig_bases__  # type: ignore[attr-defined]  # typing puts it there; it is ControlRequestBody[A]
+        answer: A = parse_answer(get_args(base)[0], payload)
+        return answer

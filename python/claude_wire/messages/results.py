@@ -1,0 +1,176 @@
+"""DOC module results"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import UNSET, UnsetType
+
+from claude_wire.messages._base import Number, Wire, constant, null
+from claude_wire.messages.conversation import MessageOrigin
+from claude_wire.messages.usage import ModelUsage, Usage
+
+__all__ = [
+    "DeferredToolUse",
+    "ErrorInfo",
+    "InvalidConfigFile",
+    "PermissionDenial",
+    "ResultCancelled",
+    "ResultError",
+    "ResultErrorDuringExecution",
+    "ResultErrorMaxBudgetUsd",
+    "ResultErrorMaxStructuredOutputRetries",
+    "ResultErrorMaxTurns",
+    "ResultMessage",
+    "ResultSuccess",
+]
+
+
+class PermissionDenial(Wire, kw_only=True, frozen=True):
+    """DOC PermissionDenial"""
+
+    tool_name: str
+    tool_use_id: str
+    tool_input: dict[str, Any]
+
+
+class DeferredToolUse(Wire, kw_only=True, frozen=True):
+    """DOC DeferredToolUse"""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class InvalidConfigFile(Wire, kw_only=True, frozen=True):
+    """DOC InvalidConfigFile"""
+
+    path: str
+    is_global: bool
+    backup_searched: bool
+    backup_path: str | None = None
+
+
+class ErrorInfo(Wire, kw_only=True, frozen=True):
+    """DOC ErrorInfo"""
+
+    message: str
+    code: str
+
+
+class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=True):
+    """DOC ResultMessage"""
+
+    subtype: str
+    is_error: bool | None = None
+    result: str | None = None
+    errors: list[str] | None = None
+    error: ErrorInfo | None = None
+    num_turns: int | None = None
+    duration_ms: Number | None = None
+    duration_api_ms: Number | None = None
+    total_cost_usd: Number | None = None
+    usage: Usage | None = None
+    modelUsage: dict[str, ModelUsage] | None = None
+    stop_reason: str | None = null()
+    # one of blocking_limit, rapid_refill_breaker, prompt_too_long, image_error, model_error, api_error,
+    # malformed_tool_use_exhausted, aborted_streaming, aborted_tools, stop_hook_prevented, hook_stopped,
+    # tool_deferred, max_turns, background_requested, completed, budget_exhausted, structured_output_retry_exhausted,
+    # tool_deferred_unavailable, turn_setup_failed
+    terminal_reason: str | None = None
+    api_error_status: int | None | UnsetType = UNSET
+    permission_denials: list[PermissionDenial] | None = None
+    structured_output: Any = None
+    ttft_ms: Number | None = None
+    ttft_stream_ms: Number | None = None
+    time_to_request_ms: Number | None = None
+    user_message_uuid: str | None = None
+    user_message_uuids: list[str] | None = None
+    resume_reason: str | None = None
+    local_command: str | None = None
+    request_sent_wall_ms: Number | None = None
+    first_content_frame_ms: Number | None = None
+    first_stream_post_ms: Number | None = None
+    first_stream_post_ack_ms: Number | None = None
+    first_stream_post_queue_wait_ms: Number | None = None
+    # one of durable_post, ephemeral_post, retry_backoff, hold, none
+    first_stream_post_queued_behind: str | None = None
+    first_stream_post_wall_ms: Number | None = None
+    first_text_post_ms: Number | None = None
+    first_text_post_queue_wait_ms: Number | None = None
+    # one of durable_post, ephemeral_post, retry_backoff, hold, none
+    first_text_post_queued_behind: str | None = None
+    first_text_post_wall_ms: Number | None = None
+    time_to_request_from_spawn_ms: Number | None = None
+    warm_spare_claimed: bool | None = None
+    time_origin_ms: Number | None = None
+    queued_turn_count: int | None = None
+    deferred_tool_use: DeferredToolUse | None = None
+    result_index: int | None = None
+    credential_expires_at: str | None = None
+    # one of off, cooldown, on
+    fast_mode_state: str | None = None
+    # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
+    # model_not_allowed, sdk_opt_in_required, pending
+    fast_mode_disabled_reason: str | None = None
+    origin: MessageOrigin | None = None
+    # one of org_pin_api_key_conflict, provider_not_allowed, org_verify_failed, org_pin_mismatch,
+    # managed_settings_invalid, remote_settings_required_unavailable, gateway_signin_required, gateway_access_denied,
+    # proxy_invalid, temp_dir_unusable, cwd_unavailable, shell_tool_missing, session_held_by_background,
+    # worktree_resume_refused, worktree_unverified, cli_version_too_old, bypass_root, org_config_required_unavailable,
+    # org_config_refused, sandbox_required_unavailable, initialize_not_first, config_file_invalid,
+    # managed_settings_not_delivered, initialize_fields_not_delivered
+    startup_failure_reason: str | None = None
+    invalid_config_file: InvalidConfigFile | None = None
+    uuid: str | None = None
+    session_id: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the turn succeeded. Read this and not ``subtype``: an API failure comes as ``success`` with ``is_error``.
+
+        Where a dialect leaves ``is_error`` out, a turn is ok if it carries neither ``error`` nor ``errors``.
+        """
+        return not (self.error or self.errors) if self.is_error is None else not self.is_error
+
+
+class ResultSuccess(ResultMessage, frozen=True):
+    """DOC ResultSuccess"""
+
+    subtype: Literal["success"] = constant("success")
+
+
+class ResultErrorDuringExecution(ResultMessage, frozen=True):
+    """DOC ResultErrorDuringExecution"""
+
+    subtype: Literal["error_during_execution"] = constant("error_during_execution")
+
+
+class ResultErrorMaxTurns(ResultMessage, frozen=True):
+    """DOC ResultErrorMaxTurns"""
+
+    subtype: Literal["error_max_turns"] = constant("error_max_turns")
+
+
+class ResultErrorMaxBudgetUsd(ResultMessage, frozen=True):
+    """DOC ResultErrorMaxBudgetUsd"""
+
+    subtype: Literal["error_max_budget_usd"] = constant("error_max_budget_usd")
+
+
+class ResultErrorMaxStructuredOutputRetries(ResultMessage, frozen=True):
+    """DOC ResultErrorMaxStructuredOutputRetries"""
+
+    subtype: Literal["error_max_structured_output_retries"] = constant("error_max_structured_output_retries")
+
+
+class ResultError(ResultMessage, frozen=True):
+    """DOC ResultError"""
+
+    subtype: Literal["error"] = constant("error")
+
+
+class ResultCancelled(ResultMessage, frozen=True):
+    """DOC ResultCancelled"""
+
+    subtype: Literal["cancelled"] = constant("cancelled")

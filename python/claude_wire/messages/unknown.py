@@ -1,0 +1,110 @@
+"""What this library does not know, kept whole: values that stand where a known message, block or event would stand.
+
+Each is a ``dict`` with the JSON object as it came, so it can be read, and encoding it gives the same JSON again. They come
+for a type that no table lists (a newer CLI, another agent), and for a known type whose fields do not fit; ``reason`` says
+which. In a ``match``, put a ``case UnknownMessage():`` where a mapping pattern would otherwise catch it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from claude_wire.messages._base import short_repr
+
+__all__ = [
+    "Unknown",
+    "UnknownBlock",
+    "UnknownDelta",
+    "UnknownEvent",
+    "UnknownHookInput",
+    "UnknownMessage",
+    "UnknownObject",
+    "UnknownRequest",
+]
+
+
+class Unknown(dict[str, Any]):
+    """The base of the unknown values: a JSON object as it came, and why it has no class of its own.
+
+    Attributes:
+        reason: ``"unknown type"`` (or subtype, …) or what did not fit, with the path to it.
+    """
+
+    __slots__ = ("reason",)
+
+    #: The keys that tell such an object's kind, in the order in which they are looked for.
+    tag_fields: ClassVar[tuple[str, ...]] = ("type",)
+
+    reason: str
+
+    def __init__(self, *args: Any, reason: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.reason = reason
+
+    @property
+    def type(self) -> str | None:
+        """The value of the key that tells its kind, or None if that is absent or no string."""
+        for key in self.tag_fields:
+            value = self.get(key)
+            if isinstance(value, str):
+                return value
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object as a plain ``dict``."""
+        return dict(self)
+
+    def __repr__(self) -> str:
+        others = sorted(str(key) for key in self if key not in self.tag_fields)
+        return short_repr(type(self).__name__, [("type", self.type), ("reason", self.reason), ("keys", others)])
+
+
+class UnknownMessage(Unknown):
+    """A line that is a JSON object but no message this library knows."""
+
+    __slots__ = ()
+
+    @property
+    def subtype(self) -> str | None:
+        """The value of ``subtype``, or None if that is absent or no string."""
+        value = self.get("subtype")
+        return value if isinstance(value, str) else None
+
+
+class UnknownBlock(Unknown):
+    """A content block of an unknown type, or one that does not fit its type."""
+
+    __slots__ = ()
+
+
+class UnknownEvent(Unknown):
+    """The ``event`` of a stream event, of an unknown type or one that does not fit its type."""
+
+    __slots__ = ()
+
+
+class UnknownDelta(Unknown):
+    """The ``delta`` of a content block delta, of an unknown type or one that does not fit its type."""
+
+    __slots__ = ()
+
+
+class UnknownRequest(Unknown):
+    """The ``request`` of a control request, of an unknown subtype or one that does not fit it."""
+
+    __slots__ = ()
+    tag_fields = ("subtype",)
+
+
+class UnknownHookInput(Unknown):
+    """The ``input`` of a hook callback, of an unknown event or one that does not fit it."""
+
+    __slots__ = ()
+    tag_fields = ("hook_event_name",)
+
+
+class UnknownObject(Unknown):
+    """A smaller part of a message (a source, a citation, a permission update, …) of a kind this library does not know."""
+
+    __slots__ = ()
+    tag_fields = ("type", "subtype", "kind", "behavior", "hookEventName")
