@@ -19,7 +19,6 @@ else; a chunk that is one whole line takes one.
 from __future__ import annotations
 
 import struct
-import threading
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
@@ -124,13 +123,13 @@ _CARRY = _lib.CW_CARRY
 _BODY = _lib.CW_BODY
 _next = _lib.cw_buffer_next
 _unpack = _STEP.unpack
-_new_tuple = tuple.__new__
+_buffer = _ffi.buffer
+_new = tuple.__new__  # a NamedTuple's own constructor takes three times as long
 
-_IN_USE = "this object is used by two threads at the same time, or from inside its own loop"
 _ERRORS: dict[int, Exception] = {
     _lib.CW_ERROR_STALE: HandleError("this object is closed"),
     _lib.CW_ERROR_FORKED: HandleError("this object belongs to another process; create a new one after fork"),
-    _lib.CW_ERROR_IN_USE: HandleError(_IN_USE),
+    _lib.CW_ERROR_IN_USE: HandleError("this object is used by two threads at the same time, or from inside its own loop"),
     _lib.CW_ERROR_PANIC: HandleError("a bug in the native library of claude_wire broke this object"),
     _lib.CW_ERROR_MEMORY: MemoryError("no memory for a line"),
     _lib.CW_ERROR_FULL: HandleError("too many line buffers are open in this process"),
@@ -196,7 +195,7 @@ class LineBuffer:
             in a forked child, or after :meth:`free`.
     """
 
-    __slots__ = ("__weakref__", "_finalize", "_handle", "_in_use", "_out", "_step")
+    __slots__ = ("__weakref__", "_finalize", "_handle", "_idle")
 
     def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, *, keep_bom: bool = False) -> None:
         if max_line_bytes < 1:
@@ -207,11 +206,11 @@ class LineBuffer:
             raise _error(status)
         self._handle: int = handle[0]
         self._finalize = weakref.finalize(self, _lib.cw_buffer_free, self._handle)
-        self._out = _ffi.new("CwStep *")
-        self._step: Any = _ffi.buffer(self._out)
-        # The native library refuses a second call at the same time by itself. This lock is held between the calls
-        # as well, while the caller reads what the last one lent.
-        self._in_use = threading.Lock()
+        # The native library refuses a second call at the same time by itself. But between two calls, too, while the caller
+        # reads what the first one lent, nobody else may make the second. So whoever takes the one result struct out of
+        # this list owns the buffer until it is back: a lock that costs a third of threading.Lock.
+        out = _ffi.new("CwStep *")
+        self._idle: list[tuple[Any, Any]] = [(out, _ffi.buffer(out))]
 
     def blocks(self, data: bytes | bytearray | memoryview) -> Iterator[Block | LongLine]:
         """Yields what ``data``, the next bytes of the stream, completes.
@@ -224,12 +223,17 @@ class LineBuffer:
             ValueError: ``data`` is a view with gaps.
             MemoryError: no memory for an unfinished line.
         """
-        chunk = data if type(data) is bytes else _export(data)
+        whole = chunk = data
+        if type(data) is not bytes:
+            chunk = _export(data)
+            whole = None
         length = len(chunk)
         handle = self._handle
-        out = self._out
-        step = self._step
-        self._enter()
+        idle = self._idle
+        try:
+            taken = out, step = idle.pop()
+        except IndexError:
+            raise self._refusal() from None
         try:
             at = 0
             while True:
@@ -237,51 +241,47 @@ class LineBuffer:
                 if status == _BODY:
                     start = at
                     _, size, at, offset, line_number, lines, defects, _ = _unpack(step)
-                    yield _new_tuple(
-                        Block,
-                        (
-                            data if size == length and type(data) is bytes else memoryview(chunk)[start : start + size],
-                            lines,
-                            not defects,
-                            offset,
-                            line_number,
-                            True,
-                        ),
-                    )
+                    block = whole if size == length and whole is not None else memoryview(chunk)[start : start + size]
+                    yield _new(Block, (block, lines, not defects, offset, line_number, True))
                 elif status == _NOTHING:
                     at = out.next
                 elif status > 0:
-                    _, size, at, offset, line_number, _, defects, line_length = _unpack(step)
+                    lent, size, at, offset, line_number, _, defects, line_length = _unpack(step)
                     if status == _CARRY:
-                        with memoryview(_ffi.buffer(out.lent, size)) as line:
-                            yield Block(line, 1, not defects, offset, line_number, True)
+                        line = memoryview(_buffer(out.lent, size))
+                        yield _new(Block, (line, 1, not defects, offset, line_number, True))
+                        line.release()
                         if size > BLOCK_BYTES:
                             continue  # even with nothing left, so that the memory goes back now
                     else:
-                        yield LongLine(bytes(_ffi.buffer(out.lent, size)), line_length, offset, line_number)
+                        yield LongLine(bytes(_buffer(out.lent, size)), line_length, offset, line_number)
                 else:
                     raise _error(status)
                 if at == length:
                     return
         finally:
-            self._in_use.release()
+            idle.append(taken)
 
     def close_blocks(self) -> Iterator[Block | LongLine]:
         """Ends the stream and yields its last line if that has no line feed. The next bytes begin a new stream."""
-        self._enter()
         try:
-            status = _lib.cw_buffer_close(self._handle, self._out)
+            taken = out, step = self._idle.pop()
+        except IndexError:
+            raise self._refusal() from None
+        try:
+            status = _lib.cw_buffer_close(self._handle, out)
             if status < 0:
                 raise _error(status)
-            _, size, _, offset, line_number, _, defects, length = _unpack(self._step)
+            _, size, _, offset, line_number, _, defects, line_length = _unpack(step)
             if status == _CARRY:
-                with memoryview(_ffi.buffer(self._out.lent, size)) as line:
-                    yield Block(line, 1, not defects, offset, line_number, False)
-                _next(self._handle, b"", 0, 0, self._out)  # gives the memory back
+                line = memoryview(_buffer(out.lent, size))
+                yield Block(line, 1, not defects, offset, line_number, False)
+                line.release()
+                _next(self._handle, b"", 0, 0, out)  # gives the memory back
             elif status > 0:
-                yield LongLine(bytes(_ffi.buffer(self._out.lent, size)), length, offset, line_number)
+                yield LongLine(bytes(_buffer(out.lent, size)), line_length, offset, line_number)
         finally:
-            self._in_use.release()
+            self._idle.append(taken)
 
     def stats(self) -> Stats:
         """Counts the work done, so that a test can see that it is linear."""
@@ -294,14 +294,19 @@ class LineBuffer:
     def free(self) -> None:
         """Frees the native memory. May be called again; every other method raises from now on."""
         if self._finalize.alive:
-            self._enter()
+            try:
+                taken = self._idle.pop()
+            except IndexError:
+                raise self._refusal() from None
             self._finalize()
-            self._in_use.release()
+            self._idle.append(taken)
 
-    def _enter(self) -> None:
-        if not self._in_use.acquire(blocking=False):
-            self.stats()  # raises if it is rather a forked child, which inherited the lock as it was
-            raise HandleError(_IN_USE)
+    def _refusal(self) -> Exception:
+        try:
+            self.stats()  # raises in a forked child, which inherited the object as it was, in use for ever
+        except HandleError as error:
+            return error
+        return _error(_lib.CW_ERROR_IN_USE)
 
 
 def _export(data: bytes | bytearray | memoryview) -> Any:
