@@ -372,3 +372,112 @@ unsafe fn bytes<'a>(data: *const u8, len: u64) -> Result<&'a [u8], i32> {
     // SAFETY: not null, not longer than the address space, and the caller promises the rest. A byte has no alignment.
     Ok(unsafe { slice::from_raw_parts(data, len) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new_buffer() -> u64 {
+        let mut handle = 0;
+        // SAFETY: `out` may be written.
+        assert_eq!(unsafe { cw_buffer_new(100, 0, &mut handle) }, CW_NOTHING);
+        handle
+    }
+
+    fn next(handle: u64, data: &[u8]) -> (i32, CwStep) {
+        let (_, mut step) = CwStep::new(Step::Nothing, 0);
+        // SAFETY: `data` may be read, `out` may be written.
+        let status =
+            unsafe { cw_buffer_next(handle, data.as_ptr(), data.len() as u64, 0, &mut step) };
+        (status, step)
+    }
+
+    #[test]
+    fn a_panic_becomes_a_status() {
+        assert_eq!(guard(|| panic!("provoked by a test")), CW_ERROR_PANIC);
+        let handle = new_buffer();
+        assert_eq!(
+            guard(|| BUFFERS.with(handle, |_| panic!("provoked by a test"))?),
+            CW_ERROR_PANIC
+        );
+        assert_eq!(next(handle, b"{}\n").0, CW_ERROR_PANIC);
+        assert_eq!(cw_buffer_free(handle), CW_NOTHING);
+        assert_eq!(next(handle, b"{}\n").0, CW_ERROR_STALE);
+    }
+
+    #[test]
+    fn wrong_pointers_and_ranges_are_a_status() {
+        let handle = new_buffer();
+        let (_, mut step) = CwStep::new(Step::Nothing, 0);
+        let data = b"{}\n".as_ptr();
+        // SAFETY: each pointer is null or good for its length; lengths out of range must be refused before they are used.
+        unsafe {
+            assert_eq!(cw_buffer_new(1, 0, ptr::null_mut()), CW_ERROR_ARGUMENT);
+            assert_eq!(
+                cw_buffer_next(handle, ptr::null(), 1, 0, &mut step),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_buffer_next(handle, data, u64::MAX, 0, &mut step),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_buffer_next(handle, data, 3, 4, &mut step),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_buffer_next(handle, data, 3, 0, ptr::null_mut()),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_buffer_next(handle, ptr::null(), 0, 0, &mut step),
+                CW_NOTHING
+            );
+            assert_eq!(cw_buffer_close(handle, ptr::null_mut()), CW_ERROR_ARGUMENT);
+            assert_eq!(cw_buffer_stats(handle, ptr::null_mut()), CW_ERROR_ARGUMENT);
+            assert_eq!(
+                cw_frame_check(data, 3, 0, ptr::null_mut()),
+                CW_ERROR_ARGUMENT
+            );
+        }
+        assert_eq!(cw_buffer_free(handle), CW_NOTHING);
+    }
+
+    #[test]
+    fn steps_cross_the_border_whole() {
+        let handle = new_buffer();
+        let (status, step) = next(handle, b"{}\n[]\n{\"a\"");
+        assert_eq!(
+            (status, step.bytes, step.next, step.lines, step.defects),
+            (CW_BODY, 6, 10, 2, 1)
+        );
+        assert_eq!(
+            (step.offset, step.line_number, step.lent),
+            (0, 1, ptr::null())
+        );
+        let (status, step) = next(handle, b":\xff}\n{");
+        assert_eq!(
+            (status, step.bytes, step.next, step.lines, step.defects),
+            (CW_CARRY, 8, 4, 1, 2)
+        );
+        assert_eq!((step.offset, step.line_number), (6, 3));
+        // SAFETY: the step lends so many bytes until the next call.
+        assert_eq!(
+            unsafe { slice::from_raw_parts(step.lent, 8) },
+            b"{\"a\":\xff}\n"
+        );
+        assert_eq!(next(handle, &[b'x'; 101]).0, CW_NOTHING);
+        let (status, step) = next(handle, b"\n");
+        assert_eq!(
+            (
+                status,
+                step.bytes,
+                step.length,
+                step.offset,
+                step.line_number
+            ),
+            (CW_TOO_LONG, 101, 101, 14, 4)
+        );
+        assert_eq!(cw_buffer_free(handle), CW_NOTHING);
+    }
+}

@@ -25,8 +25,14 @@
 //!
 //! # Costs
 //!
-//! Linear in the block, without allocation. Per line of 285 bytes, in blocks of 64 KiB, AVX2, one core:
-//! see [`check`]. [`check_plain`] does the same one byte at a time; it is there to be compared with.
+//! Linear in the block, without allocation. [`check_plain`] does the same one byte at a time; it is there to be
+//! compared with. Nanoseconds a line in blocks of 64 KiB, AVX2, in one run:
+//!
+//! | bytes a line | [`check`] | of it finding LF | of it UTF-8 (ASCII) | [`check_plain`] |
+//! |---|---|---|---|---|
+//! | 60 | 5.8 | 5.1 | 0.4 | 20 |
+//! | 285 | 9.2 | 7.1 | 1.9 | 109 |
+//! | 2,000 | 32 | 18 | 13 | 646 |
 
 use memchr::memchr_iter;
 
@@ -111,4 +117,162 @@ fn scan(line_feeds: impl Iterator<Item = usize>, data: &[u8], max_line: usize) -
 fn is_framed(line: &[u8]) -> bool {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     matches!(line, [b'{', .., b'}'])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NO_LIMIT: usize = usize::MAX;
+
+    fn defects(data: &[u8]) -> u32 {
+        check(data, NO_LIMIT).defects
+    }
+
+    #[test]
+    fn clean_blocks_are_clean() {
+        for block in [
+            "",
+            "{}\n",
+            "{}\r\n",
+            "{\"a\":{}}\n{}\n",
+            "{\"é\":\"\u{2028}\u{1f600}\"}\n",
+        ] {
+            assert_eq!(defects(block.as_bytes()), 0, "{block:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_another_shape_is_a_defect() {
+        let lines = [
+            "",
+            "\r",
+            " ",
+            "{",
+            "}",
+            "{}\r\r",
+            " {}",
+            "{} ",
+            "[]",
+            "{}\r{",
+            "\r{}",
+            "}{",
+            "\u{feff}{}",
+        ];
+        for line in lines {
+            for block in [
+                format!("{line}\n"),
+                format!("{{}}\n{line}\n"),
+                format!("{line}\n{{}}\n"),
+            ] {
+                assert_eq!(defects(block.as_bytes()), SHAPE, "{block:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_a_defect() {
+        for bytes in [
+            &b"\xff"[..],
+            b"\xc3",
+            b"\xed\xa0\xbd",
+            b"\xf5\x80\x80\x80",
+            b"\xc0\x80",
+        ] {
+            let line = [b"{", bytes, b"}\n"].concat();
+            assert_eq!(defects(&line), UTF8, "{bytes:?}");
+            assert_eq!(check_line(&line[..line.len() - 1]), UTF8, "{bytes:?}");
+        }
+        assert_eq!(defects(b"\xff\n"), SHAPE | UTF8);
+    }
+
+    #[test]
+    fn a_character_cut_by_a_line_feed_is_a_defect() {
+        assert_eq!(defects(b"{\xc3\n\xa9}\n"), SHAPE | UTF8);
+        assert_eq!(defects(b"{\xc3}\n{\xa9}\n"), UTF8);
+    }
+
+    #[test]
+    fn what_follows_the_last_line_feed_is_not_checked() {
+        let found = check(b"{}\n{}\n\xff", NO_LIMIT);
+        assert_eq!(
+            found,
+            Frame {
+                lines: 2,
+                bytes: 6,
+                defects: 0,
+                too_long: None
+            }
+        );
+        assert_eq!(
+            check(b"\xff", NO_LIMIT),
+            Frame {
+                lines: 0,
+                bytes: 0,
+                defects: 0,
+                too_long: None
+            }
+        );
+    }
+
+    #[test]
+    fn the_block_ends_before_a_line_over_the_limit() {
+        let found = check(b"{}\n{1}\n{}\n", 2);
+        assert_eq!(
+            found,
+            Frame {
+                lines: 1,
+                bytes: 3,
+                defects: 0,
+                too_long: Some(3)
+            }
+        );
+        assert_eq!(
+            check(b"{}\n{1}", 2),
+            Frame {
+                lines: 1,
+                bytes: 3,
+                defects: 0,
+                too_long: None
+            }
+        );
+    }
+
+    fn lines() -> impl Strategy<Value = Vec<u8>> {
+        let pieces: [&[u8]; 10] = [
+            b"{",
+            b"}",
+            b"\n",
+            b"\r",
+            b" ",
+            b"\xc3",
+            b"\xa9",
+            b"{}\n",
+            b"{\"a\":1}\n",
+            "{é😀}\n".as_bytes(),
+        ];
+        proptest::collection::vec(
+            prop_oneof![4 => proptest::sample::select(pieces.to_vec()).prop_map(<[u8]>::to_vec),
+            1 => proptest::collection::vec(any::<u8>(), 0..200)],
+            0..60,
+        )
+        .prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn both_versions_agree(data in lines(), max_line in prop_oneof![0..40_usize, Just(NO_LIMIT)]) {
+            prop_assert_eq!(check(&data, max_line), check_plain(&data, max_line));
+        }
+
+        #[test]
+        fn a_block_is_clean_exactly_if_its_lines_are(data in lines()) {
+            let found = check(&data, NO_LIMIT);
+            let each = data[..found.bytes].split_inclusive(|&byte| byte == b'\n');
+            let all = each.map(|line| check_line(&line[..line.len() - 1])).fold(0, |all, line| all | line);
+            prop_assert_eq!(found.defects, all);
+        }
+    }
 }

@@ -198,3 +198,128 @@ fn unpack(handle: Handle) -> (u32, u32, usize) {
     let generation = (handle >> INDEX_BITS) as u32 & LAST_GENERATION;
     (pid, generation, handle as usize % SLOTS)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{catch_unwind, AssertUnwindSafe};
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_handle_gives_its_value_until_it_is_removed() {
+        static TABLE: Table<u8> = Table::new();
+        let (one, two) = (TABLE.insert(1).unwrap(), TABLE.insert(2).unwrap());
+        assert_eq!(TABLE.with(one, |value| std::mem::replace(value, 3)), Ok(1));
+        assert_eq!(TABLE.with(one, |value| *value), Ok(3));
+        assert_eq!(TABLE.with(two, |value| *value), Ok(2));
+        assert_eq!(TABLE.remove(one), Ok(()));
+        assert_eq!(TABLE.with(one, |value| *value), Err(Refused::Stale));
+        assert_eq!(TABLE.remove(one), Err(Refused::Stale));
+        assert_eq!(TABLE.with(two, |value| *value), Ok(2));
+    }
+
+    #[test]
+    fn a_slot_that_is_used_again_refuses_its_old_handles() {
+        static TABLE: Table<u8> = Table::new();
+        let old = TABLE.insert(1).unwrap();
+        TABLE.remove(old).unwrap();
+        let new = TABLE.insert(2).unwrap();
+        assert_eq!(unpack(old).2, unpack(new).2);
+        assert_eq!(TABLE.with(old, |value| *value), Err(Refused::Stale));
+        assert_eq!(TABLE.remove(old), Err(Refused::Stale));
+        assert_eq!(TABLE.with(new, |value| *value), Ok(2));
+    }
+
+    #[test]
+    fn zero_and_handles_never_given_out_are_stale() {
+        static TABLE: Table<u8> = Table::new();
+        for handle in [
+            0,
+            pack(own_pid(), 1, 0),
+            pack(own_pid(), LAST_GENERATION, SLOTS - 1),
+            pack(own_pid(), 0, 7),
+        ] {
+            assert_eq!(
+                TABLE.with(handle, |value| *value),
+                Err(Refused::Stale),
+                "{handle:x}"
+            );
+            assert_eq!(TABLE.remove(handle), Err(Refused::Stale), "{handle:x}");
+        }
+    }
+
+    #[test]
+    fn a_slot_is_retired_when_its_generations_are_used_up() {
+        static TABLE: Table<u8> = Table::new();
+        TABLE.slots[0]
+            .generation
+            .store(LAST_GENERATION - 1, Ordering::Relaxed);
+        let last = TABLE.insert(1).unwrap();
+        assert_eq!(unpack(last), (own_pid(), LAST_GENERATION, 0));
+        TABLE.remove(last).unwrap();
+        assert_eq!(TABLE.with(last, |value| *value), Err(Refused::Stale));
+        let next = TABLE.insert(2).unwrap();
+        assert_eq!(unpack(next), (own_pid(), 1, 1));
+    }
+
+    #[test]
+    fn a_handle_of_another_process_is_refused_before_the_lock() {
+        static TABLE: Table<u8> = Table::new();
+        let handle = TABLE.insert(1).unwrap();
+        let (pid, generation, index) = unpack(handle);
+        let other = pack(pid ^ 1, generation, index);
+        let _locked = TABLE.slots[index].value.lock().unwrap();
+        assert_eq!(TABLE.with(other, |value| *value), Err(Refused::Forked));
+        assert_eq!(TABLE.remove(other), Err(Refused::Forked));
+    }
+
+    #[test]
+    fn a_handle_in_use_is_refused_and_left_alone() {
+        static TABLE: Table<u8> = Table::new();
+        let handle = TABLE.insert(1).unwrap();
+        let (inside, done) = (Barrier::new(2), Barrier::new(2));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                TABLE.with(handle, |_| {
+                    inside.wait();
+                    done.wait();
+                })
+            });
+            inside.wait();
+            assert_eq!(TABLE.with(handle, |value| *value), Err(Refused::InUse));
+            assert_eq!(TABLE.remove(handle), Err(Refused::InUse));
+            let other = TABLE.insert(2).unwrap();
+            assert_eq!(TABLE.with(other, |value| *value), Ok(2));
+            done.wait();
+        });
+        assert_eq!(TABLE.with(handle, |value| *value), Ok(1));
+    }
+
+    #[test]
+    fn after_a_panic_a_handle_can_only_be_freed() {
+        static TABLE: Table<u8> = Table::new();
+        let handle = TABLE.insert(1).unwrap();
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            TABLE.with(handle, |_| panic!("provoked by a test"))
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(TABLE.with(handle, |value| *value), Err(Refused::Broken));
+        assert_eq!(TABLE.remove(handle), Ok(()));
+        assert_eq!(TABLE.with(handle, |value| *value), Err(Refused::Stale));
+        let next = TABLE.insert(2).unwrap();
+        assert_eq!(unpack(next).2, unpack(handle).2);
+        assert_eq!(TABLE.with(next, |value| *value), Ok(2));
+    }
+
+    #[test]
+    fn a_full_table_says_so_and_goes_on() {
+        static TABLE: Table<u8> = Table::new();
+        let handles: Vec<_> = (0..SLOTS).map(|_| TABLE.insert(1).unwrap()).collect();
+        assert_eq!(TABLE.insert(2), Err(Refused::Full));
+        TABLE.remove(handles[12_345]).unwrap();
+        let handle = TABLE.insert(2).unwrap();
+        assert_eq!(TABLE.with(handle, |value| *value), Ok(2));
+    }
+}
