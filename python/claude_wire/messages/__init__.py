@@ -30,9 +30,11 @@ from claude_wire.messages import (
     request_body,
     results,
     server_tools,
+    session_notices,
     system,
     tasks,
     text,
+    tool_hooks,
     undeclared_requests,
     unknown,
     usage,
@@ -59,9 +61,11 @@ from claude_wire.messages.permissions import *
 from claude_wire.messages.request_body import *
 from claude_wire.messages.results import *
 from claude_wire.messages.server_tools import *
+from claude_wire.messages.session_notices import *
 from claude_wire.messages.system import *
 from claude_wire.messages.tasks import *
 from claude_wire.messages.text import *
+from claude_wire.messages.tool_hooks import *
 from claude_wire.messages.undeclared_requests import *
 from claude_wire.messages.unknown import *
 from claude_wire.messages.usage import *
@@ -89,9 +93,11 @@ __all__ += permissions.__all__
 __all__ += request_body.__all__
 __all__ += results.__all__
 __all__ += server_tools.__all__
+__all__ += session_notices.__all__
 __all__ += system.__all__
 __all__ += tasks.__all__
 __all__ += text.__all__
+__all__ += tool_hooks.__all__
 __all__ += undeclared_requests.__all__
 __all__ += unknown.__all__
 __all__ += usage.__all__

@@ -1,4 +1,8 @@
-"""DOC module catalog"""
+"""What a session has to offer: commands, subagents, models, plugins and the account.
+
+Rows of the answers to ``initialize``, ``list_models``, ``reload_skills`` and ``reload_plugins``, and the
+definitions a host sends to add subagents and plugins. Member names are camelCase.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,11 @@ __all__ = [
 
 
 class SlashCommand(Wire, kw_only=True, frozen=True):
-    """DOC SlashCommand"""
+    """One command or skill that a prompt can start with ``/name``.
+
+    ``name`` has no leading slash. ``builtin`` is true for the CLI's own commands and absent for those of a user,
+    project, plugin or MCP server; two rows may share a name, and then ``/name`` runs the one marked builtin.
+    """
 
     name: str
     description: str
@@ -30,7 +38,11 @@ class SlashCommand(Wire, kw_only=True, frozen=True):
 
 
 class AgentInfo(Wire, frozen=True):
-    """DOC AgentInfo"""
+    """One kind of subagent the session can start.
+
+    ``model`` is an alias, a model id, or ``inherit`` for the model of the parent; absent means the default subagent
+    model when one is configured, else the parent's.
+    """
 
     name: str
     description: str
@@ -38,7 +50,11 @@ class AgentInfo(Wire, frozen=True):
 
 
 class ModelInfo(Wire, kw_only=True, frozen=True):
-    """DOC ModelInfo"""
+    """One row of the list of models the session can be switched to.
+
+    ``value`` is what ``set_model`` takes and may be an alias such as ``opus``; ``resolvedModel`` is the model id it
+    stands for today. An absent ``supports...`` flag says nothing either way.
+    """
 
     value: str
     resolvedModel: str | None = None
@@ -52,7 +68,12 @@ class ModelInfo(Wire, kw_only=True, frozen=True):
 
 
 class AccountInfo(Wire, kw_only=True, frozen=True):
-    """DOC AccountInfo"""
+    """Who the CLI is logged in as, and which API it talks to.
+
+    With an API key there is no email, organization or subscription, only where the key came from (``apiKeySource``,
+    for instance the name of an environment variable). With another provider than ``firstParty`` the other members are
+    absent.
+    """
 
     email: str | None = None
     organization: str | None = None
@@ -64,7 +85,13 @@ class AccountInfo(Wire, kw_only=True, frozen=True):
 
 
 class AgentDefinition(Wire, kw_only=True, frozen=True):
-    """DOC AgentDefinition"""
+    """A subagent that the host defines, sent in :attr:`InitializeRequest.agents`.
+
+    ``description`` tells the model when to use it, ``prompt`` is its system prompt. Absent ``tools`` means all tools
+    of the parent; ``model`` may be an alias, an id or ``inherit``. ``maxTurns`` counts API round trips,
+    ``autoCompactWindow`` is in tokens and can only lower the inherited window. ``effort`` is a level name or an
+    integer; an item of ``mcpServers`` is a server's name or an object of inline configurations.
+    """
 
     description: str
     tools: list[str] | None = None
@@ -89,14 +116,22 @@ class AgentDefinition(Wire, kw_only=True, frozen=True):
 
 
 class SdkPluginConfig(Wire, tag_field="type", tag="local", frozen=True):
-    """DOC SdkPluginConfig"""
+    """A plugin directory to load; ``local`` is the only kind there is.
+
+    With ``skipMcpDiscovery`` the CLI loads the plugin's skills, hooks, agents and commands but not its MCP servers,
+    for a host that connects those itself.
+    """
 
     path: str
     skipMcpDiscovery: bool | None = None
 
 
 class LoadedPlugin(Wire, kw_only=True, frozen=True):
-    """DOC LoadedPlugin"""
+    """One plugin that is loaded in the session.
+
+    ``path`` is ``builtin`` for plugins that come with the CLI. ``version`` is what the plugin's manifest says,
+    unchecked, and absent when it says none.
+    """
 
     name: str
     path: str
@@ -105,7 +140,11 @@ class LoadedPlugin(Wire, kw_only=True, frozen=True):
 
 
 class PluginCacheImpact(Wire, frozen=True):
-    """DOC PluginCacheImpact"""
+    """What applying a held plugin reload would change in the list of tools.
+
+    Comes only in a :class:`ReloadPluginsResponse` with ``held`` true. ``lsp_tool_change`` is null when the LSP tool
+    stays as it is; its ``may-`` values mean that the CLI could not see the pending plugins in full.
+    """
 
     mcp_servers_added: list[str]
     mcp_servers_removed: list[str]
@@ -114,7 +153,11 @@ class PluginCacheImpact(Wire, frozen=True):
 
 
 class SettingsParseError(Wire, frozen=True):
-    """DOC SettingsParseError"""
+    """Why a settings file was skipped; nothing in that file is in force.
+
+    ``path`` is the dotted path of the member at fault, empty when it is the file as a whole; the file itself is
+    ``file``.
+    """
 
     path: str
     message: str

@@ -1,4 +1,8 @@
-"""DOC module cli_requests"""
+"""Control requests that the CLI sends to its host, and the payloads of the answers.
+
+Each waits for one :class:`ControlResponse` with its ``request_id``, unless the CLI withdraws it with a
+:class:`ControlCancelRequest`. When stdin closes first, the CLI treats an open permission question as failed.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,14 @@ __all__ = [
 
 
 class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool", kw_only=True, frozen=True):
-    """DOC CanUseToolRequest"""
+    """The CLI asks whether a tool may be used; the tool waits for the answer.
+
+    Comes after the assistant message with the ``tool_use`` block, and only when neither a rule nor the mode has
+    decided; the CLI must be launched with ``--permission-prompt-tool stdio``. Withdrawn by an interrupt. An answer
+    that is neither :class:`PermissionResultAllow` nor :class:`PermissionResultDeny` counts as an error of the tool.
+    ``permission_suggestions`` are ready to be echoed in ``updatedPermissions``; ``decision_reason`` and the other
+    texts may hold terminal escapes.
+    """
 
     tool_name: str
     mcp_server: McpServerProvenance | None = None
@@ -54,6 +65,7 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
     agent_id: str | None = None
     description: str | None = None
     requires_user_interaction: bool | None = None
+    server_policy_ask_only: bool | None = None
 
     def allow(
         self,
@@ -76,7 +88,12 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
 class HookCallbackRequest(
     ControlRequestBody[HookOutput | AsyncHookOutput], tag="hook_callback", kw_only=True, frozen=True
 ):
-    """DOC HookCallbackRequest"""
+    """The CLI runs a hook of the host and waits for its output.
+
+    Several may be open at once, one for each registered callback. ``callback_id`` is one of the ids that the host
+    chose in :class:`HookCallbackMatcher`; what happened is in ``input``. ``tool_use_id`` is the id of a tool use for
+    tool events, and some other unique string for the rest. Answer ``{}`` to let things go their way.
+    """
 
     callback_id: str
     input: HookInput
@@ -90,20 +107,33 @@ class HookCallbackRequest(
 
 
 class McpMessageResponse(Wire, kw_only=True, frozen=True):
-    """DOC McpMessageResponse"""
+    """The JSON-RPC reply of a host-run MCP server.
+
+    A JSON-RPC notification has no reply, yet the request that carried it wants an answer: send ``{"jsonrpc": "2.0",
+    "result": {}}``.
+    """
 
     mcp_response: dict[str, Any]
 
 
 class McpMessageRequest(ControlRequestBody[McpMessageResponse], tag="mcp_message", kw_only=True, frozen=True):
-    """DOC McpMessageRequest"""
+    """One MCP JSON-RPC message to or from a server that runs inside the host.
+
+    The CLI sends it to reach the server, first of all for the handshake, which comes before its answer to
+    ``initialize``; the host sends it to deliver the server's own requests and notifications, and then gets an empty
+    answer. ``server_name`` is snake_case here, but ``serverName`` in the ``mcp_...`` requests for administration.
+    """
 
     server_name: str
     message: dict[str, Any]
 
 
 class ElicitationResponse(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=True):
-    """DOC ElicitationResponse"""
+    """The user's answer to an MCP server that asked for input.
+
+    ``content`` goes with ``accept`` and should match the asked schema; ``decline`` is a no, ``cancel`` means that the
+    user did not decide. A host that cannot ask should answer ``decline``.
+    """
 
     # one of accept, decline, cancel
     action: str
@@ -112,7 +142,12 @@ class ElicitationResponse(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=T
 
 
 class ElicitationRequest(ControlRequestBody[ElicitationResponse], tag="elicitation", kw_only=True, frozen=True):
-    """DOC ElicitationRequest"""
+    """An MCP server asks the user for input; the tool that asked waits for the answer.
+
+    In the mode ``form`` the answer should match ``requested_schema``, whose keys ``property_order`` lists in the
+    server's order; in the mode ``url`` the user is to open ``url``. Servers run by the host cannot ask this way: an
+    ``elicitation/create`` sent in ``mcp_message`` is answered with ``Method not found``.
+    """
 
     mcp_server_name: str
     message: str
@@ -128,26 +163,34 @@ class ElicitationRequest(ControlRequestBody[ElicitationResponse], tag="elicitati
 
 
 class UserDialogCompleted(Wire, tag_field="behavior", tag="completed", kw_only=True, frozen=True):
-    """DOC UserDialogCompleted"""
+    """The user has answered a dialog; the shape of ``result`` depends on its kind."""
 
     result: Any
 
 
 class UserDialogCancelled(Wire, tag_field="behavior", tag="cancelled", frozen=True):
-    """DOC UserDialogCancelled"""
+    """The user has dismissed a dialog.
+
+    This settles it. Do not send it for a kind of dialog that the host cannot show; leave such a request unanswered.
+    """
 
 
 KnownUserDialogResult: TypeAlias = UserDialogCompleted | UserDialogCancelled
 if TYPE_CHECKING:
     UserDialogResult: TypeAlias = KnownUserDialogResult | UnknownObject
 else:
+    #: The answer to request_user_dialog.
     UserDialogResult = KnownUserDialogResult
 
 
 class RequestUserDialogRequest(
     ControlRequestBody[UserDialogResult], tag="request_user_dialog", kw_only=True, frozen=True
 ):
-    """DOC RequestUserDialogRequest"""
+    """The CLI asks the host to show a dialog and waits for the user's choice.
+
+    Sent only for kinds that a host listed in :attr:`InitializeRequest.supportedDialogKinds`. ``dialog_kind`` is an
+    open set and decides the shape of ``payload``; a host that does not know the kind must not answer at all.
+    """
 
     dialog_kind: str
     payload: dict[str, Any]

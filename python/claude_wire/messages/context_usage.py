@@ -1,4 +1,8 @@
-"""DOC module context_usage"""
+"""The answers to ``get_context_usage`` and ``get_usage``, with all their rows.
+
+The first says what fills the context window and is camelCase; the second says what was spent, against which
+limits, and is snake_case.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,11 @@ __all__ = [
 
 
 class ContextCategory(Wire, kw_only=True, frozen=True):
-    """DOC ContextCategory"""
+    """One row of what the context window is used for.
+
+    Decide on ``id`` and ``kind``, both open sets; ``name`` is display text and ``color`` the name of a theme colour.
+    Rows of the kind ``deferred`` lie outside the window, ``free`` and ``buffer`` are not in use.
+    """
 
     # one of skills, system_prompt, system_tools, mcp_tools, mcp_instructions, mcp_tools_deferred,
     # system_tools_deferred, custom_agents, memory_files, messages, autocompact_buffer, compact_buffer, free_space
@@ -50,7 +58,11 @@ class ContextCategory(Wire, kw_only=True, frozen=True):
 
 
 class ContextGridCell(Wire, kw_only=True, frozen=True):
-    """DOC ContextGridCell"""
+    """One square of the picture that ``/context`` draws.
+
+    ``tokens`` and ``percentage`` (0 to 100) are those of the whole category, ``squareFullness`` (0 to 1) is how much
+    of this square it fills.
+    """
 
     color: str
     isFilled: bool
@@ -61,7 +73,11 @@ class ContextGridCell(Wire, kw_only=True, frozen=True):
 
 
 class ContextMcpTool(Wire, kw_only=True, frozen=True):
-    """DOC ContextMcpTool"""
+    """The tokens that one MCP tool takes up.
+
+    ``serverName`` is in the form used inside tool names, which may differ from the configured name. A tool that is
+    not loaded is outside the window.
+    """
 
     name: str
     serverName: str
@@ -70,14 +86,17 @@ class ContextMcpTool(Wire, kw_only=True, frozen=True):
 
 
 class ContextMcpInstructions(Wire, kw_only=True, frozen=True):
-    """DOC ContextMcpInstructions"""
+    """The tokens that the instructions of one MCP server take up, estimated by length.
+
+    ``serverName`` is the configured name, unlike the one in :class:`ContextMcpTool`.
+    """
 
     serverName: str
     tokens: int
 
 
 class ContextDeferredTool(Wire, kw_only=True, frozen=True):
-    """DOC ContextDeferredTool"""
+    """The tokens of a built-in tool that is loaded only when needed."""
 
     name: str
     tokens: int
@@ -85,14 +104,20 @@ class ContextDeferredTool(Wire, kw_only=True, frozen=True):
 
 
 class ContextNamedTokens(Wire, kw_only=True, frozen=True):
-    """DOC ContextNamedTokens"""
+    """A name and how many tokens it stands for.
+
+    Used for system tools, sections of the system prompt and kinds of attachments.
+    """
 
     name: str
     tokens: int
 
 
 class ContextAgent(Wire, kw_only=True, frozen=True):
-    """DOC ContextAgent"""
+    """The tokens that the description of one subagent takes up.
+
+    ``path`` is on the machine where the CLI runs, and absent for an agent without a file.
+    """
 
     agentType: str
     source: str
@@ -102,7 +127,7 @@ class ContextAgent(Wire, kw_only=True, frozen=True):
 
 
 class ContextSlashCommands(Wire, kw_only=True, frozen=True):
-    """DOC ContextSlashCommands"""
+    """How many slash commands there are, how many the prompt lists, and their tokens."""
 
     totalCommands: int
     includedCommands: int
@@ -110,7 +135,10 @@ class ContextSlashCommands(Wire, kw_only=True, frozen=True):
 
 
 class ContextSkill(Wire, kw_only=True, frozen=True):
-    """DOC ContextSkill"""
+    """The tokens that the listing of one skill takes up.
+
+    ``pluginName`` is not unique across marketplaces, ``pluginId`` is.
+    """
 
     name: str
     source: str
@@ -121,7 +149,7 @@ class ContextSkill(Wire, kw_only=True, frozen=True):
 
 
 class ContextSkills(Wire, kw_only=True, frozen=True):
-    """DOC ContextSkills"""
+    """How many skills there are, how many the prompt lists, and the tokens of each."""
 
     totalSkills: int
     includedSkills: int
@@ -130,7 +158,7 @@ class ContextSkills(Wire, kw_only=True, frozen=True):
 
 
 class ContextToolCalls(Wire, kw_only=True, frozen=True):
-    """DOC ContextToolCalls"""
+    """The tokens of all calls of one tool, and of their results."""
 
     name: str
     callTokens: int
@@ -138,7 +166,7 @@ class ContextToolCalls(Wire, kw_only=True, frozen=True):
 
 
 class ContextMessageBreakdown(Wire, kw_only=True, frozen=True):
-    """DOC ContextMessageBreakdown"""
+    """The tokens of the conversation itself, by what they belong to."""
 
     toolCallTokens: int
     toolResultTokens: int
@@ -152,7 +180,7 @@ class ContextMessageBreakdown(Wire, kw_only=True, frozen=True):
 
 
 class ContextApiUsage(Wire, kw_only=True, frozen=True):
-    """DOC ContextApiUsage"""
+    """The token counts of the last API response."""
 
     input_tokens: int
     output_tokens: int
@@ -161,7 +189,11 @@ class ContextApiUsage(Wire, kw_only=True, frozen=True):
 
 
 class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
-    """DOC GetContextUsageResponse"""
+    """What fills the context window at this moment, in tokens.
+
+    Members are camelCase. ``percentage`` is 0 to 100 of ``maxTokens``; ``autoCompactThreshold`` is in tokens.
+    ``apiUsage`` may be null.
+    """
 
     categories: list[ContextCategory] | None = None
     totalTokens: int | None = None
@@ -186,14 +218,21 @@ class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
 
 
 class RateLimitWindow(Wire, kw_only=True, frozen=True):
-    """DOC RateLimitWindow"""
+    """How much of one rate limit window of the plan is used.
+
+    ``utilization`` is a percentage, 0 to 100, though it is a fraction in :class:`RateLimitInfo`; ``resets_at`` is an
+    ISO 8601 string, not a Unix time. Either may be null.
+    """
 
     utilization: Number | None = null()
     resets_at: str | None = null()
 
 
 class ModelRateLimitWindow(Wire, kw_only=True, frozen=True):
-    """DOC ModelRateLimitWindow"""
+    """How much of the weekly window of one model is used.
+
+    ``display_name`` is a label made by the server, not a model id. Units are those of :class:`RateLimitWindow`.
+    """
 
     display_name: str
     utilization: Number | None = null()
@@ -201,19 +240,27 @@ class ModelRateLimitWindow(Wire, kw_only=True, frozen=True):
 
 
 class RateLimits(Wire, kw_only=True, frozen=True):
-    """DOC RateLimits"""
+    """The rate limits of a claude.ai plan, window by window.
 
-    five_hour: RateLimitWindow | None | UnsetType = UNSET
-    seven_day: RateLimitWindow | None | UnsetType = UNSET
-    seven_day_oauth_apps: RateLimitWindow | None | UnsetType = UNSET
-    seven_day_opus: RateLimitWindow | None | UnsetType = UNSET
-    seven_day_sonnet: RateLimitWindow | None | UnsetType = UNSET
+    A window may be absent or null. An empty ``model_scoped`` list says that the account has no such window, an absent
+    one that this is not known.
+    """
+
+    five_hour: RateLimitWindow | UnsetType | None = UNSET
+    seven_day: RateLimitWindow | UnsetType | None = UNSET
+    seven_day_oauth_apps: RateLimitWindow | UnsetType | None = UNSET
+    seven_day_opus: RateLimitWindow | UnsetType | None = UNSET
+    seven_day_sonnet: RateLimitWindow | UnsetType | None = UNSET
     model_scoped: list[ModelRateLimitWindow] | None = None
-    extra_usage: ExtraUsage | None | UnsetType = UNSET
+    extra_usage: ExtraUsage | UnsetType | None = UNSET
 
 
 class UsageBehavior(Wire, kw_only=True, frozen=True):
-    """DOC UsageBehavior"""
+    """One habit that took a share of the usage, such as long contexts or many subagents.
+
+    ``key`` is best taken as an open set. ``pct`` is 0 to 100 of the usage by weight, ``count`` the number of
+    requests. Habits overlap: the shares do not add up to 100.
+    """
 
     # one of cache_miss, long_context, subagent_heavy, high_parallel, cron, max_effort, workflow, always_on_context,
     # large_tool_results
@@ -223,7 +270,11 @@ class UsageBehavior(Wire, kw_only=True, frozen=True):
 
 
 class UsageRecommendation(Wire, kw_only=True, frozen=True):
-    """DOC UsageRecommendation"""
+    """One proposal to use less, worded for display.
+
+    ``key`` is that of a :class:`UsageBehavior`, or ``agent``, ``skill``, ``plugin`` or ``mcp_server``; ``pct`` (0 to
+    100) is the share it concerns.
+    """
 
     key: str
     pct: Number
@@ -232,21 +283,28 @@ class UsageRecommendation(Wire, kw_only=True, frozen=True):
 
 
 class UsageFix(Wire, kw_only=True, frozen=True):
-    """DOC UsageFix"""
+    """User messages that a host may send in order to carry out some recommendations.
+
+    Send each as a prompt of its own, in order and with priority ``later``; ``keys`` are the recommendations they
+    cover. Absent when the session can fix nothing.
+    """
 
     keys: list[str]
     messages: list[str]
 
 
 class UsageShare(Wire, kw_only=True, frozen=True):
-    """DOC UsageShare"""
+    """The share of the usage, 0 to 100, of one agent, skill, plugin or MCP server."""
 
     name: str
     pct: Number
 
 
 class UsagePeriod(Wire, kw_only=True, frozen=True):
-    """DOC UsagePeriod"""
+    """What caused the usage of one period.
+
+    Drawn from the transcripts on this machine, so approximate and blind to other devices.
+    """
 
     request_count: int
     session_count: int
@@ -260,14 +318,18 @@ class UsagePeriod(Wire, kw_only=True, frozen=True):
 
 
 class UsageBehaviors(Wire, kw_only=True, frozen=True):
-    """DOC UsageBehaviors"""
+    """What caused the usage of the last 24 hours and of the last 7 days."""
 
     day: UsagePeriod
     week: UsagePeriod
 
 
 class GetUsageResponse(Wire, kw_only=True, frozen=True):
-    """DOC GetUsageResponse"""
+    """What the session has cost, and how far the limits of the plan are used.
+
+    Experimental: the shape may change. Members are snake_case, but the values of ``model_usage`` camelCase. With an
+    API key ``subscription_type``, ``rate_limits`` and ``behaviors`` are null and ``rate_limits_available`` is false.
+    """
 
     session: SessionUsage | None = None
     subscription_type: str | None = null()

@@ -1,4 +1,8 @@
-"""DOC module control"""
+"""The envelopes of the control protocol: request, answer and withdrawal.
+
+Either side may ask the other at any time, on the same stream as the messages. What is asked is in
+``cli_requests``, ``host_requests`` and ``undeclared_requests``.
+"""
 
 from __future__ import annotations
 
@@ -141,34 +145,52 @@ KnownControlRequestPayload: TypeAlias = (
 if TYPE_CHECKING:
     ControlRequestPayload: TypeAlias = KnownControlRequestPayload | UnknownRequest
 else:
+    #: What a control request asks for, in either direction.
     ControlRequestPayload = KnownControlRequestPayload
 
 
 class ControlRequest(Wire, tag_field="type", tag="control_request", frozen=True):
-    """DOC ControlRequest"""
+    """One side asks the other for something and waits for a :class:`ControlResponse`.
+
+    ``request_id`` is the sender's choice and must be unique among its open requests. Answer each id once, even if it
+    arrives twice, and answer requests that are not supported with a :class:`ControlError`; only dialogs of an unknown
+    kind stay unanswered.
+    """
 
     request_id: str
     request: ControlRequestPayload
 
 
 class ControlCancelRequest(Wire, tag_field="type", tag="control_cancel_request", frozen=True):
-    """DOC ControlCancelRequest"""
+    """The sender of a request no longer wants it answered.
+
+    The CLI sends it for an open ``can_use_tool`` after an interrupt, for instance. It has no answer, an answer that
+    still comes is ignored, and so is an unknown ``request_id``.
+    """
 
     request_id: str
 
 
 class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, frozen=True):
-    """DOC ControlSuccess"""
+    """A request was handled; ``response`` is the payload.
+
+    Absent, null and ``{}`` are all plain acknowledgements. The ``pending_...`` lists ride on the answer to
+    ``initialize``: requests of the CLI that were put earlier and still wait for an answer. One of them may also
+    arrive as a request of its own; answer it once.
+    """
 
     request_id: str
-    response: dict[str, Any] | None | UnsetType = UNSET
+    response: dict[str, Any] | UnsetType | None = UNSET
     pending_permission_requests: list[ControlRequest] | None = None
     pending_user_dialog_requests: list[ControlRequest] | None = None
     pending_elicitation_requests: list[ControlRequest] | None = None
 
 
 class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=True):
-    """DOC ControlError"""
+    """A request failed or was refused.
+
+    ``error`` is text for people. ``error_code`` is an open set, such as ``unsupported_request``, and is often absent.
+    """
 
     request_id: str
     error: str
@@ -183,11 +205,18 @@ KnownControlAnswer: TypeAlias = ControlSuccess | ControlError
 if TYPE_CHECKING:
     ControlAnswer: TypeAlias = KnownControlAnswer | UnknownObject
 else:
+    #: A control response succeeds or fails.
     ControlAnswer = KnownControlAnswer
 
 
 class ControlResponse(Wire, tag_field="type", tag="control_response", frozen=True):
-    """DOC ControlResponse"""
+    """The one answer to a :class:`ControlRequest`, from the side that received it.
+
+    The ``request_id`` is inside ``response``, not at the top as on the request, and the payload one level further
+    down. The payload has no tag: only the request it answers says what it is, see :meth:`payload_as`.
+    """
+
+    response: ControlAnswer
 
     @classmethod
     def success(cls, request_id: str, payload: Wire | dict[str, Any] | None = None) -> Self:

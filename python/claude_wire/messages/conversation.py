@@ -1,4 +1,4 @@
-"""DOC module conversation"""
+"""The conversation itself: user and assistant messages, and the stream events between them."""
 
 from __future__ import annotations
 
@@ -35,17 +35,21 @@ __all__ = [
 
 
 class HumanOrigin(Wire, tag_field="kind", tag="human", frozen=True):
-    """DOC HumanOrigin"""
+    """A person typed the message."""
 
 
 class ChannelOrigin(Wire, tag_field="kind", tag="channel", kw_only=True, frozen=True):
-    """DOC ChannelOrigin"""
+    """The message came in over a channel of the MCP server ``server``."""
 
     server: str
 
 
 class PeerOrigin(Wire, tag_field="kind", tag="peer", kw_only=True, rename={"from_": "from"}, frozen=True):
-    """DOC PeerOrigin"""
+    """Another agent session sent the message.
+
+    The wire key of ``from_`` is ``from``; ``fromMode``, ``fromSession``, ``senderTaskId`` and ``verifiedPeerPid`` are
+    camelCase on the wire.
+    """
 
     from_: str
     # one of bypass, prompting
@@ -58,35 +62,43 @@ class PeerOrigin(Wire, tag_field="kind", tag="peer", kw_only=True, rename={"from
 
 
 class TaskNotificationOrigin(Wire, tag_field="kind", tag="task-notification", kw_only=True, frozen=True):
-    """DOC TaskNotificationOrigin"""
+    """A task or an event outside the conversation caused the message, not a person.
+
+    The tag has a hyphen, ``task-notification``. On a result it marks a turn that the CLI began by itself, as when a
+    background task ended; ``subkind`` is an open set.
+    """
 
     # one of scheduled-trigger, peer-send-message, projects-relay, session-inbox, external-event
     subkind: str | None = None
     fireReason: str | None = None
     runId: str | None = None
+    producer: str | None = None
 
 
 class CoordinatorOrigin(Wire, tag_field="kind", tag="coordinator", frozen=True):
-    """DOC CoordinatorOrigin"""
+    """A coordinator of several agents sent the message."""
 
 
 class UnclassifiedOrigin(Wire, tag_field="kind", tag="unclassified", frozen=True):
-    """DOC UnclassifiedOrigin"""
+    """Where the message came from is not known."""
 
 
 class ObserverOrigin(Wire, tag_field="kind", tag="observer", kw_only=True, rename={"from_": "from"}, frozen=True):
-    """DOC ObserverOrigin"""
+    """An observer agent sent the message, from the task ``senderTaskId``.
+
+    The wire key of ``from_`` is ``from``.
+    """
 
     from_: str
     senderTaskId: str
 
 
 class AutoContinuationOrigin(Wire, tag_field="kind", tag="auto-continuation", frozen=True):
-    """DOC AutoContinuationOrigin"""
+    """The CLI wrote the message itself, to make the model go on."""
 
 
 class ObserverActivityOrigin(Wire, tag_field="kind", tag="observer-activity", frozen=True):
-    """DOC ObserverActivityOrigin"""
+    """The message tells of the activity of an observer agent."""
 
 
 KnownMessageOrigin: TypeAlias = (
@@ -103,11 +115,20 @@ KnownMessageOrigin: TypeAlias = (
 if TYPE_CHECKING:
     MessageOrigin: TypeAlias = KnownMessageOrigin | UnknownObject
 else:
+    #: Who or what sent a user message.
     MessageOrigin = KnownMessageOrigin
 
 
 class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True):
-    """DOC UserMessage"""
+    """A prompt on its way in; on its way out, tool results and prompts that the CLI injects or echoes.
+
+    In: ``message`` suffices; a repeated ``uuid`` starts no turn, prompts sent during a turn wait and may be merged,
+    and ``shouldQuery`` false adds the message without asking the model. Out: ``tool_use_result`` is the tool's
+    structured output, any JSON; ``isSynthetic`` marks text by the CLI, ``isReplay`` an echo of a prompt (``--replay-
+    user-messages``) or of a local command's output. A non-null ``parent_tool_use_id`` means a subagent, with
+    ``agent_id``, ``subagent_type`` and ``task_description`` beside it; ``uuid`` and ``session_id`` may be missing
+    both ways.
+    """
 
     message: MessageParam
     parent_tool_use_id: str | None = null()
@@ -156,7 +177,13 @@ class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True)
 
 
 class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, rename={"model_": "model"}, frozen=True):
-    """DOC AssistantMessage"""
+    """A finished block of the model's answer, or text that the CLI wrote in the model's place.
+
+    One line comes per block, so several share ``message.id``; ``supersedes`` lists uuids of earlier lines to drop,
+    and ``aborted`` marks a block cut off by an interrupt. ``error`` is an open set and stands beside ``message`` on
+    lines that report an API failure; some dialects put it, or ``model``, on the other level. A non-null
+    ``parent_tool_use_id`` names the tool call whose subagent speaks.
+    """
 
     message: ApiMessage
     # one of authentication_failed, oauth_org_not_allowed, account_on_hold, verification_required, billing_error,
@@ -178,6 +205,15 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
     context_usage: ContextUsage | None = None
     usage_report: UsageReport | None = None
     model_: str | None = None
+    api_error_status: int | None = None
+    api_error_type: str | None = None
+    is_api_error_message: bool | None = None
+    local_command_outcome: dict[str, Any] | None = None
+    local_command_run: dict[str, Any] | None = None
+    local_command_source: str | None = None
+    thinking_display: str | None = None
+    thinking_duration_ms: Number | None = None
+    tool_use_meta: list[dict[str, Any]] | None = None
     uuid: str | None = None
     session_id: str | None = None
 
@@ -214,7 +250,12 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
 
 
 class StreamEvent(Wire, tag_field="type", tag="stream_event", kw_only=True, frozen=True):
-    """DOC StreamEvent"""
+    """One event of the model's answer while it streams, sent only with ``--include-partial-messages``.
+
+    The finished blocks come as :class:`AssistantMessage` lines among these events, so showing both shows the text
+    twice. ``ttft_ms``, the milliseconds to the first token, stands on message starts only; ``api_message_id`` is the
+    ``message.id`` that the event belongs to.
+    """
 
     event: Event
     parent_tool_use_id: str | None = null()
@@ -224,6 +265,8 @@ class StreamEvent(Wire, tag_field="type", tag="stream_event", kw_only=True, froz
     resume_reason: str | None = None
     api_message_id: str | None = None
     thinking_display: str | None = None
+    abandoned_blocks: dict[str, Any] | None = None
+    owed_rows: list[Any] | None = None
     uuid: str | None = None
     session_id: str | None = None
 

@@ -1,4 +1,7 @@
-"""DOC module dialects"""
+"""Messages that only dialects of compatible agents have; today's Claude Code CLI knows none of them.
+
+Three dialects add messages: miriad-code's, the 2.1.7 CLI's and the ``permission_request`` dialect.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +27,27 @@ __all__ = [
 
 
 class ControlMessage(Wire, tag_field="type", tag="control", kw_only=True, frozen=True):
-    """DOC ControlMessage"""
+    """The host interrupts the turn or asks for the status, in miriad-code's dialect.
+
+    It has no request id. Today's CLI takes an ``interrupt`` control request instead.
+    """
 
     # one of interrupt, status
     action: str
 
 
 class QueuedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC QueuedMessage"""
+    """A prompt came during a turn and waits in the queue at ``position``, in miriad-code's dialect."""
 
     subtype: Literal["queued"] = constant("queued")
     position: int
 
 
 class InjectedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC InjectedMessage"""
+    """Waiting prompts were put into the running turn, in miriad-code's dialect.
+
+    They are joined into one user message; ``message_count`` is how many they were.
+    """
 
     subtype: Literal["injected"] = constant("injected")
     message_count: int
@@ -46,7 +55,7 @@ class InjectedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ConsolidationMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC ConsolidationMessage"""
+    """How many entries a consolidation made and changed, in miriad-code's dialect."""
 
     subtype: Literal["consolidation"] = constant("consolidation")
     entries_created: int
@@ -54,7 +63,11 @@ class ConsolidationMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC SystemToolResultMessage"""
+    """What a tool call returned, as a ``system`` message, in two dialects.
+
+    Miriad-code's has a block in ``tool_result``; the 2.1.7 CLI's has ``tool_use_id`` and ``content``. Today's CLI
+    sends a :class:`UserMessage`.
+    """
 
     subtype: Literal["tool_result"] = constant("tool_result")
     tool_result: ToolResultBlock | None = None
@@ -63,7 +76,10 @@ class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class SystemErrorMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC SystemErrorMessage"""
+    """Something went wrong, in two dialects.
+
+    Miriad-code's has a ``message``, the ``permission_request`` dialect an ``error`` object.
+    """
 
     subtype: Literal["error"] = constant("error")
     message: str | None = None
@@ -71,7 +87,11 @@ class SystemErrorMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC PermissionRequestMessage"""
+    """The agent asks whether it may use a tool, in the ``permission_request`` dialect.
+
+    The host answers with a :class:`PermissionReply`. Only type and subtype are certain: ``tool_name`` and ``input``
+    are optional, and other fields are kept.
+    """
 
     subtype: Literal["permission_request"] = constant("permission_request")
     tool_name: str | None = None
@@ -79,20 +99,26 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PermissionReply(Wire, frozen=True):
-    """DOC PermissionReply"""
+    """The host's answer to a :class:`PermissionRequestMessage`: a bare ``{"allow": true}``.
+
+    It has no ``type``, nor an id; its only key tells what it is.
+    """
 
     allow: bool
 
 
 class ToolResultPayload(Wire, frozen=True):
-    """DOC ToolResultPayload"""
+    """What the tool returned: one content block, such as ``{"type": "text", ...}``."""
 
     type: str
     text: str | None = None
 
 
 class ToolResultMessage(Wire, tag_field="type", tag="tool_result", kw_only=True, frozen=True):
-    """DOC ToolResultMessage"""
+    """What a tool call returned, as a message of its own, in the ``permission_request`` dialect.
+
+    It shares its tag with :class:`ToolResultBlock`, but the result is in ``result`` rather than ``content``.
+    """
 
     tool_use_id: str
     result: ToolResultPayload

@@ -1,4 +1,8 @@
-"""DOC module hook_outputs"""
+"""Hook outputs: what a host answers to a ``hook_callback``.
+
+Every member is optional, and an empty object means: go on as if there were no hook. Member names are camelCase
+(the inputs are snake_case), and the tag ``hookEventName`` must name the event being answered.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +45,19 @@ __all__ = [
 
 
 class CwdChangedHookSpecificOutput(Wire, tag_field="hookEventName", tag="CwdChanged", kw_only=True, frozen=True):
-    """DOC CwdChangedHookSpecificOutput"""
+    """What to watch after a change of the working directory.
+
+    ``watchPaths`` lists files to watch, whose changes come as :class:`FileChangedHookInput`.
+    """
 
     watchPaths: list[str] | None = None
 
 
 class ElicitationHookSpecificOutput(Wire, tag_field="hookEventName", tag="Elicitation", kw_only=True, frozen=True):
-    """DOC ElicitationHookSpecificOutput"""
+    """The answer to an MCP server's question, given in the user's place.
+
+    Without ``action`` the user is asked; ``content`` goes with ``accept``.
+    """
 
     # one of cancel, accept, decline
     action: str | None = None
@@ -57,7 +67,7 @@ class ElicitationHookSpecificOutput(Wire, tag_field="hookEventName", tag="Elicit
 class ElicitationResultHookSpecificOutput(
     Wire, tag_field="hookEventName", tag="ElicitationResult", kw_only=True, frozen=True
 ):
-    """DOC ElicitationResultHookSpecificOutput"""
+    """A different answer for the MCP server than the one the user gave."""
 
     # one of cancel, accept, decline
     action: str | None = None
@@ -65,7 +75,10 @@ class ElicitationResultHookSpecificOutput(
 
 
 class FileChangedHookSpecificOutput(Wire, tag_field="hookEventName", tag="FileChanged", kw_only=True, frozen=True):
-    """DOC FileChangedHookSpecificOutput"""
+    """What to watch after a watched file has changed.
+
+    ``watchPaths`` lists files to watch, whose changes come as :class:`FileChangedHookInput`.
+    """
 
     watchPaths: list[str] | None = None
 
@@ -73,13 +86,17 @@ class FileChangedHookSpecificOutput(Wire, tag_field="hookEventName", tag="FileCh
 class MessageDisplayHookSpecificOutput(
     Wire, tag_field="hookEventName", tag="MessageDisplay", kw_only=True, frozen=True
 ):
-    """DOC MessageDisplayHookSpecificOutput"""
+    """Other text to show in place of a piece of an assistant message.
+
+    For the display only: the stored message and what the model sees stay as they are. Leave ``displayContent`` out to
+    show the original.
+    """
 
     displayContent: str | None = None
 
 
 class NotificationHookSpecificOutput(Wire, tag_field="hookEventName", tag="Notification", kw_only=True, frozen=True):
-    """DOC NotificationHookSpecificOutput"""
+    """Text to add to the conversation after a notification."""
 
     additionalContext: str | None = None
 
@@ -87,20 +104,26 @@ class NotificationHookSpecificOutput(Wire, tag_field="hookEventName", tag="Notif
 class PermissionDeniedHookSpecificOutput(
     Wire, tag_field="hookEventName", tag="PermissionDenied", kw_only=True, frozen=True
 ):
-    """DOC PermissionDeniedHookSpecificOutput"""
+    """Whether the model may try a denied tool use again."""
 
     retry: bool | None = None
 
 
 class PermissionDecisionAllow(Wire, tag_field="behavior", tag="allow", kw_only=True, frozen=True):
-    """DOC PermissionDecisionAllow"""
+    """A hook's yes to a permission question.
+
+    Like :class:`PermissionResultAllow`, but ``updatedInput`` may be left out to keep the input as it is.
+    """
 
     updatedInput: dict[str, Any] | None = None
     updatedPermissions: list[PermissionUpdate] | None = None
 
 
 class PermissionDecisionDeny(Wire, tag_field="behavior", tag="deny", kw_only=True, frozen=True):
-    """DOC PermissionDecisionDeny"""
+    """A hook's no to a permission question.
+
+    ``message`` is optional here, while :class:`PermissionResultDeny` must have one.
+    """
 
     message: str | None = None
     interrupt: bool | None = None
@@ -116,7 +139,10 @@ else:
 class PermissionRequestHookSpecificOutput(
     Wire, tag_field="hookEventName", tag="PermissionRequest", kw_only=True, frozen=True
 ):
-    """DOC PermissionRequestHookSpecificOutput"""
+    """A hook's answer to a permission question.
+
+    Leave the whole output out to leave the question to whoever else is asked, such as the host's ``can_use_tool``.
+    """
 
     decision: PermissionDecision
 
@@ -124,13 +150,13 @@ class PermissionRequestHookSpecificOutput(
 class PostModelSwitchHookSpecificOutput(
     Wire, tag_field="hookEventName", tag="PostModelSwitch", kw_only=True, frozen=True
 ):
-    """DOC PostModelSwitchHookSpecificOutput"""
+    """Text for the new model, sent with the first request it serves."""
 
     additionalContext: str | None = None
 
 
 class PostToolBatchHookSpecificOutput(Wire, tag_field="hookEventName", tag="PostToolBatch", kw_only=True, frozen=True):
-    """DOC PostToolBatchHookSpecificOutput"""
+    """Text for the model, added after a batch of tool results."""
 
     additionalContext: str | None = None
 
@@ -138,13 +164,18 @@ class PostToolBatchHookSpecificOutput(Wire, tag_field="hookEventName", tag="Post
 class PostToolUseFailureHookSpecificOutput(
     Wire, tag_field="hookEventName", tag="PostToolUseFailure", kw_only=True, frozen=True
 ):
-    """DOC PostToolUseFailureHookSpecificOutput"""
+    """Text for the model, added after the result of a failed tool use."""
 
     additionalContext: str | None = None
 
 
 class PostToolUseHookSpecificOutput(Wire, tag_field="hookEventName", tag="PostToolUse", kw_only=True, frozen=True):
-    """DOC PostToolUseHookSpecificOutput"""
+    """Text to add to a tool's result, or another result in its place.
+
+    ``additionalContext`` is text the model gets to read, ``classifierContext`` is shown to auto mode's permission
+    classifier only. ``updatedToolOutput`` replaces the result for any tool; ``updatedMCPToolOutput`` is its older
+    form, for MCP tools alone.
+    """
 
     additionalContext: str | None = None
     classifierContext: str | None = None
@@ -155,7 +186,10 @@ class PostToolUseHookSpecificOutput(Wire, tag_field="hookEventName", tag="PostTo
 class PreModelSwitchHookSpecificOutput(
     Wire, tag_field="hookEventName", tag="PreModelSwitch", kw_only=True, frozen=True
 ):
-    """DOC PreModelSwitchHookSpecificOutput"""
+    """Whether a switch of the model may go ahead.
+
+    ``ask`` has the user confirm it, and where nobody can be asked the switch is refused.
+    """
 
     # one of allow, deny, ask
     permissionDecision: str | None = None
@@ -163,7 +197,12 @@ class PreModelSwitchHookSpecificOutput(
 
 
 class PreToolUseHookSpecificOutput(Wire, tag_field="hookEventName", tag="PreToolUse", kw_only=True, frozen=True):
-    """DOC PreToolUseHookSpecificOutput"""
+    """Whether and with what input a tool may be used.
+
+    ``deny`` keeps the tool from running, ``ask`` has the user decide, and ``defer`` ends the run with the tool use in
+    ``deferred_tool_use`` of its result. ``updatedInput`` replaces the whole input; ``additionalContext`` is text the
+    model gets to read.
+    """
 
     # one of allow, deny, ask, defer
     permissionDecision: str | None = None
@@ -173,7 +212,12 @@ class PreToolUseHookSpecificOutput(Wire, tag_field="hookEventName", tag="PreTool
 
 
 class SessionStartHookSpecificOutput(Wire, tag_field="hookEventName", tag="SessionStart", kw_only=True, frozen=True):
-    """DOC SessionStartHookSpecificOutput"""
+    """What to add to a session that begins.
+
+    ``additionalContext`` is text the model gets to read, ``initialUserMessage`` a prompt to begin with,
+    ``reloadSkills`` has the CLI look again for skills that the hook installed. ``watchPaths`` lists files to watch,
+    whose changes come as :class:`FileChangedHookInput`.
+    """
 
     additionalContext: str | None = None
     initialUserMessage: str | None = None
@@ -183,25 +227,33 @@ class SessionStartHookSpecificOutput(Wire, tag_field="hookEventName", tag="Sessi
 
 
 class SetupHookSpecificOutput(Wire, tag_field="hookEventName", tag="Setup", kw_only=True, frozen=True):
-    """DOC SetupHookSpecificOutput"""
+    """Text for the model, added after a setup hook."""
 
     additionalContext: str | None = None
 
 
 class StopHookSpecificOutput(Wire, tag_field="hookEventName", tag="Stop", kw_only=True, frozen=True):
-    """DOC StopHookSpecificOutput"""
+    """Feedback for the model instead of the end of its turn.
+
+    Giving any makes the model go on, so a hook that always gives it never lets the turn end; look at
+    ``stop_hook_active``.
+    """
 
     additionalContext: str | None = None
 
 
 class SubagentStartHookSpecificOutput(Wire, tag_field="hookEventName", tag="SubagentStart", kw_only=True, frozen=True):
-    """DOC SubagentStartHookSpecificOutput"""
+    """Text for a subagent that has just been started."""
 
     additionalContext: str | None = None
 
 
 class SubagentStopHookSpecificOutput(Wire, tag_field="hookEventName", tag="SubagentStop", kw_only=True, frozen=True):
-    """DOC SubagentStopHookSpecificOutput"""
+    """Feedback for a subagent instead of its end.
+
+    Giving any makes the subagent go on, so a hook that always gives it never lets the turn end; look at
+    ``stop_hook_active``.
+    """
 
     additionalContext: str | None = None
 
@@ -209,7 +261,11 @@ class SubagentStopHookSpecificOutput(Wire, tag_field="hookEventName", tag="Subag
 class UserPromptExpansionHookSpecificOutput(
     Wire, tag_field="hookEventName", tag="UserPromptExpansion", kw_only=True, frozen=True
 ):
-    """DOC UserPromptExpansionHookSpecificOutput"""
+    """Text to add to a prompt that a command was expanded into.
+
+    ``suppressOriginalPrompt`` counts only together with ``decision`` ``block`` and keeps the prompt out of the
+    message about it.
+    """
 
     additionalContext: str | None = None
     suppressOriginalPrompt: bool | None = None
@@ -218,7 +274,11 @@ class UserPromptExpansionHookSpecificOutput(
 class UserPromptSubmitHookSpecificOutput(
     Wire, tag_field="hookEventName", tag="UserPromptSubmit", kw_only=True, frozen=True
 ):
-    """DOC UserPromptSubmitHookSpecificOutput"""
+    """Text to add to a submitted prompt, and a title for the session.
+
+    ``suppressOriginalPrompt`` counts only together with ``decision`` ``block`` and keeps the prompt out of the
+    message about it.
+    """
 
     additionalContext: str | None = None
     sessionTitle: str | None = None
@@ -228,7 +288,7 @@ class UserPromptSubmitHookSpecificOutput(
 class WorktreeCreateHookSpecificOutput(
     Wire, tag_field="hookEventName", tag="WorktreeCreate", kw_only=True, frozen=True
 ):
-    """DOC WorktreeCreateHookSpecificOutput"""
+    """The absolute path of the worktree that the hook has created."""
 
     worktreePath: str
 
@@ -260,11 +320,18 @@ KnownHookSpecificOutput: TypeAlias = (
 if TYPE_CHECKING:
     HookSpecificOutput: TypeAlias = KnownHookSpecificOutput | UnknownObject
 else:
+    #: What a hook answers beyond the common fields, by event.
     HookSpecificOutput = KnownHookSpecificOutput
 
 
 class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=True):
-    """DOC HookOutput"""
+    """The answer of a hook that has finished.
+
+    An empty object changes nothing. ``continue_`` is ``continue`` on the wire, and false stops the turn, with
+    ``stopReason`` shown to the user; ``decision`` ``block`` blocks what the event is about, with ``reason``
+    (``approve`` is an old form). ``systemMessage`` is shown to the user, not to the model; what is particular to an
+    event goes in ``hookSpecificOutput``.
+    """
 
     continue_: bool | None = None
     suppressOutput: bool | None = None
@@ -278,7 +345,11 @@ class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=Tr
 
 
 class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=True):
-    """DOC AsyncHookOutput"""
+    """The answer of a hook that goes on in the background, so that the CLI does not wait.
+
+    ``async_`` is ``async`` on the wire and must be true: it is what tells this answer from a :class:`HookOutput`.
+    ``asyncTimeout`` is in milliseconds.
+    """
 
     async_: bool
     asyncTimeout: Number | None = None

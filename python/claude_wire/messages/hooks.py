@@ -1,13 +1,24 @@
-"""DOC module hooks"""
+"""Hook inputs: what the CLI tells a hook, one Struct for each event.
+
+They arrive in :attr:`HookCallbackRequest.input`, told apart by ``hook_event_name``, and only for the events that
+the host registered with ``initialize``. Member names are snake_case; the answers to them are camelCase.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from claude_wire.messages._base import Number, Wire, null
-from claude_wire.messages.mcp import McpServerProvenance
-from claude_wire.messages.permissions import PermissionUpdate
+from claude_wire.messages._base import Number, null
 from claude_wire.messages.tasks import BackgroundTaskSummary, SessionCronSummary
+from claude_wire.messages.tool_hooks import (
+    HookInputBase,
+    PermissionDeniedHookInput,
+    PermissionRequestHookInput,
+    PostToolBatchHookInput,
+    PostToolUseFailureHookInput,
+    PostToolUseHookInput,
+    PreToolUseHookInput,
+)
 from claude_wire.messages.unknown import UnknownHookInput
 
 __all__ = [
@@ -17,23 +28,14 @@ __all__ = [
     "ElicitationHookInput",
     "ElicitationResultHookInput",
     "FileChangedHookInput",
-    "HookEffort",
     "HookInput",
-    "HookInputBase",
     "InstructionsLoadedHookInput",
     "MessageDisplayHookInput",
     "NotificationHookInput",
-    "PermissionDeniedHookInput",
-    "PermissionRequestHookInput",
     "PostCompactHookInput",
     "PostModelSwitchHookInput",
-    "PostToolBatchHookInput",
-    "PostToolBatchToolCall",
-    "PostToolUseFailureHookInput",
-    "PostToolUseHookInput",
     "PreCompactHookInput",
     "PreModelSwitchHookInput",
-    "PreToolUseHookInput",
     "SessionEndHookInput",
     "SessionStartHookInput",
     "SetupHookInput",
@@ -51,93 +53,8 @@ __all__ = [
 ]
 
 
-class HookEffort(Wire, frozen=True):
-    """The reasoning effort that was in force when a hook ran."""
-
-    level: str
-
-
-class HookInputBase(Wire, tag_field="hook_event_name", kw_only=True, frozen=True):
-    """What every hook is told, whatever its event: the fields that all hook inputs share."""
-
-    session_id: str
-    transcript_path: str
-    cwd: str
-    prompt_id: str | None = None
-    permission_mode: str | None = None
-    agent_id: str | None = None
-    agent_type: str | None = None
-    effort: HookEffort | None = None
-
-
-class PreToolUseHookInput(HookInputBase, tag="PreToolUse", kw_only=True, frozen=True):
-    """DOC PreToolUseHookInput"""
-
-    tool_name: str
-    tool_input: Any
-    tool_use_id: str
-    mcp_server: McpServerProvenance | None = None
-
-
-class PostToolUseHookInput(HookInputBase, tag="PostToolUse", kw_only=True, frozen=True):
-    """DOC PostToolUseHookInput"""
-
-    tool_name: str
-    tool_input: Any
-    tool_response: Any
-    tool_use_id: str
-    duration_ms: Number | None = None
-    mcp_server: McpServerProvenance | None = None
-
-
-class PostToolUseFailureHookInput(HookInputBase, tag="PostToolUseFailure", kw_only=True, frozen=True):
-    """DOC PostToolUseFailureHookInput"""
-
-    tool_name: str
-    tool_input: Any
-    tool_use_id: str
-    error: str
-    is_interrupt: bool | None = None
-    duration_ms: Number | None = None
-    mcp_server: McpServerProvenance | None = None
-
-
-class PostToolBatchToolCall(Wire, kw_only=True, frozen=True):
-    """DOC PostToolBatchToolCall"""
-
-    tool_name: str
-    tool_input: Any
-    tool_use_id: str
-    tool_response: Any = None
-
-
-class PostToolBatchHookInput(HookInputBase, tag="PostToolBatch", kw_only=True, frozen=True):
-    """DOC PostToolBatchHookInput"""
-
-    tool_calls: list[PostToolBatchToolCall]
-
-
-class PermissionDeniedHookInput(HookInputBase, tag="PermissionDenied", kw_only=True, frozen=True):
-    """DOC PermissionDeniedHookInput"""
-
-    tool_name: str
-    tool_input: Any
-    tool_use_id: str
-    reason: str
-    mcp_server: McpServerProvenance | None = None
-
-
-class PermissionRequestHookInput(HookInputBase, tag="PermissionRequest", kw_only=True, frozen=True):
-    """DOC PermissionRequestHookInput"""
-
-    tool_name: str
-    tool_input: Any
-    permission_suggestions: list[PermissionUpdate] | None = None
-    mcp_server: McpServerProvenance | None = None
-
-
 class NotificationHookInput(HookInputBase, tag="Notification", kw_only=True, frozen=True):
-    """DOC NotificationHookInput"""
+    """The CLI notifies the user of something, such as that it waits for an answer."""
 
     message: str
     title: str | None = None
@@ -145,7 +62,11 @@ class NotificationHookInput(HookInputBase, tag="Notification", kw_only=True, fro
 
 
 class UserPromptSubmitHookInput(HookInputBase, tag="UserPromptSubmit", kw_only=True, frozen=True):
-    """DOC UserPromptSubmitHookInput"""
+    """A prompt has been submitted and its turn has not begun; the hook may block it.
+
+    Comes before the turn's ``system/init`` message. ``source`` says who wrote it (``sdk`` for prompts on stdin,
+    others for wake-ups and injected turns); it may be absent.
+    """
 
     prompt: str
     # one of user, system, sdk, loop_wakeup, schedule_wakeup, poll_event
@@ -154,7 +75,10 @@ class UserPromptSubmitHookInput(HookInputBase, tag="UserPromptSubmit", kw_only=T
 
 
 class UserPromptExpansionHookInput(HookInputBase, tag="UserPromptExpansion", kw_only=True, frozen=True):
-    """DOC UserPromptExpansionHookInput"""
+    """A typed command is being expanded into a prompt; the hook may block it.
+
+    ``prompt`` is the text, ``command_name`` and ``command_args`` are the parts of the command.
+    """
 
     # one of slash_command, mcp_prompt
     expansion_type: str
@@ -165,7 +89,11 @@ class UserPromptExpansionHookInput(HookInputBase, tag="UserPromptExpansion", kw_
 
 
 class SessionStartHookInput(HookInputBase, tag="SessionStart", kw_only=True, frozen=True):
-    """DOC SessionStartHookInput"""
+    """A session begins, is resumed or forked, or goes on after ``/clear`` or a compaction.
+
+    The last four members come with ``resume`` and ``fork`` only: how old the conversation is (seconds), how many
+    tokens it holds, and what it would cost to cache them again (USD, estimated).
+    """
 
     # one of clear, startup, resume, compact, fork
     source: str
@@ -178,14 +106,19 @@ class SessionStartHookInput(HookInputBase, tag="SessionStart", kw_only=True, fro
 
 
 class SessionEndHookInput(HookInputBase, tag="SessionEnd", kw_only=True, frozen=True):
-    """DOC SessionEndHookInput"""
+    """The session ends; there is nothing to answer."""
 
     # one of clear, other, resume, logout, prompt_input_exit
     reason: str
 
 
 class StopHookInput(HookInputBase, tag="Stop", kw_only=True, frozen=True):
-    """DOC StopHookInput"""
+    """The model is about to end its turn; the hook may make it go on.
+
+    Comes before the result. ``stop_hook_active`` is true when the turn already goes on because of a stop hook: look
+    at it, or the turn may never end. Empty ``background_tasks`` and ``session_crons`` mean that nothing will wake the
+    session later.
+    """
 
     stop_hook_active: bool
     last_assistant_message: str | None = None
@@ -194,7 +127,10 @@ class StopHookInput(HookInputBase, tag="Stop", kw_only=True, frozen=True):
 
 
 class StopFailureHookInput(HookInputBase, tag="StopFailure", kw_only=True, frozen=True):
-    """DOC StopFailureHookInput"""
+    """The turn ended with an API error.
+
+    Comes in place of :class:`StopHookInput`; ``error`` is an open set, and there is no output for this event.
+    """
 
     # one of authentication_failed, oauth_org_not_allowed, account_on_hold, verification_required, billing_error,
     # rate_limit, overloaded, invalid_request, model_not_found, server_error, unknown, max_output_tokens,
@@ -205,14 +141,20 @@ class StopFailureHookInput(HookInputBase, tag="StopFailure", kw_only=True, froze
 
 
 class SubagentStartHookInput(HookInputBase, tag="SubagentStart", kw_only=True, frozen=True):
-    """DOC SubagentStartHookInput"""
+    """A subagent has been started.
+
+    ``agent_id`` and ``agent_type`` are always present here, while on other inputs they are optional.
+    """
 
     agent_id: str
     agent_type: str
 
 
 class SubagentStopHookInput(HookInputBase, tag="SubagentStop", kw_only=True, frozen=True):
-    """DOC SubagentStopHookInput"""
+    """A subagent is about to finish; the hook may make it go on.
+
+    ``agent_transcript_path`` is the subagent's own transcript, ``transcript_path`` that of the session.
+    """
 
     agent_id: str
     agent_type: str
@@ -224,7 +166,10 @@ class SubagentStopHookInput(HookInputBase, tag="SubagentStop", kw_only=True, fro
 
 
 class PreCompactHookInput(HookInputBase, tag="PreCompact", kw_only=True, frozen=True):
-    """DOC PreCompactHookInput"""
+    """The conversation is about to be compacted.
+
+    ``custom_instructions`` is the text after ``/compact``, null when there is none.
+    """
 
     # one of auto, manual
     trigger: str
@@ -232,7 +177,10 @@ class PreCompactHookInput(HookInputBase, tag="PreCompact", kw_only=True, frozen=
 
 
 class PostCompactHookInput(HookInputBase, tag="PostCompact", kw_only=True, frozen=True):
-    """DOC PostCompactHookInput"""
+    """The conversation has been compacted; ``compact_summary`` stands for it from now on.
+
+    Seen after the :class:`SessionStartHookInput` with source ``compact``.
+    """
 
     # one of auto, manual
     trigger: str
@@ -240,7 +188,12 @@ class PostCompactHookInput(HookInputBase, tag="PostCompact", kw_only=True, froze
 
 
 class PreModelSwitchHookInput(HookInputBase, tag="PreModelSwitch", kw_only=True, frozen=True):
-    """DOC PreModelSwitchHookInput"""
+    """A switch of the model has been asked for; the hook may deny it.
+
+    ``requested_model`` is what was asked for, null for the default; the other two are resolved ids.
+    ``context_tokens`` is what the next request must send again, ``estimated_cache_write_usd`` what caching it would
+    cost (USD, without the reply).
+    """
 
     from_model: str
     to_model: str
@@ -257,7 +210,13 @@ class PreModelSwitchHookInput(HookInputBase, tag="PreModelSwitch", kw_only=True,
 
 
 class PostModelSwitchHookInput(HookInputBase, tag="PostModelSwitch", kw_only=True, frozen=True):
-    """DOC PostModelSwitchHookInput"""
+    """The model of the session has changed, for whatever reason.
+
+    Unlike :class:`PreModelSwitchHookInput` it also comes for fallbacks (``auto``) and for resumed sessions.
+    ``requested_model`` is what was asked for, null for the default; the other two are resolved ids.
+    ``context_tokens`` is what the next request must send again, ``estimated_cache_write_usd`` what caching it would
+    cost (USD, without the reply).
+    """
 
     from_model: str
     to_model: str
@@ -274,21 +233,27 @@ class PostModelSwitchHookInput(HookInputBase, tag="PostModelSwitch", kw_only=Tru
 
 
 class SetupHookInput(HookInputBase, tag="Setup", kw_only=True, frozen=True):
-    """DOC SetupHookInput"""
+    """The CLI was started to set up or to maintain a repository."""
 
     # one of init, maintenance
     trigger: str
 
 
 class TeammateIdleHookInput(HookInputBase, tag="TeammateIdle", kw_only=True, frozen=True):
-    """DOC TeammateIdleHookInput"""
+    """A teammate agent is about to go idle.
+
+    ``team_name`` is deprecated.
+    """
 
     teammate_name: str
     team_name: str
 
 
 class TaskCreatedHookInput(HookInputBase, tag="TaskCreated", kw_only=True, frozen=True):
-    """DOC TaskCreatedHookInput"""
+    """A task is being put on the task list.
+
+    ``team_name`` is deprecated.
+    """
 
     task_id: str
     task_subject: str
@@ -298,7 +263,10 @@ class TaskCreatedHookInput(HookInputBase, tag="TaskCreated", kw_only=True, froze
 
 
 class TaskCompletedHookInput(HookInputBase, tag="TaskCompleted", kw_only=True, frozen=True):
-    """DOC TaskCompletedHookInput"""
+    """A task of the task list is being marked as completed.
+
+    ``team_name`` is deprecated.
+    """
 
     task_id: str
     task_subject: str
@@ -308,7 +276,10 @@ class TaskCompletedHookInput(HookInputBase, tag="TaskCompleted", kw_only=True, f
 
 
 class ElicitationHookInput(HookInputBase, tag="Elicitation", kw_only=True, frozen=True):
-    """DOC ElicitationHookInput"""
+    """An MCP server asks the user for input; the hook may answer in the user's place.
+
+    ``url`` belongs to the mode ``url``, ``requested_schema`` to the mode ``form``.
+    """
 
     mcp_server_name: str
     message: str
@@ -320,7 +291,7 @@ class ElicitationHookInput(HookInputBase, tag="Elicitation", kw_only=True, froze
 
 
 class ElicitationResultHookInput(HookInputBase, tag="ElicitationResult", kw_only=True, frozen=True):
-    """DOC ElicitationResultHookInput"""
+    """The user has answered an MCP server; the hook may change the answer before it goes out."""
 
     mcp_server_name: str
     elicitation_id: str | None = None
@@ -332,7 +303,7 @@ class ElicitationResultHookInput(HookInputBase, tag="ElicitationResult", kw_only
 
 
 class ConfigChangeHookInput(HookInputBase, tag="ConfigChange", kw_only=True, frozen=True):
-    """DOC ConfigChangeHookInput"""
+    """A settings file or a skill has changed on disk during the session."""
 
     # one of user_settings, project_settings, local_settings, policy_settings, skills
     source: str
@@ -340,7 +311,10 @@ class ConfigChangeHookInput(HookInputBase, tag="ConfigChange", kw_only=True, fro
 
 
 class InstructionsLoadedHookInput(HookInputBase, tag="InstructionsLoaded", kw_only=True, frozen=True):
-    """DOC InstructionsLoadedHookInput"""
+    """An instruction file (a ``CLAUDE.md`` or a rule) has been loaded.
+
+    ``load_reason`` says why; the last three members name the patterns or the file that brought it in.
+    """
 
     file_path: str
     # one of User, Project, Local, Managed
@@ -353,26 +327,32 @@ class InstructionsLoadedHookInput(HookInputBase, tag="InstructionsLoaded", kw_on
 
 
 class WorktreeCreateHookInput(HookInputBase, tag="WorktreeCreate", kw_only=True, frozen=True):
-    """DOC WorktreeCreateHookInput"""
+    """The hook is asked to create an isolated worktree.
+
+    Not a mere notice: the answer must name its path, see :class:`WorktreeCreateHookSpecificOutput`.
+    """
 
     name: str
 
 
 class WorktreeRemoveHookInput(HookInputBase, tag="WorktreeRemove", kw_only=True, frozen=True):
-    """DOC WorktreeRemoveHookInput"""
+    """The hook is asked to remove a worktree that a hook created before."""
 
     worktree_path: str
 
 
 class CwdChangedHookInput(HookInputBase, tag="CwdChanged", kw_only=True, frozen=True):
-    """DOC CwdChangedHookInput"""
+    """The working directory of the session has changed."""
 
     old_cwd: str
     new_cwd: str
 
 
 class FileChangedHookInput(HookInputBase, tag="FileChanged", kw_only=True, frozen=True):
-    """DOC FileChangedHookInput"""
+    """A watched file was changed, added or removed (``unlink``).
+
+    Files are watched when a hook has named them in ``watchPaths``.
+    """
 
     file_path: str
     # one of change, add, unlink
@@ -380,7 +360,10 @@ class FileChangedHookInput(HookInputBase, tag="FileChanged", kw_only=True, froze
 
 
 class DirectoryAddedHookInput(HookInputBase, tag="DirectoryAdded", kw_only=True, frozen=True):
-    """DOC DirectoryAddedHookInput"""
+    """A working directory has been added in mid-session.
+
+    ``source`` is ``register_repo_root`` for the control request of that name, ``slash_command`` for ``/add-dir``.
+    """
 
     directory: str
     # one of register_repo_root, slash_command
@@ -388,7 +371,12 @@ class DirectoryAddedHookInput(HookInputBase, tag="DirectoryAdded", kw_only=True,
 
 
 class MessageDisplayHookInput(HookInputBase, tag="MessageDisplay", kw_only=True, frozen=True):
-    """DOC MessageDisplayHookInput"""
+    """New lines of an assistant message are being shown.
+
+    Comes before the message itself, one call for each flush: ``delta`` holds the lines since the last one, ``index``
+    counts from 0, and exactly one call of a message has ``final`` true, possibly with an empty ``delta``.
+    ``message_id`` is a UUID, not the API's ``msg_...`` id.
+    """
 
     turn_id: str
     message_id: str
@@ -435,4 +423,5 @@ KnownHookInput: TypeAlias = (
 if TYPE_CHECKING:
     HookInput: TypeAlias = KnownHookInput | UnknownHookInput
 else:
+    #: What a hook is told, by event.
     HookInput = KnownHookInput

@@ -1,4 +1,8 @@
-"""DOC module host_answers"""
+"""The payloads of the CLI's answers to the requests of its host.
+
+A payload is not tagged: only the request it answers says what it is. Requests without a Struct here are
+answered with an empty payload or none.
+"""
 
 from __future__ import annotations
 
@@ -51,14 +55,22 @@ __all__ = [
 
 
 class InterruptResponse(Wire, kw_only=True, frozen=True):
-    """DOC InterruptResponse"""
+    """Which queued messages outlive an interrupt, and which went with it.
+
+    ``still_queued`` lists the uuids of messages that will still run; messages sent without a uuid are never listed.
+    ``cancelled`` comes when the request set ``cancel_queued``. Older CLIs answer with an empty object.
+    """
 
     still_queued: list[str] | None = None
     cancelled: list[str] | None = None
 
 
 class InitializeResponse(Wire, kw_only=True, frozen=True):
-    """DOC InitializeResponse"""
+    """What the session offers, and which parts of the ``initialize`` request took effect.
+
+    Each ``..._applied`` flag is absent when the request had no such part and when the CLI is too old to say. Take any
+    list as possibly missing. The requests that wait for an answer are not here but on :class:`ControlSuccess`.
+    """
 
     commands: list[SlashCommand] | None = None
     agents: list[AgentInfo] | None = None
@@ -80,37 +92,53 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
 
 
 class SetPermissionModeResponse(Wire, kw_only=True, frozen=True):
-    """DOC SetPermissionModeResponse"""
+    """The permission mode that is in force now.
+
+    Older CLIs answer with an empty payload.
+    """
 
     mode: str | None = None
 
 
 class SetModelResponse(Wire, kw_only=True, frozen=True):
-    """DOC SetModelResponse"""
+    """The model that is in force now, with a reset resolved to the actual model.
+
+    It is no proof that the model exists: a name that nobody knows is accepted too, and fails at the next request.
+    Older CLIs answer with an empty payload.
+    """
 
     model: str | None = None
 
 
 class McpStatusResponse(Wire, kw_only=True, frozen=True):
-    """DOC McpStatusResponse"""
+    """All MCP servers of the session and the states of their connections.
+
+    ``mcpServers`` is camelCase, as are its rows.
+    """
 
     mcpServers: list[McpServerStatus]
 
 
 class GetSessionCostResponse(Wire, kw_only=True, frozen=True):
-    """DOC GetSessionCostResponse"""
+    """A summary of cost, durations and tokens as text of several lines.
+
+    Meant for display; :class:`GetUsageResponse` has the same as numbers.
+    """
 
     text: str | None = None
 
 
 class ListModelsResponse(Wire, kw_only=True, frozen=True):
-    """DOC ListModelsResponse"""
+    """The models that the session can be switched to."""
 
     models: list[ModelInfo] | None = None
 
 
 class GetBinaryVersionResponse(Wire, kw_only=True, frozen=True):
-    """DOC GetBinaryVersionResponse"""
+    """The version of the CLI and when it was built.
+
+    ``buildTime`` is an ISO 8601 string. Members are camelCase.
+    """
 
     version: str | None = None
     buildTime: str | None = None
@@ -118,13 +146,21 @@ class GetBinaryVersionResponse(Wire, kw_only=True, frozen=True):
 
 
 class FileSuggestionsResponse(Wire, kw_only=True, frozen=True):
-    """DOC FileSuggestionsResponse"""
+    """The files and directories that match a partial path, as the prompt's ``@`` shows them.
+
+    What an item looks like is not known.
+    """
 
     suggestions: list[Any]
 
 
 class RewindFilesResponse(Wire, kw_only=True, frozen=True):
-    """DOC RewindFilesResponse"""
+    """What a rewind of files changed, or would change in a dry run.
+
+    A rewind that is not possible is a success too, with ``canRewind`` false and ``error``; with checkpoints switched
+    off the request itself fails. ``skippedLinks`` counts files left alone because they are links, never in a dry run.
+    Members are camelCase.
+    """
 
     canRewind: bool
     error: str | None = None
@@ -135,13 +171,20 @@ class RewindFilesResponse(Wire, kw_only=True, frozen=True):
 
 
 class CancelAsyncMessageResponse(Wire, kw_only=True, frozen=True):
-    """DOC CancelAsyncMessageResponse"""
+    """Whether a queued message was taken back.
+
+    False when it was no longer in the queue, or never there; it may then already be running.
+    """
 
     cancelled: bool
 
 
 class ReadFileResponse(Wire, kw_only=True, frozen=True):
-    """DOC ReadFileResponse"""
+    """The contents of a file that the host asked for.
+
+    ``contents`` is base64 only when ``encoding`` says so; else it is text, and ``lossy`` is true when bytes that are
+    not UTF-8 were replaced. Note the camelCase ``absPath``.
+    """
 
     contents: str
     absPath: str
@@ -151,7 +194,10 @@ class ReadFileResponse(Wire, kw_only=True, frozen=True):
 
 
 class McpSetServersResponse(Wire, kw_only=True, frozen=True):
-    """DOC McpSetServersResponse"""
+    """Which MCP servers were added and removed, and which failed.
+
+    ``errors`` maps a server's name to the reason why it could not be connected.
+    """
 
     added: list[str]
     removed: list[str]
@@ -159,7 +205,12 @@ class McpSetServersResponse(Wire, kw_only=True, frozen=True):
 
 
 class ReloadPluginsResponse(Wire, kw_only=True, frozen=True):
-    """DOC ReloadPluginsResponse"""
+    """What the session offers after a reload of plugins.
+
+    With ``held`` true nothing was reloaded: the lists are as before and ``cache_impact`` says what a reload would
+    change. ``held`` is absent unless the request asked for the check. Note the mix of ``mcpServers`` and
+    ``error_count``.
+    """
 
     commands: list[SlashCommand]
     agents: list[AgentInfo]
@@ -171,25 +222,32 @@ class ReloadPluginsResponse(Wire, kw_only=True, frozen=True):
 
 
 class ReloadSkillsResponse(Wire, kw_only=True, frozen=True):
-    """DOC ReloadSkillsResponse"""
+    """The skills of the session after a reload."""
 
     skills: list[SlashCommand]
 
 
 class ReloadOutputStylesResponse(Wire, kw_only=True, frozen=True):
-    """DOC ReloadOutputStylesResponse"""
+    """The names of the output styles after a reload."""
 
     available_output_styles: list[str]
 
 
 class BackgroundTasksResponse(Wire, kw_only=True, frozen=True):
-    """DOC BackgroundTasksResponse"""
+    """Whether any task was sent to the background.
+
+    An absent ``backgrounded`` means true.
+    """
 
     backgrounded: bool | None = None
 
 
 class GetTaskOutputResponse(Wire, kw_only=True, frozen=True):
-    """DOC GetTaskOutputResponse"""
+    """The last 8 KiB of what a background task has printed.
+
+    ``total_bytes`` is the size of the whole output in bytes; ``truncated`` is true when ``output`` is only the end of
+    it. The text may hold terminal escapes.
+    """
 
     output: str
     total_bytes: int
@@ -197,7 +255,11 @@ class GetTaskOutputResponse(Wire, kw_only=True, frozen=True):
 
 
 class GetSettingsResponse(Wire, kw_only=True, frozen=True):
-    """DOC GetSettingsResponse"""
+    """The settings in force, and those of each source.
+
+    ``effective`` is the merged result, ``applied`` what the session runs with, such as model and effort. Files in
+    ``errors`` were skipped.
+    """
 
     effective: dict[str, Any] | None = None
     sources: Any = None
@@ -207,7 +269,7 @@ class GetSettingsResponse(Wire, kw_only=True, frozen=True):
 
 
 class HookEventCount(Wire, kw_only=True, frozen=True):
-    """DOC HookEventCount"""
+    """One hook event that has hooks, and how many."""
 
     name: str
     summary: str
@@ -216,7 +278,11 @@ class HookEventCount(Wire, kw_only=True, frozen=True):
 
 
 class HookEditable(Wire, kw_only=True, frozen=True):
-    """DOC HookEditable"""
+    """A configured hook as it stands in its settings file.
+
+    ``matcher`` is empty when there is none. With ``headersRedacted`` true the values of HTTP headers in ``config``
+    are blanked.
+    """
 
     matcher: str
     config: dict[str, Any]
@@ -224,7 +290,11 @@ class HookEditable(Wire, kw_only=True, frozen=True):
 
 
 class HookListing(Wire, kw_only=True, frozen=True):
-    """DOC HookListing"""
+    """One configured hook, worded for display.
+
+    The texts have their control characters made visible, so do not run them; :attr:`editable` has the stored form, on
+    hooks whose file may be written. ``timeout`` is in seconds. ``disabled`` is true or absent.
+    """
 
     event: str
     matcher: str
@@ -245,7 +315,7 @@ class HookListing(Wire, kw_only=True, frozen=True):
 
 
 class HookEventInfo(Wire, kw_only=True, frozen=True):
-    """DOC HookEventInfo"""
+    """One hook event that the CLI knows, whether or not it has hooks."""
 
     name: str
     summary: str
@@ -253,7 +323,10 @@ class HookEventInfo(Wire, kw_only=True, frozen=True):
 
 
 class HookPolicy(Wire, kw_only=True, frozen=True):
-    """DOC HookPolicy"""
+    """How managed settings restrict hooks.
+
+    ``policyUnreadable`` is true when managed settings exist but could not be read, and absent otherwise.
+    """
 
     disabledByPolicy: bool
     managedOnly: bool
@@ -264,20 +337,24 @@ class HookPolicy(Wire, kw_only=True, frozen=True):
 
 
 class HookSafeMode(Wire, kw_only=True, frozen=True):
-    """DOC HookSafeMode"""
+    """That the session runs in safe mode, and how to leave it."""
 
     managedHooksStillApply: bool
     exitHint: str
 
 
 class HookBareMode(Wire, kw_only=True, frozen=True):
-    """DOC HookBareMode"""
+    """That the session runs in bare mode, and how to leave it."""
 
     exitHint: str
 
 
 class GetHooksListingResponse(Wire, kw_only=True, frozen=True):
-    """DOC GetHooksListingResponse"""
+    """All configured hooks of the session, as the ``/hooks`` menu shows them.
+
+    ``events`` has only those with hooks, ``eventCatalog`` all that the CLI knows. ``safeMode`` and ``bareMode`` are
+    absent unless the session runs in that mode.
+    """
 
     events: list[HookEventCount] | None = None
     hooks: list[HookListing] | None = None
@@ -289,12 +366,12 @@ class GetHooksListingResponse(Wire, kw_only=True, frozen=True):
 
 
 class ListPermissionRulesResponse(Wire, kw_only=True, frozen=True):
-    """DOC ListPermissionRulesResponse"""
+    """The permission rules of the session, under ``state``."""
 
     state: PermissionRulesState
 
 
 class McpReadResourceResponse(Wire, kw_only=True, frozen=True):
-    """DOC McpReadResourceResponse"""
+    """What an MCP server returned for a resource; untrusted, often HTML."""
 
     contents: list[McpResourceContent]

@@ -1,4 +1,8 @@
-"""DOC module mcp"""
+"""MCP servers: how to reach them, how they are doing, and what they offer.
+
+The configurations travel from the host to the CLI, the status rows come back. The JSON-RPC traffic of
+servers that run inside the host is not here but in ``mcp_message`` requests.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +32,22 @@ __all__ = [
 
 
 class McpServerProvenance(Wire, frozen=True):
-    """DOC McpServerProvenance"""
+    """The MCP server that serves a tool, and where its definition came from.
+
+    ``source`` is an open set; ``sdk`` means a server that the host runs itself, and no configured server can claim
+    it. Decide trust on ``source``, not on ``name``. Absent on tools that are not MCP tools.
+    """
 
     name: str
     source: str
 
 
 class McpServerToolPolicy(Wire, frozen=True):
-    """DOC McpServerToolPolicy"""
+    """The permission policy for one tool of an MCP server.
+
+    ``org_max_permission`` is the ceiling an organisation's admin has set. On servers that the host runs (``sdk``)
+    only ``always_ask`` and ``always_deny`` have an effect.
+    """
 
     name: str
     # one of always_allow, always_ask, always_deny
@@ -45,7 +57,12 @@ class McpServerToolPolicy(Wire, frozen=True):
 
 
 class McpStdioServerConfig(Wire, kw_only=True, frozen=True):
-    """DOC McpStdioServerConfig"""
+    """An MCP server that the CLI starts as a subprocess and talks to over its pipes.
+
+    The only configuration whose ``type`` may be left out. ``timeout`` is the limit for one tool call in milliseconds,
+    ignored below 1000; ``alwaysLoad`` keeps the server's tools in the prompt instead of behind tool search, and makes
+    startup wait for the connection.
+    """
 
     type: str | None = None
     command: str
@@ -56,7 +73,11 @@ class McpStdioServerConfig(Wire, kw_only=True, frozen=True):
 
 
 class McpSSEServerConfig(Wire, tag_field="type", tag="sse", kw_only=True, frozen=True):
-    """DOC McpSSEServerConfig"""
+    """An MCP server that the CLI reaches over server-sent events.
+
+    ``timeout`` is the limit for one tool call in milliseconds, ignored below 1000. ``headers`` often hold
+    credentials.
+    """
 
     url: str
     headers: dict[str, str] | None = None
@@ -66,7 +87,11 @@ class McpSSEServerConfig(Wire, tag_field="type", tag="sse", kw_only=True, frozen
 
 
 class McpHttpServerConfig(Wire, tag_field="type", tag="http", kw_only=True, frozen=True):
-    """DOC McpHttpServerConfig"""
+    """An MCP server that the CLI reaches over streamable HTTP.
+
+    ``timeout`` is the limit for one tool call in milliseconds, ignored below 1000. ``headers`` often hold
+    credentials.
+    """
 
     url: str
     headers: dict[str, str] | None = None
@@ -76,7 +101,11 @@ class McpHttpServerConfig(Wire, tag_field="type", tag="http", kw_only=True, froz
 
 
 class McpSdkServerConfig(Wire, tag_field="type", tag="sdk", frozen=True):
-    """DOC McpSdkServerConfig"""
+    """An MCP server that runs inside the host, reached with ``mcp_message`` requests.
+
+    ``name`` is the name the host registered. ``timeout`` is the limit for one tool call in milliseconds and counts
+    only at the first registration.
+    """
 
     name: str
     timeout: Number | None = None
@@ -84,7 +113,11 @@ class McpSdkServerConfig(Wire, tag_field="type", tag="sdk", frozen=True):
 
 
 class McpClaudeAIProxyServerConfig(Wire, tag_field="type", tag="claudeai-proxy", frozen=True):
-    """DOC McpClaudeAIProxyServerConfig"""
+    """A connector of claude.ai, reached through its proxy; seen in status rows only.
+
+    A host cannot send it: it is no part of what ``initialize`` or ``mcp_set_servers`` take. ``timeout`` is in
+    milliseconds.
+    """
 
     url: str
     id: str
@@ -107,14 +140,18 @@ else:
 
 
 class McpServerInfo(Wire, frozen=True):
-    """DOC McpServerInfo"""
+    """Name and version that an MCP server gave of itself when it was connected."""
 
     name: str
     version: str
 
 
 class McpToolAnnotations(Wire, frozen=True):
-    """DOC McpToolAnnotations"""
+    """What an MCP server claims about the effects of one of its tools.
+
+    An empty object is usual: a server that annotates nothing still gets one. The names differ from MCP's own
+    ``readOnlyHint``, ``destructiveHint`` and ``openWorldHint``.
+    """
 
     readOnly: bool | None = None
     destructive: bool | None = None
@@ -122,7 +159,11 @@ class McpToolAnnotations(Wire, frozen=True):
 
 
 class McpToolInfo(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=True):
-    """DOC McpToolInfo"""
+    """One tool of a connected MCP server.
+
+    ``meta`` (``_meta`` on the wire) carries only what a host needs to show the tool's ``ui://`` resource and is
+    absent on all other tools.
+    """
 
     name: str
     description: str | None = None
@@ -131,7 +172,12 @@ class McpToolInfo(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=True):
 
 
 class McpServerStatus(Wire, kw_only=True, frozen=True):
-    """DOC McpServerStatus"""
+    """One MCP server of the session and the state of its connection.
+
+    ``serverInfo`` and ``tools`` come with the status ``connected``, ``error`` with ``failed``. ``name`` is the
+    configured name, not the form used inside tool names. ``scope`` and ``source`` are open sets; decide trust on
+    ``source``.
+    """
 
     name: str
     # one of pending, failed, connected, needs-auth, disabled
@@ -145,28 +191,45 @@ class McpServerStatus(Wire, kw_only=True, frozen=True):
 
 
 class SdkMcpServerConfig(Wire, frozen=True):
-    """DOC SdkMcpServerConfig"""
+    """Settings for one host-run MCP server, in :attr:`InitializeRequest.sdkMcpServerConfigs`.
+
+    The key in the map is the server's name, which must be in ``sdkMcpServers`` too. ``timeout`` is the limit for one
+    tool call in milliseconds.
+    """
 
     timeout: Number | None = None
     tools: list[McpServerToolPolicy] | None = None
 
 
 class SdkMcpServerManifest(Wire, frozen=True):
-    """DOC SdkMcpServerManifest"""
+    """A handshake result of a host-run MCP server, sent ahead to save round trips.
+
+    Both members are the plain results of the MCP methods ``initialize`` and ``tools/list``. The CLI may use them
+    once, for the first connection, or ignore them, so the host must still answer every ``mcp_message``;
+    :attr:`InitializeResponse.sdk_mcp_manifests_parked` says what became of each.
+    """
 
     initializeResult: dict[str, Any]
     toolsListResult: dict[str, Any] | None = None
 
 
 class McpInputFile(Wire, frozen=True):
-    """DOC McpInputFile"""
+    """A file to stage for an ``mcp_call`` before the tool runs.
+
+    ``name`` is what the arguments refer to as ``{{in:NAME}}``; ``lane_path`` is the path in the synced files, not on
+    the CLI's disk.
+    """
 
     name: str
     lane_path: str
 
 
 class McpOutputFile(Wire, frozen=True):
-    """DOC McpOutputFile"""
+    """A file to collect after an ``mcp_call`` and to write back to the synced files.
+
+    ``name`` is what the arguments refer to as ``{{out:NAME}}``. With ``if_match`` the write lands only if the stored
+    file still has that etag; without it the last writer wins.
+    """
 
     name: str
     lane_path: str
@@ -174,7 +237,10 @@ class McpOutputFile(Wire, frozen=True):
 
 
 class McpResourceContent(Wire, kw_only=True, rename={"meta": "_meta"}, frozen=True):
-    """DOC McpResourceContent"""
+    """One item of a resource read from an MCP server.
+
+    Text is in ``text``, binary data in ``blob`` as base64. The content is the server's own and untrusted.
+    """
 
     uri: str
     mimeType: str | None = None

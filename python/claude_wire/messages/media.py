@@ -1,4 +1,4 @@
-"""DOC module media"""
+"""Images, documents and search results: the blocks that bring material into the conversation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ __all__ = [
 
 
 class Base64ImageSource(Wire, tag_field="type", tag="base64", frozen=True):
-    """DOC Base64ImageSource"""
+    """Image bytes carried in the message itself, base64 in ``data``.
+
+    Such a source can make one line megabytes long.
+    """
 
     # one of image/jpeg, image/png, image/gif, image/webp
     media_type: str
@@ -38,13 +41,13 @@ class Base64ImageSource(Wire, tag_field="type", tag="base64", frozen=True):
 
 
 class UrlImageSource(Wire, tag_field="type", tag="url", frozen=True):
-    """DOC UrlImageSource"""
+    """An image that the API fetches from a URL."""
 
     url: str
 
 
 class FileImageSource(Wire, tag_field="type", tag="file", frozen=True):
-    """DOC FileImageSource"""
+    """An image uploaded earlier through the Files API."""
 
     file_id: str
 
@@ -53,52 +56,60 @@ KnownImageSource: TypeAlias = Base64ImageSource | UrlImageSource | FileImageSour
 if TYPE_CHECKING:
     ImageSource: TypeAlias = KnownImageSource | UnknownObject
 else:
+    #: Where an image comes from.
     ImageSource = KnownImageSource
 
 
 class ImageTransformations(Wire, frozen=True):
-    """DOC ImageTransformations"""
+    """Says what the API is to do with an image that is too large: refuse it or downsize it."""
 
     # one of error, downsize
     oversized_image: str | None = None
 
 
 class ImageBlock(Wire, tag_field="type", tag="image", frozen=True):
-    """DOC ImageBlock"""
+    """An image that the model is shown, in a prompt or inside a tool result.
+
+    Models never write one. When a tool reads an image file, the block comes inside the ``content`` of the
+    :class:`ToolResultBlock`.
+    """
 
     source: ImageSource
-    cache_control: CacheControl | None | UnsetType = UNSET
-    transformations: ImageTransformations | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
+    transformations: ImageTransformations | UnsetType | None = UNSET
 
 
 class Base64PdfSource(Wire, tag_field="type", tag="base64", frozen=True):
-    """DOC Base64PdfSource"""
+    """PDF bytes carried in the message itself, base64 in ``data``."""
 
     media_type: str
     data: str
 
 
 class PlainTextSource(Wire, tag_field="type", tag="text", frozen=True):
-    """DOC PlainTextSource"""
+    """A document given as plain text; ``data`` is the text itself, not base64."""
 
     data: str
     media_type: str
 
 
 class ContentBlockSource(Wire, tag_field="type", tag="content", frozen=True):
-    """DOC ContentBlockSource"""
+    """A document given as text or as a list of content blocks.
+
+    With a list, citations point to whole blocks (:class:`CitationContentBlockLocation`).
+    """
 
     content: str | list[SourceContent]
 
 
 class UrlPdfSource(Wire, tag_field="type", tag="url", frozen=True):
-    """DOC UrlPdfSource"""
+    """A PDF that the API fetches from a URL."""
 
     url: str
 
 
 class FileDocumentSource(Wire, tag_field="type", tag="file", frozen=True):
-    """DOC FileDocumentSource"""
+    """A document uploaded earlier through the Files API."""
 
     file_id: str
 
@@ -109,26 +120,34 @@ KnownDocumentSource: TypeAlias = (
 if TYPE_CHECKING:
     DocumentSource: TypeAlias = KnownDocumentSource | UnknownObject
 else:
+    #: Where a document comes from.
     DocumentSource = KnownDocumentSource
 
 
 class DocumentBlock(Wire, tag_field="type", tag="document", kw_only=True, frozen=True):
-    """DOC DocumentBlock"""
+    """A document that the model is given to read and, if ``citations`` allows, to cite.
+
+    Models never write one themselves; it also comes inside a :class:`WebFetchResultBlock`. ``context`` is text about
+    the document that cannot be cited.
+    """
 
     source: DocumentSource
-    cache_control: CacheControl | None | UnsetType = UNSET
-    citations: CitationsConfig | None | UnsetType = UNSET
-    context: str | None | UnsetType = UNSET
-    title: str | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
+    citations: CitationsConfig | UnsetType | None = UNSET
+    context: str | UnsetType | None = UNSET
+    title: str | UnsetType | None = UNSET
 
 
 class SearchResultBlock(Wire, tag_field="type", tag="search_result", kw_only=True, frozen=True):
-    """DOC SearchResultBlock"""
+    """One search result that the host or a tool hands to the model, with its source and title.
+
+    Not to be confused with :class:`WebSearchResultBlock`, which the API's own web search returns.
+    """
 
     content: list[TextBlock]
     source: str
     title: str
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
     citations: CitationsConfig | None = None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, get_args
 
-from claude_wire.messages import dialects, notices, results, system, tasks
+from claude_wire.messages import dialects, notices, results, session_notices, system, tasks
 from claude_wire.messages._base import Wire
 from claude_wire.messages._tolerant import Misfit, build, declare_unknown
 from claude_wire.messages.content import KnownContentBlock
@@ -72,19 +72,19 @@ SystemSubtype: TypeAlias = (
     | system.HookResponseMessage
     | system.PluginInstallMessage
     | system.ThinkingTokensMessage
-    | system.SessionStateChangedMessage
-    | system.SessionTitleChangedMessage
-    | system.WorkerShuttingDownMessage
-    | system.CommandsChangedMessage
-    | system.NotificationMessage
-    | system.InformationalMessage
-    | system.UiInvalidateMessage
-    | system.FilesPersistedMessage
-    | system.SessionWritesLostMessage
-    | system.MemoryRecallMessage
+    | session_notices.SessionStateChangedMessage
+    | session_notices.SessionTitleChangedMessage
+    | session_notices.WorkerShuttingDownMessage
+    | session_notices.CommandsChangedMessage
+    | session_notices.NotificationMessage
+    | session_notices.InformationalMessage
+    | session_notices.UiInvalidateMessage
+    | session_notices.FilesPersistedMessage
+    | session_notices.SessionWritesLostMessage
+    | session_notices.MemoryRecallMessage
     | system.ElicitationCompleteMessage
     | system.PermissionDeniedMessage
-    | system.MirrorErrorMessage
+    | session_notices.MirrorErrorMessage
     | tasks.TaskStartedMessage
     | tasks.TaskProgressMessage
     | tasks.TaskUpdatedMessage
@@ -116,7 +116,12 @@ Message: TypeAlias = (
 
 
 def _by_subtype(union: Any) -> dict[str, type[Wire]]:
-    return {cls.__annotations__["subtype"].removeprefix('Literal["').removesuffix('"]'): cls for cls in get_args(union)}
+    """The classes of a union by the constant of their ``subtype``, which is the default that its field has."""
+    classes: dict[str, type[Wire]] = {}
+    for cls in get_args(union):
+        from_the_end = cls.__struct_fields__.index("subtype") - len(cls.__struct_fields__)
+        classes[cls.__struct_defaults__[from_the_end].factory()] = cls
+    return classes
 
 
 BY_TYPE: dict[str, type[Wire]] = {cls.__struct_config__.tag: cls for cls in get_args(TypedMessage)}

@@ -1,4 +1,4 @@
-"""DOC module notices"""
+"""Messages with a type of their own that are neither conversation nor result nor ``system``."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ __all__ = [
 
 
 class KeepAlive(Wire, tag_field="type", tag="keep_alive", frozen=True):
-    """DOC KeepAlive"""
+    """Keeps the connection open and says nothing; either side may send it, and the reader ignores it."""
 
 
 class SubagentRetry(Wire, kw_only=True, frozen=True):
-    """DOC SubagentRetry"""
+    """A subagent's request to the API failed and is tried again after ``retry_delay_ms`` milliseconds.
+
+    A null ``error_status`` means that no HTTP answer came.
+    """
 
     agent_id: str
     attempt: int
@@ -42,7 +45,11 @@ class SubagentRetry(Wire, kw_only=True, frozen=True):
 
 
 class ToolProgressMessage(Wire, tag_field="type", tag="tool_progress", kw_only=True, frozen=True):
-    """DOC ToolProgressMessage"""
+    """A tool call is still running.
+
+    ``elapsed_time_seconds`` is in seconds and may be fractional. On a ``heartbeat`` the ``tool_use_id`` is made up,
+    and ``parent_tool_use_id`` names the call.
+    """
 
     tool_use_id: str
     tool_name: str
@@ -57,7 +64,10 @@ class ToolProgressMessage(Wire, tag_field="type", tag="tool_progress", kw_only=T
 
 
 class AuthStatusMessage(Wire, tag_field="type", tag="auth_status", kw_only=True, frozen=True):
-    """DOC AuthStatusMessage"""
+    """How signing in gets on.
+
+    ``output`` is a list of lines, but one string in the 2.1.7 CLI's dialect. ``isAuthenticating`` is camelCase.
+    """
 
     isAuthenticating: bool
     output: list[str] | str
@@ -67,7 +77,7 @@ class AuthStatusMessage(Wire, tag_field="type", tag="auth_status", kw_only=True,
 
 
 class ToolUseSummaryMessage(Wire, tag_field="type", tag="tool_use_summary", kw_only=True, frozen=True):
-    """DOC ToolUseSummaryMessage"""
+    """A short summary of the tool calls named in ``preceding_tool_use_ids``."""
 
     summary: str
     preceding_tool_use_ids: list[str]
@@ -76,7 +86,10 @@ class ToolUseSummaryMessage(Wire, tag_field="type", tag="tool_use_summary", kw_o
 
 
 class RateLimitInfo(Wire, kw_only=True, frozen=True):
-    """DOC RateLimitInfo"""
+    """The rate limit that matters most now and how far it is used up; all keys are camelCase.
+
+    ``resetsAt`` and ``overageResetsAt`` are Unix times, ``utilization`` is a fraction. All named sets are open.
+    """
 
     # one of allowed, allowed_warning, rejected
     status: str
@@ -103,7 +116,7 @@ class RateLimitInfo(Wire, kw_only=True, frozen=True):
 
 
 class RateLimitEvent(Wire, tag_field="type", tag="rate_limit_event", kw_only=True, frozen=True):
-    """DOC RateLimitEvent"""
+    """Reports the state of the account's rate limits."""
 
     rate_limit_info: RateLimitInfo
     uuid: str | None = None
@@ -111,7 +124,10 @@ class RateLimitEvent(Wire, tag_field="type", tag="rate_limit_event", kw_only=Tru
 
 
 class PromptSuggestionMessage(Wire, tag_field="type", tag="prompt_suggestion", kw_only=True, frozen=True):
-    """DOC PromptSuggestionMessage"""
+    """A guess at what the user might say next, after the result of a turn.
+
+    Sent only when the host asked for it, as with ``promptSuggestions`` in ``initialize``.
+    """
 
     suggestion: str
     uuid: str | None = None
@@ -119,7 +135,11 @@ class PromptSuggestionMessage(Wire, tag_field="type", tag="prompt_suggestion", k
 
 
 class ConversationResetMessage(Wire, tag_field="type", tag="conversation_reset", kw_only=True, frozen=True):
-    """DOC ConversationResetMessage"""
+    """The conversation starts afresh, as after ``/clear``; what was said before is gone for the model.
+
+    ``session_id`` is that of the session left behind, and the next :class:`InitMessage` has the new one. The running
+    totals in results start at zero again.
+    """
 
     new_conversation_id: str
     # one of clear, plan_mode_exit, fresh_session, onboarding
@@ -131,7 +151,10 @@ class ConversationResetMessage(Wire, tag_field="type", tag="conversation_reset",
 
 
 class ActiveGoal(Wire, kw_only=True, frozen=True):
-    """DOC ActiveGoal"""
+    """The goal that the session works towards, and how often it has been checked.
+
+    ``tokens_at_start`` is what the session had used when the goal was set.
+    """
 
     condition: str
     iterations: int
@@ -141,7 +164,7 @@ class ActiveGoal(Wire, kw_only=True, frozen=True):
 
 
 class ActiveGoalMessage(Wire, tag_field="type", tag="active_goal", kw_only=True, frozen=True):
-    """DOC ActiveGoalMessage"""
+    """The session has a goal, or none any more when ``value`` is null."""
 
     value: ActiveGoal | None = null()
     uuid: str | None = None
@@ -149,7 +172,10 @@ class ActiveGoalMessage(Wire, tag_field="type", tag="active_goal", kw_only=True,
 
 
 class CommandLifecycleMessage(Wire, tag_field="type", tag="command_lifecycle", kw_only=True, frozen=True):
-    """DOC CommandLifecycleMessage"""
+    """What became of a prompt that carried a ``uuid``, repeated here as ``command_uuid``.
+
+    ``state`` goes from ``queued`` to ``started`` to ``completed``, and is an open set.
+    """
 
     command_uuid: str | None = None
     state: str | None = None
@@ -158,21 +184,24 @@ class CommandLifecycleMessage(Wire, tag_field="type", tag="command_lifecycle", k
 
 
 class TranscriptMirrorMessage(Wire, tag_field="type", tag="transcript_mirror", kw_only=True, frozen=True):
-    """DOC TranscriptMirrorMessage"""
+    """Lines that the CLI has just added to its transcript file, for a host that keeps a copy.
+
+    Sent only with ``--session-mirror``; ``filePath`` is camelCase, ``entries`` are the file's own records.
+    """
 
     filePath: str | None = None
     entries: list[Any] | None = None
 
 
 class AuthCredential(Wire, kw_only=True, frozen=True):
-    """DOC AuthCredential"""
+    """A token that lets the host in; keep it out of logs."""
 
     type: str
     token: str
 
 
 class AuthMessage(Wire, tag_field="type", tag="auth", kw_only=True, frozen=True):
-    """DOC AuthMessage"""
+    """The host's first message on a WebSocket connection; never sent on stdin."""
 
     credential: AuthCredential
 
@@ -180,6 +209,6 @@ class AuthMessage(Wire, tag_field="type", tag="auth", kw_only=True, frozen=True)
 class UpdateEnvironmentVariablesMessage(
     Wire, tag_field="type", tag="update_environment_variables", kw_only=True, frozen=True
 ):
-    """DOC UpdateEnvironmentVariablesMessage"""
+    """The host sets environment variables of the running CLI."""
 
     variables: dict[str, str] | None = None

@@ -1,4 +1,7 @@
-"""DOC module permissions"""
+"""Permission rules, changes to them, and the answers to a permission question.
+
+Member names are camelCase, except in :class:`MatchedAskRule`, which rides on a snake_case request.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,22 @@ __all__ = [
 
 
 class PermissionRuleValue(Wire, frozen=True):
-    """DOC PermissionRuleValue"""
+    """One permission rule: a tool, and optionally which of its uses.
+
+    ``ruleContent`` is what stands in parentheses in a written rule, such as ``npm run *`` in ``Bash(npm run *)``;
+    leave it out for the whole tool. A null ``ruleContent`` makes the CLI refuse the whole answer.
+    """
 
     toolName: str
     ruleContent: str | None = None
 
 
 class AddRules(Wire, tag_field="type", tag="addRules", frozen=True):
-    """DOC AddRules"""
+    """Adds permission rules of one behavior (allow, deny or ask).
+
+    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
+    saved in a file.
+    """
 
     rules: list[PermissionRuleValue]
     # one of allow, deny, ask
@@ -46,7 +57,11 @@ class AddRules(Wire, tag_field="type", tag="addRules", frozen=True):
 
 
 class ReplaceRules(Wire, tag_field="type", tag="replaceRules", frozen=True):
-    """DOC ReplaceRules"""
+    """Puts new rules in place of all of one behavior at one destination.
+
+    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
+    saved in a file.
+    """
 
     rules: list[PermissionRuleValue]
     # one of allow, deny, ask
@@ -56,7 +71,11 @@ class ReplaceRules(Wire, tag_field="type", tag="replaceRules", frozen=True):
 
 
 class RemoveRules(Wire, tag_field="type", tag="removeRules", frozen=True):
-    """DOC RemoveRules"""
+    """Removes permission rules of one behavior.
+
+    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
+    saved in a file.
+    """
 
     rules: list[PermissionRuleValue]
     # one of allow, deny, ask
@@ -66,7 +85,11 @@ class RemoveRules(Wire, tag_field="type", tag="removeRules", frozen=True):
 
 
 class SetMode(Wire, tag_field="type", tag="setMode", frozen=True):
-    """DOC SetMode"""
+    """Switches the permission mode, for instance to ``acceptEdits``.
+
+    Suggested by the CLI next to file edits. ``destination`` is where the change is kept: ``session`` is forgotten at
+    the end, the three ``...Settings`` are saved in a file.
+    """
 
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     mode: str
@@ -75,7 +98,11 @@ class SetMode(Wire, tag_field="type", tag="setMode", frozen=True):
 
 
 class AddDirectories(Wire, tag_field="type", tag="addDirectories", frozen=True):
-    """DOC AddDirectories"""
+    """Adds directories to those that the session may work in.
+
+    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
+    saved in a file.
+    """
 
     directories: list[str]
     # one of session, localSettings, userSettings, projectSettings, cliArg
@@ -83,7 +110,11 @@ class AddDirectories(Wire, tag_field="type", tag="addDirectories", frozen=True):
 
 
 class RemoveDirectories(Wire, tag_field="type", tag="removeDirectories", frozen=True):
-    """DOC RemoveDirectories"""
+    """Takes directories away from those that the session may work in.
+
+    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
+    saved in a file.
+    """
 
     directories: list[str]
     # one of session, localSettings, userSettings, projectSettings, cliArg
@@ -94,11 +125,17 @@ KnownPermissionUpdate: TypeAlias = AddRules | ReplaceRules | RemoveRules | SetMo
 if TYPE_CHECKING:
     PermissionUpdate: TypeAlias = KnownPermissionUpdate | UnknownObject
 else:
+    #: A change to the permission rules.
     PermissionUpdate = KnownPermissionUpdate
 
 
 class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True):
-    """DOC PermissionResultAllow"""
+    """The answer to ``can_use_tool`` that lets the tool run.
+
+    ``updatedInput`` is the input it runs with: send the asked input back unchanged, or a changed one. Always send it,
+    since older CLIs require it. ``updatedPermissions`` is how "don't ask again" is said: echo one of the request's
+    ``permission_suggestions``, or make your own.
+    """
 
     updatedInput: dict[str, Any] | None = None
     updatedPermissions: list[PermissionUpdate] | None = None
@@ -108,7 +145,11 @@ class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True
 
 
 class PermissionResultDeny(Wire, tag_field="behavior", tag="deny", frozen=True):
-    """DOC PermissionResultDeny"""
+    """The answer to ``can_use_tool`` that keeps the tool from running.
+
+    ``message`` is required and goes to the model as the tool's error result; with ``interrupt`` the turn is stopped
+    as well.
+    """
 
     message: str
     interrupt: bool | None = None
@@ -121,11 +162,16 @@ KnownPermissionResult: TypeAlias = PermissionResultAllow | PermissionResultDeny
 if TYPE_CHECKING:
     PermissionResult: TypeAlias = KnownPermissionResult | UnknownObject
 else:
+    #: The answer to can_use_tool.
     PermissionResult = KnownPermissionResult
 
 
 class PermissionRuleDescription(Wire, frozen=True):
-    """DOC PermissionRuleDescription"""
+    """A plain reading of a rule, in three parts so that the middle one can stand out.
+
+    ``prefix`` and ``suffix`` are fixed words, ``emphasis`` is text of the rule itself and may hold invisible
+    characters.
+    """
 
     prefix: str
     emphasis: str | None = None
@@ -133,7 +179,11 @@ class PermissionRuleDescription(Wire, frozen=True):
 
 
 class PermissionRuleEntry(Wire, kw_only=True, frozen=True):
-    """DOC PermissionRuleEntry"""
+    """One permission rule that the session knows, and where it comes from.
+
+    ``rule`` is the stored text as it is, which may hold control characters. ``notInEffect`` is true when managed
+    settings switch the rule off; ``editability`` says whether it is saved, kept for the session, or read-only.
+    """
 
     # one of allow, deny, ask
     behavior: str
@@ -148,14 +198,21 @@ class PermissionRuleEntry(Wire, kw_only=True, frozen=True):
 
 
 class PermissionWorkspaceDirectory(Wire, frozen=True):
-    """DOC PermissionWorkspaceDirectory"""
+    """One additional directory that the session may work in, and what granted it.
+
+    ``source`` is a settings source, ``cliArg`` for ``--add-dir``, or ``session``.
+    """
 
     path: str
     source: str
 
 
 class PermissionRulesState(Wire, kw_only=True, frozen=True):
-    """DOC PermissionRulesState"""
+    """All permission rules and additional directories of the session at this moment.
+
+    ``managedOnly`` means that only the rules of managed settings count. Files listed in ``errors`` were skipped, with
+    all their rules. ``withheld`` is true when the answer was cut because the connection stores it.
+    """
 
     rules: list[PermissionRuleEntry]
     workspaceDirectories: list[PermissionWorkspaceDirectory]
@@ -166,7 +223,10 @@ class PermissionRulesState(Wire, kw_only=True, frozen=True):
 
 
 class MatchedAskRule(Wire, frozen=True):
-    """DOC MatchedAskRule"""
+    """The user's own ``ask`` rule that forced a permission question.
+
+    A host that approves automatically should treat such a question as meant for a person.
+    """
 
     source: str
     tool_name: str

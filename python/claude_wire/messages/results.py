@@ -1,4 +1,7 @@
-"""DOC module results"""
+"""The ``result`` messages that end a turn, one class for each subtype.
+
+Background tasks can hold results back, so that those of several turns come late and together.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ __all__ = [
 
 
 class PermissionDenial(Wire, kw_only=True, frozen=True):
-    """DOC PermissionDenial"""
+    """A tool call that was refused during the turn, with the input it would have had."""
 
     tool_name: str
     tool_use_id: str
@@ -35,7 +38,7 @@ class PermissionDenial(Wire, kw_only=True, frozen=True):
 
 
 class DeferredToolUse(Wire, kw_only=True, frozen=True):
-    """DOC DeferredToolUse"""
+    """The tool call that was deferred and so ended the turn, with ``terminal_reason`` ``tool_deferred``."""
 
     id: str
     name: str
@@ -43,7 +46,10 @@ class DeferredToolUse(Wire, kw_only=True, frozen=True):
 
 
 class InvalidConfigFile(Wire, kw_only=True, frozen=True):
-    """DOC InvalidConfigFile"""
+    """The configuration file that kept the session from starting.
+
+    ``backup_path`` names a usable backup if one was found; ``backup_searched`` tells whether one was looked for.
+    """
 
     path: str
     is_global: bool
@@ -52,14 +58,21 @@ class InvalidConfigFile(Wire, kw_only=True, frozen=True):
 
 
 class ErrorInfo(Wire, kw_only=True, frozen=True):
-    """DOC ErrorInfo"""
+    """An error as text and code, in the ``permission_request`` dialect."""
 
     message: str
     code: str
 
 
 class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=True):
-    """DOC ResultMessage"""
+    """Ends a turn: how it went, what it cost and how long it took; the base of every result.
+
+    Read ``is_error``, not ``subtype``: API failures are ``success`` with ``is_error`` true, the text in ``result``
+    and the HTTP status in ``api_error_status``, while errors of the CLI have ``errors`` and no ``result``.
+    ``total_cost_usd`` (USD) and ``modelUsage`` are running totals of the session; ``usage`` is this turn without
+    subagents. Durations are milliseconds, and ``duration_api_ms`` may exceed ``duration_ms``, as it too adds up; only
+    ``subtype`` is always there.
+    """
 
     subtype: str
     is_error: bool | None = None
@@ -78,7 +91,7 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     # tool_deferred, max_turns, background_requested, completed, budget_exhausted, structured_output_retry_exhausted,
     # tool_deferred_unavailable, turn_setup_failed
     terminal_reason: str | None = None
-    api_error_status: int | None | UnsetType = UNSET
+    api_error_status: int | UnsetType | None = UNSET
     permission_denials: list[PermissionDenial] | None = None
     structured_output: Any = None
     ttft_ms: Number | None = None
@@ -122,6 +135,13 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     # managed_settings_not_delivered, initialize_fields_not_delivered
     startup_failure_reason: str | None = None
     invalid_config_file: InvalidConfigFile | None = None
+    api_error_type: str | None = None
+    begun_message_ids: list[str] | None = None
+    model_usage_since_last_result: dict[str, ModelUsage] | None = None
+    safety_stops: int | None = None
+    subagent_stats: dict[str, Any] | None = None
+    first_request_input_tokens: int | None = None
+    first_request_cache_read_input_tokens: int | None = None
     uuid: str | None = None
     session_id: str | None = None
 
@@ -135,42 +155,64 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
 
 
 class ResultSuccess(ResultMessage, frozen=True):
-    """DOC ResultSuccess"""
+    """The turn ended by itself; look at ``is_error`` before trusting ``result``.
+
+    ``result`` is the last text of the model, or the error text when ``is_error`` is true. ``structured_output`` is
+    there when a JSON schema was asked for and met. A local command such as ``/clear`` ends with ``num_turns`` 0 and,
+    mostly, its name in ``local_command``.
+    """
 
     subtype: Literal["success"] = constant("success")
 
 
 class ResultErrorDuringExecution(ResultMessage, frozen=True):
-    """DOC ResultErrorDuringExecution"""
+    """The turn was interrupted or failed, or the session could not start.
+
+    After an interrupt ``terminal_reason`` is ``aborted_streaming`` or ``aborted_tools``. A failed start leaves all
+    counts zero and may have ``startup_failure_reason``; ``errors`` says more, at times in words meant for the CLI's
+    makers.
+    """
 
     subtype: Literal["error_during_execution"] = constant("error_during_execution")
 
 
 class ResultErrorMaxTurns(ResultMessage, frozen=True):
-    """DOC ResultErrorMaxTurns"""
+    """The turn was stopped at the limit set with ``--max-turns``.
+
+    ``num_turns`` may be one more than the limit.
+    """
 
     subtype: Literal["error_max_turns"] = constant("error_max_turns")
 
 
 class ResultErrorMaxBudgetUsd(ResultMessage, frozen=True):
-    """DOC ResultErrorMaxBudgetUsd"""
+    """The turn was stopped because the session's cost reached the limit set with ``--max-budget-usd``.
+
+    The cost may be over the limit, as it is only known after each answer.
+    """
 
     subtype: Literal["error_max_budget_usd"] = constant("error_max_budget_usd")
 
 
 class ResultErrorMaxStructuredOutputRetries(ResultMessage, frozen=True):
-    """DOC ResultErrorMaxStructuredOutputRetries"""
+    """The model failed too often to give output that meets the JSON schema.
+
+    ``errors`` has the last reason.
+    """
 
     subtype: Literal["error_max_structured_output_retries"] = constant("error_max_structured_output_retries")
 
 
 class ResultError(ResultMessage, frozen=True):
-    """DOC ResultError"""
+    """A failed turn, in miriad-code's dialect and in the ``permission_request`` dialect.
+
+    Miriad-code's has the usual counts; the other has an ``error`` object and nothing else.
+    """
 
     subtype: Literal["error"] = constant("error")
 
 
 class ResultCancelled(ResultMessage, frozen=True):
-    """DOC ResultCancelled"""
+    """A turn that was interrupted, in miriad-code's dialect."""
 
     subtype: Literal["cancelled"] = constant("cancelled")

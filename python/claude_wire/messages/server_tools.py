@@ -1,4 +1,7 @@
-"""DOC module server_tools"""
+"""Calls and results of tools that the API runs itself, between two blocks of one model message.
+
+They need no answer from the host. Tools that the CLI runs are ``tool_use`` and ``tool_result`` blocks in :mod:`claude_wire.messages.content`.
+"""
 
 from __future__ import annotations
 
@@ -59,17 +62,21 @@ __all__ = [
 
 
 class DirectCaller(Wire, tag_field="type", tag="direct", frozen=True):
-    """DOC DirectCaller"""
+    """The model made the tool call itself."""
 
 
 class ServerToolCaller(Wire, tag_field="type", tag="code_execution_20250825", frozen=True):
-    """DOC ServerToolCaller"""
+    """Code run by the API's code execution tool made the tool call, not the model directly.
+
+    ``tool_id`` is the id of the code execution call. The tag names a version of that tool,
+    ``code_execution_20250825``.
+    """
 
     tool_id: str
 
 
 class ServerToolCaller20260120(Wire, tag_field="type", tag="code_execution_20260120", frozen=True):
-    """DOC ServerToolCaller20260120"""
+    """As :class:`ServerToolCaller`, for version ``code_execution_20260120`` of the tool."""
 
     tool_id: str
 
@@ -82,7 +89,11 @@ else:
 
 
 class ServerToolUseBlock(Wire, tag_field="type", tag="server_tool_use", kw_only=True, frozen=True):
-    """DOC ServerToolUseBlock"""
+    """The model calls a tool that the API runs; its result follows as a later block of the same message.
+
+    ``name`` is an open set. The result block repeats ``id`` as ``tool_use_id``. While it streams, ``input`` starts as
+    ``{}``.
+    """
 
     id: str
     input: Any
@@ -90,36 +101,43 @@ class ServerToolUseBlock(Wire, tag_field="type", tag="server_tool_use", kw_only=
     # tool_search_tool_regex, tool_search_tool_bm25
     name: str
     caller: Caller | None = None
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class WebSearchResultBlock(Wire, tag_field="type", tag="web_search_result", kw_only=True, frozen=True):
-    """DOC WebSearchResultBlock"""
+    """One page found by the API's web search.
+
+    ``encrypted_content`` is opaque and has to go back unchanged when the conversation is sent again. ``page_age`` is
+    null when the age is not known.
+    """
 
     encrypted_content: str
-    page_age: str | None | UnsetType = UNSET
+    page_age: str | UnsetType | None = UNSET
     title: str
     url: str
 
 
 class WebSearchToolResultError(Wire, tag_field="type", tag="web_search_tool_result_error", frozen=True):
-    """DOC WebSearchToolResultError"""
+    """The web search failed; ``error_code`` says why and is an open set."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, max_uses_exceeded, query_too_long, request_too_large
     error_code: str
 
 
 class WebSearchToolResultBlock(Wire, tag_field="type", tag="web_search_tool_result", kw_only=True, frozen=True):
-    """DOC WebSearchToolResultBlock"""
+    """The result of a web search that the API ran.
+
+    ``content`` is a list of pages on success but a single object, :class:`WebSearchToolResultError`, on failure.
+    """
 
     content: WebSearchToolResultError | list[WebSearchResultBlock]
     tool_use_id: str
     caller: Caller | None = None
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class WebFetchToolResultError(Wire, tag_field="type", tag="web_fetch_tool_result_error", frozen=True):
-    """DOC WebFetchToolResultError"""
+    """The fetch failed; ``error_code`` says why and is an open set."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, url_too_long, url_not_allowed,
     # url_not_in_prior_context, url_not_accessible, unsupported_content_type, max_uses_exceeded, content_too_large
@@ -127,11 +145,14 @@ class WebFetchToolResultError(Wire, tag_field="type", tag="web_fetch_tool_result
 
 
 class WebFetchResultBlock(Wire, tag_field="type", tag="web_fetch_result", frozen=True):
-    """DOC WebFetchResultBlock"""
+    """A page that the API fetched, as a document.
+
+    ``retrieved_at`` is an ISO 8601 time, or null.
+    """
 
     content: DocumentBlock
     url: str
-    retrieved_at: str | None | UnsetType = UNSET
+    retrieved_at: str | UnsetType | None = UNSET
 
 
 KnownWebFetchResult: TypeAlias = WebFetchToolResultError | WebFetchResultBlock
@@ -142,16 +163,16 @@ else:
 
 
 class WebFetchToolResultBlock(Wire, tag_field="type", tag="web_fetch_tool_result", kw_only=True, frozen=True):
-    """DOC WebFetchToolResultBlock"""
+    """The result of a page fetch that the API ran."""
 
     content: WebFetchResult
     tool_use_id: str
     caller: Caller | None = None
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class AdvisorToolResultError(Wire, tag_field="type", tag="advisor_tool_result_error", frozen=True):
-    """DOC AdvisorToolResultError"""
+    """The advisor model could not be asked; ``error_code`` says why and is an open set."""
 
     # one of overloaded, model_not_found, prompt_too_long, unavailable, too_many_requests, execution_time_exceeded,
     # max_uses_exceeded
@@ -159,17 +180,23 @@ class AdvisorToolResultError(Wire, tag_field="type", tag="advisor_tool_result_er
 
 
 class AdvisorResultBlock(Wire, tag_field="type", tag="advisor_result", frozen=True):
-    """DOC AdvisorResultBlock"""
+    """The advice that another model gave, as text.
+
+    ``stop_reason`` is the advisor's own; ``max_tokens`` means that its advice was cut short.
+    """
 
     text: str
-    stop_reason: str | None | UnsetType = UNSET
+    stop_reason: str | UnsetType | None = UNSET
 
 
 class AdvisorRedactedResultBlock(Wire, tag_field="type", tag="advisor_redacted_result", frozen=True):
-    """DOC AdvisorRedactedResultBlock"""
+    """Advice that only the model may read.
+
+    ``encrypted_content`` is opaque and has to go back unchanged. ``stop_reason`` is the advisor's own.
+    """
 
     encrypted_content: str
-    stop_reason: str | None | UnsetType = UNSET
+    stop_reason: str | UnsetType | None = UNSET
 
 
 KnownAdvisorResult: TypeAlias = AdvisorToolResultError | AdvisorResultBlock | AdvisorRedactedResultBlock
@@ -180,28 +207,34 @@ else:
 
 
 class AdvisorToolResultBlock(Wire, tag_field="type", tag="advisor_tool_result", frozen=True):
-    """DOC AdvisorToolResultBlock"""
+    """The result of asking the advisor, a second model that the API runs beside the first.
+
+    The advisor's tokens are counted in :class:`AdvisorMessageIterationUsage`.
+    """
 
     content: AdvisorResult
     tool_use_id: str
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class CodeExecutionToolResultError(Wire, tag_field="type", tag="code_execution_tool_result_error", frozen=True):
-    """DOC CodeExecutionToolResultError"""
+    """The code could not be run; ``error_code`` says why and is an open set.
+
+    Code that ran and failed is a :class:`CodeExecutionResultBlock` with a non-zero ``return_code``.
+    """
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded
     error_code: str
 
 
 class CodeExecutionOutputBlock(Wire, tag_field="type", tag="code_execution_output", frozen=True):
-    """DOC CodeExecutionOutputBlock"""
+    """A file that the code left behind, by its Files API id."""
 
     file_id: str
 
 
 class CodeExecutionResultBlock(Wire, tag_field="type", tag="code_execution_result", kw_only=True, frozen=True):
-    """DOC CodeExecutionResultBlock"""
+    """What code run in the API's container printed, how it ended and which files it left."""
 
     content: list[CodeExecutionOutputBlock]
     return_code: int
@@ -212,7 +245,10 @@ class CodeExecutionResultBlock(Wire, tag_field="type", tag="code_execution_resul
 class EncryptedCodeExecutionResultBlock(
     Wire, tag_field="type", tag="encrypted_code_execution_result", kw_only=True, frozen=True
 ):
-    """DOC EncryptedCodeExecutionResultBlock"""
+    """As :class:`CodeExecutionResultBlock`, with standard output that only the model may read.
+
+    ``encrypted_stdout`` takes the place of ``stdout``; ``stderr`` and ``return_code`` stay readable.
+    """
 
     content: list[CodeExecutionOutputBlock]
     encrypted_stdout: str
@@ -230,30 +266,30 @@ else:
 
 
 class CodeExecutionToolResultBlock(Wire, tag_field="type", tag="code_execution_tool_result", frozen=True):
-    """DOC CodeExecutionToolResultBlock"""
+    """The result of code that the API ran in its container."""
 
     content: CodeExecutionResult
     tool_use_id: str
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class BashCodeExecutionToolResultError(
     Wire, tag_field="type", tag="bash_code_execution_tool_result_error", frozen=True
 ):
-    """DOC BashCodeExecutionToolResultError"""
+    """The shell command could not be run; ``error_code`` says why and is an open set."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded, output_file_too_large
     error_code: str
 
 
 class BashCodeExecutionOutputBlock(Wire, tag_field="type", tag="bash_code_execution_output", frozen=True):
-    """DOC BashCodeExecutionOutputBlock"""
+    """A file that the shell command left behind, by its Files API id."""
 
     file_id: str
 
 
 class BashCodeExecutionResultBlock(Wire, tag_field="type", tag="bash_code_execution_result", kw_only=True, frozen=True):
-    """DOC BashCodeExecutionResultBlock"""
+    """What a shell command in the API's container printed, how it ended and which files it left."""
 
     content: list[BashCodeExecutionOutputBlock]
     return_code: int
@@ -269,40 +305,49 @@ else:
 
 
 class BashCodeExecutionToolResultBlock(Wire, tag_field="type", tag="bash_code_execution_tool_result", frozen=True):
-    """DOC BashCodeExecutionToolResultBlock"""
+    """The result of a shell command that the API ran in its container.
+
+    The CLI's own ``Bash`` tool runs on the user's machine and answers with a :class:`ToolResultBlock`.
+    """
 
     content: BashCodeExecutionResult
     tool_use_id: str
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class TextEditorCodeExecutionToolResultError(
     Wire, tag_field="type", tag="text_editor_code_execution_tool_result_error", frozen=True
 ):
-    """DOC TextEditorCodeExecutionToolResultError"""
+    """The file operation failed; ``error_code`` says why and is an open set.
+
+    ``error_message`` is null when there is nothing to add.
+    """
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded, file_not_found
     error_code: str
-    error_message: str | None | UnsetType = UNSET
+    error_message: str | UnsetType | None = UNSET
 
 
 class TextEditorCodeExecutionViewResultBlock(
     Wire, tag_field="type", tag="text_editor_code_execution_view_result", kw_only=True, frozen=True
 ):
-    """DOC TextEditorCodeExecutionViewResultBlock"""
+    """The content of a file viewed in the API's container.
+
+    ``num_lines``, ``start_line`` and ``total_lines`` count lines, and are null where lines mean nothing.
+    """
 
     content: str
     # one of text, image, pdf
     file_type: str
-    num_lines: int | None | UnsetType = UNSET
-    start_line: int | None | UnsetType = UNSET
-    total_lines: int | None | UnsetType = UNSET
+    num_lines: int | UnsetType | None = UNSET
+    start_line: int | UnsetType | None = UNSET
+    total_lines: int | UnsetType | None = UNSET
 
 
 class TextEditorCodeExecutionCreateResultBlock(
     Wire, tag_field="type", tag="text_editor_code_execution_create_result", frozen=True
 ):
-    """DOC TextEditorCodeExecutionCreateResultBlock"""
+    """A file was written in the API's container; ``is_file_update`` tells whether it was there before."""
 
     is_file_update: bool
 
@@ -310,13 +355,17 @@ class TextEditorCodeExecutionCreateResultBlock(
 class TextEditorCodeExecutionStrReplaceResultBlock(
     Wire, tag_field="type", tag="text_editor_code_execution_str_replace_result", kw_only=True, frozen=True
 ):
-    """DOC TextEditorCodeExecutionStrReplaceResultBlock"""
+    """A piece of a file in the API's container was replaced, told as one hunk of a diff.
 
-    lines: list[str] | None | UnsetType = UNSET
-    new_lines: int | None | UnsetType = UNSET
-    new_start: int | None | UnsetType = UNSET
-    old_lines: int | None | UnsetType = UNSET
-    old_start: int | None | UnsetType = UNSET
+    ``old_start`` and ``old_lines`` locate the replaced lines, ``new_start`` and ``new_lines`` those that took their
+    place; each may be null.
+    """
+
+    lines: list[str] | UnsetType | None = UNSET
+    new_lines: int | UnsetType | None = UNSET
+    new_start: int | UnsetType | None = UNSET
+    old_lines: int | UnsetType | None = UNSET
+    old_start: int | UnsetType | None = UNSET
 
 
 KnownTextEditorCodeExecutionResult: TypeAlias = (
@@ -334,30 +383,33 @@ else:
 class TextEditorCodeExecutionToolResultBlock(
     Wire, tag_field="type", tag="text_editor_code_execution_tool_result", frozen=True
 ):
-    """DOC TextEditorCodeExecutionToolResultBlock"""
+    """The result of a file operation in the API's container: view, create or replace."""
 
     content: TextEditorCodeExecutionResult
     tool_use_id: str
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class ToolReferenceBlock(Wire, tag_field="type", tag="tool_reference", frozen=True):
-    """DOC ToolReferenceBlock"""
+    """Names a tool that a search found, so that the model may call it from here on.
+
+    It comes in the result of the API's tool search and inside the ``content`` of a :class:`ToolResultBlock`.
+    """
 
     tool_name: str
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class ToolSearchToolResultError(Wire, tag_field="type", tag="tool_search_tool_result_error", frozen=True):
-    """DOC ToolSearchToolResultError"""
+    """The tool search failed; ``error_code`` says why and is an open set."""
 
     # one of unavailable, invalid_tool_input, too_many_requests, execution_time_exceeded
     error_code: str
-    error_message: str | None | UnsetType = UNSET
+    error_message: str | UnsetType | None = UNSET
 
 
 class ToolSearchToolSearchResultBlock(Wire, tag_field="type", tag="tool_search_tool_search_result", frozen=True):
-    """DOC ToolSearchToolSearchResultBlock"""
+    """The tools that the search found, by reference; the list may be empty."""
 
     tool_references: list[ToolReferenceBlock]
 
@@ -370,42 +422,48 @@ else:
 
 
 class ToolSearchToolResultBlock(Wire, tag_field="type", tag="tool_search_tool_result", frozen=True):
-    """DOC ToolSearchToolResultBlock"""
+    """The result of a search among deferred tools that the API ran."""
 
     content: ToolSearchResult
     tool_use_id: str
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class McpToolUseBlock(Wire, tag_field="type", tag="mcp_tool_use", kw_only=True, frozen=True):
-    """DOC McpToolUseBlock"""
+    """The model calls a tool of an MCP server that the API itself is connected to.
+
+    MCP servers of the CLI or the host are called through :class:`ToolUseBlock` instead.
+    """
 
     id: str
     input: Any
     name: str
     server_name: str
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class McpToolResultBlock(Wire, tag_field="type", tag="mcp_tool_result", kw_only=True, frozen=True):
-    """DOC McpToolResultBlock"""
+    """The result of an MCP tool that the API called.
+
+    ``content`` is a string or a list of text blocks; as part of a prompt it and ``is_error`` may be missing.
+    """
 
     content: str | list[TextBlock] | None = None
     is_error: bool | None = None
     tool_use_id: str
-    cache_control: CacheControl | None | UnsetType = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
 
 
 class McpTool(Wire, frozen=True):
-    """DOC McpTool"""
+    """One tool of an MCP server: its name, its JSON schema and what it says it does."""
 
     input_schema: dict[str, Any]
     name: str
-    description: str | None | UnsetType = UNSET
+    description: str | UnsetType | None = UNSET
 
 
 class McpToolListingBlock(Wire, tag_field="type", tag="mcp_tool_listing", frozen=True):
-    """DOC McpToolListingBlock"""
+    """The tools that an MCP server connected to the API offers."""
 
     mcp_server_name: str
     tools: list[McpTool]

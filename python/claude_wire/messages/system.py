@@ -1,4 +1,7 @@
-"""DOC module system"""
+"""The ``system`` messages: session start, status, hooks, retries, compaction and other news.
+
+Those about tasks are in :mod:`claude_wire.messages.tasks`, those of dialects in :mod:`claude_wire.messages.dialects`.
+"""
 
 from __future__ import annotations
 
@@ -7,49 +10,33 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages._base import Number, Wire, constant, null
-from claude_wire.messages.catalog import SlashCommand
 
 __all__ = [
     "ApiRetryMessage",
-    "CommandsChangedMessage",
     "CompactBoundaryMessage",
     "CompactMetadata",
     "ControlRequestProgressMessage",
     "ElicitationCompleteMessage",
-    "FilesPersistedMessage",
     "HookProgressMessage",
     "HookResponseMessage",
     "HookStartedMessage",
-    "InformationalMessage",
     "InitMcpServer",
     "InitMessage",
     "InitPlugin",
     "LocalCommandOutputMessage",
-    "MemoryRecallMessage",
-    "MirrorErrorMessage",
-    "MirrorKey",
     "ModelFallbackMessage",
     "ModelRefusalFallbackMessage",
     "ModelRefusalNoFallbackMessage",
     "NoResponse",
-    "NotificationMessage",
     "PermissionDeniedMessage",
-    "PersistFailure",
-    "PersistedFile",
     "PluginError",
     "PluginInstallMessage",
     "PluginManagedLock",
     "PreservedMessages",
     "PreservedSegment",
-    "RecalledMemory",
-    "SessionStateChangedMessage",
-    "SessionTitleChangedMessage",
-    "SessionWritesLostMessage",
     "StatusMessage",
     "SystemMessage",
     "ThinkingTokensMessage",
-    "UiInvalidateMessage",
-    "WorkerShuttingDownMessage",
 ]
 
 
@@ -62,23 +49,24 @@ class SystemMessage(Wire, tag_field="type", tag="system", kw_only=True, frozen=T
 
 
 class InitMcpServer(Wire, frozen=True):
-    """DOC InitMcpServer"""
+    """An MCP server as the session starts; ``status`` is an open set."""
 
     name: str
     status: str
     source: str | None = None
 
 
-class InitPlugin(Wire, frozen=True):
-    """DOC InitPlugin"""
+class InitPlugin(Wire, kw_only=True, frozen=True):
+    """A plugin loaded into the session, and where from."""
 
     name: str
     path: str
     version: str | None = None
+    source: str | None = None
 
 
 class PluginManagedLock(Wire, frozen=True):
-    """DOC PluginManagedLock"""
+    """The managed setting that forces a plugin on or off."""
 
     plugin_enabled: bool
     name: str
@@ -86,7 +74,7 @@ class PluginManagedLock(Wire, frozen=True):
 
 
 class PluginError(Wire, kw_only=True, frozen=True):
-    """DOC PluginError"""
+    """A plugin that could not be loaded, and why."""
 
     plugin: str
     type: str
@@ -96,7 +84,12 @@ class PluginError(Wire, kw_only=True, frozen=True):
 
 
 class InitMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC InitMessage"""
+    """Describes the session: directory, model, tools, permission mode, commands and more.
+
+    It comes at the start of every turn, not once per process, and the newest one holds: model and session may have
+    changed. ``permissionMode`` and ``apiKeySource`` are camelCase and open sets. Older CLIs and dialects leave out
+    many fields; ``models`` is the 2.1.7 CLI's dialect, ``timestamp`` the ``permission_request`` dialect.
+    """
 
     subtype: Literal["init"] = constant("init")
     cwd: str | None = None
@@ -122,16 +115,32 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     # model_not_allowed, sdk_opt_in_required, pending
     fast_mode_disabled_reason: str | None = None
     # one of low, medium, high, xhigh, max
-    effort: str | None | UnsetType = UNSET
+    effort: str | UnsetType | None = UNSET
     # one of default, focus
     view_mode: str | None = None
     capabilities: list[str] | None = None
     timestamp: str | None = None
     models: list[Any] | None = None
+    original_cwd: str | None = None
+    additional_directories: list[str] | None = None
+    memory_paths: dict[str, Any] | None = None
+    messaging_socket_path: str | None = None
+    analytics_disabled: bool | None = None
+    product_feedback_disabled: bool | None = None
+    per_turn_effort_active: bool | None = None
+    served_by_anthropic: bool | None = None
+    ultrathink_available: bool | None = None
+    ultrathink_typed_raises: bool | None = None
+    user_message_uuids: list[str] | None = None
 
 
 class StatusMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC StatusMessage"""
+    """What the CLI is busy with, or a new permission mode.
+
+    ``requesting`` comes before a request to the API and is not closed; ``compacting`` is closed by a null ``status``,
+    with the outcome in ``compact_result``. A change of permission mode comes with a null ``status`` too, and
+    ``permissionMode``. ``running`` and ``queued_messages`` answer a status request in miriad-code's dialect.
+    """
 
     subtype: Literal["status"] = constant("status")
     # one of compacting, requesting
@@ -143,10 +152,14 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     compact_error: str | None = None
     running: bool | None = None
     queued_messages: int | None = None
+    user_message_uuids: list[str] | None = None
 
 
 class PreservedSegment(Wire, frozen=True):
-    """DOC PreservedSegment"""
+    """The run of messages kept through a compaction, by the uuids of its two ends.
+
+    ``anchor_uuid`` is the message that the run now follows: the summary.
+    """
 
     head_uuid: str
     anchor_uuid: str
@@ -154,14 +167,22 @@ class PreservedSegment(Wire, frozen=True):
 
 
 class PreservedMessages(Wire, frozen=True):
-    """DOC PreservedMessages"""
+    """The uuids of the messages kept through a compaction.
+
+    ``anchor_uuid`` is the message that they now follow: the summary.
+    """
 
     anchor_uuid: str
     uuids: list[str]
+    all_uuids: list[str] | None = None
 
 
 class CompactMetadata(Wire, kw_only=True, frozen=True):
-    """DOC CompactMetadata"""
+    """How a compaction came about and what it did: token counts before and after, and milliseconds.
+
+    ``trigger`` is ``manual`` for ``/compact`` and ``auto`` otherwise. The two ``preserved_`` fields are missing when
+    no message was kept.
+    """
 
     # one of auto, manual
     trigger: str
@@ -170,24 +191,33 @@ class CompactMetadata(Wire, kw_only=True, frozen=True):
     duration_ms: Number | None = None
     preserved_segment: PreservedSegment | None = None
     preserved_messages: PreservedMessages | None = None
+    cumulative_dropped_tokens: int | None = None
 
 
 class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC CompactBoundaryMessage"""
+    """From here on the model sees a summary in the place of what was said before.
+
+    It follows a :class:`StatusMessage` that ends the compacting; the summary comes next, as a synthetic user message.
+    """
 
     subtype: Literal["compact_boundary"] = constant("compact_boundary")
     compact_metadata: CompactMetadata
+    logical_parent_uuid: str | None = None
 
 
 class NoResponse(Wire, frozen=True):
-    """DOC NoResponse"""
+    """The API gave no answer for ``waited_ms``; the next try comes after ``retry_wait_ms``."""
 
     waited_ms: Number
     retry_wait_ms: Number
 
 
 class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC ApiRetryMessage"""
+    """A request to the API failed and will be tried again after ``retry_delay_ms`` milliseconds.
+
+    ``attempt`` counts from 1 up to ``max_retries``. A null ``error_status`` means that no HTTP answer came at all;
+    ``error`` is an open set.
+    """
 
     subtype: Literal["api_retry"] = constant("api_retry")
     attempt: int
@@ -202,7 +232,11 @@ class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ControlRequestProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC ControlRequestProgressMessage"""
+    """A control request of the host, ``request_id``, is being worked on; its response is still to come.
+
+    The retry fields come only with ``status`` ``api_retry``, and ``error_status`` is then null when no HTTP answer
+    came.
+    """
 
     subtype: Literal["control_request_progress"] = constant("control_request_progress")
     request_id: str
@@ -211,11 +245,15 @@ class ControlRequestProgressMessage(SystemMessage, kw_only=True, frozen=True):
     attempt: int | None = None
     max_retries: int | None = None
     retry_delay_ms: Number | None = None
-    error_status: int | None | UnsetType = UNSET
+    error_status: int | UnsetType | None = UNSET
 
 
 class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC ModelRefusalFallbackMessage"""
+    """The model refused, and the session moved between it and a fallback model, as ``direction`` says.
+
+    The messages named in ``retracted_message_uuids`` are withdrawn and should vanish from view. ``content`` is text
+    for display; ``api_refusal_category`` is an open set.
+    """
 
     subtype: Literal["model_refusal_fallback"] = constant("model_refusal_fallback")
     trigger: str
@@ -226,27 +264,31 @@ class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     original_model: str
     fallback_model: str
     request_id: str | None = null()
-    api_refusal_category: str | None | UnsetType = UNSET
-    api_refusal_explanation: str | None | UnsetType = UNSET
+    api_refusal_category: str | UnsetType | None = UNSET
+    api_refusal_explanation: str | UnsetType | None = UNSET
     retracted_message_uuids: list[str] | None = None
-    refused_user_message_uuid: str | None | UnsetType = UNSET
+    refused_user_message_uuid: str | UnsetType | None = UNSET
     content: str
 
 
 class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC ModelRefusalNoFallbackMessage"""
+    """The model refused and no fallback model took over; ``content`` is text for display."""
 
     subtype: Literal["model_refusal_no_fallback"] = constant("model_refusal_no_fallback")
     original_model: str
     request_id: str | None = null()
-    api_refusal_category: str | None | UnsetType = UNSET
-    api_refusal_explanation: str | None | UnsetType = UNSET
-    refused_user_message_uuid: str | None | UnsetType = UNSET
+    api_refusal_category: str | UnsetType | None = UNSET
+    api_refusal_explanation: str | UnsetType | None = UNSET
+    refused_user_message_uuid: str | UnsetType | None = UNSET
     content: str
 
 
 class ModelFallbackMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC ModelFallbackMessage"""
+    """The model was not to be had, and the fallback model answers instead.
+
+    It comes after the retries, before the fallback model's answer; ``trigger`` names the reason, such as
+    ``overloaded``.
+    """
 
     subtype: Literal["model_fallback"] = constant("model_fallback")
     trigger: str | None = None
@@ -256,14 +298,18 @@ class ModelFallbackMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class LocalCommandOutputMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC LocalCommandOutputMessage"""
+    """What a slash command that runs in the CLI printed."""
 
     subtype: Literal["local_command_output"] = constant("local_command_output")
     content: str
 
 
 class HookStartedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC HookStartedMessage"""
+    """A hook begins to run; its :class:`HookResponseMessage` has the same ``hook_id``.
+
+    Asked for with ``--include-hook-events``, and about hooks that the CLI runs; a hook of the host is asked by
+    ``hook_callback`` instead. ``hook_name`` is the event with its matcher, such as ``SessionStart:startup``.
+    """
 
     subtype: Literal["hook_started"] = constant("hook_started")
     hook_id: str
@@ -272,7 +318,7 @@ class HookStartedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC HookProgressMessage"""
+    """What a running hook has printed so far."""
 
     subtype: Literal["hook_progress"] = constant("hook_progress")
     hook_id: str
@@ -284,7 +330,11 @@ class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC HookResponseMessage"""
+    """A hook has ended: what it printed, its exit code and its outcome.
+
+    ``output`` is both streams together. The 2.1.7 CLI's dialect has ``hook_event`` and a ``response`` object and
+    nothing else of it.
+    """
 
     subtype: Literal["hook_response"] = constant("hook_response")
     hook_id: str | None = None
@@ -300,7 +350,10 @@ class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC PluginInstallMessage"""
+    """How the installation of plugins at the start gets on.
+
+    ``name`` is there when the message is about one plugin, ``error`` when it failed.
+    """
 
     subtype: Literal["plugin_install"] = constant("plugin_install")
     # one of completed, failed, started, installed
@@ -310,7 +363,10 @@ class PluginInstallMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ThinkingTokensMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC ThinkingTokensMessage"""
+    """An estimate of the thinking tokens so far, just before each delta of a thinking block.
+
+    For a progress display only; the true count is in the usage.
+    """
 
     subtype: Literal["thinking_tokens"] = constant("thinking_tokens")
     estimated_tokens: int
@@ -318,118 +374,11 @@ class ThinkingTokensMessage(SystemMessage, kw_only=True, frozen=True):
     user_message_uuid: str | None = None
 
 
-class SessionStateChangedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC SessionStateChangedMessage"""
-
-    subtype: Literal["session_state_changed"] = constant("session_state_changed")
-    # one of running, idle, requires_action
-    state: str
-
-
-class SessionTitleChangedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC SessionTitleChangedMessage"""
-
-    subtype: Literal["session_title_changed"] = constant("session_title_changed")
-    title: str | None = None
-
-
-class WorkerShuttingDownMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC WorkerShuttingDownMessage"""
-
-    subtype: Literal["worker_shutting_down"] = constant("worker_shutting_down")
-    reason: str
-
-
-class CommandsChangedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC CommandsChangedMessage"""
-
-    subtype: Literal["commands_changed"] = constant("commands_changed")
-    commands: list[SlashCommand]
-
-
-class NotificationMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC NotificationMessage"""
-
-    subtype: Literal["notification"] = constant("notification")
-    key: str
-    text: str
-    # one of low, medium, high, immediate
-    priority: str
-    color: str | None = None
-    timeout_ms: Number | None = None
-
-
-class InformationalMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC InformationalMessage"""
-
-    subtype: Literal["informational"] = constant("informational")
-    content: str
-    # one of info, notice, suggestion, warning
-    level: str
-    tool_use_id: str | None = None
-    prevent_continuation: bool | None = None
-    tag: str | None = None
-
-
-class UiInvalidateMessage(SystemMessage, frozen=True):
-    """DOC UiInvalidateMessage"""
-
-    subtype: Literal["ui_invalidate"] = constant("ui_invalidate")
-
-
-class PersistedFile(Wire, frozen=True):
-    """DOC PersistedFile"""
-
-    filename: str
-    file_id: str
-
-
-class PersistFailure(Wire, frozen=True):
-    """DOC PersistFailure"""
-
-    filename: str
-    error: str
-
-
-class FilesPersistedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC FilesPersistedMessage"""
-
-    subtype: Literal["files_persisted"] = constant("files_persisted")
-    files: list[PersistedFile]
-    failed: list[PersistFailure]
-    processed_at: str
-
-
-class SessionWritesLostMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC SessionWritesLostMessage"""
-
-    subtype: Literal["session_writes_lost"] = constant("session_writes_lost")
-    # one of ENOSPC, EDQUOT
-    error_code: str
-    lost: list[str]
-    transcript_session_ids: list[str] | None = None
-
-
-class RecalledMemory(Wire, frozen=True):
-    """DOC RecalledMemory"""
-
-    path: str
-    # one of personal, team, organization
-    scope: str
-    content: str | None = None
-
-
-class MemoryRecallMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC MemoryRecallMessage"""
-
-    subtype: Literal["memory_recall"] = constant("memory_recall")
-    # one of select, synthesize
-    mode: str
-    memories: list[RecalledMemory]
-
-
 class ElicitationCompleteMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC ElicitationCompleteMessage"""
+    """An elicitation that an MCP server began is complete.
+
+    ``elicitation_id`` is that of the request.
+    """
 
     subtype: Literal["elicitation_complete"] = constant("elicitation_complete")
     mcp_server_name: str
@@ -437,7 +386,11 @@ class ElicitationCompleteMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC PermissionDeniedMessage"""
+    """A tool call was refused without asking the host.
+
+    It comes before the tool result that says so to the model, and is advice only: ``permission_denials`` in the
+    result is the record.
+    """
 
     subtype: Literal["permission_denied"] = constant("permission_denied")
     tool_name: str
@@ -446,19 +399,3 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
     decision_reason_type: str | None = None
     decision_reason: str | None = None
     message: str
-
-
-class MirrorKey(Wire, frozen=True):
-    """DOC MirrorKey"""
-
-    projectKey: str
-    sessionId: str
-    subpath: str | None = None
-
-
-class MirrorErrorMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC MirrorErrorMessage"""
-
-    subtype: Literal["mirror_error"] = constant("mirror_error")
-    error: str
-    key: MirrorKey

@@ -1,4 +1,4 @@
-"""DOC module tasks"""
+"""Tasks: subagents, shell commands and other work that the CLI tracks, in front or in the background."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class McpResourceLink(Wire, kw_only=True, frozen=True):
-    """DOC McpResourceLink"""
+    """A resource that an MCP server offers, by its URI; ``size`` is in bytes."""
 
     uri: str
     name: str
@@ -35,7 +35,11 @@ class McpResourceLink(Wire, kw_only=True, frozen=True):
 
 
 class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC TaskStartedMessage"""
+    """A task has begun: a subagent, a shell command or other work.
+
+    ``task_type`` is an open set, seen as ``local_agent`` and ``local_bash``. ``tool_use_id`` names the tool call that
+    began it; ``subagent_type`` and ``prompt`` come with subagents.
+    """
 
     subtype: Literal["task_started"] = constant("task_started")
     task_id: str
@@ -54,7 +58,10 @@ class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC TaskProgressMessage"""
+    """What a task is doing now and what it has used so far.
+
+    ``description`` is that of the present step, not the task's own.
+    """
 
     subtype: Literal["task_progress"] = constant("task_progress")
     task_id: str
@@ -68,7 +75,11 @@ class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskPatch(Wire, kw_only=True, frozen=True):
-    """DOC TaskPatch"""
+    """The fields of a task that have changed; those that are absent stay as they were.
+
+    ``end_time`` is Unix time in milliseconds. A task that was stopped has the status ``killed`` here and ``stopped``
+    in :class:`TaskNotificationMessage`.
+    """
 
     # one of completed, pending, failed, running, killed, paused
     status: str | None = None
@@ -80,7 +91,11 @@ class TaskPatch(Wire, kw_only=True, frozen=True):
 
 
 class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC TaskUpdatedMessage"""
+    """A task has changed; a final status in ``patch`` ends it.
+
+    The end of a task may come in this message, in :class:`TaskNotificationMessage` or in both: whichever is first
+    ends it.
+    """
 
     subtype: Literal["task_updated"] = constant("task_updated")
     task_id: str | None = None
@@ -89,7 +104,11 @@ class TaskUpdatedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC TaskNotificationMessage"""
+    """A task has ended: how, and with what to show for it.
+
+    ``output_file`` is a path on the CLI's machine, and empty when there is none; ``summary`` is text. The end of a
+    task may also come in :class:`TaskUpdatedMessage` alone.
+    """
 
     subtype: Literal["task_notification"] = constant("task_notification")
     task_id: str
@@ -104,10 +123,11 @@ class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
     resource_links: list[McpResourceLink] | None = None
     skip_transcript: bool | None = None
     ambient: bool | None = None
+    summary_is_report: bool | None = None
 
 
 class BackgroundTask(Wire, kw_only=True, frozen=True):
-    """DOC BackgroundTask"""
+    """A task that is running in the background."""
 
     task_id: str
     run_id: str | None = None
@@ -119,14 +139,20 @@ class BackgroundTask(Wire, kw_only=True, frozen=True):
 
 
 class BackgroundTasksChangedMessage(SystemMessage, kw_only=True, frozen=True):
-    """DOC BackgroundTasksChangedMessage"""
+    """All tasks now running in the background; the list replaces the one known before.
+
+    It comes when a background task begins or ends, and is empty after the last one.
+    """
 
     subtype: Literal["background_tasks_changed"] = constant("background_tasks_changed")
     tasks: list[BackgroundTask]
 
 
 class BackgroundTaskSummary(Wire, kw_only=True, frozen=True):
-    """DOC BackgroundTaskSummary"""
+    """A background task as the input of a ``Stop`` or ``SubagentStop`` hook lists it.
+
+    Which of the optional fields are there depends on ``type``.
+    """
 
     id: str
     type: str
@@ -140,7 +166,7 @@ class BackgroundTaskSummary(Wire, kw_only=True, frozen=True):
 
 
 class SessionCronSummary(Wire, kw_only=True, frozen=True):
-    """DOC SessionCronSummary"""
+    """A scheduled prompt of the session, as the input of a ``Stop`` or ``SubagentStop`` hook lists it."""
 
     id: str
     schedule: str

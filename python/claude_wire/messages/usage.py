@@ -1,4 +1,7 @@
-"""DOC module usage"""
+"""What was used: tokens per message, model and task, cost, and room in the context window.
+
+Token counts are whole numbers, money is in US dollars unless a ``currency`` says otherwise, and fields in ``_ms`` are milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -44,37 +47,43 @@ __all__ = [
 
 
 class CacheCreation(Wire, frozen=True):
-    """DOC CacheCreation"""
+    """Tokens written to the prompt cache, split by how long they are kept: one hour or five minutes.
+
+    The two add up to ``cache_creation_input_tokens``.
+    """
 
     ephemeral_1h_input_tokens: int
     ephemeral_5m_input_tokens: int
 
 
 class ServerToolUsage(Wire, frozen=True):
-    """DOC ServerToolUsage"""
+    """How many web searches and web fetches the API made."""
 
     web_fetch_requests: int
     web_search_requests: int
 
 
 class OutputTokensDetails(Wire, frozen=True):
-    """DOC OutputTokensDetails"""
+    """How many of the output tokens were thinking; they are included in ``output_tokens``."""
 
     thinking_tokens: int
 
 
 class FallbackCreditRedeemed(Wire, tag_field="type", tag="redeemed", frozen=True):
-    """DOC FallbackCreditRedeemed"""
+    """The credit was applied: the retry is billed as if its model had run the conversation all along."""
 
 
 class FallbackCreditNotApplied(Wire, tag_field="type", tag="not_applied", frozen=True):
-    """DOC FallbackCreditNotApplied"""
+    """The credit was not applied; ``reason`` says why.
+
+    ``remove_to_redeem`` names the request fields that stand in the way of another try.
+    """
 
     # one of body_mismatch, continuation_excluded, continuation_only, expired, invalid_target_model, not_enabled,
     # reprice_unavailable, temporarily_unavailable, variant_fields_present, wrong_organization, wrong_platform,
     # wrong_workspace
     reason: str
-    remove_to_redeem: list[str] | None | UnsetType = UNSET
+    remove_to_redeem: list[str] | UnsetType | None = UNSET
 
 
 KnownFallbackCreditStatus: TypeAlias = FallbackCreditRedeemed | FallbackCreditNotApplied
@@ -85,26 +94,33 @@ else:
 
 
 class FallbackCreditUsage(Wire, frozen=True):
-    """DOC FallbackCreditUsage"""
+    """What became of the fallback credit that the request presented.
+
+    Such a credit comes with a refusal (:class:`RefusalStopDetails`) and pays for the cache that a retry on another
+    model loses.
+    """
 
     status: FallbackCreditStatus
 
 
 class MessageIterationUsage(Wire, tag_field="type", tag="message", kw_only=True, frozen=True):
-    """DOC MessageIterationUsage"""
+    """Tokens of one sampling pass of the model that was asked.
 
-    cache_creation: CacheCreation | None | UnsetType = UNSET
+    Where fallback is in play, a pass that ended in a refusal is counted here.
+    """
+
+    cache_creation: CacheCreation | UnsetType | None = UNSET
     cache_creation_input_tokens: int
     cache_read_input_tokens: int
     input_tokens: int
-    model: str | None | UnsetType = UNSET
+    model: str | UnsetType | None = UNSET
     output_tokens: int
 
 
 class CompactionIterationUsage(Wire, tag_field="type", tag="compaction", kw_only=True, frozen=True):
-    """DOC CompactionIterationUsage"""
+    """Tokens of a pass in which the API summarised earlier messages."""
 
-    cache_creation: CacheCreation | None | UnsetType = UNSET
+    cache_creation: CacheCreation | UnsetType | None = UNSET
     cache_creation_input_tokens: int
     cache_read_input_tokens: int
     input_tokens: int
@@ -112,9 +128,9 @@ class CompactionIterationUsage(Wire, tag_field="type", tag="compaction", kw_only
 
 
 class AdvisorMessageIterationUsage(Wire, tag_field="type", tag="advisor_message", kw_only=True, frozen=True):
-    """DOC AdvisorMessageIterationUsage"""
+    """Tokens of a pass in which the advisor, ``model``, was asked."""
 
-    cache_creation: CacheCreation | None | UnsetType = UNSET
+    cache_creation: CacheCreation | UnsetType | None = UNSET
     cache_creation_input_tokens: int
     cache_read_input_tokens: int
     input_tokens: int
@@ -123,9 +139,12 @@ class AdvisorMessageIterationUsage(Wire, tag_field="type", tag="advisor_message"
 
 
 class FallbackMessageIterationUsage(Wire, tag_field="type", tag="fallback_message", kw_only=True, frozen=True):
-    """DOC FallbackMessageIterationUsage"""
+    """Tokens of the pass in which a fallback model, ``model``, wrote the answer.
 
-    cache_creation: CacheCreation | None | UnsetType = UNSET
+    Its presence in ``iterations`` is how one sees that a fallback model served the message.
+    """
+
+    cache_creation: CacheCreation | UnsetType | None = UNSET
     cache_creation_input_tokens: int
     cache_read_input_tokens: int
     input_tokens: int
@@ -143,39 +162,54 @@ else:
 
 
 class Usage(Wire, kw_only=True, frozen=True):
-    """DOC Usage"""
+    """Tokens of one API message, or of one turn when it stands in a result.
 
-    cache_creation: CacheCreation | None | UnsetType = UNSET
-    cache_creation_input_tokens: int | None | UnsetType = UNSET
-    cache_read_input_tokens: int | None | UnsetType = UNSET
-    fallback_credit: FallbackCreditUsage | None | UnsetType = UNSET
-    inference_geo: str | None | UnsetType = UNSET
+    On an assistant message of a streamed answer the counts are those known at the start, so ``output_tokens`` is far
+    too low; the :class:`MessageDeltaEvent` and the result have the final ones. On a result it covers the turn's main
+    loop without subagents, and may be zero when the turn was cut off. ``input_tokens`` leaves out what the cache
+    counters count.
+    """
+
+    cache_creation: CacheCreation | UnsetType | None = UNSET
+    cache_creation_input_tokens: int | UnsetType | None = UNSET
+    cache_read_input_tokens: int | UnsetType | None = UNSET
+    fallback_credit: FallbackCreditUsage | UnsetType | None = UNSET
+    inference_geo: str | UnsetType | None = UNSET
     input_tokens: int | None = None
-    iterations: list[UsageIteration] | None | UnsetType = UNSET
+    iterations: list[UsageIteration] | UnsetType | None = UNSET
     output_tokens: int | None = None
-    output_tokens_details: OutputTokensDetails | None | UnsetType = UNSET
-    server_tool_use: ServerToolUsage | None | UnsetType = UNSET
+    output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
+    server_tool_use: ServerToolUsage | UnsetType | None = UNSET
     # one of standard, priority, batch
-    service_tier: str | None | UnsetType = UNSET
+    service_tier: str | UnsetType | None = UNSET
     # one of standard, fast
-    speed: str | None | UnsetType = UNSET
+    speed: str | UnsetType | None = UNSET
 
 
 class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
-    """DOC MessageDeltaUsage"""
+    """Tokens of a message so far, at the end of its stream.
 
-    cache_creation_input_tokens: int | None | UnsetType = UNSET
-    cache_read_input_tokens: int | None | UnsetType = UNSET
-    fallback_credit: FallbackCreditUsage | None | UnsetType = UNSET
-    input_tokens: int | None | UnsetType = UNSET
-    iterations: list[UsageIteration] | None | UnsetType = UNSET
+    The counts are totals, not increments, and replace those of the message start. All but ``output_tokens`` may be
+    null.
+    """
+
+    cache_creation_input_tokens: int | UnsetType | None = UNSET
+    cache_read_input_tokens: int | UnsetType | None = UNSET
+    fallback_credit: FallbackCreditUsage | UnsetType | None = UNSET
+    input_tokens: int | UnsetType | None = UNSET
+    iterations: list[UsageIteration] | UnsetType | None = UNSET
     output_tokens: int | None = None
-    output_tokens_details: OutputTokensDetails | None | UnsetType = UNSET
-    server_tool_use: ServerToolUsage | None | UnsetType = UNSET
+    output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
+    server_tool_use: ServerToolUsage | UnsetType | None = UNSET
 
 
 class ModelUsage(Wire, kw_only=True, frozen=True):
-    """DOC ModelUsage"""
+    """What one model has used in the session so far, with its cost in USD.
+
+    The values of ``modelUsage`` in a result, by model name: running totals that include subagents. ``contextWindow``
+    and ``maxOutputTokens`` are limits of the model, not uses. Keys are camelCase; ``input_tokens`` and
+    ``output_tokens`` are the spelling of the 2.1.7 CLI's dialect.
+    """
 
     inputTokens: int | None = None
     outputTokens: int | None = None
@@ -197,7 +231,7 @@ class ModelUsage(Wire, kw_only=True, frozen=True):
 
 
 class TaskUsage(Wire, frozen=True):
-    """DOC TaskUsage"""
+    """What a task has used so far: tokens, tool calls and milliseconds."""
 
     total_tokens: int
     tool_uses: int
@@ -205,7 +239,10 @@ class TaskUsage(Wire, frozen=True):
 
 
 class SessionUsage(Wire, kw_only=True, frozen=True):
-    """DOC SessionUsage"""
+    """What the session has used so far: cost in USD, time in milliseconds, lines of code.
+
+    ``total_api_duration_ms`` is time spent waiting for the API, ``total_duration_ms`` time altogether.
+    """
 
     total_cost_usd: Number
     total_api_duration_ms: Number
@@ -216,56 +253,65 @@ class SessionUsage(Wire, kw_only=True, frozen=True):
 
 
 class ExtraUsage(Wire, kw_only=True, frozen=True):
-    """DOC ExtraUsage"""
+    """Paid usage beyond the plan: whether it is enabled, its monthly limit and what is used of it.
+
+    A null limit, credit or utilization means that there is none to tell.
+    """
 
     is_enabled: bool
     monthly_limit: Number | None = null()
     used_credits: Number | None = null()
     utilization: Number | None = null()
-    currency: str | None | UnsetType = UNSET
+    currency: str | UnsetType | None = UNSET
 
 
 class DisplayName(Wire, frozen=True):
-    """DOC DisplayName"""
+    """A name made for people to read."""
 
     display_name: str
 
 
 class UsageLimitScope(Wire, frozen=True):
-    """DOC UsageLimitScope"""
+    """What a usage limit is confined to: one model or one surface."""
 
-    model: DisplayName | None | UnsetType = UNSET
-    surface: DisplayName | None | UnsetType = UNSET
+    model: DisplayName | UnsetType | None = UNSET
+    surface: DisplayName | UnsetType | None = UNSET
 
 
 class UsageLimit(Wire, kw_only=True, frozen=True):
-    """DOC UsageLimit"""
+    """One usage limit of the plan and how far it is used up.
+
+    ``kind``, ``group`` and ``severity`` are open sets; ``resets_at`` is a time as text, or null.
+    """
 
     kind: str
     group: str
     percent: Number
     resets_at: str | None = null()
-    scope: UsageLimitScope | None | UnsetType = UNSET
+    scope: UsageLimitScope | UnsetType | None = UNSET
     severity: str
     is_active: bool
 
 
 class UsageReportLimits(Wire, frozen=True):
-    """DOC UsageReportLimits"""
+    """The usage limits of the plan, and the paid usage beyond it."""
 
     limits: list[UsageLimit] | None = null()
-    extra_usage: ExtraUsage | None | UnsetType = UNSET
+    extra_usage: ExtraUsage | UnsetType | None = UNSET
 
 
 class UsageReport(Wire, frozen=True):
-    """DOC UsageReport"""
+    """The data behind a usage report that the CLI printed as an assistant message.
+
+    ``rate_limits`` is null where no plan limits apply.
+    """
 
     session: SessionUsage
     rate_limits: UsageReportLimits | None = null()
 
 
 class ContextOverLimit(Wire, frozen=True):
-    """DOC ContextOverLimit"""
+    """How far the conversation is over a limit: the model's, or that of the compaction window."""
 
     tokens_over: int
     # one of hard_limit, compaction_window
@@ -273,7 +319,11 @@ class ContextOverLimit(Wire, frozen=True):
 
 
 class ContextUsageCategory(Wire, frozen=True):
-    """DOC ContextUsageCategory"""
+    """One kind of content in the context window and its tokens.
+
+    ``kind`` tells tokens in use (``used``) from room (``free``), from room kept back (``buffer``) and from tools not
+    loaded yet (``deferred``).
+    """
 
     name: str
     tokens: int
@@ -282,7 +332,7 @@ class ContextUsageCategory(Wire, frozen=True):
 
 
 class ContextUsageMcpTool(Wire, frozen=True):
-    """DOC ContextUsageMcpTool"""
+    """Tokens that the description of one MCP tool takes."""
 
     name: str
     server_name: str
@@ -290,7 +340,7 @@ class ContextUsageMcpTool(Wire, frozen=True):
 
 
 class ContextMemoryFile(Wire, frozen=True):
-    """DOC ContextMemoryFile"""
+    """Tokens that one memory file takes, such as a ``CLAUDE.md``."""
 
     path: str
     type: str
@@ -298,7 +348,7 @@ class ContextMemoryFile(Wire, frozen=True):
 
 
 class ContextUsageAgent(Wire, frozen=True):
-    """DOC ContextUsageAgent"""
+    """Tokens that the description of one agent type takes."""
 
     agent_type: str
     source: str
@@ -306,7 +356,7 @@ class ContextUsageAgent(Wire, frozen=True):
 
 
 class ContextUsageSkill(Wire, kw_only=True, frozen=True):
-    """DOC ContextUsageSkill"""
+    """Tokens that the description of one skill takes."""
 
     name: str
     source: str
@@ -315,7 +365,11 @@ class ContextUsageSkill(Wire, kw_only=True, frozen=True):
 
 
 class ContextUsage(Wire, kw_only=True, frozen=True):
-    """DOC ContextUsage"""
+    """What fills the context window: the data behind the text that ``/context`` prints.
+
+    It rides on the assistant message with that text. ``percentage`` runs from 0 to 100. The answer to a
+    ``get_context_usage`` request has more detail and camelCase keys.
+    """
 
     model: str
     total_tokens: int

@@ -1,0 +1,340 @@
+"""From checked lines to messages: what a line means, without any state of a stream.
+
+Knows JSON and the messages; not where lines come from, nor what the caller wants done with bad ones. A line that is not one
+JSON object raises :class:`BadLine`; everything else becomes a message.
+
+The fast way is one ``decode_lines`` over the union of all messages for a block of lines that were checked natively. It is
+sound: between ``}`` and ``{`` JSON allows nothing but a value's end, and msgspec rejects raw line feeds within strings, so if
+every line begins with ``{`` and ends with ``}`` and the block holds as many objects as lines, each line is one object. Any
+exception, and any other number of objects, sends the block line by line. The exception's text is never read: it may say
+"truncated" of a lone surrogate.
+
+Some kinds need a second look. Of ``system`` and ``result`` lines the fast way reads only the subtype, and of top-level types
+that no table knows nothing: they decode to a :class:`_Later`, whose making is noticed, and their lines are decoded again, the
+former by the Struct of their subtype, the latter to a dict. So a stream with such lines never leaves the fast way.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar, Union, get_args
+
+import msgspec
+
+from claude_wire.messages.message import (
+    BY_TYPE,
+    RESULT_BY_SUBTYPE,
+    SYSTEM_BY_SUBTYPE,
+    TypedMessage,
+    build_message,
+)
+from claude_wire.messages.unknown import Unknown, UnknownMessage
+
+__all__ = ["BadLine", "DictLines", "Lines", "TypedLines"]
+
+M = TypeVar("M", covariant=True)
+Bytes = bytes | memoryview
+
+#: What msgspec raises for input it does not take; MsgspecError covers DecodeError and ValidationError.
+_REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+#: At most this many unknown top-level types are remembered in a process; lines of others take the slow way.
+MOST_LEARNED = 32
+
+
+class BadLine(Exception):
+    """A line that is not one JSON object; ``reason`` says why, without any of its content."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Lines(Protocol[M]):
+    """Turns lines into messages, and counts the lines that were repaired and those that hold something unknown."""
+
+    repaired: int
+    unknown: int
+
+    def block(self, data: Bytes, count: int) -> list[M] | None:
+        """The messages of ``count`` checked lines, in order, or None if some line needs :meth:`line`."""
+        ...
+
+    def line(self, line: bytes) -> M:
+        """The message of one line, checked or not, of valid UTF-8 or not. Raises :class:`BadLine`."""
+        ...
+
+
+# --- JSON objects, strictly, with surrogates --------------------------------------------------------------------------
+
+_decode_any = msgspec.json.Decoder().decode
+_KINDS = {
+    list: "an array",
+    str: "a string",
+    bool: "true or false",
+    type(None): "null",
+    int: "a number",
+    float: "a number",
+}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise BadLine(f"not JSON: {name} is no number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise BadLine("a number is out of range")
+    return number
+
+
+def _whole(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:  # sys.get_int_max_str_digits
+        raise BadLine("a number is out of range") from None
+
+
+def _pairs_with_one_tag(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose ``type`` or ``subtype`` has two values means one thing to one reader and another to the next."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        for key, value in pairs:
+            if key in ("type", "subtype") and value != made[key]:
+                raise BadLine(f"{key!r} has two values")
+    return made
+
+
+_strict = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole)
+_strict_tags = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=_pairs_with_one_tag
+)
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return value
+
+
+class _Objects:
+    """Reads JSON objects as plain dicts, with lone surrogates kept or replaced; the base of both kinds of lines."""
+
+    def __init__(self, surrogates: str) -> None:
+        if surrogates not in ("keep", "replace"):
+            raise ValueError(f"surrogates must be 'keep' or 'replace', not {surrogates!r}")
+        self.keep = surrogates == "keep"
+        self.repaired = 0
+        self.unknown = 0
+
+    def _object(self, line: bytes, decoder: json.JSONDecoder | None = None) -> dict[str, Any]:
+        """The JSON object of a line. With a ``decoder`` msgspec is not tried first. Raises :class:`BadLine`."""
+        try:
+            text = str(line, "utf-8")
+        except UnicodeDecodeError as error:
+            raise BadLine(f"not UTF-8 at byte {error.start} of the line") from None
+        value: Any
+        try:
+            if decoder is None:
+                try:
+                    value = _decode_any(text)
+                except msgspec.MsgspecError:
+                    value = self._surrogate_object(text, _strict)
+            else:
+                value = self._surrogate_object(text, decoder)
+        except RecursionError:
+            raise BadLine("nested too deeply") from None
+        if type(value) is not dict:
+            raise BadLine(f"not an object but {_KINDS[type(value)]}")
+        return value
+
+    def _surrogate_object(self, text: str, decoder: json.JSONDecoder) -> Any:
+        """What json reads and msgspec may not have: a lone surrogate is the one thing it takes and msgspec refuses."""
+        try:
+            value = decoder.decode(text.strip(" \t\r\n"))
+        except json.JSONDecodeError as error:
+            raise BadLine(f"not JSON: {error.msg} at character {error.pos} of the line") from None
+        if "\\u" in text and _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+            self.repaired += 1
+            if not self.keep:
+                value = _without_surrogates(value)
+        return value
+
+
+# --- lines as messages ------------------------------------------------------------------------------------------------
+
+_later_made = itertools.count()
+
+
+class _Later(msgspec.Struct, frozen=True, gc=False):
+    """Stands for a line that must be decoded again. Making one is noticed through a counter, atomic under the GIL."""
+
+    def __post_init__(self) -> None:
+        next(_later_made)
+
+
+class _System(_Later, tag_field="type", tag="system", frozen=True, gc=False):
+    subtype: str
+
+
+class _Result(_Later, tag_field="type", tag="result", frozen=True, gc=False):
+    subtype: str
+
+
+class _Unlisted(_Later, frozen=True, gc=False):
+    """The base of the classes made for top-level types that no table knows."""
+
+
+class _Union:
+    """The decoder over all top-level types, those learned included. Shared by all streams of the process."""
+
+    def __init__(self) -> None:
+        self._learning = threading.Lock()
+        self._learned: dict[str, type[_Unlisted]] = {}
+        self._build()
+
+    def _build(self) -> None:
+        members = (*get_args(TypedMessage), _System, _Result, *self._learned.values())
+        self.decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[members])  # type: ignore[arg-type]
+
+    def learn(self, tag: str) -> None:
+        """From now on a line of this unknown type does not make its block fail."""
+        with self._learning:
+            if tag not in self._learned and tag not in BY_TYPE and len(self._learned) < MOST_LEARNED:
+                self._learned[tag] = msgspec.defstruct(  # type: ignore[assignment]
+                    "_Unlisted", [], bases=(_Unlisted,), tag_field="type", tag=tag, frozen=True, gc=False
+                )
+                self._build()
+
+
+_union = _Union()
+_system_decoders = {subtype: msgspec.json.Decoder(cls) for subtype, cls in SYSTEM_BY_SUBTYPE.items()}
+_result_decoders = {subtype: msgspec.json.Decoder(cls) for subtype, cls in RESULT_BY_SUBTYPE.items()}
+
+
+class TypedLines(_Objects):
+    """Lines as the messages of :mod:`claude_wire.messages`."""
+
+    def block(self, data: Bytes, count: int) -> list[Any] | None:
+        before = next(_later_made)
+        try:
+            messages = _union.decoder.decode_lines(data)
+        except _REFUSED:
+            return None
+        if len(messages) != count:
+            return None
+        if next(_later_made) != before + 1:  # here, or in another thread: then the search finds none
+            return self._look_again(messages, bytes(data))
+        return messages
+
+    def _look_again(self, messages: list[Any], data: bytes) -> list[Any] | None:
+        at = line_of_at = 0
+        unknown = self.unknown
+        try:
+            for index, message in enumerate(messages):
+                if isinstance(message, _Later):
+                    for _ in range(index - line_of_at):
+                        at = data.index(b"\n", at) + 1
+                    line_of_at = index
+                    messages[index] = self._again(message, data[at : data.index(b"\n", at)])
+        except BadLine:
+            self.unknown = unknown
+            return None
+        return messages
+
+    def _again(self, later: _Later, line: bytes) -> Any:
+        """Decode a line that the union has already read once, so its JSON is sound and its ``type`` has one value."""
+        if isinstance(later, _System):
+            decoder = _system_decoders.get(later.subtype)
+        elif isinstance(later, _Result):
+            decoder = _result_decoders.get(later.subtype)
+        else:
+            self.unknown += 1
+            return UnknownMessage(self._object(line), reason="unknown type")
+        if decoder is not None:
+            try:
+                return decoder.decode(line)
+            except _REFUSED:
+                pass
+        return self._piecewise(line)
+
+    def line(self, line: bytes) -> Any:
+        if line.isascii() or _is_utf8(line):
+            try:
+                message = _union.decoder.decode(line)
+            except _REFUSED:
+                pass
+            else:
+                return self._again(message, line) if isinstance(message, _Later) else message
+        return self._piecewise(line)
+
+    def _piecewise(self, line: bytes) -> Any:
+        """A line that msgspec refuses: something in it is unknown or does not fit, or it is no JSON object at all."""
+        value = self._object(line, _strict_tags)
+        unknown: list[Unknown] = []
+        try:
+            message = build_message(value, unknown)
+        except RecursionError:
+            unknown = [UnknownMessage(value, reason="nested too deeply")]
+            message = unknown[0]  # type: ignore[assignment]
+        if unknown:
+            self.unknown += 1
+            if message is unknown[0] and unknown[0].reason == "unknown type" and (tag := unknown[0].type) is not None:
+                _union.learn(tag)
+        return message
+
+
+def _is_utf8(line: bytes) -> bool:
+    # msgspec does not look at the bytes of fields that it skips.
+    try:
+        str(line, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+# --- lines as dicts ---------------------------------------------------------------------------------------------------
+
+_decode_dict = msgspec.json.Decoder(dict[str, Any])
+
+
+class DictLines(_Objects):
+    """Lines as plain dicts, by msgspec or by the caller's ``loads``."""
+
+    def __init__(self, surrogates: str, loads: Callable[[bytes], Any] | None) -> None:
+        super().__init__(surrogates)
+        self._loads = loads
+
+    def block(self, data: Bytes, count: int) -> list[dict[str, Any]] | None:
+        loads = self._loads
+        try:
+            if loads is None:
+                objects = _decode_dict.decode_lines(data)
+            else:
+                lines = bytes(data).split(b"\n")
+                lines.pop()
+                objects = [loads(line) for line in lines]
+        except Exception:  # the caller's loads may raise anything for what it refuses; line() says what is wrong
+            return None
+        return objects if len(objects) == count else None
+
+    def line(self, line: bytes) -> dict[str, Any]:
+        if self._loads is not None and _is_utf8(line):
+            try:
+                value = self._loads(line)
+            except Exception:  # as above
+                pass
+            else:
+                if type(value) is dict:
+                    return value
+        return self._object(line)

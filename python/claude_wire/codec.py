@@ -1,0 +1,356 @@
+"""The codec: bytes in, messages out, and back. Sans-IO: it reads and writes nothing itself.
+
+Knows lines, messages and what the caller wants done with bad lines; not where bytes come from. :func:`decode` and
+:func:`encode` are for single lines, :class:`Decoder` and :class:`Encoder` for streams.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
+
+import msgspec
+
+from claude_wire._decoding import BadLine, DictLines, Lines, TypedLines
+from claude_wire.errors import EncodeError, HandleError, InvalidLineError
+from claude_wire.framing import DEFAULT_MAX_LINE_BYTES, Block, LineBuffer, LongLine
+from claude_wire.messages import InvalidLine, Message
+from claude_wire.messages._base import Wire
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+__all__ = ["Decoder", "DecoderStats", "Encoder", "decode", "encode"]
+
+T = TypeVar("T")
+OnInvalid = Literal["return", "raise"] | Callable[[InvalidLine], object]
+
+_BLANK = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+
+
+class DecoderStats(NamedTuple):
+    """What a :class:`Decoder` has seen since it was made."""
+
+    #: Bytes that were fed.
+    bytes: int
+    #: Lines that were not blank.
+    lines: int
+    #: Lines that became messages, the unknown among them.
+    messages: int
+    #: Lines that are not one JSON object.
+    invalid: int
+    #: Messages that are, or have within them, something unknown; 0 when decoding to dicts.
+    unknown: int
+    #: Lines with lone surrogates, which msgspec does not read.
+    repaired: int
+
+
+class Decoder(Generic[T]):
+    """Decodes a stream of lines, fed in chunks cut anywhere.
+
+    Args:
+        type: ``Message`` for typed messages, ``dict`` for the plain JSON objects.
+        max_line_bytes: longest line that is decoded, in bytes without its line feed; a longer one is dropped in bounded
+            memory and reported as invalid, with its length and its first 1024 bytes.
+        on_invalid: what to do with a line that is not one JSON object. ``"return"`` puts an :class:`InvalidLine` in its
+            place; ``"raise"`` raises :class:`InvalidLineError`, with the messages before it, and the next call goes on after it;
+            a callable is called with each :class:`InvalidLine` in order, and nothing takes its place.
+        surrogates: lone surrogates (``"\\ud83d"``, half of an emoji) are kept as :mod:`json` keeps them, or each is replaced
+            by U+FFFD. Lines without them are not touched.
+        loads: for ``dict`` only, the function that reads one line's bytes instead of msgspec, ``orjson.loads`` say.
+
+    The lines' rules: they end with 0x0A alone (not U+2028, not CR); one CR before it is ignored; blank lines are skipped, as is
+    a byte order mark at the start; a last line without line feed is decoded by :meth:`close`. A line in which ``type`` or
+    ``subtype`` has two different values is invalid.
+
+    A decoder belongs to one thread at a time and to the process that made it; any other use raises :class:`HandleError`.
+    As a context manager it frees its native memory at the end; else that happens when it is collected.
+    """
+
+    __slots__ = ("_buffer", "_bytes", "_in_use", "_invalid", "_lines", "_messages", "_on_invalid", "_pending")
+
+    @overload
+    def __init__(
+        self: Decoder[dict[str, Any] | InvalidLine],
+        type: type[dict[str, Any]],
+        *,
+        max_line_bytes: int = ...,
+        on_invalid: Literal["return"] = ...,
+        surrogates: Literal["keep", "replace"] = ...,
+        loads: Callable[[bytes], Any] | None = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Decoder[dict[str, Any]],
+        type: type[dict[str, Any]],
+        *,
+        max_line_bytes: int = ...,
+        on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
+        surrogates: Literal["keep", "replace"] = ...,
+        loads: Callable[[bytes], Any] | None = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Decoder[Message | InvalidLine],
+        type: Any = ...,
+        *,
+        max_line_bytes: int = ...,
+        on_invalid: Literal["return"] = ...,
+        surrogates: Literal["keep", "replace"] = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Decoder[Message],
+        type: Any = ...,
+        *,
+        max_line_bytes: int = ...,
+        on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
+        surrogates: Literal["keep", "replace"] = ...,
+    ) -> None: ...
+    def __init__(
+        self,
+        type: Any = Message,
+        *,
+        max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
+        on_invalid: OnInvalid = "return",
+        surrogates: Literal["keep", "replace"] = "keep",
+        loads: Callable[[bytes], Any] | None = None,
+    ) -> None:
+        if on_invalid not in ("return", "raise") and not callable(on_invalid):
+            raise ValueError(f"on_invalid must be 'return', 'raise' or a callable, not {on_invalid!r}")
+        if type is dict:
+            self._lines: Lines[Any] = DictLines(surrogates, loads)
+        elif type is not Message:
+            raise TypeError(f"type must be Message or dict, not {type!r}")
+        elif loads is not None:
+            raise TypeError("loads is for type=dict; typed messages are read by msgspec")
+        else:
+            self._lines = TypedLines(surrogates)
+        self._buffer = LineBuffer(max_line_bytes)
+        self._on_invalid = on_invalid
+        self._bytes = self._messages = self._invalid = 0
+        #: Decoded but not returned yet, when an exception came in between.
+        self._pending: list[Any] = []
+        self._in_use = threading.Lock()
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
+        """Take the next bytes of the stream, cut anywhere, and return what the lines that they complete say, in order.
+
+        All of ``data`` is taken, also when an exception is raised: do not pass it again.
+
+        Raises:
+            InvalidLineError: with ``on_invalid="raise"``; what follows the line is returned by the next call.
+            TypeError: ``data`` is not bytes.
+            HandleError: another thread is using the decoder, or it belongs to another process, or was left as a context manager.
+        """
+        return self._take(self._buffer.blocks(data), data)
+
+    def close(self) -> list[T]:
+        """End the stream: decode its last line if that has no line feed, and return it with whatever else is left.
+
+        If that line is not whole, it is an :class:`InvalidLine` with a reason that begins with ``truncated``. The next bytes
+        begin a new stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
+        """
+        return self._take(self._buffer.close_blocks(), b"")
+
+    @property
+    def stats(self) -> DecoderStats:
+        """What was seen so far."""
+        seen = self._messages + self._invalid
+        return DecoderStats(self._bytes, seen, self._messages, self._invalid, self._lines.unknown, self._lines.repaired)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._buffer.free()
+
+    def _take(self, blocks: Iterator[Block | LongLine], data: bytes | bytearray | memoryview) -> list[T]:
+        if not self._in_use.acquire(blocking=False):
+            self._buffer.stats()  # raises if this is rather a forked child, which inherited the lock as it was
+            raise HandleError("this decoder is used by two threads at the same time, or from its own on_invalid")
+        try:
+            out = self._pending
+            self._pending = []
+            invalid = self._invalid
+            held = bool(out)
+            try:
+                for block in blocks:
+                    if isinstance(block, LongLine):
+                        self._invalid += 1
+                        reason = "longer than max_line_bytes"
+                        out.append(InvalidLine(block.head, block.line_number, block.offset, reason, block.length))
+                        continue
+                    messages = self._lines.block(block.data, block.lines) if block.clean and block.terminated else None
+                    if messages is None:
+                        self._one_by_one(block, out)
+                    else:
+                        self._messages += len(messages)
+                        if out:
+                            out += messages
+                        else:
+                            out = messages
+            except BaseException:
+                self._pending = out
+                raise
+            self._bytes += data.nbytes if isinstance(data, memoryview) else len(data)
+            if self._on_invalid != "return" and (held or self._invalid != invalid):
+                return self._without_invalid(out)
+            return out
+        finally:
+            self._in_use.release()
+
+    def _one_by_one(self, block: Block, out: list[Any]) -> None:
+        offset, line_number = block.offset, block.line_number
+        lines = bytes(block.data).split(b"\n")
+        if block.terminated:
+            lines.pop()
+        for line in lines:
+            bare = line.removesuffix(b"\r")
+            if bare.strip(_BLANK):
+                try:
+                    out.append(self._lines.line(bare))
+                    self._messages += 1
+                except BadLine as bad:
+                    self._invalid += 1
+                    reason = bad.reason if block.terminated else f"truncated: {bad.reason}"
+                    out.append(InvalidLine(line, line_number, offset, reason))
+            offset += len(line) + 1
+            line_number += 1
+
+    def _without_invalid(self, out: list[Any]) -> list[T]:
+        """Raise for the first invalid line, or call back for each; what was not dealt with stays pending."""
+        kept: list[T] = []
+        for index, message in enumerate(out):
+            if not isinstance(message, InvalidLine):
+                kept.append(message)
+            elif self._on_invalid == "raise":
+                self._pending = out[index + 1 :]
+                raise InvalidLineError(message, kept)
+            else:
+                try:
+                    cast("Callable[[InvalidLine], object]", self._on_invalid)(message)
+                except BaseException:
+                    self._pending = [*kept, *out[index + 1 :]]
+                    raise
+        return kept
+
+
+_typed = TypedLines("keep")
+
+
+def decode(line: bytes | bytearray | memoryview | str) -> Message:
+    """Decode one line, with or without its line feed. It may be a str, as a drop-in for ``json.loads``.
+
+    Raises:
+        InvalidLineError: the line is not one JSON object.
+    """
+    if type(line) is bytes and line.isascii():
+        return cast("Message", _decode_ascii(line))
+    return cast("Message", _decode_other(line))
+
+
+def _decode_other(line: bytes | bytearray | memoryview | str) -> Any:
+    if isinstance(line, str):
+        line = line.encode("utf-8", "backslashreplace")  # a raw surrogate becomes its JSON escape
+    return _decode_ascii(bytes(line).removeprefix(_BOM))
+
+
+def _decode_ascii(line: bytes) -> Any:
+    try:
+        return _typed.line(line)
+    except BadLine as bad:
+        raise InvalidLineError(InvalidLine(line, 1, 0, bad.reason)) from None
+
+
+# --- encoding ---------------------------------------------------------------------------------------------------------
+
+_json_encoder = msgspec.json.Encoder()
+_encode_json = _json_encoder.encode
+_encode_json_lines = _json_encoder.encode_lines
+_SEPARATORS = re.compile(b"\xe2\x80[\xa8\xa9]")
+_ESCAPED = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
+
+
+def _escape_separators(encoded: bytes) -> bytes:
+    # U+2028 and U+2029 end a line in JavaScript; the CLI always escapes them, so readers may split on them.
+    return _SEPARATORS.sub(lambda match: _ESCAPED[match.group()], encoded)
+
+
+def encode(message: Message | dict[str, Any]) -> bytes:
+    """Encode one message, or a plain JSON object, as one line that ends with a line feed: compact UTF-8.
+
+    U+2028 and U+2029 are escaped, as the CLI does; lone surrogates too. NaN and infinities become ``null``, as in JavaScript.
+
+    Raises:
+        TypeError: not a message and not a dict (an :class:`InvalidLine`, say: its bytes are in ``raw``).
+        EncodeError: it holds a value that JSON has no form for.
+    """
+    if not isinstance(message, (Wire, dict)):
+        raise TypeError(f"encode() takes a message or a dict, not {type(message).__name__}")
+    try:
+        encoded = _encode_json(message)
+    except (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError) as error:
+        encoded = _encode_otherwise(message, error)
+    if not encoded.isascii():
+        encoded = _escape_separators(encoded)
+    return encoded + b"\n"
+
+
+def _encode_otherwise(message: Wire | dict[str, Any], error: Exception) -> bytes:
+    """Encode what msgspec refuses but JSON can carry: lone surrogates, whole numbers above 64 bits."""
+    if not isinstance(error, (UnicodeEncodeError, OverflowError)):
+        raise EncodeError(f"no JSON for this message: {type(error).__name__}") from error
+    try:
+        text = json.dumps(_finite(msgspec.to_builtins(message)), ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as second:
+        raise EncodeError(f"no JSON for this message: {type(second).__name__}") from second
+    return text.encode("utf-8", "backslashreplace")  # a surrogate becomes \udXXX, which is its JSON escape too
+
+
+def _finite(value: Any) -> Any:
+    """Replace NaN and infinities by None, as msgspec does."""
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
+class Encoder:
+    """Encodes messages and plain JSON objects, each as one line that ends with a line feed; see :func:`encode`.
+
+    It holds no state: one may be shared by threads.
+    """
+
+    __slots__ = ()
+
+    def encode(self, message: Message | dict[str, Any]) -> bytes:
+        """Encode one message. Raises like :func:`encode`."""
+        return encode(message)
+
+    def encode_lines(self, messages: Iterable[Message | dict[str, Any]]) -> bytes:
+        """Encode messages one after another. Raises like :func:`encode`; then nothing is returned."""
+        messages = list(messages)
+        for message in messages:
+            if not isinstance(message, (Wire, dict)):
+                raise TypeError(f"encode_lines() takes messages and dicts, not {type(message).__name__}")
+        try:
+            encoded = _encode_json_lines(messages)
+        except (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError):
+            return b"".join(map(encode, messages))
+        return encoded if encoded.isascii() else _escape_separators(encoded)
+
+    def encode_into(self, message: Message | dict[str, Any], buffer: bytearray) -> None:
+        """Append one message to ``buffer``. Raises like :func:`encode`; then the buffer is as it was."""
+        buffer += encode(message)

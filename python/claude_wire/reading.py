@@ -1,0 +1,166 @@
+"""Reading whole files and pipes of lines, synchronously and in constant memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+from claude_wire.codec import Decoder, DecoderStats, OnInvalid
+from claude_wire.errors import InvalidLineError
+from claude_wire.framing import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
+from claude_wire.messages import InvalidLine, Message
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+__all__ = ["Reader", "read"]
+
+T = TypeVar("T")
+Source = str | os.PathLike[str] | IO[bytes]
+
+
+class Reader(Generic[T]):
+    """Iterates over what the lines of a file say, reading 64 KiB at a time. Made by :func:`read`.
+
+    An exception, of ``on_invalid="raise"`` say, does not end the iteration: the next step goes on after the line. A file that
+    the reader opened is closed at its end, by :meth:`close`, or at the end of a ``with`` block.
+    """
+
+    __slots__ = ("_decoder", "_ended", "_error", "_file", "_owned", "_ready")
+
+    def __init__(self, source: Source, decoder: Decoder[T]) -> None:
+        self._decoder = decoder
+        self._ready: deque[T] = deque()
+        self._error: InvalidLineError | None = None
+        self._ended = False
+        self._owned = False
+        if isinstance(source, (str, os.PathLike)):
+            if source == "-":
+                self._file: IO[bytes] = sys.stdin.buffer
+            else:
+                self._file = open(source, "rb", buffering=0)  # noqa: SIM115 - closed by close()
+                self._owned = True
+        elif isinstance(source.read(0), str):
+            raise TypeError("read() takes a binary file; open it with mode 'rb'")
+        else:
+            self._file = source
+
+    @property
+    def stats(self) -> DecoderStats:
+        """What was seen so far."""
+        return self._decoder.stats
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> T:
+        while not self._ready:
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            if self._ended:
+                self.close()
+                raise StopIteration
+            try:
+                self._read()
+            except InvalidLineError as error:
+                # First the messages before the line, each by a step of its own; then the exception.
+                self._ready.extend(error.messages)
+                error.messages = []
+                self._error = error
+        return self._ready.popleft()
+
+    def _read(self) -> None:
+        # read1 returns what a pipe has instead of waiting for all of it.
+        data = getattr(self._file, "read1", self._file.read)(BLOCK_BYTES)
+        if data is None:
+            raise BlockingIOError("read() takes a blocking file")
+        if data:
+            self._ready.extend(self._decoder.feed(data))
+        else:
+            self._ready.extend(self._decoder.close())
+            self._ended = True
+
+    def close(self) -> None:
+        """Close the file if the reader opened it, and end the iteration. May be called again."""
+        self._ready.clear()
+        self._ended = True
+        if self._owned:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@overload
+def read(
+    source: Source,
+    type: type[dict[str, Any]],
+    *,
+    max_line_bytes: int = ...,
+    on_invalid: Literal["return"] = ...,
+    surrogates: Literal["keep", "replace"] = ...,
+    loads: Callable[[bytes], Any] | None = ...,
+) -> Reader[dict[str, Any] | InvalidLine]: ...
+@overload
+def read(
+    source: Source,
+    type: type[dict[str, Any]],
+    *,
+    max_line_bytes: int = ...,
+    on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
+    surrogates: Literal["keep", "replace"] = ...,
+    loads: Callable[[bytes], Any] | None = ...,
+) -> Reader[dict[str, Any]]: ...
+@overload
+def read(
+    source: Source,
+    type: Any = ...,
+    *,
+    max_line_bytes: int = ...,
+    on_invalid: Literal["return"] = ...,
+    surrogates: Literal["keep", "replace"] = ...,
+) -> Reader[Message | InvalidLine]: ...
+@overload
+def read(
+    source: Source,
+    type: Any = ...,
+    *,
+    max_line_bytes: int = ...,
+    on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
+    surrogates: Literal["keep", "replace"] = ...,
+) -> Reader[Message]: ...
+def read(
+    source: Source,
+    type: Any = Message,
+    *,
+    max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
+    on_invalid: OnInvalid = "return",
+    surrogates: Literal["keep", "replace"] = "keep",
+    loads: Callable[[bytes], Any] | None = None,
+) -> Reader[Any]:
+    """Iterate over the messages of a file, in constant memory.
+
+    Args:
+        source: a path, a binary file, or ``"-"`` for standard input.
+        type, max_line_bytes, on_invalid, surrogates, loads: as for :class:`Decoder`.
+
+    Raises:
+        OSError: the file cannot be opened or read.
+        TypeError: the file is a text file.
+        InvalidLineError: by a step of the iteration, with ``on_invalid="raise"``; the next step goes on after the line.
+    """
+    decoder: Decoder[Any] = Decoder(
+        type, max_line_bytes=max_line_bytes, on_invalid=on_invalid, surrogates=surrogates, loads=loads
+    )  # type: ignore[call-overload, misc, unused-ignore]
+    return Reader(source, decoder)
