@@ -1,0 +1,386 @@
+"""The native border: a wrong handle, argument or library is an error that says what to do, never undefined behaviour."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claude_wire import framing
+from claude_wire.errors import HandleError
+from claude_wire.framing import LineBuffer, LineSplitter
+
+ffi, lib = framing._ffi, framing._lib
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+def new_handle(max_line_bytes: int = 2**40) -> int:
+    out = ffi.new("uint64_t *")
+    assert lib.cw_buffer_new(max_line_bytes, 0, out) == lib.CW_NOTHING
+    handle: int = out[0]
+    return handle
+
+
+def uses(handle: int) -> dict[str, int]:
+    """The status of every use that can be made of a handle."""
+    return {
+        "next": lib.cw_buffer_next(handle, b"{}\n", 3, 0, ffi.new("CwStep *")),
+        "close": lib.cw_buffer_close(handle, ffi.new("CwStep *")),
+        "stats": lib.cw_buffer_stats(handle, ffi.new("CwStats *")),
+        "free": lib.cw_buffer_free(handle),
+    }
+
+
+# --- Wrong handles ----------------------------------------------------------------------------------------------------
+
+
+def test_a_null_handle_is_refused() -> None:
+    assert set(uses(0).values()) == {lib.CW_ERROR_STALE}
+
+
+def test_a_freed_handle_is_refused() -> None:
+    handle = new_handle()
+    assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
+    assert set(uses(handle).values()) == {lib.CW_ERROR_STALE}
+
+
+def test_a_freed_handle_is_refused_when_its_slot_is_used_again() -> None:
+    old = new_handle()
+    lib.cw_buffer_free(old)
+    new = new_handle()
+    assert old % 2**16 == new % 2**16, "the slot that was freed last is used first"
+    assert set(uses(old).values()) == {lib.CW_ERROR_STALE}
+    assert uses(new)["next"] == lib.CW_BODY
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_any_number_is_refused(handle: int) -> None:
+    alive = {buffer._handle for buffer in ALIVE}
+    if handle not in alive:
+        assert set(uses(handle).values()) <= {lib.CW_ERROR_STALE, lib.CW_ERROR_FORKED}
+
+
+ALIVE = [LineBuffer() for _ in range(3)]
+
+
+def test_a_handle_in_use_by_another_thread_is_refused() -> None:
+    """One thread stays inside the library, searching a line of 256 MB; the other comes in meanwhile."""
+    handle = new_handle()
+    data = b"x" * 2**28
+    statuses: list[int] = []
+
+    def search() -> None:
+        out = ffi.new("CwStep *")
+        for _ in range(20):
+            if lib.CW_ERROR_IN_USE in statuses:
+                return
+            assert lib.cw_buffer_next(handle, data, len(data), 0, out) in (lib.CW_NOTHING, lib.CW_ERROR_IN_USE)
+            lib.cw_buffer_close(handle, out)
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    out = ffi.new("CwStats *")
+    while thread.is_alive():
+        statuses.append(lib.cw_buffer_stats(handle, out))
+    thread.join()
+    assert set(statuses) == {lib.CW_NOTHING, lib.CW_ERROR_IN_USE}
+    assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
+
+
+def test_two_threads_in_one_loop_are_refused() -> None:
+    buffer = LineBuffer()
+    inside, done = threading.Barrier(2), threading.Barrier(2)
+
+    def loop() -> None:
+        for _ in buffer.blocks(b"{}\n"):
+            inside.wait()
+            done.wait()
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    inside.wait()
+    for use in (lambda: list(buffer.blocks(b"{}\n")), lambda: list(buffer.close_blocks()), buffer.free):
+        with pytest.raises(HandleError, match="two threads at the same time"):
+            use()
+    done.wait()
+    thread.join()
+    assert len(list(buffer.blocks(b"{}\n"))) == 1
+
+
+def run_in_child(body: str) -> None:
+    """Runs a test in a process of its own, as it forks. The child of the fork is waited for, its exceptions count."""
+    program = f"""
+import os, sys, traceback
+from claude_wire.errors import HandleError
+from claude_wire.framing import LineBuffer, LineSplitter
+
+def in_fork(check):
+    pid = os.fork()
+    if not pid:
+        try:
+            check()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+def refused(use, text="belongs to another process; create a new one after fork"):
+    try:
+        use()
+    except HandleError as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError("not refused")
+
+{textwrap.dedent(body)}
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+
+
+@needs_fork
+def test_a_forked_child_is_refused_and_the_parent_goes_on() -> None:
+    run_in_child(
+        """
+        splitter = LineSplitter()
+        splitter.feed(b"{")
+
+        def check():
+            refused(lambda: splitter.feed(b"}\\n"))
+            refused(splitter.close)
+            with LineSplitter() as own:
+                assert own.feed(b"[]\\n") == [b"[]"]
+            in_fork(lambda: refused(lambda: splitter.feed(b"}\\n")))
+
+        in_fork(check)
+        assert splitter.feed(b"}\\n") == [b"{}"]
+        """
+    )
+
+
+@needs_fork
+def test_a_forked_child_may_drop_what_it_inherited() -> None:
+    run_in_child(
+        """
+        splitter = LineSplitter()
+        splitter.feed(b"{")
+
+        def check():
+            global splitter
+            with splitter:
+                pass
+            splitter = None
+            sys.exit
+
+        in_fork(check)
+        assert splitter.feed(b"}\\n") == [b"{}"]
+        """
+    )
+
+
+@needs_fork
+def test_a_child_forked_within_a_loop_is_refused_as_forked() -> None:
+    run_in_child(
+        """
+        buffer = LineBuffer()
+        for block in buffer.blocks(b"{}\\n"):
+            in_fork(lambda: refused(lambda: list(buffer.blocks(b"{}\\n"))))
+        """
+    )
+
+
+@needs_fork
+def test_a_fork_while_a_thread_is_in_the_library_leaves_the_child_no_lock() -> None:
+    run_in_child(
+        """
+        import threading
+        splitter = LineSplitter(max_line_bytes=2**40)
+        data = b"x" * 2**26
+        stop = threading.Event()
+
+        def search():
+            while not stop.is_set():
+                splitter.feed(data)
+                splitter.close()
+
+        def check():
+            refused(lambda: splitter.feed(b"{}\\n"))
+            for _ in range(100):
+                assert LineSplitter().feed(b"{}\\n") == [b"{}"]
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        try:
+            for _ in range(10):
+                in_fork(check)
+        finally:
+            stop.set()
+            thread.join()
+        """
+    )
+
+
+def test_objects_alive_at_the_end_of_the_interpreter_do_no_harm() -> None:
+    run_in_child(
+        """
+        splitter = LineSplitter()
+        splitter.feed(b"{")
+        blocks = LineBuffer().blocks(b"{}\\n{}")
+        next(blocks)
+        """
+    )
+
+
+# --- Memory -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drop", [lambda buffer: None, LineBuffer.free], ids=["collected", "freed"])
+def test_a_buffer_that_is_dropped_frees_its_handle(drop: Callable[[LineBuffer], None]) -> None:
+    buffer = LineBuffer()
+    handle = buffer._handle
+    drop(buffer)
+    del buffer
+    assert lib.cw_buffer_free(handle) == lib.CW_ERROR_STALE
+
+
+def test_more_buffers_than_slots_can_be_made_one_after_another() -> None:
+    for _ in range(2**16 + 1):
+        lib.cw_buffer_free(new_handle())
+
+
+# --- Wrong arguments --------------------------------------------------------------------------------------------------
+
+
+def test_wrong_pointers_and_ranges_are_refused() -> None:
+    handle = new_handle()
+    null: Any = ffi.NULL  # type: ignore[attr-defined]
+    step = ffi.new("CwStep *")
+    assert {
+        lib.cw_buffer_new(1, 0, null),
+        lib.cw_buffer_next(handle, null, 1, 0, step),
+        lib.cw_buffer_next(handle, b"{}\n", 3, 4, step),
+        lib.cw_buffer_next(handle, b"{}\n", 2**64 - 1, 0, step),
+        lib.cw_buffer_next(handle, b"{}\n", 3, 0, null),
+        lib.cw_buffer_close(handle, null),
+        lib.cw_buffer_stats(handle, null),
+        lib.cw_frame_check(b"{}\n", 3, 0, null),
+        lib.cw_frame_check(null, 3, 0, ffi.new("CwFrame *")),
+    } == {lib.CW_ERROR_ARGUMENT}
+    assert lib.cw_buffer_next(handle, null, 0, 0, step) == lib.CW_NOTHING
+    assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
+
+
+def test_every_error_status_has_its_exception() -> None:
+    expected = {
+        "ARGUMENT": SystemError,
+        "FORKED": HandleError,
+        "FULL": HandleError,
+        "IN_USE": HandleError,
+        "MEMORY": MemoryError,
+        "PANIC": HandleError,
+        "STALE": HandleError,
+    }
+    names = {name.removeprefix("CW_ERROR_") for name in dir(lib) if name.startswith("CW_ERROR_")}
+    assert names == set(expected)
+    for name, exception in expected.items():
+        error = framing._error(getattr(lib, f"CW_ERROR_{name}"))
+        assert type(error) is exception
+        assert str(error)
+
+
+# --- Two versions of one check ----------------------------------------------------------------------------------------
+
+lines = st.lists(
+    st.sampled_from([b"{", b"}", b"\n", b"\r", b" ", b"\xc3", b"\xa9", b"{}\n", b'{"a":1}\r\n', "{é😀}\n".encode()])
+    | st.binary(max_size=40)
+).map(b"".join)
+
+
+def frame(data: bytes, *, plain: bool) -> tuple[int, int, int]:
+    out = ffi.new("CwFrame *")
+    assert lib.cw_frame_check(data, len(data), plain, out) == lib.CW_NOTHING
+    return out.lines, out.bytes, out.defects
+
+
+@given(lines)
+def test_both_versions_of_the_check_agree_with_its_definition(data: bytes) -> None:
+    *complete, rest = data.split(b"\n")
+    bare = [line.removesuffix(b"\r") for line in complete]
+    defects = 0
+    if not all(len(line) >= 2 and line[:1] == b"{" and line[-1:] == b"}" for line in bare):
+        defects |= lib.CW_DEFECT_SHAPE
+    try:
+        b"\n".join(complete).decode()
+    except UnicodeDecodeError:
+        defects |= lib.CW_DEFECT_UTF8
+    expected = (len(complete), len(data) - len(rest), defects)
+    assert frame(data, plain=False) == expected
+    assert frame(data, plain=True) == expected
+
+
+# --- The wrong library ------------------------------------------------------------------------------------------------
+
+
+def import_framing(monkeypatch: pytest.MonkeyPatch, native: types.ModuleType | None) -> types.ModuleType:
+    """Imports a second copy of ``framing`` on top of another native module, or none."""
+    monkeypatch.setitem(sys.modules, "claude_wire._native", native)
+    monkeypatch.delattr("claude_wire._native", raising=False)
+    if native is not None:
+        monkeypatch.setattr("claude_wire._native", native, raising=False)
+    spec = importlib.util.spec_from_file_location("claude_wire.framing_again", framing.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def native_with(abi: int | None, size: int = 64) -> types.ModuleType:
+    native = types.ModuleType("claude_wire._native")
+    functions = {} if abi is None else {"cw_abi_version": lambda: abi}
+    vars(native).update(ffi=types.SimpleNamespace(sizeof=lambda _: size), lib=types.SimpleNamespace(**functions))
+    return native
+
+
+@pytest.mark.parametrize(
+    ("native", "found"),
+    [
+        (native_with(framing.ABI_VERSION + 1), framing.ABI_VERSION + 1),
+        (native_with(None), 0),
+        (native_with(framing.ABI_VERSION, size=63), framing.ABI_VERSION),
+    ],
+    ids=["other number", "no number", "other struct"],
+)
+def test_a_library_of_another_abi_is_an_import_error(
+    monkeypatch: pytest.MonkeyPatch, native: types.ModuleType, found: int
+) -> None:
+    message = f"has ABI {found}, but its Python code needs ABI {framing.ABI_VERSION}: rebuild it"
+    with pytest.raises(ImportError, match=message):
+        import_framing(monkeypatch, native)
+
+
+def test_a_missing_library_is_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ImportError, match=r"native library of claude_wire is not built: run `pip install"):
+        import_framing(monkeypatch, None)
+
+
+def test_the_library_in_use_has_the_abi_of_its_declarations() -> None:
+    assert lib.cw_abi_version() == framing.ABI_VERSION == lib.CW_ABI_VERSION  # type: ignore[attr-defined]
+
+
+def test_splitters_do_not_share_anything() -> None:
+    first, second = LineSplitter(), LineSplitter()
+    assert first.feed(b"{1") == second.feed(b"{2") == []
+    assert (first.feed(b"}\n"), second.feed(b"}\n")) == ([b"{1}"], [b"{2}"])
