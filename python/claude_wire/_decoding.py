@@ -20,7 +20,7 @@ import itertools
 import json
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar, Union, get_args
 
 import msgspec
@@ -34,13 +34,13 @@ from claude_wire.messages.message import (
 )
 from claude_wire.messages.unknown import Unknown, UnknownMessage
 
-__all__ = ["BadLine", "DictLines", "Lines", "TypedLines"]
+__all__ = ["REFUSED", "BadLine", "DictLines", "Lines", "TypedLines", "union"]
 
 M = TypeVar("M", covariant=True)
 Bytes = bytes | memoryview
 
 #: What msgspec raises for input it does not take; MsgspecError covers DecodeError and ValidationError.
-_REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 #: At most this many unknown top-level types are remembered in a process; lines of others take the slow way.
 MOST_LEARNED = 32
@@ -195,31 +195,39 @@ class _Unlisted(_Later, frozen=True, gc=False):
     """The base of the classes made for top-level types that no table knows."""
 
 
-class _Union:
+class AnyType:
     """The decoder over all top-level types, those learned included. Shared by all streams of the process."""
+
+    __slots__ = ("_learned", "_learning", "decode", "decode_lines", "later")
+
+    decode: Callable[[Bytes | bytearray | str], Any]
+    decode_lines: Callable[[Bytes], list[Any]]
 
     def __init__(self) -> None:
         self._learning = threading.Lock()
-        self._learned: dict[str, type[_Unlisted]] = {}
+        self._learned: dict[str, type[_Later]] = {}
+        #: The classes whose instances must not get out.
+        self.later: set[type] = {_System, _Result}
         self._build()
 
     def _build(self) -> None:
-        members = (*get_args(TypedMessage), _System, _Result, *self._learned.values())
-        self.decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[members])  # type: ignore[arg-type]
+        decoder: Any = msgspec.json.Decoder(Union[(*get_args(TypedMessage), *self.later)])  # type: ignore[arg-type]
+        self.decode_lines = decoder.decode_lines
+        self.decode = decoder.decode
 
     def learn(self, tag: str) -> None:
         """From now on a line of this unknown type does not make its block fail."""
         with self._learning:
             if tag not in self._learned and tag not in BY_TYPE and len(self._learned) < MOST_LEARNED:
-                self._learned[tag] = msgspec.defstruct(  # type: ignore[assignment]
-                    "_Unlisted", [], bases=(_Unlisted,), tag_field="type", tag=tag, frozen=True, gc=False
-                )
+                made = msgspec.defstruct("_Unlisted", [], bases=(_Unlisted,), tag_field="type", tag=tag, frozen=True, gc=False)
+                self._learned[tag] = made
+                self.later.add(made)
                 self._build()
 
 
-_union = _Union()
-_system_decoders = {subtype: msgspec.json.Decoder(cls) for subtype, cls in SYSTEM_BY_SUBTYPE.items()}
-_result_decoders = {subtype: msgspec.json.Decoder(cls) for subtype, cls in RESULT_BY_SUBTYPE.items()}
+union = AnyType()
+_system_decoders = {subtype: msgspec.json.Decoder(cls).decode for subtype, cls in SYSTEM_BY_SUBTYPE.items()}
+_result_decoders = {subtype: msgspec.json.Decoder(cls).decode for subtype, cls in RESULT_BY_SUBTYPE.items()}
 
 
 class TypedLines(_Objects):
@@ -228,54 +236,55 @@ class TypedLines(_Objects):
     def block(self, data: Bytes, count: int) -> list[Any] | None:
         before = next(_later_made)
         try:
-            messages = _union.decoder.decode_lines(data)
-        except _REFUSED:
+            messages = union.decode_lines(data)
+        except REFUSED:
             return None
         if len(messages) != count:
             return None
         if next(_later_made) != before + 1:  # here, or in another thread: then the search finds none
-            return self._look_again(messages, bytes(data))
+            return self._look_again(messages, data)
         return messages
 
-    def _look_again(self, messages: list[Any], data: bytes) -> list[Any] | None:
-        at = line_of_at = 0
+    def _look_again(self, messages: list[Any], data: Bytes) -> list[Any] | None:
+        later = union.later
+        indexes = [index for index, cls in enumerate(map(type, messages)) if cls in later]
         unknown = self.unknown
         try:
-            for index, message in enumerate(messages):
-                if isinstance(message, _Later):
-                    for _ in range(index - line_of_at):
-                        at = data.index(b"\n", at) + 1
-                    line_of_at = index
-                    messages[index] = self._again(message, data[at : data.index(b"\n", at)])
+            for index, line in zip(indexes, _lines_at(bytes(data), indexes), strict=True):
+                messages[index] = self._again(messages[index], line)
         except BadLine:
             self.unknown = unknown
             return None
         return messages
 
-    def _again(self, later: _Later, line: bytes) -> Any:
+    def _again(self, later: _Later, line: Bytes) -> Any:
         """Decode a line that the union has already read once, so its JSON is sound and its ``type`` has one value."""
-        if isinstance(later, _System):
-            decoder = _system_decoders.get(later.subtype)
-        elif isinstance(later, _Result):
-            decoder = _result_decoders.get(later.subtype)
+        if type(later) is _System:
+            decode = _system_decoders.get(later.subtype)
+        elif type(later) is _Result:
+            decode = _result_decoders.get(later.subtype)
         else:
-            self.unknown += 1
-            return UnknownMessage(self._object(line), reason="unknown type")
-        if decoder is not None:
             try:
-                return decoder.decode(line)
-            except _REFUSED:
+                value = _decode_dict(line)
+            except REFUSED:
+                value = self._object(bytes(line))
+            self.unknown += 1
+            return UnknownMessage.because(value, "unknown type")
+        if decode is not None:
+            try:
+                return decode(line)
+            except REFUSED:
                 pass
-        return self._piecewise(line)
+        return self._piecewise(bytes(line))
 
     def line(self, line: bytes) -> Any:
         if line.isascii() or _is_utf8(line):
             try:
-                message = _union.decoder.decode(line)
-            except _REFUSED:
+                message = union.decode(line)
+            except REFUSED:
                 pass
             else:
-                return self._again(message, line) if isinstance(message, _Later) else message
+                return self._again(message, line) if type(message) in union.later else message
         return self._piecewise(line)
 
     def _piecewise(self, line: bytes) -> Any:
@@ -285,13 +294,23 @@ class TypedLines(_Objects):
         try:
             message = build_message(value, unknown)
         except RecursionError:
-            unknown = [UnknownMessage(value, reason="nested too deeply")]
+            unknown = [UnknownMessage.because(value, "nested too deeply")]
             message = unknown[0]  # type: ignore[assignment]
         if unknown:
             self.unknown += 1
             if message is unknown[0] and unknown[0].reason == "unknown type" and (tag := unknown[0].type) is not None:
-                _union.learn(tag)
+                union.learn(tag)
         return message
+
+
+def _lines_at(data: bytes, indexes: list[int]) -> Iterator[bytes]:
+    """The lines of a block with these ascending indexes."""
+    at = line = 0
+    for index in indexes:
+        for _ in range(index - line):
+            at = data.index(b"\n", at) + 1
+        line = index
+        yield data[at : data.index(b"\n", at)]
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -305,7 +324,9 @@ def _is_utf8(line: bytes) -> bool:
 
 # --- lines as dicts ---------------------------------------------------------------------------------------------------
 
-_decode_dict = msgspec.json.Decoder(dict[str, Any])
+_dict_decoder = msgspec.json.Decoder(dict[str, Any])
+_decode_dict = _dict_decoder.decode
+_decode_dict_lines = _dict_decoder.decode_lines
 
 
 class DictLines(_Objects):
@@ -319,7 +340,7 @@ class DictLines(_Objects):
         loads = self._loads
         try:
             if loads is None:
-                objects = _decode_dict.decode_lines(data)
+                objects = _decode_dict_lines(data)
             else:
                 lines = bytes(data).split(b"\n")
                 lines.pop()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, ca
 
 import msgspec
 
-from claude_wire._decoding import BadLine, DictLines, Lines, TypedLines
+from claude_wire._decoding import REFUSED, BadLine, DictLines, Lines, TypedLines, union
 from claude_wire.errors import EncodeError, HandleError, InvalidLineError
 from claude_wire.framing import DEFAULT_MAX_LINE_BYTES, Block, LineBuffer, LongLine
 from claude_wire.messages import InvalidLine, Message
@@ -244,7 +244,7 @@ class Decoder(Generic[T]):
         return kept
 
 
-_typed = TypedLines("keep")
+_careful = TypedLines("keep")
 
 
 def decode(line: bytes | bytearray | memoryview | str) -> Message:
@@ -253,20 +253,23 @@ def decode(line: bytes | bytearray | memoryview | str) -> Message:
     Raises:
         InvalidLineError: the line is not one JSON object.
     """
-    if type(line) is bytes and line.isascii():
-        return cast("Message", _decode_ascii(line))
-    return cast("Message", _decode_other(line))
+    try:
+        # msgspec does not look at the bytes of fields that it skips, so only ASCII may go this way.
+        if line.isascii():  # type: ignore[union-attr]  # a memoryview has none
+            message = union.decode(line)
+            if type(message) not in union.later:
+                return cast("Message", message)
+    except (AttributeError, *REFUSED):
+        pass
+    return _decode_carefully(line)
 
 
-def _decode_other(line: bytes | bytearray | memoryview | str) -> Any:
+def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:
     if isinstance(line, str):
         line = line.encode("utf-8", "backslashreplace")  # a raw surrogate becomes its JSON escape
-    return _decode_ascii(bytes(line).removeprefix(_BOM))
-
-
-def _decode_ascii(line: bytes) -> Any:
+    line = bytes(line).removeprefix(_BOM)
     try:
-        return _typed.line(line)
+        return cast("Message", _careful.line(line))
     except BadLine as bad:
         raise InvalidLineError(InvalidLine(line, 1, 0, bad.reason)) from None
 

@@ -53,6 +53,7 @@ class _Stats(Protocol):
 class _Lib(Protocol):
     """The functions of rust/src/ffi.rs. Type checkers see the generated module as ``Any``."""
 
+    CW_ABI_VERSION: int
     CW_NOTHING: int
     CW_CARRY: int
     CW_BODY: int
@@ -78,6 +79,8 @@ class _Lib(Protocol):
 
 class _Ffi(Protocol):
     """What is used of ``cffi.FFI``."""
+
+    NULL: Any
 
     def new(self, ctype: str, /) -> Any: ...
     def sizeof(self, ctype: str, /) -> int: ...

@@ -210,7 +210,7 @@ def _tagged(structs: list[type[Wire]]) -> Convert:
         except Misfit as misfit:
             reason = misfit.reason
         del unknown[made:]  # those inside it went with it: this object is kept as it came
-        unknown.append(fallback(value, reason=reason))
+        unknown.append(fallback.because(value, reason))
         return unknown[-1]
 
     return convert

@@ -162,5 +162,5 @@ def build_message(value: dict[str, Any], unknown: list[Unknown]) -> Message:
         except Misfit as misfit:
             reason = misfit.reason
     del unknown[:]
-    unknown.append(UnknownMessage(value, reason=reason))
+    unknown.append(UnknownMessage.because(value, reason))
     return unknown[0]  # type: ignore[return-value]

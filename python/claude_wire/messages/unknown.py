@@ -7,9 +7,12 @@ which. In a ``match``, put a ``case UnknownMessage():`` where a mapping pattern 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from claude_wire.messages._base import short_repr
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "Unknown",
@@ -24,22 +27,26 @@ __all__ = [
 
 
 class Unknown(dict[str, Any]):
-    """The base of the unknown values: a JSON object as it came, and why it has no class of its own.
+    """The base of the unknown values: a JSON object as it came, and why it has no class of its own."""
 
-    Attributes:
-        reason: ``"unknown type"`` (or subtype, …) or what did not fit, with the path to it.
-    """
-
-    __slots__ = ("reason",)
+    __slots__ = ("_reason",)
 
     #: The keys that tell such an object's kind, in the order in which they are looked for.
     tag_fields: ClassVar[tuple[str, ...]] = ("type",)
 
-    reason: str
+    _reason: str
 
-    def __init__(self, *args: Any, reason: str = "", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.reason = reason
+    @classmethod
+    def because(cls, value: dict[str, Any], reason: str) -> Self:
+        """Keep a JSON object, and say why it has no class of its own."""
+        unknown = cls(value)
+        unknown._reason = reason
+        return unknown
+
+    @property
+    def reason(self) -> str:
+        """Why it is unknown: ``"unknown type"`` (or subtype, …), or what did not fit and where."""
+        return getattr(self, "_reason", "")
 
     @property
     def type(self) -> str | None:
