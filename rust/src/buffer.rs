@@ -9,21 +9,21 @@
 //!
 //! # Plan
 //!
-//! The caller pulls: it passes what it has not consumed of its chunk to [`Buffer::next`] until all is consumed, and
-//! gets one [`Step`] each time. Lines that are complete within the chunk come back as a range of it
-//! ([`Step::Body`]), at most [`BLOCK_BYTES`] of them at a time so that they are still in the cache when they are
+//! The caller pulls: it passes what it has not consumed of its chunk to `Buffer::next` until all is consumed, and
+//! gets one `Step` each time. Lines that are complete within the chunk come back as a range of it
+//! (`Step::Body`), at most `BLOCK_BYTES` of them at a time so that they are still in the cache when they are
 //! decoded. Only the piece after the last LF is copied, into `tail`. When its line is completed by a later chunk, `tail` and
-//! `lent` are swapped, and the line is lent from there ([`Step::Carry`]): the next piece is written to other memory.
+//! `lent` are swapped, and the line is lent from there (`Step::Carry`): the next piece is written to other memory.
 //! A chunk of 64 KiB thus costs two calls, one for the line that it completes and one for all others and the tail.
 //!
 //! `tail` never holds an LF: every byte in it was searched when it came, so it is not searched again.
 //!
 //! # Costs
 //!
-//! Each byte is searched once (twice at worst, where a chunk longer than a block is cut into blocks within a
-//! line). Each byte of a carried line is copied once, and moved by growth at most twice: capacity doubles, so the moves
-//! before n bytes are n/2 + n/4 + … of the last capacity, which is below 2n. An idle buffer holds at most 64 KiB, two
-//! times [`KEEP_BYTES`]. All of this is counted, see [`Stats`].
+//! Each byte is searched once; twice at worst, where a chunk longer than a block is cut into blocks within a line. Each
+//! byte of a carried line is copied once, and moved by growth twice at worst: capacity doubles, so the moves on the
+//! way to n bytes add up to less than n + n/2 + n/4 + …. An idle buffer holds at most 64 KiB, two times
+//! `KEEP_BYTES`. All of this is counted, see `Stats`.
 
 use std::collections::TryReserveError;
 use std::mem;
@@ -790,7 +790,7 @@ mod tests {
         let mut buffer = Buffer::new(NO_LIMIT, Bom::Skip);
         for _ in 0..2 {
             for _ in 0..100 {
-                buffer.next(&[b'x'; 100_000]).unwrap();
+                buffer.next(&vec![b'x'; 100_000]).unwrap();
             }
             assert!(buffer.stats().held >= 10_000_000);
             assert!(
@@ -803,7 +803,7 @@ mod tests {
                 buffer.stats()
             );
         }
-        buffer.next(&[b'x'; 100_000]).unwrap();
+        buffer.next(&vec![b'x'; 100_000]).unwrap();
         assert!(
             matches!(buffer.close().unwrap(), Step::Carry { line, .. } if line.len() == 100_000)
         );

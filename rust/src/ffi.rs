@@ -380,7 +380,10 @@ mod tests {
     fn new_buffer() -> u64 {
         let mut handle = 0;
         // SAFETY: `out` may be written.
-        assert_eq!(unsafe { cw_buffer_new(100, 0, &mut handle) }, CW_NOTHING);
+        assert_eq!(
+            unsafe { cw_buffer_new(100, 0, &raw mut handle) },
+            CW_NOTHING
+        );
         handle
     }
 
@@ -388,7 +391,7 @@ mod tests {
         let (_, mut step) = CwStep::new(Step::Nothing, 0);
         // SAFETY: `data` may be read, `out` may be written.
         let status =
-            unsafe { cw_buffer_next(handle, data.as_ptr(), data.len() as u64, 0, &mut step) };
+            unsafe { cw_buffer_next(handle, data.as_ptr(), data.len() as u64, 0, &raw mut step) };
         (status, step)
     }
 
@@ -414,15 +417,15 @@ mod tests {
         unsafe {
             assert_eq!(cw_buffer_new(1, 0, ptr::null_mut()), CW_ERROR_ARGUMENT);
             assert_eq!(
-                cw_buffer_next(handle, ptr::null(), 1, 0, &mut step),
+                cw_buffer_next(handle, ptr::null(), 1, 0, &raw mut step),
                 CW_ERROR_ARGUMENT
             );
             assert_eq!(
-                cw_buffer_next(handle, data, u64::MAX, 0, &mut step),
+                cw_buffer_next(handle, data, u64::MAX, 0, &raw mut step),
                 CW_ERROR_ARGUMENT
             );
             assert_eq!(
-                cw_buffer_next(handle, data, 3, 4, &mut step),
+                cw_buffer_next(handle, data, 3, 4, &raw mut step),
                 CW_ERROR_ARGUMENT
             );
             assert_eq!(
@@ -430,7 +433,7 @@ mod tests {
                 CW_ERROR_ARGUMENT
             );
             assert_eq!(
-                cw_buffer_next(handle, ptr::null(), 0, 0, &mut step),
+                cw_buffer_next(handle, ptr::null(), 0, 0, &raw mut step),
                 CW_NOTHING
             );
             assert_eq!(cw_buffer_close(handle, ptr::null_mut()), CW_ERROR_ARGUMENT);

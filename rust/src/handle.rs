@@ -1,7 +1,7 @@
 //! Handles: numbers that stand for live values across the C border.
 //!
-//! A pointer that is freed, null, used by two threads or used in a forked child is undefined behaviour. A [`Handle`] in
-//! the same situation is an error of type [`Refused`]. It is made of three parts:
+//! A pointer that is freed, null, used by two threads or used in a forked child is undefined behaviour. A `Handle` in
+//! the same situation is an error of type `Refused`. It is made of three parts:
 //!
 //! ```text
 //! bits 40..64  pid         the process that made it; a forked child is refused before any lock is touched
@@ -58,7 +58,7 @@ pub struct Table<T: 'static> {
 impl<T> Table<T> {
     /// An empty table, to be kept in a `static`.
     #[must_use]
-    #[allow(clippy::new_without_default, clippy::large_stack_frames)]
+    #[allow(clippy::new_without_default, clippy::large_stack_arrays)] // For a `static`, see above.
     pub const fn new() -> Self {
         Self {
             slots: [const {
@@ -117,6 +117,7 @@ impl<T> Table<T> {
     /// As in [`Refused`]; never [`Refused::Full`] or [`Refused::Broken`].
     pub fn remove(&self, handle: Handle) -> Result<(), Refused> {
         let (slot, generation) = self.slot(handle)?;
+        let (.., index) = unpack(handle);
         let mut guard = match slot.value.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::WouldBlock) => return Err(Refused::InUse),
@@ -130,7 +131,7 @@ impl<T> Table<T> {
         slot.generation.store(generation, Ordering::Relaxed);
         drop(guard);
         drop(value);
-        self.hint.store(handle as usize % SLOTS, Ordering::Relaxed);
+        self.hint.store(index, Ordering::Relaxed);
         Ok(())
     }
 
