@@ -150,8 +150,8 @@ def _error(status: int) -> Exception:
 class Block(NamedTuple):
     """Complete lines that follow each other in the stream."""
 
-    #: The lines with their line feeds: the caller's object itself if they are all of it, else a view of it; or a view
-    #: of native memory, which is released when the iterator that gave it goes on.
+    #: The lines with their line feeds: the caller's ``bytes`` if they are all of it, else a view of the caller's
+    #: memory; or a view of native memory, which is released when the iterator that gave it goes on.
     data: bytes | memoryview
     #: Number of lines, at least 1.
     lines: int
