@@ -13,4 +13,4 @@ if shutil.which("cargo") is None and not os.environ.get("CARGO"):
         "Install Rust 1.82 or newer (https://rustup.rs, or your system's `cargo` and `rustc` packages) and try again."
     )
 
-from maturin import *  # noqa: E402, F403  - the hooks of PEP 517 and 660 are maturin's own
+from maturin import *  # noqa: F403  - the hooks of PEP 517 and 660 are maturin's own

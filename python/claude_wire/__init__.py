@@ -14,8 +14,8 @@
             case ResultMessage():
                 print(message.ok, message.total_cost_usd)
 
-:func:`decode` and :func:`encode` are for one line, :class:`Decoder` and :class:`Encoder` for a stream, :class:`LineSplitter` for
-the bare lines, :func:`read` for a file. Every message class is importable from here.
+:func:`decode` and :func:`encode` are for one line, :class:`Decoder` and :class:`Encoder` for a stream,
+:class:`LineSplitter` for the bare lines, :func:`read` for a file. Every message class is importable from here.
 """
 
 from __future__ import annotations

@@ -1,18 +1,22 @@
 """From checked lines to messages: what a line means, without any state of a stream.
 
-Knows JSON and the messages; not where lines come from, nor what the caller wants done with bad ones. A line that is not one
-JSON object raises :class:`BadLine`; everything else becomes a message.
+Knows JSON and the messages; not where lines come from, nor what the caller wants done with bad ones. A line that is not
+one JSON object raises :class:`BadLine`; everything else becomes a message.
 
-The fast way is one ``decode_lines`` over the union of all messages for a block of lines that were checked natively. It is
-sound: between ``}`` and ``{`` JSON allows nothing but a value's end, and msgspec rejects raw line feeds within strings, so if
-every line begins with ``{`` and ends with ``}`` and the block holds as many objects as lines, each line is one object. Any
-exception, and any other number of objects, sends the block line by line. The exception's text is never read: it may say
-"truncated" of a lone surrogate.
+The fast way is one ``decode_lines`` over the union of all messages for a block of lines that were checked natively. It
+is sound: between ``}`` and ``{`` JSON allows nothing but a value's end, and msgspec rejects raw line feeds within
+strings, so if every line begins with ``{`` and ends with ``}`` and the block holds as many objects as lines, each line
+is one object. Any exception, and any other number of objects, sends the block line by line. The exception's text is
+never read: it may say "truncated" of a lone surrogate.
 
-Some kinds need a second look. Of ``system`` and ``result`` lines the fast way reads only the subtype, and of top-level types
-that no table knows nothing: they decode to a :class:`_Later`, whose making is noticed, and their lines are decoded again, the
-former by the Struct of their subtype, the latter to a dict. So a stream with such lines never leaves the fast way.
+Some kinds need a second look. Of ``system`` and ``result`` lines the fast way reads only the subtype, and of top-level
+types that no table knows nothing: they decode to a :class:`_Later`, whose making is noticed, and their lines are
+decoded again, the former by the Struct of their subtype, the latter to a dict. So a stream with such lines never leaves
+the fast way.
 """
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ from claude_wire.messages.unknown import Unknown, UnknownMessage
 
 __all__ = ["REFUSED", "BadLine", "DictLines", "Lines", "TypedLines", "union"]
 
-M = TypeVar("M", covariant=True)
+M = TypeVar("M")
 Bytes = bytes | memoryview
 
 #: What msgspec raises for input it does not take; MsgspecError covers DecodeError and ValidationError.
@@ -205,13 +209,14 @@ class AnyType:
 
     def __init__(self) -> None:
         self._learning = threading.Lock()
-        self._learned: dict[str, type[_Later]] = {}
+        self._learned: set[str] = set()
         #: The classes whose instances must not get out.
         self.later: set[type] = {_System, _Result}
         self._build()
 
     def _build(self) -> None:
-        decoder: Any = msgspec.json.Decoder(Union[(*get_args(TypedMessage), *self.later)])  # type: ignore[arg-type]
+        members = (*get_args(TypedMessage), *self.later)
+        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[members])
         self.decode_lines = decoder.decode_lines
         self.decode = decoder.decode
 
@@ -219,8 +224,10 @@ class AnyType:
         """From now on a line of this unknown type does not make its block fail."""
         with self._learning:
             if tag not in self._learned and tag not in BY_TYPE and len(self._learned) < MOST_LEARNED:
-                made = msgspec.defstruct("_Unlisted", [], bases=(_Unlisted,), tag_field="type", tag=tag, frozen=True, gc=False)
-                self._learned[tag] = made
+                made = msgspec.defstruct(
+                    "_Unlisted", [], bases=(_Unlisted,), tag_field="type", tag=tag, frozen=True, gc=False
+                )
+                self._learned.add(tag)
                 self.later.add(made)
                 self._build()
 

@@ -4,6 +4,9 @@ Knows lines, messages and what the caller wants done with bad lines; not where b
 :func:`encode` are for single lines, :class:`Decoder` and :class:`Encoder` for streams.
 """
 
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import json
@@ -59,18 +62,19 @@ class Decoder(Generic[T]):
         max_line_bytes: longest line that is decoded, in bytes without its line feed; a longer one is dropped in bounded
             memory and reported as invalid, with its length and its first 1024 bytes.
         on_invalid: what to do with a line that is not one JSON object. ``"return"`` puts an :class:`InvalidLine` in its
-            place; ``"raise"`` raises :class:`InvalidLineError`, with the messages before it, and the next call goes on after it;
-            a callable is called with each :class:`InvalidLine` in order, and nothing takes its place.
-        surrogates: lone surrogates (``"\\ud83d"``, half of an emoji) are kept as :mod:`json` keeps them, or each is replaced
-            by U+FFFD. Lines without them are not touched.
+            place; ``"raise"`` raises :class:`InvalidLineError`, with the messages before it, and the next call goes on
+            after it; a callable is called with each :class:`InvalidLine` in order, and nothing takes its place.
+        surrogates: lone surrogates (``"\\ud83d"``, half of an emoji) are kept as :mod:`json` keeps them, or each is
+            replaced by U+FFFD. Lines without them are not touched.
         loads: for ``dict`` only, the function that reads one line's bytes instead of msgspec, ``orjson.loads`` say.
 
-    The lines' rules: they end with 0x0A alone (not U+2028, not CR); one CR before it is ignored; blank lines are skipped, as is
-    a byte order mark at the start; a last line without line feed is decoded by :meth:`close`. A line in which ``type`` or
-    ``subtype`` has two different values is invalid.
+    The lines' rules: they end with 0x0A alone (not U+2028, not CR); one CR before it is ignored; blank lines are
+    skipped, as is a byte order mark at the start; a last line without line feed is decoded by :meth:`close`. A line in
+    which ``type`` or ``subtype`` has two different values is invalid.
 
-    A decoder belongs to one thread at a time and to the process that made it; any other use raises :class:`HandleError`.
-    As a context manager it frees its native memory at the end; else that happens when it is collected.
+    A decoder belongs to one thread at a time and to the process that made it; any other use raises
+    :class:`HandleError`. As a context manager it frees its native memory at the end; else that happens when it is
+    collected.
     """
 
     __slots__ = ("_buffer", "_bytes", "_in_use", "_invalid", "_lines", "_messages", "_on_invalid", "_pending")
@@ -147,15 +151,15 @@ class Decoder(Generic[T]):
         Raises:
             InvalidLineError: with ``on_invalid="raise"``; what follows the line is returned by the next call.
             TypeError: ``data`` is not bytes.
-            HandleError: another thread is using the decoder, or it belongs to another process, or was left as a context manager.
+            HandleError: another thread is using the decoder, it belongs to another process, or its ``with`` block ended.
         """
         return self._take(self._buffer.blocks(data), data)
 
     def close(self) -> list[T]:
         """End the stream: decode its last line if that has no line feed, and return it with whatever else is left.
 
-        If that line is not whole, it is an :class:`InvalidLine` with a reason that begins with ``truncated``. The next bytes
-        begin a new stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
+        If that line is not whole, it is an :class:`InvalidLine` with a reason that begins with ``truncated``. The next
+        bytes begin a new stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
         """
         return self._take(self._buffer.close_blocks(), b"")
 
@@ -291,7 +295,8 @@ def _escape_separators(encoded: bytes) -> bytes:
 def encode(message: Message | dict[str, Any]) -> bytes:
     """Encode one message, or a plain JSON object, as one line that ends with a line feed: compact UTF-8.
 
-    U+2028 and U+2029 are escaped, as the CLI does; lone surrogates too. NaN and infinities become ``null``, as in JavaScript.
+    U+2028 and U+2029 are escaped, as the CLI does; lone surrogates too. NaN and infinities become ``null``, as in
+    JavaScript.
 
     Raises:
         TypeError: not a message and not a dict (an :class:`InvalidLine`, say: its bytes are in ``raw``).

@@ -1,16 +1,16 @@
 """Every exception that this package raises on purpose.
 
     ClaudeWireError
-    ├── InvalidLineError (ValueError)    a line that is not one JSON object; `.line` is the InvalidLine, `.messages` those before it
-    ├── LineTooLongError (ValueError)    a line above `max_line_bytes`; `.lines` are those before it   (LineSplitter only)
-    ├── EncodeError (ValueError)         a value that JSON cannot carry
-    ├── PayloadError (ValueError)        an answer that does not fit the request it answers
-    └── HandleError (RuntimeError)       an object used from two threads at once, after close, or in a forked child
+    ├── InvalidLineError (ValueError)   a line that is not one JSON object
+    ├── LineTooLongError (ValueError)   a line above ``max_line_bytes`` (LineSplitter only)
+    ├── EncodeError (ValueError)        a value that JSON cannot carry
+    ├── PayloadError (ValueError)       an answer that does not fit the request it answers
+    └── HandleError (RuntimeError)      an object used by two threads at once, after its end, or in a forked child
 
 A wrong argument (a ``str`` where bytes belong, an unknown option) is an ordinary ``TypeError`` or ``ValueError``.
 
-No bytes of a line are ever in ``str(error)`` or ``repr(error)``: lines carry prompts and secrets, and errors go to logs.
-They are in attributes, for the caller who wants them.
+No bytes of a line are ever in ``str(error)`` or ``repr(error)``: lines carry prompts and secrets, and errors go to
+logs. They are in attributes, for the caller who wants them.
 """
 
 from __future__ import annotations

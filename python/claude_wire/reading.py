@@ -27,8 +27,8 @@ Source = str | os.PathLike[str] | IO[bytes]
 class Reader(Generic[T]):
     """Iterates over what the lines of a file say, reading 64 KiB at a time. Made by :func:`read`.
 
-    An exception, of ``on_invalid="raise"`` say, does not end the iteration: the next step goes on after the line. A file that
-    the reader opened is closed at its end, by :meth:`close`, or at the end of a ``with`` block.
+    An exception, of ``on_invalid="raise"`` say, does not end the iteration: the next step goes on after the line. A
+    file that the reader opened is closed at its end, by :meth:`close`, or at the end of a ``with`` block.
     """
 
     __slots__ = ("_decoder", "_ended", "_error", "_file", "_owned", "_ready")

@@ -1,10 +1,11 @@
 """The protocol as msgspec Structs: one class for each message, block, event, request and hook.
 
-Field names are the wire's. Which module holds what: ``conversation``, ``results``, ``system``, ``tasks`` and ``notices``
-the messages; ``content``, ``text``, ``media`` and ``server_tools`` the content blocks; ``api``, ``events`` and ``usage`` what
-the Messages API defines; ``control``, ``cli_requests``, ``host_requests``, ``host_answers``, ``context_usage`` and
-``undeclared_requests`` the control protocol; ``hooks`` and ``hook_outputs``, ``permissions``, ``mcp`` and ``catalog`` what it
-speaks of; ``dialects`` the frames of compatible agents; ``unknown`` and ``invalid`` what fits none of them.
+Field names are the wire's. Which module holds what: ``conversation``, ``results``, ``system``, ``tasks`` and
+``notices`` the messages; ``content``, ``text``, ``media`` and ``server_tools`` the content blocks; ``api``, ``events``
+and ``usage`` what the Messages API defines; ``control``, ``cli_requests``, ``host_requests``, ``host_answers``,
+``context_usage`` and ``undeclared_requests`` the control protocol; ``hooks`` and ``hook_outputs``, ``permissions``,
+``mcp`` and ``catalog`` what it speaks of; ``dialects`` the frames of compatible agents; ``unknown`` and ``invalid``
+what fits none of them.
 """
 
 from claude_wire.messages import (

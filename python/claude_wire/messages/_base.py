@@ -56,7 +56,7 @@ def constant(value: T) -> T:
     return field
 
 
-def null() -> None:
+def null() -> Any:
     """A field that is ``None`` unless given, and then written as ``null``: readers test for it."""
     return constant(None)
 

@@ -1,11 +1,15 @@
 """Builds messages out of plain Python objects, keeping what does not fit instead of refusing the whole.
 
 msgspec is all or nothing: one block of an unknown type, and its union refuses the line. Here the smallest enclosing
-value that may be unknown (a block, an event, a delta, a request, …) becomes ``Unknown…`` with its payload, and everything
-around it is typed as usual. It also takes ``1.0`` where an ``int`` is meant, for JSON has one kind of number.
+value that may be unknown (a block, an event, a delta, a request, …) becomes ``Unknown…`` with its payload, and
+everything around it is typed as usual. It also takes ``1.0`` where an ``int`` is meant, for JSON has one kind of
+number.
 
 This is the slow way, for the few lines that need it; it knows types, not bytes.
 """
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ T = TypeVar("T")
 #: Turns a plain value into a typed one; appends each ``Unknown`` that it makes to the list.
 Convert = Callable[[Any, "list[Unknown]"], Any]
 
-_unknown_classes: dict[frozenset[Any], type[Unknown]] = {}
+_unknown_classes: dict[frozenset[object], type[Unknown]] = {}
 
 
 class Misfit(Exception):
@@ -56,7 +60,8 @@ def build(value: Any, cls: type[T], unknown: list[Unknown]) -> T:
     Raises:
         Misfit: the value does not fit, and no part of it may be unknown.
     """
-    built: T = _converter(cls)(value, unknown)
+    hint: Any = cls  # typed as a class, which a union of classes is not; hashable either way
+    built: T = _converter(hint)(value, unknown)
     return built
 
 

@@ -101,9 +101,10 @@ class HookCallbackRequest(
 
     @classmethod
     def parse_answer(cls, payload: dict[str, Any]) -> HookOutput | AsyncHookOutput:
-        """Type the answer by whether it has ``async``. ``continue_`` and ``async_``, as some hosts spell them, are taken too."""
+        """Type the answer by whether it has ``async``; ``continue_`` and ``async_``, as some spell them, are taken
+        too."""
         payload = {{"continue_": "continue", "async_": "async"}.get(key, key): value for key, value in payload.items()}
-        return parse_answer(AsyncHookOutput if payload.get("async") else HookOutput, payload)
+        return parse_answer(AsyncHookOutput, payload) if payload.get("async") else parse_answer(HookOutput, payload)
 
 
 class McpMessageResponse(Wire, kw_only=True, frozen=True):

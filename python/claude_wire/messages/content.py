@@ -1,6 +1,7 @@
 """The content blocks of a message: what users, models and tools say to each other.
 
-Blocks that :mod:`claude_wire.messages.text`, ``media`` and ``server_tools`` define are joined here into the one open union :data:`ContentBlock`.
+Blocks that :mod:`claude_wire.messages.text`, ``media`` and ``server_tools`` define are joined here into the one open
+union :data:`ContentBlock`.
 """
 
 from __future__ import annotations

@@ -141,13 +141,7 @@ class StopFailureHookInput(HookInputBase, tag="StopFailure", kw_only=True, froze
 
 
 class SubagentStartHookInput(HookInputBase, tag="SubagentStart", kw_only=True, frozen=True):
-    """A subagent has been started.
-
-    ``agent_id`` and ``agent_type`` are always present here, while on other inputs they are optional.
-    """
-
-    agent_id: str
-    agent_type: str
+    """A subagent has been started; ``agent_id`` and ``agent_type`` say which."""
 
 
 class SubagentStopHookInput(HookInputBase, tag="SubagentStop", kw_only=True, frozen=True):
@@ -156,10 +150,8 @@ class SubagentStopHookInput(HookInputBase, tag="SubagentStop", kw_only=True, fro
     ``agent_transcript_path`` is the subagent's own transcript, ``transcript_path`` that of the session.
     """
 
-    agent_id: str
-    agent_type: str
     stop_hook_active: bool
-    agent_transcript_path: str
+    agent_transcript_path: str | None = None
     last_assistant_message: str | None = None
     background_tasks: list[BackgroundTaskSummary] | None = None
     session_crons: list[SessionCronSummary] | None = None

@@ -134,8 +134,8 @@ if TYPE_CHECKING:
         | dict[str, Any]
     )
 else:
-    #: The configuration of an MCP server. To be sent it may be one of the classes or a dict; it always decodes to a dict,
-    #: since a stdio configuration may leave ``type`` out, and nothing else tells it from the others.
+    #: The configuration of an MCP server. To be sent it may be one of the classes or a dict; it always decodes to a
+    #: dict, since a stdio configuration may leave ``type`` out, and nothing else tells it from the others.
     McpServerConfig = dict[str, Any]
 
 

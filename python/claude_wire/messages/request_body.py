@@ -13,8 +13,8 @@ __all__ = ["ControlRequestBody"]
 A = TypeVar("A")
 
 
-def parse_answer(answer: Any, payload: dict[str, Any]) -> Any:
-    """Build ``payload`` as ``answer`` (a Struct, a union of them, or ``dict``).
+def parse_answer(answer: type[A], payload: dict[str, Any]) -> A:
+    """Build ``payload`` as ``answer``: a Struct, a union of them, or ``dict``.
 
     Raises:
         PayloadError: it does not fit.
@@ -38,6 +38,6 @@ class ControlRequestBody(Wire, Generic[A], tag_field="subtype", frozen=True):
         Raises:
             PayloadError: it does not fit.
         """
-        (base,) = cls.__orig_bases__  # type: ignore[attr-defined]  # typing puts it there; it is ControlRequestBody[A]
-        answer: A = parse_answer(get_args(base)[0], payload)
-        return answer
+        bases: tuple[Any, ...] = cls.__dict__["__orig_bases__"]  # typing puts it there: (ControlRequestBody[A],)
+        answer: type[A] = get_args(bases[0])[0]
+        return parse_answer(answer, payload)

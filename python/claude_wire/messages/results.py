@@ -147,7 +147,8 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
 
     @property
     def ok(self) -> bool:
-        """Whether the turn succeeded. Read this and not ``subtype``: an API failure comes as ``success`` with ``is_error``.
+        """Whether the turn succeeded. Read this and not ``subtype``: an API failure comes as ``success`` with
+        ``is_error``.
 
         Where a dialect leaves ``is_error`` out, a turn is ok if it carries neither ``error`` nor ``errors``.
         """

@@ -1,6 +1,7 @@
 """Calls and results of tools that the API runs itself, between two blocks of one model message.
 
-They need no answer from the host. Tools that the CLI runs are ``tool_use`` and ``tool_result`` blocks in :mod:`claude_wire.messages.content`.
+They need no answer from the host. Tools that the CLI runs are ``tool_use`` and ``tool_result`` blocks in
+:mod:`claude_wire.messages.content`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""``system`` messages about the session itself: its state, title, commands, files and memories, and notes to the user."""
+"""``system`` messages about the session itself: its state, title, commands, files and memories, and notes to the
+user."""
 
 from __future__ import annotations
 

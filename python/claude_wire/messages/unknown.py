@@ -1,8 +1,9 @@
 """What this library does not know, kept whole: values that stand where a known message, block or event would stand.
 
-Each is a ``dict`` with the JSON object as it came, so it can be read, and encoding it gives the same JSON again. They come
-for a type that no table lists (a newer CLI, another agent), and for a known type whose fields do not fit; ``reason`` says
-which. In a ``match``, put a ``case UnknownMessage():`` where a mapping pattern would otherwise catch it.
+Each is a ``dict`` with the JSON object as it came, so it can be read, and encoding it gives the same JSON again. They
+come for a type that no table lists (a newer CLI, another agent), and for a known type whose fields do not fit;
+``reason`` says which. In a ``match``, put a ``case UnknownMessage():`` where a mapping pattern would otherwise catch
+it.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ class UnknownHookInput(Unknown):
 
 
 class UnknownObject(Unknown):
-    """A smaller part of a message (a source, a citation, a permission update, …) of a kind this library does not know."""
+    """A smaller part of a message (a source, a citation, a permission update, …) of a kind this library does not
+    know."""
 
     __slots__ = ()
     tag_fields = ("type", "subtype", "kind", "behavior", "hookEventName")

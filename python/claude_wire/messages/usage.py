@@ -1,6 +1,7 @@
 """What was used: tokens per message, model and task, cost, and room in the context window.
 
-Token counts are whole numbers, money is in US dollars unless a ``currency`` says otherwise, and fields in ``_ms`` are milliseconds.
+Token counts are whole numbers, money is in US dollars unless a ``currency`` says otherwise, and fields in ``_ms`` are
+milliseconds.
 """
 
 from __future__ import annotations

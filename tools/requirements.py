@@ -1,0 +1,21 @@
+"""Print the requirements that pyproject.toml names, for pip: ``requirements.py build base dev …``.
+
+``build`` is what building needs, ``base`` what the package needs, anything else an extra.
+"""
+
+import sys
+from pathlib import Path
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    from pip._vendor import tomli as tomllib
+
+project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+groups = {
+    "build": project["build-system"]["requires"],
+    "base": project["project"]["dependencies"],
+    **project["project"]["optional-dependencies"],
+}
+for name in sys.argv[1:]:
+    print(*groups[name], sep="\n")
