@@ -1,0 +1,62 @@
+"""Inputs, made of recorded lines of the real CLI."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from functools import cache
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+import recordings
+
+CHUNK = 64 * 1024
+#: Lines in a round: 11 MB, which take msgspec some 15 ms.
+LINES = 40_000
+
+
+@cache
+def deltas(unknown_every: int = 0) -> bytes:
+    """Text deltas of 280 bytes or so; each ``unknown_every``-th is of a type that no table knows."""
+    recorded = [line for line in recordings.load("02_long_partial").stdout.split(b"\n") if b'"text_delta"' in line]
+    lines = list(itertools.islice(itertools.cycle(recorded), LINES))
+    if unknown_every:
+        for index in range(0, LINES, unknown_every):
+            lines[index] = lines[index].replace(b'"type":"stream_event"', b'"type":"dream_event"')
+    return b"".join(line + b"\n" for line in lines)
+
+
+@cache
+def mixed() -> bytes:
+    """Whole sessions, everything that the CLI says in them, 4 to 6 MB; without the recordings of megabyte lines."""
+    names = [
+        name
+        for name in recordings.names()
+        if not name.startswith(("11_", "14_", "17_", "02_", "18_long", "16_anthropic"))
+    ]
+    session = b"".join(recordings.load(name).stdout for name in names)
+    return session * (5_000_000 // len(session) + 1)
+
+
+def count(data: bytes) -> int:
+    """Number of lines."""
+    return data.count(b"\n")
+
+
+def chunks(data: bytes) -> list[bytes]:
+    """64 KiB each, cut wherever that falls, as a pipe is read."""
+    return [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
+
+
+def blocks(data: bytes) -> list[bytes]:
+    """Whole lines, at most 64 KiB of them each."""
+    found: list[bytes] = []
+    at = 0
+    while at < len(data):
+        end = data.rfind(b"\n", at, at + CHUNK) + 1
+        if end <= at:
+            end = data.index(b"\n", at) + 1
+        found.append(data[at:end])
+        at = end
+    return found
