@@ -20,8 +20,6 @@
 
 from __future__ import annotations
 
-import logging
-
 from claude_wire import codec, errors, messages, reading
 from claude_wire.codec import *
 from claude_wire.errors import *
@@ -39,5 +37,3 @@ __all__ += codec.__all__
 __all__ += errors.__all__
 __all__ += messages.__all__
 __all__ += reading.__all__
-
-logging.getLogger("claude_wire").addHandler(logging.NullHandler())

@@ -25,10 +25,12 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, TypeVar, Union, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union, get_args
 
 import msgspec
 
+from claude_wire.messages._base import Wire
 from claude_wire.messages.message import (
     BY_TYPE,
     RESULT_BY_SUBTYPE,
@@ -37,6 +39,9 @@ from claude_wire.messages.message import (
     build_message,
 )
 from claude_wire.messages.unknown import Unknown, UnknownMessage
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["REFUSED", "BadLine", "DictLines", "Lines", "TypedLines", "union"]
 
@@ -212,13 +217,16 @@ class AnyType:
         self._learned: set[str] = set()
         #: The classes whose instances must not get out.
         self.later: set[type] = {_System, _Result}
-        self._build()
+        # Building takes tens of milliseconds, which an import should not.
+        self.decode = lambda line: self._build().decode(line)
+        self.decode_lines = lambda lines: self._build().decode_lines(lines)
 
-    def _build(self) -> None:
+    def _build(self) -> Self:
         members = (*get_args(TypedMessage), *self.later)
         decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[members])
         self.decode_lines = decoder.decode_lines
         self.decode = decoder.decode
+        return self
 
     def learn(self, tag: str) -> None:
         """From now on a line of this unknown type does not make its block fail."""
@@ -233,8 +241,11 @@ class AnyType:
 
 
 union = AnyType()
-_system_decoders = {subtype: msgspec.json.Decoder(cls).decode for subtype, cls in SYSTEM_BY_SUBTYPE.items()}
-_result_decoders = {subtype: msgspec.json.Decoder(cls).decode for subtype, cls in RESULT_BY_SUBTYPE.items()}
+
+
+@cache
+def _decoder_of(cls: type[Wire]) -> Callable[[Bytes], Any]:
+    return msgspec.json.Decoder(cls).decode
 
 
 class TypedLines(_Objects):
@@ -267,9 +278,9 @@ class TypedLines(_Objects):
     def _again(self, later: _Later, line: Bytes) -> Any:
         """Decode a line that the union has already read once, so its JSON is sound and its ``type`` has one value."""
         if type(later) is _System:
-            decode = _system_decoders.get(later.subtype)
+            cls = SYSTEM_BY_SUBTYPE.get(later.subtype)
         elif type(later) is _Result:
-            decode = _result_decoders.get(later.subtype)
+            cls = RESULT_BY_SUBTYPE.get(later.subtype)
         else:
             try:
                 value = _decode_dict(line)
@@ -277,9 +288,9 @@ class TypedLines(_Objects):
                 value = self._object(bytes(line))
             self.unknown += 1
             return UnknownMessage.because(value, "unknown type")
-        if decode is not None:
+        if cls is not None:
             try:
-                return decode(line)
+                return _decoder_of(cls)(line)
             except REFUSED:
                 pass
         return self._piecewise(bytes(line))

@@ -150,7 +150,8 @@ class Decoder(Generic[T]):
         Raises:
             InvalidLineError: with ``on_invalid="raise"``; what follows the line is returned by the next call.
             TypeError: ``data`` is not bytes.
-            HandleError: another thread is using the decoder, it belongs to another process, or its ``with`` block ended.
+            HandleError: another thread is using the decoder, it belongs to another process, or its ``with`` block is
+                over.
         """
         return self._take(self._buffer.blocks(data), data)
 
@@ -234,7 +235,7 @@ class Decoder(Generic[T]):
             line_number += 1
 
     def _without_invalid(self, ready: list[Any], pending: list[Any]) -> list[T]:
-        """Raise for the first invalid line, or call back for each; what an exception leaves over goes to ``pending``."""
+        """Raise for the first invalid line, or call back for each; what is left over goes to ``pending``."""
         kept: list[T] = []
         for index, message in enumerate(ready):
             if not isinstance(message, InvalidLine):

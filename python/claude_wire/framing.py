@@ -21,7 +21,7 @@ from __future__ import annotations
 import struct
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, final
 
 from claude_wire.errors import HandleError, LineTooLongError
 
@@ -147,6 +147,7 @@ def _error(status: int) -> Exception:
     return type(error)(*error.args)
 
 
+@final
 class Block(NamedTuple):
     """Complete lines that follow each other in the stream."""
 
@@ -166,6 +167,7 @@ class Block(NamedTuple):
     terminated: bool
 
 
+@final
 class LongLine(NamedTuple):
     """A line above the limit, which was dropped."""
 
