@@ -1,0 +1,44 @@
+"""The command ``claude-wire``: ``check`` a recording, and ``demo`` without an account.
+
+It needs the extra: ``pip install "claude-wire[cli]"``. This module knows how a command starts and ends (the extra that
+may be missing, signals, exit codes); ``app`` knows the commands.
+
+Which module holds what: ``check`` is a command, ``survey`` what it counts, ``fields`` how it finds what no class knows,
+and ``report`` how that is written down. ``demo`` is a command, ``recording`` the session it plays, ``transcript`` how
+it is shown, ``race`` what is measured then. ``printable`` makes foreign text safe to print.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+__all__ = ["main"]
+
+#: What a shell reports for a process that SIGINT ended.
+INTERRUPTED = 128 + 2
+
+
+def main() -> None:
+    """Run the command with the arguments of the process, and exit.
+
+    The exit code is the command's own, 2 for wrong usage or a missing extra, 130 after Ctrl-C. When nobody reads its
+    output any more it ends by SIGPIPE, as other filters do.
+    """
+    try:
+        from claude_wire.cli.app import run
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("click", "rich"):
+            raise
+        print(f'claude-wire needs {error.name}: pip install "claude-wire[cli]"', file=sys.stderr)
+        sys.exit(2)
+    if hasattr(signal, "SIGPIPE"):  # not on Windows
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")  # the terminal's encoding may lack what a model says
+    try:
+        code = run()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    sys.exit(code)

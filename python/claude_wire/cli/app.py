@@ -1,0 +1,42 @@
+"""The group of commands, and how one invocation becomes an exit code."""
+
+from __future__ import annotations
+
+import click
+
+import claude_wire
+from claude_wire.cli.check import check
+from claude_wire.cli.demo import demo
+
+__all__ = ["cli", "run"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(
+    claude_wire.__version__,
+    prog_name="claude-wire",
+    message=f"%(prog)s %(version)s (protocol of CLI {claude_wire.PROTOCOL_VERSION})",
+)
+def cli() -> None:
+    """Look at NDJSON (stream-json) of the Claude Code CLI."""
+
+
+cli.add_command(check)
+cli.add_command(demo)
+
+
+def run() -> int:
+    """Run what the arguments of the process say and return the exit code.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C.
+    """
+    try:
+        # In click's own standalone mode Ctrl-C would be a message and exit code 1.
+        code = cli.main(prog_name="claude-wire", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    return code if isinstance(code, int) else 0
