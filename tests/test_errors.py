@@ -1,0 +1,316 @@
+"""The errors: one tree, everything a handler needs in attributes, and nothing of a line in their text."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import claude_wire
+from claude_wire import (
+    CanUseToolRequest,
+    ClaudeWireError,
+    ControlResponse,
+    Decoder,
+    EncodeError,
+    HandleError,
+    HookCallbackRequest,
+    InitializeRequest,
+    InvalidLine,
+    InvalidLineError,
+    KeepAlive,
+    LineSplitter,
+    LineTooLongError,
+    Message,
+    PayloadError,
+    UnknownObject,
+    decode,
+    encode,
+    errors,
+)
+
+#: Stands for a prompt or a token; no text of an error may hold it.
+SECRET = "sk-ant-hunter2"
+
+TREE = {
+    ClaudeWireError: Exception,
+    InvalidLineError: ValueError,
+    LineTooLongError: ValueError,
+    EncodeError: ValueError,
+    PayloadError: ValueError,
+    HandleError: RuntimeError,
+}
+
+
+# --- The tree ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_tree_is_the_one_drawn() -> None:
+    assert set(errors.__all__) == {cls.__name__ for cls in TREE}
+    for cls, builtin in TREE.items():
+        assert issubclass(cls, ClaudeWireError)
+        assert issubclass(cls, builtin)
+        assert cls.__name__ in errors.__doc__  # type: ignore[operator]
+    # No error is another one's parent but the root: an `except` catches one kind.
+    for one in TREE:
+        assert [other for other in TREE if issubclass(other, one) and other is not one] == (
+            [cls for cls in TREE if cls is not ClaudeWireError] if one is ClaudeWireError else []
+        )
+
+
+def raised(call: Callable[[], Any]) -> BaseException:
+    with pytest.raises((ClaudeWireError, TypeError, ValueError)) as caught:
+        call()
+    return caught.value
+
+
+def test_an_invalid_line_error_has_the_line_and_what_came_before() -> None:
+    decoder = Decoder(on_invalid="raise")
+    error = raised(lambda: decoder.feed(b'{"type":"keep_alive"}\n[1]\n'))
+    assert isinstance(error, InvalidLineError)
+    assert error.line == InvalidLine(b"[1]", 2, 22, "not an object but an array")
+    assert error.messages == [KeepAlive()]
+    assert str(error) == "line 2 at byte 22 is not one JSON object: not an object but an array"
+
+
+def test_an_invalid_line_error_may_have_no_messages() -> None:
+    one, other = InvalidLineError(InvalidLine(b"", 1, 0, "why")), InvalidLineError(InvalidLine(b"", 1, 0, "why"))
+    one.messages.append(KeepAlive())
+    assert other.messages == []
+
+
+def test_a_line_too_long_error_has_the_lines_before_and_the_head() -> None:
+    error = raised(lambda: LineSplitter(max_line_bytes=4).feed(b"{}\n" + b"x" * 2000 + b"\n"))
+    assert isinstance(error, LineTooLongError)
+    assert error.lines == [b"{}"]
+    assert (error.head, error.length, error.line_number, error.offset) == (b"x" * 1024, 2000, 2, 3)
+    assert str(error) == "line 2 at byte 3 is 2000 bytes long, above max_line_bytes"
+
+
+def test_a_payload_error_has_the_payload() -> None:
+    payload = {"behavior": "deny"}
+    error = raised(lambda: ControlResponse.success("1", {"commands": "none"}).payload_as(InitializeRequest))
+    assert isinstance(error, PayloadError)
+    assert error.payload == {"commands": "none"}
+    assert "$.commands" in str(error)
+    error = raised(lambda: ControlResponse.success("1", {"commands": 1, **payload}).payload_as(InitializeRequest))
+    assert isinstance(error, PayloadError)
+    assert error.payload == {"commands": 1, **payload}
+
+
+def test_the_payload_error_of_a_failed_request_has_the_answer() -> None:
+    answer = ControlResponse.failure("1", SECRET, error_code="unsupported_request")
+    error = raised(lambda: answer.payload_as(CanUseToolRequest))
+    assert isinstance(error, PayloadError)
+    assert error.payload == {
+        "subtype": "error",
+        "request_id": "1",
+        "error": SECRET,
+        "error_code": "unsupported_request",
+    }
+    assert SECRET not in str(error)
+
+
+def test_an_encode_error_has_its_cause() -> None:
+    error = raised(lambda: encode({"a": object()}))
+    assert isinstance(error, EncodeError)
+    assert isinstance(error.__cause__, TypeError)
+
+
+# --- Pickling and copying ---------------------------------------------------------------------------------------------
+
+INSTANCES = [
+    ClaudeWireError("text"),
+    InvalidLineError(InvalidLine(b"[1]", 2, 22, "an array", 7), [KeepAlive()]),
+    InvalidLineError(InvalidLine(b"", 1, 0, "empty")),
+    LineTooLongError([b"{}"], b"head", 2000, 2, 3),
+    EncodeError("text"),
+    PayloadError("text", {"a": 1}),
+    PayloadError("text"),
+    HandleError("text"),
+]
+
+
+@pytest.mark.parametrize("error", INSTANCES, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("protocol", [None, *range(pickle.HIGHEST_PROTOCOL + 1)])
+def test_an_error_goes_through_pickle_and_copy_whole(error: ClaudeWireError, protocol: int | None) -> None:
+    through: list[Callable[[Any], Any]] = [copy.copy, copy.deepcopy]
+    if protocol is not None:
+        through = [lambda error: pickle.loads(pickle.dumps(error, protocol))]
+    for again in (call(error) for call in through):
+        assert type(again) is type(error)
+        assert str(again) == str(error)
+        assert vars(again) == vars(error)
+
+
+# --- No bytes of a line in the text -----------------------------------------------------------------------------------
+
+SECRET_LINES = [
+    SECRET.encode(),
+    b"Warning: " + SECRET.encode(),
+    b'"' + SECRET.encode() + b'"',
+    b'["' + SECRET.encode() + b'"]',
+    b'{"' + SECRET.encode() + b'"',
+    b'{"' + SECRET.encode() + b'":NaN}',
+    b'{"' + SECRET.encode() + b'":1e999}',
+    b'{"' + SECRET.encode() + b'":"\\x"}',
+    b'{"' + SECRET.encode() + b'":"\xff"}',
+    b'{"type":"' + SECRET.encode() + b'","type":"other"}',
+    b'{"type":"system","subtype":"' + SECRET.encode() + b'","subtype":"other"}',
+    b'{"a":' + b"[" * 100_000 + SECRET.encode(),
+    b'{"type":"user"} {"a":"' + SECRET.encode() + b'"}',
+    SECRET.encode() * 100,
+    b'{"type":"user","x":"' + SECRET.encode() * 100 + b'"',
+]
+
+
+def texts_of(error: BaseException) -> str:
+    """All that a log gets to see of an error: its texts, and the traceback with those of its causes."""
+    shown = [str(error), repr(error), *traceback.format_exception(type(error), error, error.__traceback__)]
+    return "\n".join([*shown, *(repr(value) for value in vars(error).values() if isinstance(value, InvalidLine))])
+
+
+@pytest.mark.parametrize("line", SECRET_LINES, ids=range(len(SECRET_LINES)))
+class TestNoBytesOfALine:
+    def test_in_what_a_decoder_raises_or_returns(self, line: bytes) -> None:
+        for kind in (Message, dict):
+            for end in (b"\n", b""):
+                decoder = Decoder(kind)
+                found = decoder.feed(line + end) + decoder.close()
+                for bad in found:
+                    assert SECRET not in repr(bad) or isinstance(bad, dict)
+            raising = Decoder(kind, on_invalid="raise")
+            if isinstance(found[0], InvalidLine):
+                error = raised(lambda raising=raising: raising.feed(line + b"\n"))
+                assert isinstance(error, InvalidLineError)
+                assert error.line.raw == line
+                assert SECRET not in texts_of(error)
+            else:
+                assert b'"other"' in line  # a tag with two values may be valid as a dict
+                assert kind is dict
+
+    def test_in_what_decode_raises(self, line: bytes) -> None:
+        with pytest.raises(InvalidLineError) as caught:
+            decode(line)
+        assert SECRET not in texts_of(caught.value)
+
+    def test_of_a_line_too_long(self, line: bytes) -> None:
+        (bad,) = Decoder(max_line_bytes=5).feed(line + b"\n")
+        assert isinstance(bad, InvalidLine)
+        assert SECRET not in repr(bad) + bad.reason
+        with pytest.raises(LineTooLongError) as caught:
+            LineSplitter(max_line_bytes=5).feed(line + b"\n")
+        assert SECRET not in texts_of(caught.value)
+
+    def test_in_the_log(self, line: bytes, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.DEBUG):
+            Decoder().feed(line + b"\n")
+            Decoder(dict, surrogates="replace").feed(line + b"\n")
+        assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {SECRET: object()},
+        {"a": SECRET, "b": object()},
+        {"a": SECRET + "\ud83d", "b": object()},
+        {(SECRET,): 1, "b": "\ud83d"},
+        {"a": InvalidLine(SECRET.encode(), 1, 0, "not JSON")},
+        InvalidLine(SECRET.encode(), 1, 0, "not JSON"),
+        [SECRET],
+        SECRET,
+    ],
+    ids=range(8),
+)
+def test_no_content_is_in_what_encode_raises(value: Any) -> None:
+    assert SECRET not in texts_of(raised(lambda: encode(value)))
+    assert SECRET not in texts_of(raised(lambda: claude_wire.Encoder().encode_lines([value])))
+
+
+@pytest.mark.parametrize(
+    ("request_class", "payload"),
+    [
+        (InitializeRequest, {"commands": SECRET}),
+        (InitializeRequest, {"commands": [{SECRET: SECRET}]}),
+        (InitializeRequest, {"models": {SECRET: SECRET}}),
+        (HookCallbackRequest, {"decision": {SECRET: SECRET}}),
+        (HookCallbackRequest, {"async": SECRET}),
+    ],
+)
+def test_no_content_is_in_what_payload_as_raises(request_class: Any, payload: dict[str, Any]) -> None:
+    error = raised(lambda: ControlResponse.success("1", payload).payload_as(request_class))
+    assert isinstance(error, PayloadError)
+    assert error.payload == payload
+    assert SECRET not in texts_of(error)
+
+
+def test_no_content_is_in_the_reason_of_an_answer_that_does_not_fit() -> None:
+    answer = ControlResponse.success("1", {"behavior": "deny", "message": [SECRET]}).payload_as(CanUseToolRequest)
+    assert isinstance(answer, UnknownObject)
+    assert answer.reason == "expected a string, got an array at $.message"
+    assert SECRET not in repr(answer)
+
+
+# --- InvalidLine ------------------------------------------------------------------------------------------------------
+
+LINE = InvalidLine(b"raw", 3, 40, "not JSON", 5000)
+
+
+def test_an_invalid_line_says_what_is_known() -> None:
+    assert (LINE.raw, LINE.line_number, LINE.offset, LINE.reason, LINE.length) == (b"raw", 3, 40, "not JSON", 5000)
+    assert InvalidLine(b"raw", 3, 40, "not JSON").length == 3
+
+
+@pytest.mark.parametrize("name", ["raw", "line_number", "offset", "reason", "length", "new"])
+def test_an_invalid_line_is_immutable(name: str) -> None:
+    with pytest.raises(AttributeError):
+        setattr(LINE, name, 1)
+    with pytest.raises(AttributeError):
+        delattr(LINE, name)
+    assert InvalidLine(b"raw", 3, 40, "not JSON", 5000) == LINE
+
+
+def test_invalid_lines_compare_and_hash_by_all_they_say() -> None:
+    same = InvalidLine(b"raw", 3, 40, "not JSON", 5000)
+    assert same == LINE
+    assert hash(same) == hash(LINE)
+    for other in (
+        InvalidLine(b"Raw", 3, 40, "not JSON", 5000),
+        InvalidLine(b"raw", 4, 40, "not JSON", 5000),
+        InvalidLine(b"raw", 3, 41, "not JSON", 5000),
+        InvalidLine(b"raw", 3, 40, "an array", 5000),
+        InvalidLine(b"raw", 3, 40, "not JSON", 5001),
+        None,
+        b"raw",
+        LINE._key(),
+    ):
+        assert other != LINE
+    assert len({LINE, same, InvalidLine(b"", 1, 0, "")}) == 2
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_an_invalid_line_goes_through_pickle_and_copy(protocol: int) -> None:
+    for again in (pickle.loads(pickle.dumps(LINE, protocol)), copy.copy(LINE), copy.deepcopy(LINE)):
+        assert again == LINE
+        assert type(again) is InvalidLine
+
+
+def test_the_repr_of_an_invalid_line_is_short_and_has_no_bytes() -> None:
+    assert repr(LINE) == "InvalidLine(line_number=3, offset=40, length=5000, reason='not JSON')"
+    huge = InvalidLine(SECRET.encode() * 10**6, 10**40, 10**40, "reason " * 1000)
+    assert SECRET not in repr(huge)
+    assert len(repr(huge)) <= len("InvalidLine()") + 80
+
+
+def test_an_invalid_line_is_matched_by_keyword() -> None:
+    match LINE:
+        case InvalidLine(reason=reason, raw=b"raw"):
+            assert reason == "not JSON"
+        case _:
+            pytest.fail("not matched")
