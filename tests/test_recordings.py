@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import recordings
-from claude_wire import Decoder, InvalidLine, InvalidLineError, Unknown, decode, encode
+from claude_wire import ControlRequest, ControlResponse, Decoder, InvalidLine, InvalidLineError, Unknown, decode, encode
 from claude_wire.messages._base import Wire
 from same_json import differences
 
@@ -279,6 +280,49 @@ def test_encoding_is_one_line_of_compact_json(stream: str) -> None:
         assert b"\n" not in line[:-1]
         assert not re.search("[\u2028\u2029]", line.decode("utf-8"))
         assert decode(line) == message
+
+
+# --- answers to control requests --------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _exchanges() -> dict[str, list[tuple[Line, Line]]]:
+    """Each control request with the successful answer to it: "subtype on the stream it was sent on" -> pairs."""
+    exchanges: dict[str, list[tuple[Line, Line]]] = defaultdict(list)
+    for name in recordings.names():
+        for asked, answered in (("stdin", "stdout"), ("stdout", "stdin")):
+            requests = {
+                line.value["request_id"]: line
+                for line in _lines(f"{name}/{asked}")
+                if line.value and line.value.get("type") == "control_request" and "request_id" in line.value
+            }
+            for line in _lines(f"{name}/{answered}"):
+                if line.value and line.value.get("type") == "control_response":
+                    request = requests.get(line.value["response"].get("request_id"))
+                    if request is not None and line.value["response"]["subtype"] == "success":
+                        exchanges[f"{request.value['request']['subtype']} on {asked}"].append((request, line))
+    return exchanges
+
+
+@pytest.mark.parametrize("asked", sorted(_exchanges()))
+def test_every_answer_is_typed_by_its_request_and_keeps_what_it_says(asked: str) -> None:
+    found = set()
+    for request_line, response_line in _exchanges()[asked]:
+        request, response = decode(request_line.raw), decode(response_line.raw)
+        assert isinstance(request, ControlRequest)
+        assert isinstance(response, ControlResponse)
+        assert response.request_id == request.request_id
+        assert not isinstance(request.request, Unknown)
+        payload = response_line.value["response"].get("response") or {}
+        answer = response.payload_as(type(request.request))
+        plain = answer.to_dict() if isinstance(answer, (Wire, Unknown)) else answer
+        found.update(re.sub(r"\[\d+\]", "[]", difference) for difference in differences(answer, payload, plain))
+    assert sorted(found) == []
+
+
+def test_the_recordings_hold_answers_in_both_directions() -> None:
+    # of the 48 kinds of request that a host may send and the 5 that the CLI may
+    assert Counter(asked.rpartition(" on ")[2] for asked in _exchanges()) == {"stdin": 35, "stdout": 4}
 
 
 # --- other writers ----------------------------------------------------------------------------------------------------
