@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 import msgspec
 
@@ -150,10 +150,8 @@ def _in_value(plain: Any, value: Any, path: str) -> Iterator[Finding]:
         what, name = _WHAT.get(type(value), "object"), one_line(value.type or "")
         yield Finding(what, name, path, _INDEX.sub("[]", value.reason))
     elif isinstance(value, list):
-        items: list[Any] = value
-        for plain_item, item in zip(plain, items, strict=True):
+        for plain_item, item in zip(plain, cast("list[object]", value), strict=True):
             yield from _in_value(plain_item, item, f"{path}[]")
     elif isinstance(value, dict):
-        values: dict[str, Any] = value
-        for key, item in values.items():
+        for key, item in cast("dict[str, object]", value).items():
             yield from _in_value(plain[key], item, f"{path}{{}}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from claude_wire import Decoder, InvalidLineError, LineSplitter, LineTooLongError, decode
+from claude_wire import Decoder, LineSplitter, LineTooLongError
 from claude_wire.cli.fields import Finding, find_unknown
 from claude_wire.framing import DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import (
@@ -25,7 +25,6 @@ from claude_wire.messages import (
     StreamEvent,
     SystemMessage,
     Unknown,
-    UnknownMessage,
 )
 from claude_wire.messages._base import Wire
 
@@ -90,12 +89,6 @@ class Summary:
             self.found(finding, seen)
 
 
-class _Line(NamedTuple):
-    number: int
-    offset: int
-    data: bytes
-
-
 class Survey:
     """Takes a stream, cut anywhere, and sums up its lines.
 
@@ -111,80 +104,82 @@ class Survey:
         on_invalid: Callable[[InvalidLine], object],
         max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
     ) -> None:
-        self.summary = Summary()
+        self._summary = Summary()
         self._source = source
         self._on_invalid = on_invalid
-        # Lines with their line feeds, so that numbers and offsets can be counted along.
+        # Each line is needed as a message and as a plain object, and with its number, which decoders do not tell. So
+        # lines are split first; both decoders return one value for each line that is not blank.
         self._splitter = LineSplitter(max_line_bytes=max_line_bytes, keepends=True)
-        self._number = 1
-        self._offset = 0
-        self._objects = Decoder(dict)
+        self._messages = Decoder(max_line_bytes=max_line_bytes)
+        self._objects = Decoder(dict, max_line_bytes=max_line_bytes)
+        self._line_number = 0
+        # Bytes of lines above the limit, which do not reach the decoders.
+        self._long_bytes = 0
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream."""
-        self.summary.bytes += len(data)
-        for line in self._split(lambda: self._splitter.feed(data)):
-            self._take(line)
+        self._summary.bytes += len(data)
+        self._take(lambda: self._splitter.feed(data))
 
     def close(self) -> Summary:
         """End the stream and return what it holds."""
-        for line in self._split(self._splitter.close):
-            self._take(line)
-        return self.summary
+        self._take(self._splitter.close)
+        return self._summary
 
-    def _split(self, split: Callable[[], list[bytes]]) -> Iterator[_Line]:
-        """The lines that a call of the splitter completes; those above the limit are reported in between."""
+    def _take(self, split: Callable[[], list[bytes]]) -> None:
+        """Count the lines that a call of the splitter completes, with those above the limit in their places."""
         while True:
             try:
                 lines = split()
             except LineTooLongError as long:
-                yield from self._numbered(long.lines)
-                reason = "longer than max_line_bytes"
-                self._invalid(InvalidLine(long.head, long.line_number, long.offset, reason, long.length))
-                self._number = long.line_number + 1
-                self._offset = long.offset + long.length + 1
+                self._count_lines(long.lines)
+                self._count_long(long)
                 split = self._rest
             else:
-                yield from self._numbered(lines)
+                self._count_lines(lines)
                 return
 
     def _rest(self) -> list[bytes]:
         return self._splitter.feed(b"")
 
-    def _numbered(self, lines: list[bytes]) -> Iterator[_Line]:
+    def _count_long(self, long: LineTooLongError) -> None:
+        self._line_number += 1
+        self._long_bytes += long.length + 1
+        reason = "longer than max_line_bytes"
+        self._count_invalid(InvalidLine(long.head, long.line_number, long.offset, reason, long.length))
+
+    def _count_lines(self, lines: list[bytes]) -> None:
+        data = b"".join(lines)
+        messages, objects = self._messages.feed(data), self._objects.feed(data)
+        if data and not data.endswith(b"\n"):
+            messages += self._messages.close()
+            objects += self._objects.close()
+        for number, message, plain in zip(self._numbers(lines), messages, objects, strict=True):
+            if isinstance(message, InvalidLine):
+                offset = message.offset + self._long_bytes
+                self._count_invalid(InvalidLine(message.raw, number, offset, message.reason))
+            else:
+                self._count_message(message, cast("dict[str, Any]", plain), number)
+
+    def _numbers(self, lines: list[bytes]) -> Iterator[int]:
+        """The numbers of those lines that are not blank."""
         for line in lines:
-            offset, number = self._offset, self._number
-            self._offset += len(line)
-            self._number += 1
-            if offset == 0 and line.startswith(_BOM):
-                offset, line = len(_BOM), line[len(_BOM) :]
+            self._line_number += 1
+            if self._line_number == 1:
+                line = line.removeprefix(_BOM)
             if line.strip(_BLANK):
-                yield _Line(number, offset, line)
+                yield self._line_number
 
-    def _take(self, line: _Line) -> None:
-        try:
-            message = decode(line.data)
-        except InvalidLineError as error:
-            raw = line.data.removesuffix(b"\n")
-            reason = error.line.reason if line.data.endswith(b"\n") else f"truncated: {error.line.reason}"
-            self._invalid(InvalidLine(raw, line.number, line.offset, reason))
-            return
-        summary = self.summary
-        summary.messages += 1
-        summary.kinds[kind(message)] += 1
-        for finding in find_unknown(self._object(line.data, message), message):
-            summary.found(finding, Seen(1, self._source, line.number))
-
-    def _invalid(self, line: InvalidLine) -> None:
-        self.summary.invalid += 1
+    def _count_invalid(self, line: InvalidLine) -> None:
+        self._summary.invalid += 1
         self._on_invalid(line)
 
-    def _object(self, line: bytes, message: Message) -> dict[str, Any]:
-        """The plain object of a line that ``decode`` took, with lone surrogates as ``decode`` keeps them."""
-        if isinstance(message, UnknownMessage):
-            return message
-        [value] = self._objects.feed(line if line.endswith(b"\n") else line + b"\n")
-        return cast("dict[str, Any]", value)
+    def _count_message(self, message: Message, plain: dict[str, Any], number: int) -> None:
+        summary = self._summary
+        summary.messages += 1
+        summary.kinds[kind(message)] += 1
+        for finding in find_unknown(plain, message):
+            summary.found(finding, Seen(1, self._source, number))
 
 
 # --- kinds ------------------------------------------------------------------------------------------------------------
