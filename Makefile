@@ -59,7 +59,7 @@ $(EXTRAS): pyproject.toml tools/requirements.py | $(BIN)/python
 	@touch $@
 
 $(NATIVE): $(EXTRAS) $(RUST) pyproject.toml | cargo
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --quiet --release
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
 $(BENCH): $(NATIVE)

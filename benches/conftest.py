@@ -1,8 +1,9 @@
 """How a bench compares: subject and peers take turns, round by round, in one process; what is claimed is their ratio.
 
-Machines drift by tens of percent from minute to minute, so two numbers taken one after the other say little. In each round every
-peer does the job once and then the subject does, and the ratio of that round is kept; the table shows the median of the ratios with
-the lowest and the highest. pytest-benchmark keeps the subject's own times, so ``--benchmark-compare`` works as usual.
+Machines drift by tens of percent from minute to minute, so two numbers taken one after the other say little. In each
+round every peer does the job once and then the subject does, and the ratio of that round is kept; the table shows the
+median of the ratios with the lowest and the highest. pytest-benchmark keeps the subject's own times, so
+``--benchmark-compare`` works as usual.
 """
 
 from __future__ import annotations
@@ -64,8 +65,9 @@ class Contest:
     ) -> None:
         """Measure ``subject``, which handles ``lines`` lines, against its peers.
 
-        ``faster_than`` gives peers whose time is divided by the subject's (the more the better), ``at_most`` peers by whose
-        time the subject's is divided (a floor: the less the better); each with the number that is claimed, if one is.
+        ``faster_than`` gives peers whose time is divided by the subject's (the more the better), ``at_most`` peers by
+        whose time the subject's is divided (a floor: the less the better); each with the number that is claimed, if one
+        is.
         """
         peers = {**(faster_than or {}), **(at_most or {})}
         seconds: dict[str, list[float]] = {name: [] for name in peers}
@@ -122,5 +124,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             met = median <= bound if kind == "at most" else median >= bound
             verdict = f"{kind} {bound:g}: {'yes' if met else 'NO'}"
         write(
-            f"{row.job:<{width}}  {row.subject_ns:8.0f}  {row.peer:<{peer_width}}  {row.peer_ns:8.0f}  {shown:<24}  {verdict}"
+            f"{row.job:<{width}}  {row.subject_ns:8.0f}  {row.peer:<{peer_width}}  {row.peer_ns:8.0f}  {shown:<24}
+            {verdict}"
         )

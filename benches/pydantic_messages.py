@@ -1,7 +1,7 @@
 """Our message classes as pydantic models, for the bench: the same fields and the same discriminated unions.
 
-Made from the Structs, so that both validate the same protocol. As there, what ``system`` and ``result`` lines are is told by ``type``
-and then by ``subtype``.
+Made from the Structs, so that both validate the same protocol. As there, what ``system`` and ``result`` lines are is
+told by ``type`` and then by ``subtype``.
 """
 
 from __future__ import annotations

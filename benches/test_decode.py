@@ -1,12 +1,13 @@
 """Decoding: what a line costs, against msgspec's own work as the floor and against what others spend on the same job.
 
-Messages are dropped as soon as they are made, as an application that handles a stream does, except where a row says "kept".
+Messages are dropped as soon as they are made, as an application that handles a stream does, except where a row says
+"kept".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Union, get_args
+from typing import Any
 
 import msgspec
 import orjson
@@ -15,12 +16,11 @@ import pytest
 import claude_wire
 import peers
 import workloads
-from claude_wire._decoding import union
-from claude_wire.messages.message import TypedMessage
+from claude_wire._decoding import SUBTYPED, union_decoder
 from conftest import Contest
 
-#: The same decoder as ours, made by hand.
-floor: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[(*get_args(TypedMessage), *union.later)])
+#: The decoder that stands below ours.
+floor = union_decoder(SUBTYPED)
 
 
 def feeding(chunks: list[bytes], make: Callable[[], Any] = claude_wire.Decoder) -> Callable[[], None]:

@@ -24,12 +24,13 @@ import itertools
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union, get_args
 
 import msgspec
 
+from claude_wire.framing import line_starts
 from claude_wire.messages._base import Wire
 from claude_wire.messages.message import (
     BY_TYPE,
@@ -43,7 +44,7 @@ from claude_wire.messages.unknown import Unknown, UnknownMessage
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["REFUSED", "BadLine", "DictLines", "Lines", "TypedLines", "union"]
+__all__ = ["REFUSED", "SUBTYPED", "BadLine", "Bytes", "DictLines", "Lines", "TypedLines", "union_decoder"]
 
 M = TypeVar("M")
 Bytes = bytes | memoryview
@@ -204,6 +205,16 @@ class _Unlisted(_Later, frozen=True, gc=False):
     """The base of the classes made for top-level types that no table knows."""
 
 
+#: The stand-ins of the types that have subtypes.
+SUBTYPED = frozenset({_System, _Result})
+
+
+def union_decoder(later: Iterable[type]) -> msgspec.json.Decoder[Any]:
+    """msgspec's decoder over all top-level types, of which these are stand-ins."""
+    members = (*get_args(TypedMessage), *later)
+    return msgspec.json.Decoder(Union[members])
+
+
 class AnyType:
     """The decoder over all top-level types, those learned included. Shared by all streams of the process."""
 
@@ -216,14 +227,13 @@ class AnyType:
         self._learning = threading.Lock()
         self._learned: set[str] = set()
         #: The classes whose instances must not get out.
-        self.later: set[type] = {_System, _Result}
+        self.later: set[type] = set(SUBTYPED)
         # Building takes tens of milliseconds, which an import should not.
         self.decode = lambda line: self._build().decode(line)
         self.decode_lines = lambda lines: self._build().decode_lines(lines)
 
     def _build(self) -> Self:
-        members = (*get_args(TypedMessage), *self.later)
-        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[members])
+        decoder = union_decoder(self.later)
         self.decode_lines = decoder.decode_lines
         self.decode = decoder.decode
         return self
@@ -240,7 +250,7 @@ class AnyType:
                 self._build()
 
 
-union = AnyType()
+_union = AnyType()
 
 
 @cache
@@ -254,7 +264,7 @@ class TypedLines(_Objects):
     def block(self, data: Bytes, count: int) -> list[Any] | None:
         before = next(_later_made)
         try:
-            messages = union.decode_lines(data)
+            messages = _union.decode_lines(data)
         except REFUSED:
             return None
         if len(messages) != count:
@@ -264,45 +274,49 @@ class TypedLines(_Objects):
         return messages
 
     def _look_again(self, messages: list[Any], data: Bytes) -> list[Any] | None:
-        later = union.later
+        later = _union.later
         indexes = [index for index, cls in enumerate(map(type, messages)) if cls in later]
         unknown = self.unknown
         try:
-            for index, line in zip(indexes, _lines_at(bytes(data), indexes), strict=True):
-                messages[index] = self._again(messages[index], line)
+            starts = line_starts(data, len(messages))
+            for index in indexes:
+                line = data[starts[index] : starts[index + 1]]
+                messages[index] = self._again(messages[index], bytes(line))
         except BadLine:
             self.unknown = unknown
             return None
         return messages
 
-    def _again(self, later: _Later, line: Bytes) -> Any:
+    def _again(self, later: _Later, line: bytes) -> Any:
         """Decode a line that the union has already read once, so its JSON is sound and its ``type`` has one value."""
         if type(later) is _System:
             cls = SYSTEM_BY_SUBTYPE.get(later.subtype)
         elif type(later) is _Result:
             cls = RESULT_BY_SUBTYPE.get(later.subtype)
         else:
-            try:
-                value = _decode_dict(line)
-            except REFUSED:
-                value = self._object(bytes(line))
-            self.unknown += 1
-            return UnknownMessage.because(value, "unknown type")
+            return self._unlisted(line)
         if cls is not None:
             try:
                 return _decoder_of(cls)(line)
             except REFUSED:
                 pass
-        return self._piecewise(bytes(line))
+        return self._piecewise(line)
+
+    def _unlisted(self, line: bytes) -> UnknownMessage:
+        # Two subtypes perhaps, or surrogates, must be looked at one by one.
+        odd = line.count(b"subtype") > 1 or b"\\u" in line
+        value = self._object(line, _strict_tags) if odd else _decode_dict(line)
+        self.unknown += 1
+        return UnknownMessage.because(value, "unknown type")
 
     def line(self, line: bytes) -> Any:
         if line.isascii() or _is_utf8(line):
             try:
-                message = union.decode(line)
+                message = _union.decode(line)
             except REFUSED:
                 pass
             else:
-                return self._again(message, line) if type(message) in union.later else message
+                return self._again(message, line) if type(message) in _union.later else message
         return self._piecewise(line)
 
     def _piecewise(self, line: bytes) -> Any:
@@ -317,18 +331,8 @@ class TypedLines(_Objects):
         if unknown:
             self.unknown += 1
             if message is unknown[0] and unknown[0].reason == "unknown type" and (tag := unknown[0].type) is not None:
-                union.learn(tag)
+                _union.learn(tag)
         return message
-
-
-def _lines_at(data: bytes, indexes: list[int]) -> Iterator[bytes]:
-    """The lines of a block with these ascending indexes."""
-    at = line = 0
-    for index in indexes:
-        for _ in range(index - line):
-            at = data.index(b"\n", at) + 1
-        line = index
-        yield data[at : data.index(b"\n", at)]
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -360,20 +364,25 @@ class DictLines(_Objects):
             if loads is None:
                 objects = _decode_dict_lines(data)
             else:
-                lines = bytes(data).split(b"\n")
+                raw = bytes(data)
+                lines = raw.split(b"\n")
                 lines.pop()
                 objects = [loads(line) for line in lines]
+                replacing = not self.keep and b"\\u" in raw
+                if replacing or not all(isinstance(value, dict) for value in objects):
+                    return None
         except Exception:  # the caller's loads may raise anything for what it refuses; line() says what is wrong
             return None
         return objects if len(objects) == count else None
 
     def line(self, line: bytes) -> dict[str, Any]:
-        if self._loads is not None and _is_utf8(line):
+        loads = self._loads
+        if loads is not None and _is_utf8(line) and (self.keep or b"\\u" not in line):
             try:
-                value = self._loads(line)
+                value = loads(line)
             except Exception:  # as above
                 pass
             else:
-                if type(value) is dict:
+                if isinstance(value, dict):
                     return value
         return self._object(line)

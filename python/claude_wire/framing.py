@@ -31,7 +31,16 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["BLOCK_BYTES", "DEFAULT_MAX_LINE_BYTES", "Block", "LineBuffer", "LineSplitter", "LongLine", "Stats"]
+__all__ = [
+    "BLOCK_BYTES",
+    "DEFAULT_MAX_LINE_BYTES",
+    "Block",
+    "LineBuffer",
+    "LineSplitter",
+    "LongLine",
+    "Stats",
+    "line_starts",
+]
 
 #: Default limit on the length of a line, in bytes without its line feed. The longest line in use is a tool result or an
 #: image in base64, of tens of megabytes.
@@ -41,7 +50,7 @@ DEFAULT_MAX_LINE_BYTES = 128 * 1024 * 1024
 BLOCK_BYTES = 64 * 1024
 
 #: The ABI of the native library that this module is written for.
-ABI_VERSION = 1
+ABI_VERSION = 2
 
 
 class _Stats(Protocol):
@@ -75,6 +84,7 @@ class _Lib(Protocol):
     def cw_buffer_close(self, handle: int, out: Any, /) -> int: ...
     def cw_buffer_stats(self, handle: int, out: Any, /) -> int: ...
     def cw_frame_check(self, data: Any, length: int, plain: int, out: Any, /) -> int: ...
+    def cw_line_starts(self, data: Any, length: int, starts: Any, count: int, /) -> int: ...
 
 
 class _Ffi(Protocol):
@@ -82,10 +92,11 @@ class _Ffi(Protocol):
 
     NULL: Any
 
-    def new(self, ctype: str, /) -> Any: ...
+    def new(self, ctype: str, init: Any = ..., /) -> Any: ...
     def sizeof(self, ctype: str, /) -> int: ...
     def buffer(self, cdata: Any, size: int = ..., /) -> Any: ...
     def from_buffer(self, ctype: str, data: Any, /) -> Any: ...
+    def unpack(self, cdata: Any, length: int, /) -> list[int]: ...
 
 
 # CwStep. One unpack() of all fields costs as much as reading two of them through cffi.
@@ -319,6 +330,16 @@ class LineBuffer:
         except HandleError as error:
             return error
         return _error(_lib.CW_ERROR_IN_USE)
+
+
+def line_starts(block: bytes | memoryview, count: int) -> list[int]:
+    """Where each of the ``count`` lines of a block begins, and where the block ends. About 12 ns a line."""
+    starts = _ffi.new("uint64_t[]", count)
+    source = block if type(block) is bytes else _ffi.from_buffer("uint8_t[]", block)
+    status = _lib.cw_line_starts(source, len(block), starts, count)
+    if status < 0:
+        raise _error(status)
+    return [*_ffi.unpack(starts, count), len(block)]
 
 
 def _view(data: bytes | bytearray | memoryview) -> memoryview:

@@ -16,7 +16,7 @@ use crate::frame;
 use crate::handle::{self, Refused, Table};
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 1;
+pub const CW_ABI_VERSION: u32 = 2;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;
@@ -262,6 +262,41 @@ pub unsafe extern "C" fn cw_frame_check(
     })
 }
 
+/// Writes where the first `count` lines of `len` bytes at `data` begin. `CW_ERROR_ARGUMENT` if they are fewer.
+///
+/// # Safety
+///
+/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call.
+/// `starts` is null or `count` numbers may be written there.
+#[no_mangle]
+pub unsafe extern "C" fn cw_line_starts(
+    data: *const u8,
+    len: u64,
+    starts: *mut u64,
+    count: u64,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller promises it.
+        let data = unsafe { bytes(data, len) }?;
+        if starts.is_null() || !starts.is_aligned() || count > len {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        // SAFETY: not null, aligned, and the caller promises that so many may be written; `count` is at most `len`,
+        // which is the length of a slice, and eight times that is far from wrapping around on 64 bits.
+        let starts = unsafe {
+            slice::from_raw_parts_mut(
+                starts,
+                usize::try_from(count).map_err(|_| CW_ERROR_ARGUMENT)?,
+            )
+        };
+        if frame::line_starts(data, starts) {
+            Ok(CW_NOTHING)
+        } else {
+            Err(CW_ERROR_ARGUMENT)
+        }
+    })
+}
+
 impl CwStep {
     fn new(step: Step<'_>, next: usize) -> (i32, Self) {
         let nothing = Self {
@@ -444,6 +479,34 @@ mod tests {
             );
         }
         assert_eq!(cw_buffer_free(handle), CW_NOTHING);
+    }
+
+    #[test]
+    fn line_starts_are_written_or_refused() {
+        let data = b"{}\n{}\n";
+        let mut starts = [7_u64; 2];
+        let written = starts.as_mut_ptr();
+        // SAFETY: the pointers are to live memory of that length, or null.
+        unsafe {
+            assert_eq!(cw_line_starts(data.as_ptr(), 6, written, 2), CW_NOTHING);
+            assert_eq!(
+                cw_line_starts(data.as_ptr(), 3, written, 2),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_line_starts(data.as_ptr(), 6, ptr::null_mut(), 2),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_line_starts(data.as_ptr(), 6, written, u64::MAX),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_line_starts(ptr::null(), 6, written, 2),
+                CW_ERROR_ARGUMENT
+            );
+        }
+        assert_eq!(starts, [0, 3]);
     }
 
     #[test]

@@ -88,6 +88,21 @@ pub fn check_line(line: &[u8]) -> u32 {
     shape | utf8
 }
 
+/// Writes where each line of `block` begins, the first at 0, to `starts`. Returns false if it has fewer lines than that.
+#[must_use]
+pub fn line_starts(block: &[u8], starts: &mut [u64]) -> bool {
+    let mut written = 0;
+    let begins = std::iter::once(0).chain(memchr_iter(b'\n', block).map(|at| at + 1));
+    for (start, begin) in starts
+        .iter_mut()
+        .zip(begins.take_while(|&at| at < block.len()))
+    {
+        *start = begin as u64;
+        written += 1;
+    }
+    written == starts.len()
+}
+
 #[inline]
 fn scan(line_feeds: impl Iterator<Item = usize>, data: &[u8], max_line: usize) -> Frame {
     let mut frame = Frame {
@@ -215,6 +230,19 @@ mod tests {
                 too_long: None
             }
         );
+    }
+
+    #[test]
+    fn line_starts_are_where_lines_begin() {
+        let block = b"{}\n\n{1}\nrest";
+        let mut starts = [9; 4];
+        assert!(line_starts(block, &mut starts));
+        assert_eq!(starts, [0, 3, 4, 8]);
+        assert!(line_starts(block, &mut [9; 2]));
+        assert!(!line_starts(block, &mut [9; 5]));
+        assert!(!line_starts(b"{}\n", &mut [9; 2]));
+        assert!(!line_starts(b"", &mut [9; 1]));
+        assert!(line_starts(b"", &mut []));
     }
 
     #[test]

@@ -1,0 +1,61 @@
+"""The README is true: each Python example runs and prints what it says it does, and the commands exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import recordings
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+EXAMPLES = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", README, re.S))
+
+PRINTED = {
+    "stream": [
+        "model: claude-opus-5-5",
+        "delta: Hel",
+        "bad line 3 at byte 208 - not JSON: Expecting value at character 0 of the line",
+        "answer: Hello []",
+        "done: True 0.01",
+        "DecoderStats(bytes=424, lines=5, messages=4, invalid=1, unknown=0, repaired=0)",
+    ],
+    "dicts": ["assistant 1"],
+    "answer": [
+        'b\'{"type":"control_response","response":{"subtype":"success","request_id":"r1","response":'
+        '{"behavior":"allow","updatedInput":{"command":"ls"}}}}\\n\'',
+        'b\'{"type":"user","message":{"role":"user","content":"hello"},"parent_tool_use_id":null,"session_id":""}\\n\'',
+        'b\'{"type":"control_request","request_id":"r2","request":{"subtype":"initialize"}}\\n\'',
+        "default",
+    ],
+    "read": ["True 1 0.0001"],
+}
+
+
+def test_every_example_is_run() -> None:
+    assert EXAMPLES.keys() == PRINTED.keys()
+    assert README.count("```python") == len(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_an_example_prints_what_it_should(name: str, tmp_path: Path) -> None:
+    (tmp_path / "session.ndjson").write_bytes(recordings.load("01_simple_bidi_init").stdout)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", EXAMPLES[name]], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.splitlines() == PRINTED[name]
+
+
+def test_the_commands_that_it_names_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"\bmake (\w+)", README.split("##")[0]):
+        assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_the_files_that_it_links_exist() -> None:
+    for link in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / link).exists(), link
