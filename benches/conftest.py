@@ -123,7 +123,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             kind, bound = row.claim
             met = median <= bound if kind == "at most" else median >= bound
             verdict = f"{kind} {bound:g}: {'yes' if met else 'NO'}"
-        write(
-            f"{row.job:<{width}}  {row.subject_ns:8.0f}  {row.peer:<{peer_width}}  {row.peer_ns:8.0f}  {shown:<24}
-            {verdict}"
-        )
+        ours = f"{row.job:<{width}}  {row.subject_ns:8.0f}"
+        theirs = f"{row.peer:<{peer_width}}  {row.peer_ns:8.0f}"
+        write(f"{ours}  {theirs}  {shown:<24}  {verdict}".rstrip())
