@@ -28,9 +28,10 @@ def main() -> None:
     try:
         from claude_wire.cli.app import run
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("click", "rich"):
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("click", "rich"):
             raise
-        print(f'claude-wire needs {error.name}: pip install "claude-wire[cli]"', file=sys.stderr)
+        print(f'claude-wire needs {missing}: pip install "claude-wire[cli]"', file=sys.stderr)
         sys.exit(2)
     if hasattr(signal, "SIGPIPE"):  # not on Windows
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)

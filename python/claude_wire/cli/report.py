@@ -57,7 +57,8 @@ def _finding_as_text(finding: Finding) -> str:
         return f"field {path}"
     named = f'{what} "{name}"' if name else f"{what} without a name"
     place = "" if what in ("type", "message") else f" at {path}"
-    return f"{named}{place}" if reason == f"unknown {what}" else f"{named}{place}: {reason}"
+    # The heading says already that it is unknown.
+    return f"{named}{place}" if reason.startswith("unknown ") else f"{named}{place}: {reason}"
 
 
 def invalid_as_json(line: InvalidLine) -> dict[str, Any]:
