@@ -6,10 +6,11 @@ not grow with the stream: kinds are a fixed number, and of unknown things at mos
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from claude_wire import Decoder, LineSplitter, LineTooLongError
 from claude_wire.cli.fields import Finding, find_unknown
@@ -159,7 +160,7 @@ class Survey:
                 offset = message.offset + self._long_bytes
                 self._count_invalid(InvalidLine(message.raw, number, offset, message.reason))
             else:
-                self._count_message(message, cast("dict[str, Any]", plain), number)
+                self._count_message(message, _names_of(plain) if isinstance(plain, InvalidLine) else plain, number)
 
     def _numbers(self, lines: list[bytes]) -> Iterator[int]:
         """The numbers of those lines that are not blank."""
@@ -180,6 +181,15 @@ class Survey:
         summary.kinds[kind(message)] += 1
         for finding in find_unknown(plain, message):
             summary.found(finding, Seen(1, self._source, number))
+
+
+def _names_of(line: InvalidLine) -> dict[str, Any]:
+    """The object of a line that is a message and yet no plain object, for the names in it.
+
+    A number may be too large for Python in a field that no class knows: typed decoding never looks at it.
+    """
+    names: dict[str, Any] = json.loads(line.raw, parse_int=float, parse_float=float)
+    return names
 
 
 # --- kinds ------------------------------------------------------------------------------------------------------------
