@@ -83,13 +83,13 @@ def test_one_line_feed(contest: Contest) -> None:
 def test_typed_chunks(contest: Contest) -> None:
     """``feed`` in chunks of 64 KiB, typed: the main job."""
     data = workloads.deltas()
-    chunks = workloads.chunks(data)
+    chunks = workloads.chunks(data) * workloads.PASSES
     contest(
         "feed, 64 KiB chunks",
         workloads.LINES,
         feeding(chunks),
         at_most={
-            "msgspec decode_lines, aligned": (block_by_block(workloads.blocks(data)), 1.10),
+            "msgspec decode_lines, aligned": (block_by_block(workloads.blocks(data) * workloads.PASSES), 1.10),
             "pure-Python feed, unchecked": (of(peers.by_pure_python_feed(floor), chunks), None),
         },
         faster_than={
@@ -105,11 +105,11 @@ def test_typed_chunks(contest: Contest) -> None:
 @pytest.mark.parametrize(("every", "name", "bound"), [(200, "1 in 200 unknown", 1.3), (1, "all unknown", 6.0)])
 def test_unknown_types(contest: Contest, every: int, name: str, bound: float) -> None:
     """Lines of a type that no table knows: what they cost themselves, and what they cost the lines around them."""
-    known = feeding(workloads.chunks(workloads.deltas()))
+    known = feeding(workloads.chunks(workloads.deltas()) * workloads.PASSES)
     contest(
         f"feed, {name}",
         workloads.LINES,
-        feeding(workloads.chunks(workloads.deltas(every))),
+        feeding(workloads.chunks(workloads.deltas(every)) * workloads.PASSES),
         at_most={"feed, none unknown": (known, bound)},
     )
 
@@ -134,11 +134,12 @@ def test_mixed_sessions(contest: Contest) -> None:
 def test_dicts(contest: Contest) -> None:
     """``Decoder(dict)``: the plain JSON objects."""
     data = workloads.deltas()
-    chunks = workloads.chunks(data)
+    chunks = workloads.chunks(data) * workloads.PASSES
+    blocks = workloads.blocks(data) * workloads.PASSES
     dicts = msgspec.json.Decoder(dict[str, Any])
 
     def theirs() -> None:
-        for block in workloads.blocks(data):
+        for block in blocks:
             dicts.decode_lines(block)
 
     contest(
@@ -155,7 +156,7 @@ def test_dicts(contest: Contest) -> None:
 
 def test_kept(contest: Contest) -> None:
     """Typed, every message kept in a list: the garbage collector joins in, for those who let it."""
-    chunks = workloads.chunks(workloads.deltas())
+    chunks = workloads.chunks(workloads.deltas()) * workloads.PASSES
 
     def ours() -> list[Any]:
         kept: list[Any] = []

@@ -262,6 +262,12 @@ class TypedLines(_Objects):
     """Lines as the messages of :mod:`claude_wire.messages`."""
 
     def block(self, data: Bytes, count: int) -> list[Any] | None:
+        if count == 1:
+            try:
+                message = _union.decode(data)
+                return [self._again(message, data) if type(message) in _union.later else message]
+            except (*REFUSED, BadLine):
+                return None
         before = next(_later_made)
         try:
             messages = _union.decode_lines(data)
@@ -276,36 +282,38 @@ class TypedLines(_Objects):
     def _look_again(self, messages: list[Any], data: Bytes) -> list[Any] | None:
         later = _union.later
         indexes = [index for index, cls in enumerate(map(type, messages)) if cls in later]
-        unknown = self.unknown
+        counted = self.unknown, self.repaired
         try:
             starts = line_starts(data, len(messages))
             for index in indexes:
-                line = data[starts[index] : starts[index + 1]]
-                messages[index] = self._again(messages[index], bytes(line))
+                messages[index] = self._again(messages[index], data[starts[index] : starts[index + 1]])
         except BadLine:
-            self.unknown = unknown
+            self.unknown, self.repaired = counted  # all lines will be counted again
             return None
         return messages
 
-    def _again(self, later: _Later, line: bytes) -> Any:
+    def _again(self, later: _Later, line: Bytes) -> Any:
         """Decode a line that the union has already read once, so its JSON is sound and its ``type`` has one value."""
         if type(later) is _System:
             cls = SYSTEM_BY_SUBTYPE.get(later.subtype)
         elif type(later) is _Result:
             cls = RESULT_BY_SUBTYPE.get(later.subtype)
         else:
-            return self._unlisted(line)
+            return self._unlisted(bytes(line))
         if cls is not None:
             try:
                 return _decoder_of(cls)(line)
             except REFUSED:
                 pass
-        return self._piecewise(line)
+        return self._piecewise(bytes(line))
 
     def _unlisted(self, line: bytes) -> UnknownMessage:
-        # Two subtypes perhaps, or surrogates, must be looked at one by one.
-        odd = line.count(b"subtype") > 1 or b"\\u" in line
-        value = self._object(line, _strict_tags) if odd else _decode_dict(line)
+        try:
+            value = _decode_dict(line)
+        except REFUSED:
+            value = self._object(line)
+        if "subtype" in value and (line.count(b"subtype") > 1 or b"\\u" in line):
+            value = self._object(line, _strict_tags)  # it may have two values
         self.unknown += 1
         return UnknownMessage.because(value, "unknown type")
 
