@@ -1,7 +1,7 @@
 """What the codec promises of real traffic, on both streams of every recorded session.
 
 What is expected is worked out here from the bytes and :mod:`json` alone. Each stream is fed at every cut that the
-codec claims not to see: streams up to 300 kB one byte at a time. The five larger ones (up to 7 MB, nearly all of it
+codec claims not to see: streams up to 300 kB one byte at a time. The larger ones (up to 7 MB, nearly all of it
 in a few long lines) are cut every KiB instead, and besides at every position within four bytes of a line's end, where
 everything happens that a cut could disturb.
 """
@@ -226,6 +226,16 @@ def test_the_finest_cuts_give_the_same_messages(stream: str) -> None:
         cuts = {*range(0, len(data), 1024), *(end + around for end in ends for around in range(-4, 6)), 0, len(data)}
     at = sorted(cut for cut in cuts if 0 <= cut <= len(data))
     assert _fed(data[start:stop] for start, stop in pairwise(at)) == _whole(stream)
+
+
+@every_stream
+def test_chunks_of_a_line_and_a_bit_more_or_less_give_the_same_messages(stream: str) -> None:
+    # Single bytes never hold a line's end and something after it; these do, or stop just short of it.
+    data = _bytes(stream)
+    for more in (-2, -1, 0, 1, 2, 3, 9):
+        ends = {line.offset + len(line.raw) + more for line in _lines(stream)}
+        at = sorted({0, len(data), *(end for end in ends if 0 < end < len(data))})
+        assert _fed(data[start:stop] for start, stop in pairwise(at)) == _whole(stream)
 
 
 @every_stream
