@@ -37,7 +37,7 @@ def example(hint: Any, depth: int = 0) -> Any:
         return {"key": example(get_args(hint)[1] if get_args(hint) else Any, depth)}
     if is_struct(hint):
         return full(hint, depth - 1) if depth > 0 else minimal(hint)
-    return {str: "text", int: 3, float: 1.5, bool: True}[hint]
+    return {str: "words", int: 3, float: 1.5, bool: True}[hint]
 
 
 def _object(cls: type[Wire], everything: bool, depth: int) -> dict[str, Any]:

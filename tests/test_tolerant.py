@@ -294,4 +294,4 @@ def test_the_examples_exercise_every_kind_of_field() -> None:
     assert len(CLASSES) > 400
     values = [value for cls in CLASSES for value in full(cls).values()]
     assert {type(value) for value in values} == {str, int, bool, list, dict}
-    assert example(list[ContentBlock]) == [{"type": "text", "text": "text"}]  # type: ignore[arg-type]
+    assert example(list[ContentBlock]) == [{"type": "text", "text": "words"}]  # type: ignore[arg-type]
