@@ -173,7 +173,8 @@ class _Objects:
         try:
             value = decoder.decode(text.strip(" \t\r\n"))
         except json.JSONDecodeError as error:
-            raise BadLine(f"not JSON: {error.msg} at character {error.pos} of the line") from None
+            problem = error.msg.removesuffix(" at")
+            raise BadLine(f"not JSON: {problem} at character {error.pos} of the line") from None
         if "\\u" in text and _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
             self.repaired += 1
             if not self.keep:
@@ -240,6 +241,8 @@ class AnyType:
 
     def learn(self, tag: str) -> None:
         """From now on a line of this unknown type does not make its block fail."""
+        if _SURROGATE.search(tag):
+            return  # no tag of a Struct
         with self._learning:
             if tag not in self._learned and tag not in BY_TYPE and len(self._learned) < MOST_LEARNED:
                 made = msgspec.defstruct(

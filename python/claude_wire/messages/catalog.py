@@ -65,6 +65,7 @@ class ModelInfo(Wire, kw_only=True, frozen=True):
     supportsAdaptiveThinking: bool | None = None
     supportsFastMode: bool | None = None
     supportsAutoMode: bool | None = None
+    supportsThinkingOff: bool | None = None
 
 
 class AccountInfo(Wire, kw_only=True, frozen=True):

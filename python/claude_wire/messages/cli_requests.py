@@ -114,7 +114,7 @@ class McpMessageResponse(Wire, kw_only=True, frozen=True):
     "result": {}}``.
     """
 
-    mcp_response: dict[str, Any]
+    mcp_response: dict[str, Any] | None = None
 
 
 class McpMessageRequest(ControlRequestBody[McpMessageResponse], tag="mcp_message", kw_only=True, frozen=True):

@@ -211,6 +211,7 @@ class GetContextUsageResponse(Wire, kw_only=True, frozen=True):
     agents: list[ContextAgent] | None = None
     slashCommands: ContextSlashCommands | None = None
     skills: ContextSkills | None = None
+    autocompactSource: str | None = None
     autoCompactThreshold: int | None = None
     isAutoCompactEnabled: bool | None = None
     messageBreakdown: ContextMessageBreakdown | None = None

@@ -217,6 +217,10 @@ class ControlResponse(Wire, tag_field="type", tag="control_response", frozen=Tru
     """
 
     response: ControlAnswer
+    # Remote transports add these.
+    session_id: str | None = None
+    uuid: str | None = None
+    live_only: bool | None = None
 
     @classmethod
     def success(cls, request_id: str, payload: Wire | dict[str, Any] | None = None) -> Self:

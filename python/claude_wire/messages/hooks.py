@@ -58,7 +58,7 @@ class NotificationHookInput(HookInputBase, tag="Notification", kw_only=True, fro
 
     message: str
     title: str | None = None
-    notification_type: str
+    notification_type: str | None = None
 
 
 class UserPromptSubmitHookInput(HookInputBase, tag="UserPromptSubmit", kw_only=True, frozen=True):

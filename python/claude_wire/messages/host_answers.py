@@ -89,6 +89,20 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
     # model_not_allowed, sdk_opt_in_required, pending
     fast_mode_disabled_reason: str | None = None
+    user_output_styles_dir: str | None = None
+    current_permission_mode: str | None = None
+    session_state: str | None = None
+    capabilities: list[str] | None = None
+    pid: int | None = None
+    hooks_when_unanswered_kept: int | None = None
+    feedback_mode: dict[str, Any] | None = None
+    other_hook_ask_outranks_host: bool | None = None
+    analytics_disabled: bool | None = None
+    remote_control_available: bool | None = None
+    remote_control_auto_enable: bool | None = None
+    remote_control_auto_connect_default: bool | None = None
+    remote_control_auto_on_by_default: bool | None = None
+    ide_rc_auto_enable_gate: bool | None = None
 
 
 class SetPermissionModeResponse(Wire, kw_only=True, frozen=True):
@@ -152,6 +166,7 @@ class FileSuggestionsResponse(Wire, kw_only=True, frozen=True):
     """
 
     suggestions: list[Any]
+    cwd: str | None = None
 
 
 class RewindFilesResponse(Wire, kw_only=True, frozen=True):

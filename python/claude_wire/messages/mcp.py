@@ -188,6 +188,7 @@ class McpServerStatus(Wire, kw_only=True, frozen=True):
     scope: str | None = None
     source: str | None = None
     tools: list[McpToolInfo] | None = None
+    transport: str | None = None
 
 
 class SdkMcpServerConfig(Wire, frozen=True):

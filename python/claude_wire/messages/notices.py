@@ -29,6 +29,8 @@ __all__ = [
 class KeepAlive(Wire, tag_field="type", tag="keep_alive", frozen=True):
     """Keeps the connection open and says nothing; either side may send it, and the reader ignores it."""
 
+    startup_mark: str | None = None
+
 
 class SubagentRetry(Wire, kw_only=True, frozen=True):
     """A subagent's request to the API failed and is tried again after ``retry_delay_ms`` milliseconds.

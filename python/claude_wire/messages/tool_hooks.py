@@ -49,7 +49,7 @@ class PreToolUseHookInput(HookInputBase, tag="PreToolUse", kw_only=True, frozen=
 
     tool_name: str
     tool_input: Any
-    tool_use_id: str
+    tool_use_id: str | None = None
     mcp_server: McpServerProvenance | None = None
 
 
@@ -63,7 +63,7 @@ class PostToolUseHookInput(HookInputBase, tag="PostToolUse", kw_only=True, froze
     tool_name: str
     tool_input: Any
     tool_response: Any
-    tool_use_id: str
+    tool_use_id: str | None = None
     duration_ms: Number | None = None
     mcp_server: McpServerProvenance | None = None
 
