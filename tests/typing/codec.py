@@ -1,0 +1,95 @@
+"""What a type checker makes of the codec. Checked by test_typing.py, never run."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import assert_type
+
+from claude_wire import (
+    AssistantMessage,
+    Decoder,
+    DecoderStats,
+    Encoder,
+    InvalidLine,
+    KeepAlive,
+    LineSplitter,
+    Message,
+    Reader,
+    UnknownMessage,
+    decode,
+    encode,
+    read,
+)
+
+
+def handle(line: InvalidLine) -> None:
+    print(line.reason)
+
+
+# --- Decoder: an InvalidLine is among the messages only if nothing else was asked for.
+
+assert_type(Decoder(), Decoder[Message | InvalidLine])
+assert_type(Decoder(Message), Decoder[Message | InvalidLine])
+assert_type(Decoder(on_invalid="return"), Decoder[Message | InvalidLine])
+assert_type(Decoder(on_invalid="raise"), Decoder[Message])
+assert_type(Decoder(on_invalid=handle), Decoder[Message])
+assert_type(Decoder(on_invalid=lambda line: print(line.raw)), Decoder[Message])
+assert_type(Decoder(surrogates="replace", max_line_bytes=1000), Decoder[Message | InvalidLine])
+
+assert_type(Decoder(dict), Decoder[dict[str, Any] | InvalidLine])
+assert_type(Decoder(dict, on_invalid="raise"), Decoder[dict[str, Any]])
+assert_type(Decoder(dict, on_invalid=handle, surrogates="keep"), Decoder[dict[str, Any]])
+assert_type(Decoder(dict, loads=json.loads), Decoder[dict[str, Any] | InvalidLine])
+assert_type(Decoder(dict, loads=json.loads, on_invalid="raise"), Decoder[dict[str, Any]])
+
+assert_type(Decoder().feed(b""), list[Message | InvalidLine])
+assert_type(Decoder(dict).close(), list[dict[str, Any] | InvalidLine])
+assert_type(Decoder(on_invalid="raise").feed(bytearray()), list[Message])
+assert_type(Decoder(on_invalid="raise").feed(memoryview(b"")), list[Message])
+assert_type(Decoder().stats, DecoderStats)
+assert_type(Decoder().stats.repaired, int)
+
+with Decoder(dict) as decoder:
+    assert_type(decoder, Decoder[dict[str, Any] | InvalidLine])
+
+Decoder().feed("")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Decoder(on_invalid="ignore")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+Decoder(surrogates="strict")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+Decoder(loads=json.loads)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+
+# --- One line.
+
+assert_type(decode(b""), Message)
+assert_type(decode(""), Message)
+assert_type(encode(KeepAlive()), bytes)
+assert_type(encode({"type": "keep_alive"}), bytes)
+assert_type(encode(UnknownMessage()), bytes)
+assert_type(encode(decode(b"")), bytes)
+
+encode(b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+encode(InvalidLine(b"", 1, 0, ""))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+assert_type(Encoder().encode_lines([KeepAlive(), {"type": "keep_alive"}, AssistantMessage.of("")]), bytes)
+Encoder().encode_into(KeepAlive(), bytearray())
+Encoder().encode_into(KeepAlive(), b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+# --- Lines and files.
+
+assert_type(LineSplitter().feed(b""), list[bytes])
+
+assert_type(read("-"), Reader[Message | InvalidLine])
+assert_type(read(Path("a"), on_invalid="raise"), Reader[Message])
+assert_type(read("a", dict), Reader[dict[str, Any] | InvalidLine])
+assert_type(read("a", dict, on_invalid=handle, loads=json.loads), Reader[dict[str, Any]])
+
+for message in read("a", on_invalid="raise"):
+    assert_type(message, Message)
+
+with open("a", "rb") as file, read(file, dict, on_invalid="raise") as reader:
+    iterator: Iterator[dict[str, Any]] = reader
+    assert_type(next(reader), dict[str, Any])
+
+with open("a", encoding="utf-8") as text:
+    read(text)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
