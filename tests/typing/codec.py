@@ -55,7 +55,7 @@ with Decoder(dict) as decoder:
     assert_type(decoder, Decoder[dict[str, Any] | InvalidLine])
 
 Decoder().feed("")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Decoder(on_invalid="ignore")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+Decoder(on_invalid="ignore")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
 Decoder(surrogates="strict")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
 Decoder(loads=json.loads)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
@@ -92,4 +92,4 @@ with open("a", "rb") as file, read(file, dict, on_invalid="raise") as reader:
     assert_type(next(reader), dict[str, Any])
 
 with open("a", encoding="utf-8") as text:
-    read(text)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    read(text)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
