@@ -648,6 +648,22 @@ def test_a_repaired_line_is_the_message_that_it_would_be(line: bytes) -> None:
     assert decoder.stats.repaired == 1
 
 
+@pytest.mark.parametrize("surrogates", ["keep", "replace"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        rb'{"type":"user","type":"keep_alive","x":"\ud83d"}',
+        rb'{"type":"system","subtype":"init","subtype":"status","cwd":"\ud83d"}',
+        rb'{"type":"assistant","message":{"content":[{"type":"thinking","type":"text","text":"\ud83d"}]}}',
+    ],
+)
+def test_a_tag_with_two_values_is_found_in_a_line_that_needs_repair(line: bytes, surrogates: Any) -> None:
+    (bad,) = Decoder(surrogates=surrogates).feed(line + b"\n")
+    assert isinstance(bad, InvalidLine)
+    assert bad.reason in ("'type' has two values", "'subtype' has two values")
+    assert bad.raw == line
+
+
 def test_a_line_is_counted_as_repaired_once_whatever_its_neighbours_are() -> None:
     # Each neighbour sends the whole block back to be decoded line by line.
     lone = rb'{"type":"system","subtype":"init","cwd":"\ud83d"}'
