@@ -405,13 +405,26 @@ def test_a_tag_that_is_given_twice_with_one_value_is_valid() -> None:
     assert decoded([b'{"type":"system","subtype":"init","cwd":"/","subtype":"init"}\n']) == [InitMessage(cwd="/")]
 
 
+def test_a_key_with_two_values_has_the_last_of_them_where_it_does_not_tell_what_an_object_is() -> None:
+    # Nobody knows whether a type that is unknown has subtypes; a tool's input is the tool's own.
+    unheard_of = b'{"type":"unheard_of","subtype":"a","subtype":"b"}'
+    tool_use = (
+        b'{"type":"assistant","message":{"content":[{"type":"tool_use","id":"1","name":"n","input":'
+        b'{"type":"a","type":"b"}},{"type":"unheard_of"}]}}'
+    )
+    for _ in range(2):
+        first, second = decoded([unheard_of + b"\n", tool_use + b"\n"])
+        assert first == {"type": "unheard_of", "subtype": "b"}
+        assert isinstance(second, AssistantMessage)
+        assert second.tool_uses[0].input == {"type": "b"}
+
+
 @pytest.mark.parametrize(
     "line",
     [
         b'{"type":"keep_alive","type":"b"}',
         b'{"type":"b","type":"keep_alive"}',
         b'{"type":"unheard_of","type":"unheard_of_either"}',
-        b'{"type":"unheard_of","subtype":"a","subtype":"b"}',
         b'{"type":"result","subtype":"success","subtype":"error"}',
         b'{"type":"result","subtype":"a","subtype":"b"}',
         b'{"type":"system","subtype":"status","subtype":"unheard_of"}',

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
-import logging
 import re
 import subprocess
 import sys
@@ -167,11 +166,6 @@ def test_the_version_is_that_of_the_installed_package() -> None:
 
 def test_the_protocol_version_is_that_of_a_cli() -> None:
     assert claude_wire.PROTOCOL_VERSION == "2.1.330"
-
-
-def test_the_logger_is_silent_unless_the_application_listens() -> None:
-    handlers = logging.getLogger("claude_wire").handlers
-    assert any(isinstance(handler, logging.NullHandler) for handler in handlers)
 
 
 def test_the_import_needs_no_optional_library() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from claude_wire import framing
 from claude_wire.errors import HandleError, LineTooLongError
-from claude_wire.framing import BLOCK_BYTES, Block, LineBuffer, LineSplitter, LongLine
+from claude_wire.framing import BLOCK_BYTES, COPY_BYTES, Block, LineBuffer, LineSplitter, LongLine
 
 BOM = b"\xef\xbb\xbf"
 KIB64 = 64 * 1024
@@ -368,11 +368,12 @@ def test_numbers_and_offsets_count_everything(size: int) -> None:
 
 def test_lent_memory_cannot_be_read_after_the_loop_goes_on() -> None:
     buffer = LineBuffer()
-    list(buffer.blocks(b"{"))
-    blocks = buffer.blocks(b"}\n{}\n")
+    line = b'{"":"' + b"x" * COPY_BYTES + b'"}\n'  # a shorter one is copied
+    list(buffer.blocks(line[:-2]))
+    blocks = buffer.blocks(line[-2:] + b"{}\n")
     lent = next(blocks)
     assert isinstance(lent, Block)
-    assert bytes(lent.data) == b"{}\n"
+    assert bytes(lent.data) == line
     assert bytes(next(blocks).data) == b"{}\n"  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="released"):
         bytes(lent.data)

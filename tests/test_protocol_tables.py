@@ -26,6 +26,7 @@ import claude_wire
 from claude_wire import messages
 from claude_wire.messages import mcp
 from claude_wire.messages._base import Wire
+from claude_wire.messages._tolerant import Findings
 from claude_wire.messages.message import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE, message_class
 
 Spec = dict[str, Any]
@@ -156,7 +157,7 @@ def _hint_of_entry(entry: Spec) -> Any:
     if entry["type"] == "result":
         return RESULT_BY_SUBTYPE.get(entry["subtype"])
     if entry["type"] == "(none)":
-        return message_class({nested["has"]: True})
+        return message_class({nested["has"]: True}, Findings())
     return BY_TYPE.get(entry["type"])
 
 
@@ -386,6 +387,7 @@ LESS_IS_TAKEN = {
     "GetHooksListingResponse.*": "a listing for display; every part may be missing",
     "GetUsageResponse.*": "an experimental answer",
     "InitializeResponse.*": "older CLIs lack some of the lists",
+    "McpMessageResponse.mcp_response": "the CLI's answer in the other direction is {}",
     "InterruptResponse.still_queued": "older CLIs answer with {}",
     "SubagentStartHookInput.agent_id": "optional in the base of all hook inputs",
     "SubagentStartHookInput.agent_type": "optional in the base of all hook inputs",
@@ -512,7 +514,7 @@ UNTABLED_FIELDS: dict[str, set[str]] = {
     },
     "CanUseToolRequest": {"server_policy_ask_only"},
     "CompactBoundaryMessage": {"logical_parent_uuid"},
-    "ControlResponse": {"live_only", "session_id", "uuid"},
+    "ControlResponse": {"live_only"},
     "FileSuggestionsResponse": {"cwd"},
     "GetContextUsageResponse": {"autocompactSource"},
     "InitializeResponse": {

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import recordings
 
 ROOT = Path(__file__).parent.parent
@@ -18,10 +19,10 @@ PRINTED = {
     "stream": [
         "model: claude-opus-5-5",
         "delta: Hel",
-        "bad line 3 at byte 208 - not JSON: Expecting value at character 0 of the line",
+        "bad line 3 at byte 201 - not JSON: Expecting value at character 0 of the line",
         "answer: Hello []",
         "done: True 0.01",
-        "DecoderStats(bytes=424, lines=5, messages=4, invalid=1, unknown=0, repaired=0)",
+        "DecoderStats(bytes=405, lines=5, messages=4, invalid=1, unknown=0, repaired=0)",
     ],
     "dicts": ["assistant 1"],
     "answer": [

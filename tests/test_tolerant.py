@@ -23,20 +23,20 @@ from claude_wire import (
 )
 from claude_wire.messages import _tolerant
 from claude_wire.messages._base import Number, Wire
-from claude_wire.messages._tolerant import Misfit, build
+from claude_wire.messages._tolerant import Findings, Misfit, build
 from examples import CLASSES, example, full, minimal
 
 every_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 
 
 def built(value: Any, cls: Any) -> tuple[Any, list[Unknown]]:
-    unknown: list[Unknown] = []
-    return build(value, cls, unknown), unknown
+    findings = Findings()
+    return build(value, cls, findings), findings.unknown
 
 
 def reason(value: Any, cls: Any) -> str:
     with pytest.raises(Misfit) as caught:
-        build(value, cls, [])
+        build(value, cls, Findings())
     return caught.value.reason
 
 
@@ -277,16 +277,16 @@ def test_a_class_used_first_by_two_threads_at_once_is_built_whole(monkeypatch: p
     monkeypatch.setattr(_tolerant, "_converter", stop_once)
     whole = Fresh("a", [{"b": True}], "c")
     found: list[Any] = []
-    first = threading.Thread(target=lambda: found.append(build(value, Fresh, [])))
+    first = threading.Thread(target=lambda: found.append(build(value, Fresh, Findings())))
     first.start()
     try:
         assert entered.wait(30)
-        assert build(value, Fresh, []) == whole
+        assert build(value, Fresh, Findings()) == whole
     finally:
         leave.set()
         first.join()
     assert found == [whole]
-    assert build(value, Fresh, []) == whole
+    assert build(value, Fresh, Findings()) == whole
 
 
 def test_the_examples_exercise_every_kind_of_field() -> None:

@@ -32,6 +32,7 @@ import msgspec
 
 from claude_wire.framing import line_starts
 from claude_wire.messages._base import Wire
+from claude_wire.messages._tolerant import Ambiguities, Ambiguous, Findings
 from claude_wire.messages.message import (
     BY_TYPE,
     RESULT_BY_SUBTYPE,
@@ -39,7 +40,7 @@ from claude_wire.messages.message import (
     TypedMessage,
     build_message,
 )
-from claude_wire.messages.unknown import Unknown, UnknownMessage
+from claude_wire.messages.unknown import UnknownMessage
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -111,20 +112,20 @@ def _whole(digits: str) -> int:
         raise BadLine("a number is out of range") from None
 
 
-def _pairs_with_one_tag(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose ``type`` or ``subtype`` has two values means one thing to one reader and another to the next."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        for key, value in pairs:
-            if key in ("type", "subtype") and value != made[key]:
-                raise BadLine(f"{key!r} has two values")
-    return made
+def _noting(ambiguous: Ambiguities) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """A hook for :mod:`json` that makes dicts as usual, and notes the keys that had two different values."""
+
+    def make(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            ambiguous[id(made)] = made, {key for key, value in pairs if value != made[key]}
+        return made
+
+    return make
 
 
-_strict = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole)
-_strict_tags = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=_pairs_with_one_tag
-)
+_NUMBERS: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": _finite, "parse_int": _whole}
+_strict = json.JSONDecoder(**_NUMBERS)
 
 
 def _without_surrogates(value: Any) -> Any:
@@ -315,8 +316,6 @@ class TypedLines(_Objects):
             value = _decode_dict(line)
         except REFUSED:
             value = self._object(line)
-        if "subtype" in value and (line.count(b"subtype") > 1 or b"\\u" in line):
-            value = self._object(line, _strict_tags)  # it may have two values
         self.unknown += 1
         return UnknownMessage.because(value, "unknown type")
 
@@ -332,17 +331,16 @@ class TypedLines(_Objects):
 
     def _piecewise(self, line: bytes) -> Any:
         """A line that msgspec refuses: something in it is unknown or does not fit, or it is no JSON object at all."""
-        value = self._object(line, _strict_tags)
-        unknown: list[Unknown] = []
+        findings = Findings()
+        value = self._object(line, json.JSONDecoder(**_NUMBERS, object_pairs_hook=_noting(findings.ambiguous)))
         try:
-            message = build_message(value, unknown)
-        except RecursionError:
-            unknown = [UnknownMessage.because(value, "nested too deeply")]
-            message = unknown[0]  # type: ignore[assignment]
-        if unknown:
+            message = build_message(value, findings)
+        except Ambiguous as ambiguous:
+            raise BadLine(f"{ambiguous.key!r} has two values") from None
+        if findings.unknown:
             self.unknown += 1
-            if message is unknown[0] and unknown[0].reason == "unknown type" and (tag := unknown[0].type) is not None:
-                _union.learn(tag)
+            if isinstance(message, UnknownMessage) and message.reason == "unknown type" and message.type is not None:
+                _union.learn(message.type)
         return message
 
 

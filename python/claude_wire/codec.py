@@ -77,8 +77,8 @@ class Decoder(Generic[T]):
         loads: for ``dict`` only, the function that reads one line's bytes instead of msgspec, ``orjson.loads`` say.
 
     The lines' rules: they end with 0x0A alone (not U+2028, not CR); one CR before it is ignored; blank lines are
-    skipped, as is a byte order mark at the start; a last line without line feed is decoded by :meth:`close`. A line in
-    which ``type`` or ``subtype`` has two different values is no message but invalid; as a dict it has the last of them.
+    skipped, as is a byte order mark at the start; a last line without line feed is decoded by :meth:`close`. A line is
+    invalid as a message if a tag, which tells what an object is, has two different values; as a dict it has the last.
 
     A decoder belongs to one thread at a time and to the process that made it; any other use raises
     :class:`HandleError`. As a context manager it frees its native memory at the end; else that happens when it is

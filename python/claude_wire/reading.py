@@ -89,6 +89,7 @@ class Reader(Generic[T]):
     def close(self) -> None:
         """Close the file if the reader opened it, and end the iteration. May be called again."""
         self._ready.clear()
+        self._error = None
         self._ended = True
         if self._owned:
             self._file.close()

@@ -16,6 +16,7 @@ both, and they differ  ``T | None | UnsetType``    ``UNSET`` / ``None``         
 from __future__ import annotations
 
 import reprlib
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -33,7 +34,17 @@ else:
 #: A repr shows at most this many characters of content; logs are no place for prompts and tool output.
 REPR_CHARS = 80
 
-_short = reprlib.Repr()
+
+class _Short(reprlib.Repr):
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        # The inherited one sorts all keys first.
+        if level <= 0:
+            return "{...}"
+        shown = [f"{self.repr1(k, level - 1)}: {self.repr1(v, level - 1)}" for k, v in islice(x.items(), self.maxdict)]
+        return "{" + ", ".join(shown) + (", ...}" if len(x) > self.maxdict else "}")
+
+
+_short = _Short()
 _short.maxstring = _short.maxother = REPR_CHARS
 _short.maxlist = _short.maxdict = 4
 _short.maxlevel = 3

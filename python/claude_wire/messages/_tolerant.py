@@ -23,13 +23,44 @@ import msgspec
 from claude_wire.messages._base import Wire
 from claude_wire.messages.unknown import Unknown, UnknownObject
 
-__all__ = ["Misfit", "build", "declare_unknown"]
+__all__ = ["Ambiguities", "Ambiguous", "Findings", "Misfit", "build", "declare_unknown"]
 
 T = TypeVar("T")
-#: Turns a plain value into a typed one; appends each ``Unknown`` that it makes to the list.
-Convert = Callable[[Any, "list[Unknown]"], Any]
+#: Turns a plain value into a typed one.
+Convert = Callable[[Any, "Findings"], Any]
+
+#: The dicts are held so that their ids stay theirs.
+Ambiguities = dict[int, tuple[dict[str, Any], set[str]]]
 
 _unknown_classes: dict[frozenset[object], type[Unknown]] = {}
+
+
+class Findings:
+    """What is known of the plain objects before they are built, and what comes to light meanwhile.
+
+    Attributes:
+        unknown: each ``Unknown`` value that was made, in order.
+        ambiguous: by the ``id`` of a ``dict``, that dict, and its keys that had two different values in the JSON text.
+    """
+
+    __slots__ = ("ambiguous", "unknown")
+
+    def __init__(self) -> None:
+        self.unknown: list[Unknown] = []
+        self.ambiguous: Ambiguities = {}
+
+    def check_tag(self, value: dict[str, Any], key: str) -> None:
+        """Refuse to tell an object's kind by a key that had two values: the next reader may take the other one."""
+        if id(value) in self.ambiguous and key in self.ambiguous[id(value)][1]:
+            raise Ambiguous(key)
+
+
+class Ambiguous(Exception):
+    """The tag that tells what an object is has two different values; ``key`` is its key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
 
 
 class Misfit(Exception):
@@ -54,14 +85,15 @@ def declare_unknown(union: Any, unknown: type[Unknown]) -> None:
     _unknown_classes[frozenset(get_args(union))] = unknown
 
 
-def build(value: Any, cls: type[T], unknown: list[Unknown]) -> T:
-    """Return ``value`` as an instance of ``cls``; each ``Unknown`` within is appended to ``unknown``.
+def build(value: Any, cls: type[T], findings: Findings) -> T:
+    """Return ``value`` as an instance of ``cls``.
 
     Raises:
         Misfit: the value does not fit, and no part of it may be unknown.
+        Ambiguous: a tag has two values.
     """
     hint: Any = cls  # typed as a class, which a union of classes is not; hashable either way
-    built: T = _converter(hint)(value, unknown)
+    built: T = _converter(hint)(value, findings)
     return built
 
 
@@ -82,7 +114,7 @@ def _kind(value: Any) -> str:
 @cache
 def _converter(hint: Any) -> Convert:
     if hint is Any:
-        return lambda value, unknown: value
+        return lambda value, findings: value
     if isinstance(hint, type) and issubclass(hint, Wire):
         return _struct(hint)
     origin = get_origin(hint)
@@ -100,7 +132,7 @@ def _converter(hint: Any) -> Convert:
 def _scalar(kind: type) -> Convert:
     expected = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}[kind]
 
-    def convert(value: Any, unknown: list[Unknown]) -> Any:
+    def convert(value: Any, findings: Findings) -> Any:
         if type(value) is kind:
             return value
         if kind is int and type(value) is float and value.is_integer():
@@ -111,7 +143,7 @@ def _scalar(kind: type) -> Convert:
 
 
 def _literal(allowed: tuple[Any, ...]) -> Convert:
-    def convert(value: Any, unknown: list[Unknown]) -> Any:
+    def convert(value: Any, findings: Findings) -> Any:
         if value in allowed:
             return value
         raise Misfit("unexpected value")
@@ -120,13 +152,13 @@ def _literal(allowed: tuple[Any, ...]) -> Convert:
 
 
 def _list(item: Convert) -> Convert:
-    def convert(value: Any, unknown: list[Unknown]) -> Any:
+    def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not list:
             raise Misfit(f"expected an array, got {_kind(value)}")
         built: list[Any] = []
         for index, element in enumerate(value):
             try:
-                built.append(item(element, unknown))
+                built.append(item(element, findings))
             except Misfit as misfit:
                 raise misfit.below(f"[{index}]") from None
         return built
@@ -135,13 +167,13 @@ def _list(item: Convert) -> Convert:
 
 
 def _dict(item: Convert) -> Convert:
-    def convert(value: Any, unknown: list[Unknown]) -> Any:
+    def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
             raise Misfit(f"expected an object, got {_kind(value)}")
         built: dict[str, Any] = {}
         for key, element in value.items():
             try:
-                built[key] = item(element, unknown)
+                built[key] = item(element, findings)
             except Misfit as misfit:
                 raise misfit.below("[...]") from None
         return built
@@ -151,21 +183,24 @@ def _dict(item: Convert) -> Convert:
 
 def _struct(cls: type[Wire]) -> Convert:
     tag_field, tag = cls.__struct_config__.tag_field, cls.__struct_config__.tag
-    # The fields' converters are looked up at the first use, because a type may contain itself.
-    fields: list[tuple[str, str, bool, Convert]] = []
 
-    def convert(value: Any, unknown: list[Unknown]) -> Any:
+    @cache
+    def fields() -> list[tuple[str, str, bool, Convert]]:
+        # Looked up at the first use, because a type may contain itself.
+        return [(f.name, f.encode_name, f.required, _converter(f.type)) for f in msgspec.structs.fields(cls)]
+
+    def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
             raise Misfit(f"expected an object, got {_kind(value)}")
-        if tag_field is not None and value.get(tag_field) != tag:
-            raise Misfit(f"expected {tag_field} {tag!r}")
-        if not fields:
-            fields.extend((f.name, f.encode_name, f.required, _converter(f.type)) for f in msgspec.structs.fields(cls))
+        if tag_field is not None:
+            findings.check_tag(value, tag_field)
+            if value.get(tag_field, tag) != tag:  # where only one class can stand, it may be missing
+                raise Misfit(f"expected {tag_field} {tag!r}")
         given: dict[str, Any] = {}
-        for name, wire_name, required, field in fields:
+        for name, wire_name, required, field in fields():
             if wire_name in value:
                 try:
-                    given[name] = field(value[wire_name], unknown)
+                    given[name] = field(value[wire_name], findings)
                 except Misfit as misfit:
                     raise misfit.below(f".{wire_name}") from None
             elif required:
@@ -184,14 +219,14 @@ def _union(members: tuple[Any, ...]) -> Convert:
         by_type[float] = by_type[int]
     objects = _tagged(structs) if len(structs) > 1 else _converter(structs[0]) if structs else None
 
-    def convert(value: Any, unknown: list[Unknown]) -> Any:
+    def convert(value: Any, findings: Findings) -> Any:
         if value is None and nullable:
             return None
         member = by_type.get(type(value))
         if member is not None:
-            return member(value, unknown)
+            return member(value, findings)
         if objects is not None:
-            return objects(value, unknown)
+            return objects(value, findings)
         raise Misfit(f"unexpected {_kind(value)}")
 
     return convert
@@ -202,20 +237,21 @@ def _tagged(structs: list[type[Wire]]) -> Convert:
     by_tag = {s.__struct_config__.tag: _converter(s) for s in structs}
     fallback = _unknown_classes.get(frozenset(structs), UnknownObject)
 
-    def convert(value: Any, unknown: list[Unknown]) -> Any:
+    def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
             raise Misfit(f"expected an object, got {_kind(value)}")
+        findings.check_tag(value, tag_field)
         tag = value.get(tag_field)
         member = by_tag.get(tag) if isinstance(tag, str) else None
-        made = len(unknown)
+        made = len(findings.unknown)
         try:
             if member is not None:
-                return member(value, unknown)
+                return member(value, findings)
             reason = f"unknown {tag_field}" if isinstance(tag, str) else f"no {tag_field}"
         except Misfit as misfit:
             reason = misfit.reason
-        del unknown[made:]  # those inside it went with it: this object is kept as it came
-        unknown.append(fallback.because(value, reason))
-        return unknown[-1]
+        del findings.unknown[made:]  # those inside it went with it: this object is kept as it came
+        findings.unknown.append(fallback.because(value, reason))
+        return findings.unknown[-1]
 
     return convert

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, get_args
 
 from claude_wire.messages import dialects, notices, results, session_notices, system, tasks
 from claude_wire.messages._base import Wire
-from claude_wire.messages._tolerant import Misfit, build, declare_unknown
+from claude_wire.messages._tolerant import Findings, Misfit, build, declare_unknown
 from claude_wire.messages.content import KnownContentBlock
 from claude_wire.messages.control import (
     ControlCancelRequest,
@@ -21,7 +21,6 @@ from claude_wire.messages.conversation import AssistantMessage, StreamEvent, Use
 from claude_wire.messages.events import KnownDelta, KnownEvent
 from claude_wire.messages.hooks import KnownHookInput
 from claude_wire.messages.unknown import (
-    Unknown,
     UnknownBlock,
     UnknownDelta,
     UnknownEvent,
@@ -135,32 +134,44 @@ declare_unknown(KnownControlRequestPayload, UnknownRequest)
 declare_unknown(KnownHookInput, UnknownHookInput)
 
 
-def message_class(value: dict[str, Any]) -> type[Wire] | str:
-    """Return the class for a top-level object by its type and subtype, or the reason why there is none."""
+def message_class(value: dict[str, Any], findings: Findings) -> type[Wire] | str:
+    """Return the class for a top-level object by its type and subtype, or the reason why there is none.
+
+    Raises:
+        Ambiguous: one of them has two values.
+    """
+    findings.check_tag(value, "type")
     tag = value.get("type")
     if not isinstance(tag, str):
-        return dialects.PermissionReply if tag is None and "allow" in value else "no type"
+        return dialects.PermissionReply if "type" not in value and "allow" in value else "no type"
+    if tag not in ("system", "result"):
+        return BY_TYPE.get(tag, "unknown type")
+    findings.check_tag(value, "subtype")
     subtype = value.get("subtype")
+    if not isinstance(subtype, str):
+        return "no subtype"
     if tag == "system":
-        if not isinstance(subtype, str):
-            return "no subtype"
         return SYSTEM_BY_SUBTYPE.get(subtype, "unknown subtype")
-    if tag == "result":
-        return RESULT_BY_SUBTYPE.get(subtype, results.ResultMessage) if isinstance(subtype, str) else "no subtype"
-    return BY_TYPE.get(tag, "unknown type")
+    return RESULT_BY_SUBTYPE.get(subtype, results.ResultMessage)
 
 
-def build_message(value: dict[str, Any], unknown: list[Unknown]) -> Message:
-    """Build a message out of a plain object; each ``Unknown`` in it, itself included, is appended to ``unknown``."""
-    cls = message_class(value)
+def build_message(value: dict[str, Any], findings: Findings) -> Message:
+    """Build a message out of a plain object.
+
+    Raises:
+        Ambiguous: a tag has two values.
+    """
+    cls = message_class(value, findings)
     if isinstance(cls, str):
         reason = cls
     else:
         try:
-            message: Any = build(value, cls, unknown)
+            message: Any = build(value, cls, findings)
             return message  # type: ignore[no-any-return]
         except Misfit as misfit:
             reason = misfit.reason
-    del unknown[:]
-    unknown.append(UnknownMessage.because(value, reason))
-    return unknown[0]  # type: ignore[return-value]
+        except RecursionError:
+            reason = "nested too deeply"
+    unknown = UnknownMessage.because(value, reason)
+    findings.unknown = [unknown]
+    return unknown

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar, get_args
 
 from claude_wire.errors import PayloadError
 from claude_wire.messages._base import Wire
-from claude_wire.messages._tolerant import Misfit, build
+from claude_wire.messages._tolerant import Findings, Misfit, build
 
 __all__ = ["ControlRequestBody"]
 
@@ -20,7 +20,7 @@ def parse_answer(answer: type[A], payload: dict[str, Any]) -> A:
         PayloadError: it does not fit.
     """
     try:
-        return build(payload, answer, [])
+        return build(payload, answer, Findings())
     except Misfit as misfit:
         raise PayloadError(f"the payload does not fit: {misfit.reason}", payload) from None
 
