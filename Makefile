@@ -4,15 +4,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := $(VENV)/.extras
-NATIVE := $(VENV)/.native
-BENCH := $(VENV)/.bench
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test lint bench rust-test python-test format clean
+.PHONY: demo test lint bench rust-test python-test format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
-demo: $(NATIVE)
+demo: $(VENV)/.native
 	@$(BIN)/claude-wire demo
 
 ## All tests: Rust and Python.
@@ -21,11 +18,11 @@ test: rust-test python-test
 rust-test: | cargo
 	cargo test --quiet
 
-python-test: $(NATIVE)
+python-test: $(VENV)/.native $(VENV)/.dev
 	$(BIN)/pytest
 
 ## All linters and type checkers, warnings being errors.
-lint: $(NATIVE) | cargo
+lint: $(VENV)/.native $(VENV)/.dev | cargo
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
 	$(BIN)/ruff check
@@ -33,11 +30,11 @@ lint: $(NATIVE) | cargo
 	$(BIN)/mypy
 	$(BIN)/pyright
 
-## Speed, against json, orjson, pydantic and claude-agent-sdk. BENCH_ARGS="--benchmark-max-time=0.2" for a short look.
-bench: $(BENCH)
+## Speed, against json, orjson, pydantic and claude-agent-sdk. For a short look: make bench BENCH_ARGS="--rounds 3"
+bench: $(VENV)/.native $(VENV)/.bench
 	$(BIN)/pytest benches $(BENCH_ARGS)
 
-format: $(NATIVE)
+format: $(VENV)/.dev
 	cargo fmt
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -52,22 +49,19 @@ $(BIN)/python:
 	  { echo "claude_wire needs Python 3.10 or newer; say which: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# Dependencies only; the package itself follows, so that a change in Rust does not ask the registry again.
-$(EXTRAS): pyproject.toml tools/requirements.py | $(BIN)/python
-	$(BIN)/python tools/requirements.py build base dev > $(VENV)/requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+# What pyproject.toml requires: to build and run, to develop, to compare.
+$(VENV)/.base: GROUPS := build base cli
+$(VENV)/.dev: GROUPS := dev
+$(VENV)/.bench: GROUPS := bench
+$(VENV)/.base $(VENV)/.dev $(VENV)/.bench: pyproject.toml tools/requirements.py | $(BIN)/python
+	$(BIN)/python tools/requirements.py $(GROUPS) > $@.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r $@.txt
 	@touch $@
 
-$(NATIVE): $(EXTRAS) $(RUST) pyproject.toml | cargo
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+$(VENV)/.native: $(VENV)/.base $(RUST) tools/build_backend.py | cargo
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
-$(BENCH): $(NATIVE)
-	$(BIN)/python tools/requirements.py bench > $(VENV)/requirements-bench.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -r $(VENV)/requirements-bench.txt
-	@touch $@
-
-.PHONY: cargo
 cargo:
 	@command -v cargo > /dev/null || \
 	  { echo "claude_wire is built from Rust source: install Rust 1.82 or newer (https://rustup.rs) and try again."; exit 1; }
