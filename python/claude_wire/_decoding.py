@@ -129,12 +129,15 @@ _strict = json.JSONDecoder(**_NUMBERS)
 
 
 def _without_surrogates(value: Any) -> Any:
+    """The value with each lone surrogate replaced; lists and dicts are changed in place, for they are known by id."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        value[:] = [_without_surrogates(item) for item in value]
+    elif isinstance(value, dict):
+        items = [(_without_surrogates(key), _without_surrogates(item)) for key, item in value.items()]
+        value.clear()
+        value.update(items)
     return value
 
 

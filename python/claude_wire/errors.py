@@ -76,7 +76,7 @@ class LineTooLongError(ClaudeWireError, ValueError):
 
 
 class EncodeError(ClaudeWireError, ValueError):
-    """A value cannot be written as JSON: ``NaN``, an infinity, a set, an :class:`~claude_wire.InvalidLine`, …"""
+    """A message holds a value that JSON has no form for, such as an object of a foreign class."""
 
 
 class PayloadError(ClaudeWireError, ValueError):

@@ -155,7 +155,7 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
         return not (self.error or self.errors) if self.is_error is None else not self.is_error
 
 
-class ResultSuccess(ResultMessage, frozen=True):
+class ResultSuccess(ResultMessage, kw_only=True, frozen=True):
     """The turn ended by itself; look at ``is_error`` before trusting ``result``.
 
     ``result`` is the last text of the model, or the error text when ``is_error`` is true. ``structured_output`` is
@@ -166,7 +166,7 @@ class ResultSuccess(ResultMessage, frozen=True):
     subtype: Literal["success"] = constant("success")
 
 
-class ResultErrorDuringExecution(ResultMessage, frozen=True):
+class ResultErrorDuringExecution(ResultMessage, kw_only=True, frozen=True):
     """The turn was interrupted or failed, or the session could not start.
 
     After an interrupt ``terminal_reason`` is ``aborted_streaming`` or ``aborted_tools``. A failed start leaves all
@@ -177,7 +177,7 @@ class ResultErrorDuringExecution(ResultMessage, frozen=True):
     subtype: Literal["error_during_execution"] = constant("error_during_execution")
 
 
-class ResultErrorMaxTurns(ResultMessage, frozen=True):
+class ResultErrorMaxTurns(ResultMessage, kw_only=True, frozen=True):
     """The turn was stopped at the limit set with ``--max-turns``.
 
     ``num_turns`` may be one more than the limit.
@@ -186,7 +186,7 @@ class ResultErrorMaxTurns(ResultMessage, frozen=True):
     subtype: Literal["error_max_turns"] = constant("error_max_turns")
 
 
-class ResultErrorMaxBudgetUsd(ResultMessage, frozen=True):
+class ResultErrorMaxBudgetUsd(ResultMessage, kw_only=True, frozen=True):
     """The turn was stopped because the session's cost reached the limit set with ``--max-budget-usd``.
 
     The cost may be over the limit, as it is only known after each answer.
@@ -195,7 +195,7 @@ class ResultErrorMaxBudgetUsd(ResultMessage, frozen=True):
     subtype: Literal["error_max_budget_usd"] = constant("error_max_budget_usd")
 
 
-class ResultErrorMaxStructuredOutputRetries(ResultMessage, frozen=True):
+class ResultErrorMaxStructuredOutputRetries(ResultMessage, kw_only=True, frozen=True):
     """The model failed too often to give output that meets the JSON schema.
 
     ``errors`` has the last reason.
@@ -204,7 +204,7 @@ class ResultErrorMaxStructuredOutputRetries(ResultMessage, frozen=True):
     subtype: Literal["error_max_structured_output_retries"] = constant("error_max_structured_output_retries")
 
 
-class ResultError(ResultMessage, frozen=True):
+class ResultError(ResultMessage, kw_only=True, frozen=True):
     """A failed turn, in miriad-code's dialect and in the ``permission_request`` dialect.
 
     Miriad-code's has the usual counts; the other has an ``error`` object and nothing else.
@@ -213,7 +213,7 @@ class ResultError(ResultMessage, frozen=True):
     subtype: Literal["error"] = constant("error")
 
 
-class ResultCancelled(ResultMessage, frozen=True):
+class ResultCancelled(ResultMessage, kw_only=True, frozen=True):
     """A turn that was interrupted, in miriad-code's dialect."""
 
     subtype: Literal["cancelled"] = constant("cancelled")

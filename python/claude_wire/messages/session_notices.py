@@ -92,7 +92,7 @@ class InformationalMessage(SystemMessage, kw_only=True, frozen=True):
     tag: str | None = None
 
 
-class UiInvalidateMessage(SystemMessage, frozen=True):
+class UiInvalidateMessage(SystemMessage, kw_only=True, frozen=True):
     """What the host shows of the session may be out of date."""
 
     subtype: Literal["ui_invalidate"] = constant("ui_invalidate")
