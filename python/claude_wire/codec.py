@@ -162,6 +162,14 @@ class Decoder(Generic[T]):
             HandleError: another thread is using the decoder, it belongs to another process, or its ``with`` block is
                 over.
         """
+        if type(data) is bytes and self._buffer.is_one_line(data) and self._idle:
+            pending, decode_block = self._idle[0]
+            messages = None if pending else decode_block(data, 1)
+            if messages is not None:
+                self._buffer.skip_line(data)
+                self._bytes += len(data)
+                self._messages += 1
+                return messages
         return self._take(self._buffer.blocks(data), data)
 
     def close(self) -> list[T]:
@@ -313,6 +321,8 @@ def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:
 _json_encoder = msgspec.json.Encoder()
 _encode_json = _json_encoder.encode
 _encode_json_lines = _json_encoder.encode_lines
+_REFUSED_TO_ENCODE = (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError)
+_OBJECT = ord("{")
 _SEPARATORS = re.compile(b"\xe2\x80[\xa8\xa9]")
 _ESCAPED = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
 
@@ -332,19 +342,21 @@ def encode(message: Message | dict[str, Any]) -> bytes:
         TypeError: not a message and not a dict (an :class:`InvalidLine`, say: its bytes are in ``raw``).
         EncodeError: it holds a value that JSON has no form for.
     """
-    if not isinstance(message, (Wire, dict)):
-        raise TypeError(f"encode() takes a message or a dict, not {type(message).__name__}")
     try:
         encoded = _encode_json(message)
-    except (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError) as error:
+    except _REFUSED_TO_ENCODE as error:
         encoded = _encode_otherwise(message, error)
+    if encoded[0] != _OBJECT:
+        raise TypeError(f"encode() takes a message or a dict, not {type(message).__name__}")
     if not encoded.isascii():
         encoded = _escape_separators(encoded)
     return encoded + b"\n"
 
 
-def _encode_otherwise(message: Wire | dict[str, Any], error: Exception) -> bytes:
+def _encode_otherwise(message: object, error: Exception) -> bytes:
     """Encode what msgspec refuses but JSON can carry: lone surrogates, whole numbers above 64 bits."""
+    if not isinstance(message, (Wire, dict)):
+        raise TypeError(f"encode() takes a message or a dict, not {type(message).__name__}") from None
     if not isinstance(error, (UnicodeEncodeError, OverflowError)):
         raise EncodeError(f"no JSON for this message: {type(error).__name__}") from error
     try:
@@ -380,12 +392,11 @@ class Encoder:
     def encode_lines(self, messages: Iterable[Message | dict[str, Any]]) -> bytes:
         """Encode messages one after another. Raises like :func:`encode`; then nothing is returned."""
         messages = list(messages)
-        for message in messages:
-            if not isinstance(message, (Wire, dict)):
-                raise TypeError(f"encode_lines() takes messages and dicts, not {type(message).__name__}")
+        if not all(issubclass(cls, (Wire, dict)) for cls in set(map(type, messages))):
+            return b"".join(map(encode, messages))  # raises for the first that is none
         try:
             encoded = _encode_json_lines(messages)
-        except (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError):
+        except _REFUSED_TO_ENCODE:
             return b"".join(map(encode, messages))
         return encoded if encoded.isascii() else _escape_separators(encoded)
 

@@ -18,6 +18,7 @@ two calls, one for the line that it completes and one for everything else. The r
 
 from __future__ import annotations
 
+import os
 import struct
 import weakref
 from collections import deque
@@ -130,6 +131,18 @@ def _load() -> tuple[_Ffi, _Lib]:
 
 _ffi, _lib = _load()
 
+#: Another one in each process, so that a forked child notices without asking the native library.
+_process = object()
+
+
+def _in_child() -> None:
+    global _process
+    _process = object()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
 _NOTHING = _lib.CW_NOTHING
 _CARRY = _lib.CW_CARRY
 _BODY = _lib.CW_BODY
@@ -215,7 +228,17 @@ class LineBuffer:
             blocks, in a forked child, or after :meth:`free`.
     """
 
-    __slots__ = ("__weakref__", "_finalize", "_handle", "_idle")
+    __slots__ = (
+        "__weakref__",
+        "_at_line_start",
+        "_finalize",
+        "_handle",
+        "_idle",
+        "_max_line_bytes",
+        "_process",
+        "_skipped_bytes",
+        "_skipped_lines",
+    )
 
     def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, *, keep_bom: bool = False) -> None:
         if max_line_bytes < 1:
@@ -231,6 +254,32 @@ class LineBuffer:
         # out of this list owns the buffer until it is back: a lock that costs a third of threading.Lock.
         out = _ffi.new("CwStep *")
         self._idle: list[tuple[Any, Any]] = [(out, _ffi.buffer(out))]
+        self._max_line_bytes = max_line_bytes
+        self._process = _process
+        # Whether no line is unfinished, and the stream is past its start, where a byte order mark may stand.
+        self._at_line_start = False
+        # What the native library has not been shown.
+        self._skipped_bytes = self._skipped_lines = 0
+
+    def is_one_line(self, data: bytes) -> bool:
+        """Whether ``data`` is just one whole line, of ASCII, and no other line is unfinished. It is not consumed.
+
+        Such a line needs no framing: it may be decoded as it is, and then be given to :meth:`skip_line`; or else to
+        :meth:`blocks`. Most reads of a live process are that.
+        """
+        at = data.find(b"\n")
+        return (
+            self._at_line_start
+            and 0 < at == len(data) - 1
+            and data.isascii()
+            and at <= self._max_line_bytes
+            and self._process is _process
+        )
+
+    def skip_line(self, data: bytes) -> None:
+        """Count a line for which :meth:`is_one_line` is true as consumed."""
+        self._skipped_bytes += len(data)
+        self._skipped_lines += 1
 
     def blocks(self, data: bytes | bytearray | memoryview) -> Iterator[Block | LongLine]:
         """Yields what ``data``, the next bytes of the stream, completes.
@@ -251,6 +300,8 @@ class LineBuffer:
             chunk = _ffi.from_buffer("uint8_t[]", source)
         length = len(source)
         handle = self._handle
+        skipped_bytes = self._skipped_bytes
+        skipped_lines = self._skipped_lines
         idle = self._idle
         try:
             taken = out, step = idle.pop()
@@ -263,12 +314,19 @@ class LineBuffer:
                 if status == _BODY:
                     start = at
                     _, size, at, offset, line_number, lines, defects, _ = _unpack(step)
+                    offset += skipped_bytes
+                    line_number += skipped_lines
+                    self._at_line_start = start + size == length
                     block = source if size == length else memoryview(source)[start : start + size]
                     yield _new(Block, (block, lines, not defects, offset, line_number, True))
                 elif status == _NOTHING:
                     at = out.next
+                    self._at_line_start = False
                 elif status > 0:
                     _, size, at, offset, line_number, _, defects, line_length = _unpack(step)
+                    offset += skipped_bytes
+                    line_number += skipped_lines
+                    self._at_line_start = at == length
                     if status == _CARRY:
                         if size <= COPY_BYTES:
                             line = _buffer(out.lent, size)[:]
@@ -298,6 +356,10 @@ class LineBuffer:
             if status < 0:
                 raise _error(status)
             _, size, _, offset, line_number, _, defects, line_length = _unpack(step)
+            offset += self._skipped_bytes
+            line_number += self._skipped_lines
+            self._skipped_bytes = self._skipped_lines = 0
+            self._at_line_start = False
             if status == _CARRY:
                 line = memoryview(_buffer(out.lent, size))
                 try:
@@ -326,6 +388,7 @@ class LineBuffer:
             except IndexError:
                 raise self._refusal() from None
             self._finalize()
+            self._at_line_start = False
             self._idle.append(taken)
 
     def _refusal(self) -> Exception:
