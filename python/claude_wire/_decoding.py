@@ -220,7 +220,7 @@ def union_decoder(later: Iterable[type]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(Union[members])
 
 
-class AnyType:
+class UnionDecoder:
     """The decoder over all top-level types, those learned included. Shared by all streams of the process."""
 
     __slots__ = ("_learned", "_learning", "decode", "decode_lines", "later")
@@ -247,7 +247,10 @@ class AnyType:
         """From now on a line of this unknown type does not make its block fail."""
         if _SURROGATE.search(tag):
             return  # no tag of a Struct
-        with self._learning:
+        # Not worth waiting for: another thread is at it, or was when this process was forked.
+        if not self._learning.acquire(blocking=False):
+            return
+        try:
             if tag not in self._learned and tag not in BY_TYPE and len(self._learned) < MOST_LEARNED:
                 made = msgspec.defstruct(
                     "_Unlisted", [], bases=(_Unlisted,), tag_field="type", tag=tag, frozen=True, gc=False
@@ -255,9 +258,11 @@ class AnyType:
                 self._learned.add(tag)
                 self.later.add(made)
                 self._build()
+        finally:
+            self._learning.release()
 
 
-_union = AnyType()
+_union = UnionDecoder()
 
 
 @cache
@@ -371,30 +376,31 @@ class DictLines(_Objects):
         self._loads = loads
 
     def block(self, data: Bytes, count: int) -> list[dict[str, Any]] | None:
-        loads = self._loads
         try:
-            if loads is None:
+            if self._loads is None:
                 objects = _decode_dict_lines(data)
             else:
-                raw = bytes(data)
-                lines = raw.split(b"\n")
+                lines = bytes(data).split(b"\n")
                 lines.pop()
-                objects = [loads(line) for line in lines]
-                replacing = not self.keep and b"\\u" in raw
-                if replacing or not all(isinstance(value, dict) for value in objects):
-                    return None
-        except Exception:  # the caller's loads may raise anything for what it refuses; line() says what is wrong
+                objects = [self._load(line) for line in lines]
+        except (*REFUSED, ValueError):  # what is wrong, line() says
             return None
         return objects if len(objects) == count else None
 
     def line(self, line: bytes) -> dict[str, Any]:
-        loads = self._loads
-        if loads is not None and _is_utf8(line) and (self.keep or b"\\u" not in line):
+        if self._loads is not None and _is_utf8(line):
             try:
-                value = loads(line)
-            except Exception:  # as above
+                return self._load(line)
+            except (RecursionError, ValueError):
                 pass
-            else:
-                if isinstance(value, dict):
-                    return value
         return self._object(line)
+
+    def _load(self, line: bytes) -> dict[str, Any]:
+        """The line by ``loads``. Raises ValueError for what that refuses or may read otherwise than is asked."""
+        assert self._loads is not None
+        if not self.keep and b"\\u" in line:
+            raise ValueError("surrogates, perhaps, which are to be replaced")
+        value = self._loads(line)
+        if not isinstance(value, dict):
+            raise ValueError("not an object")
+        return value

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, final
 from claude_wire.errors import HandleError, LineTooLongError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
     from types import TracebackType
 
     from typing_extensions import Self
@@ -281,7 +281,7 @@ class LineBuffer:
         self._skipped_bytes += len(data)
         self._skipped_lines += 1
 
-    def blocks(self, data: bytes | bytearray | memoryview) -> Iterator[Block | LongLine]:
+    def blocks(self, data: bytes | bytearray | memoryview) -> Generator[Block | LongLine, None, None]:
         """Yields what ``data``, the next bytes of the stream, completes.
 
         The iterator must be exhausted: the part of ``data`` that it has not come to is lost otherwise. ``data`` must
@@ -306,7 +306,7 @@ class LineBuffer:
         try:
             taken = out, step = idle.pop()
         except IndexError:
-            raise self._refusal() from None
+            raise self.refusal() from None
         try:
             at = 0
             while True:
@@ -345,12 +345,12 @@ class LineBuffer:
         finally:
             idle.append(taken)
 
-    def close_blocks(self) -> Iterator[Block | LongLine]:
+    def close_blocks(self) -> Generator[Block | LongLine, None, None]:
         """Ends the stream and yields its last line if that has no line feed. The next bytes begin a new stream."""
         try:
             taken = out, step = self._idle.pop()
         except IndexError:
-            raise self._refusal() from None
+            raise self.refusal() from None
         try:
             status = _lib.cw_buffer_close(self._handle, out)
             if status < 0:
@@ -386,12 +386,12 @@ class LineBuffer:
             try:
                 taken = self._idle.pop()
             except IndexError:
-                raise self._refusal() from None
+                raise self.refusal() from None
             self._finalize()
             self._at_line_start = False
             self._idle.append(taken)
 
-    def _refusal(self) -> Exception:
+    def refusal(self) -> Exception:
         try:
             self.stats()  # raises in a forked child, which inherited the object as it was, in use for ever
         except HandleError as error:
@@ -438,7 +438,7 @@ class LineSplitter:
     otherwise. As a context manager it frees its native memory at the end; else that happens when it is collected.
     """
 
-    __slots__ = ("_buffer", "_keepends", "_lines", "_long")
+    __slots__ = ("_buffer", "_idle", "_keepends", "_lines", "_long")
 
     def __init__(self, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, keepends: bool = False) -> None:
         self._buffer = LineBuffer(max_line_bytes, keep_bom=keepends)
@@ -446,6 +446,8 @@ class LineSplitter:
         # Split but not returned yet: each dropped line with the lines before it, then the lines after the last of them.
         self._long: deque[tuple[list[bytes], LongLine]] = deque()
         self._lines: list[bytes] = []
+        # Whoever takes the token out owns the splitter until it is back, as with a LineBuffer.
+        self._idle = [object()]
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """Takes the next bytes of the stream, cut anywhere, and returns the lines that they complete.
@@ -474,19 +476,27 @@ class LineSplitter:
     ) -> None:
         self._buffer.free()
 
-    def _take(self, blocks: Iterator[Block | LongLine]) -> list[bytes]:
-        for block in blocks:
-            if isinstance(block, LongLine):
-                self._long.append((self._lines, block))
-                self._lines = []
-            else:
-                self._lines += _split(block, self._keepends)
-        if self._long:
-            before, (head, length, offset, line_number) = self._long.popleft()
-            raise LineTooLongError(before, head, length, line_number, offset)
-        lines = self._lines
-        self._lines = []
-        return lines
+    def _take(self, blocks: Generator[Block | LongLine, None, None]) -> list[bytes]:
+        try:
+            token = self._idle.pop()
+        except IndexError:
+            raise self._buffer.refusal() from None
+        try:
+            for block in blocks:
+                if isinstance(block, LongLine):
+                    self._long.append((self._lines, block))
+                    self._lines = []
+                else:
+                    self._lines += _split(block, self._keepends)
+            if self._long:
+                before, (head, length, offset, line_number) = self._long.popleft()
+                raise LineTooLongError(before, head, length, line_number, offset)
+            lines = self._lines
+            self._lines = []
+            return lines
+        finally:
+            blocks.close()
+            self._idle.append(token)
 
 
 def _split(block: Block, keepends: bool) -> list[bytes]:

@@ -45,6 +45,8 @@ class Reader(Generic[T]):
             else:
                 self._file = open(source, "rb", buffering=0)  # noqa: SIM115 - closed by close()
                 self._owned = True
+        elif not hasattr(source, "read"):
+            raise TypeError(f"read() takes a path or a binary file, not {type(source).__name__}")
         elif isinstance(source.read(0), str):
             raise TypeError("read() takes a binary file; open it with mode 'rb'")
         else:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from typing_extensions import Self
 
 from claude_wire.errors import PayloadError
 from claude_wire.messages._base import Wire
@@ -261,6 +260,8 @@ class ControlResponse(Wire, tag_field="type", tag="control_response", frozen=Tru
         Raises:
             PayloadError: the answer is an error, or its payload does not fit.
         """
+        if not issubclass(request, ControlRequestBody):
+            raise TypeError(f"payload_as() takes a class such as InitializeRequest, not {request.__name__}")
         if not isinstance(self.response, ControlSuccess):
             raise PayloadError("the request failed; the answer's error says why", msgspec.to_builtins(self.response))
         return request.parse_answer(self.payload)

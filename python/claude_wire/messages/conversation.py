@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from typing_extensions import Self
-
 from claude_wire.messages._base import Number, Wire, null
 from claude_wire.messages.api import ApiMessage, MessageParam
 from claude_wire.messages.content import ContentBlock, ToolResultBlock, ToolUseBlock
@@ -15,6 +13,8 @@ from claude_wire.messages.unknown import UnknownObject
 from claude_wire.messages.usage import ContextUsage, UsageReport
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typing_extensions import Self
 
 __all__ = [
@@ -152,8 +152,9 @@ class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True)
     session_id: str | None = None
 
     @classmethod
-    def of(cls, content: str | list[ContentBlock], *, session_id: str = "", uuid: str | None = None) -> Self:
+    def of(cls, content: str | Sequence[ContentBlock], *, session_id: str = "", uuid: str | None = None) -> Self:
         """Make a prompt out of its text or its blocks. ``session_id`` is always sent, empty if it is not known yet."""
+        content = content if isinstance(content, str) else list(content)
         return cls(message=MessageParam("user", content), session_id=session_id, uuid=uuid)
 
     @property
@@ -218,9 +219,11 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
     session_id: str | None = None
 
     @classmethod
-    def of(cls, content: str | list[ContentBlock], *, model: str | None = None, session_id: str | None = None) -> Self:
+    def of(
+        cls, content: str | Sequence[ContentBlock], *, model: str | None = None, session_id: str | None = None
+    ) -> Self:
         """Make an answer out of its text or its blocks."""
-        blocks: list[ContentBlock] = [TextBlock(content)] if isinstance(content, str) else content
+        blocks: list[ContentBlock] = [TextBlock(content)] if isinstance(content, str) else list(content)
         return cls(message=ApiMessage(role="assistant", content=blocks, model=model), session_id=session_id)
 
     @property

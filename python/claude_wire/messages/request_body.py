@@ -38,6 +38,8 @@ class ControlRequestBody(Wire, Generic[A], tag_field="subtype", frozen=True):
         Raises:
             PayloadError: it does not fit.
         """
-        bases: tuple[Any, ...] = cls.__dict__["__orig_bases__"]  # typing puts it there: (ControlRequestBody[A],)
+        bases: tuple[Any, ...] = cls.__dict__.get("__orig_bases__", ())  # typing puts (ControlRequestBody[A],) there
+        if not bases:
+            raise TypeError(f"{cls.__name__} is no kind of request")
         answer: type[A] = get_args(bases[0])[0]
         return parse_answer(answer, payload)
