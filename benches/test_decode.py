@@ -102,15 +102,24 @@ def test_typed_chunks(contest: Contest) -> None:
     )
 
 
-@pytest.mark.parametrize(("every", "name", "bound"), [(200, "1 in 200 unknown", 1.3), (1, "all unknown", 6.0)])
-def test_unknown_types(contest: Contest, every: int, name: str, bound: float) -> None:
-    """Lines of a type that no table knows: what they cost themselves, and what they cost the lines around them."""
+@pytest.mark.parametrize(
+    ("odd", "every", "name", "bound"),
+    [
+        (workloads.UNKNOWN_TYPE, 200, "1 in 200 of an unknown type", 1.3),
+        (workloads.UNKNOWN_TYPE, 1, "all of an unknown type", 6.0),
+        (workloads.UNKNOWN_DELTA, 200, "1 in 200 an unknown delta", None),
+        (workloads.UNKNOWN_DELTA, 1, "all unknown deltas", None),
+        (workloads.NOT_JSON, 200, "1 in 200 not JSON", None),
+    ],
+)
+def test_odd_lines(contest: Contest, odd: tuple[bytes, bytes], every: int, name: str, bound: float | None) -> None:
+    """Lines that no table knows, or that are none: what they cost, themselves and the lines around them."""
     known = feeding(workloads.chunks(workloads.deltas()) * workloads.PASSES)
     contest(
         f"feed, {name}",
         workloads.LINES,
-        feeding(workloads.chunks(workloads.deltas(every)) * workloads.PASSES),
-        at_most={"feed, none unknown": (known, bound)},
+        feeding(workloads.chunks(workloads.deltas(odd, every)) * workloads.PASSES),
+        at_most={"feed, none": (known, bound)},
     )
 
 

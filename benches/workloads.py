@@ -20,14 +20,19 @@ PASSES = 25
 LINES = DIFFERENT * PASSES
 
 
+#: What is replaced by what, to make a line odd.
+UNKNOWN_TYPE = (b'"type":"stream_event"', b'"type":"dream_event"')
+UNKNOWN_DELTA = (b'"type":"text_delta"', b'"type":"test_delta"')
+NOT_JSON = (b'"index":', b"index:")
+
+
 @cache
-def deltas(unknown_every: int = 0) -> bytes:
-    """Text deltas of 280 bytes or so; each ``unknown_every``-th is of a type that no table knows."""
+def deltas(odd: tuple[bytes, bytes] = (b"", b""), every: int = DIFFERENT) -> bytes:
+    """Text deltas of 280 bytes or so; in each ``every``-th the first of ``odd`` is replaced by the second."""
     recorded = [line for line in recordings.load("02_long_partial").stdout.split(b"\n") if b'"text_delta"' in line]
     lines = list(itertools.islice(itertools.cycle(recorded), DIFFERENT))
-    if unknown_every:
-        for index in range(0, DIFFERENT, unknown_every):
-            lines[index] = lines[index].replace(b'"type":"stream_event"', b'"type":"dream_event"')
+    for index in range(0, DIFFERENT, every):
+        lines[index] = lines[index].replace(*odd)
     return b"".join(line + b"\n" for line in lines)
 
 

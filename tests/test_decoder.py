@@ -1008,3 +1008,177 @@ def test_what_a_line_decodes_to() -> None:
     }
     for line, cls in classes.items():
         assert type(decode(line)) is cls
+
+
+# --- A line among others, and a line alone -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("odd", [b"bad", NEW_BLOCK, LONE, b"", KEEP_ALIVE + KEEP_ALIVE, NEW_TYPE, RESULT])
+@pytest.mark.parametrize(
+    "places", [[0], [31], [32], [33], [299], [0, 299], [5, 6, 7, 40], range(0, 300, 32), range(300)]
+)
+def test_odd_lines_of_a_long_block_are_judged_alone_and_change_no_other(odd: bytes, places: Iterable[int]) -> None:
+    lines = [odd if index in places else EVENT for index in range(300)]
+    stream = b"".join(line + b"\n" for line in lines)
+    # The second time the decoder goes more warily from the start.
+    decoder = Decoder()
+    for start in (0, len(stream)):
+        found = decoder.feed(stream)
+        expected: list[Any] = []
+        offset = start
+        for number, line in enumerate(lines, 1 + 300 * (start > 0)):
+            if line:
+                (item,) = Decoder().feed(line + b"\n")
+                if isinstance(item, InvalidLine):
+                    item = InvalidLine(item.raw, number, offset, item.reason)
+                expected.append(item)
+            offset += len(line) + 1
+        assert found == expected
+        assert list(map(type, found)) == list(map(type, expected))
+
+
+def test_lines_fed_one_by_one_and_many_at_once_are_counted_alike() -> None:
+    lines = [KEEP_ALIVE, EVENT, ASSISTANT, b"bad", b"", INIT, KEEP_ALIVE + b"\r", NEW_TYPE, b"bad"]
+    chunks = [line + b"\n" for line in lines]
+    stream = b"".join(chunks)
+    whole = Decoder()
+    expected = whole.feed(stream * 3)
+    for pattern in (
+        chunks * 3,
+        [stream, *chunks, stream],
+        [*chunks, stream, *chunks],
+        [*chunks, stream[:40], stream[40:], *chunks],
+    ):
+        decoder = Decoder()
+        assert decoded(pattern, decoder) == expected
+        assert decoder.stats == whole.stats
+
+
+def test_a_byte_order_mark_is_skipped_at_the_start_only_also_when_lines_come_alone() -> None:
+    found = decoded([BOM + KEEP_ALIVE + b"\n", BOM + KEEP_ALIVE + b"\n", KEEP_ALIVE + b"\n", BOM + KEEP_ALIVE + b"\n"])
+    assert [type(item) for item in found] == [KeepAlive, InvalidLine, KeepAlive, InvalidLine]
+
+
+def test_a_line_alone_over_the_limit_is_too_long() -> None:
+    decoder = Decoder(max_line_bytes=len(KEEP_ALIVE))
+    longer = KEEP_ALIVE[:-1] + b" }"
+    found = decoded([KEEP_ALIVE + b"\n", KEEP_ALIVE + b"\n", longer + b"\n", KEEP_ALIVE + b"\n"], decoder)
+    assert [type(item) for item in found] == [KeepAlive, KeepAlive, InvalidLine, KeepAlive]
+    assert (found[2].offset, found[2].line_number, found[2].length) == (2 * len(KEEP_ALIVE) + 2, 3, len(longer))
+
+
+@pytest.mark.parametrize("chunk", [KEEP_ALIVE + b"\n", KEEP_ALIVE + b"\n" + KEEP_ALIVE + b"\n"])
+def test_a_second_thread_is_refused_while_loads_runs(chunk: bytes) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def loads(line: bytes) -> Any:
+        entered.set()
+        assert leave.wait(30)
+        return json.loads(line)
+
+    decoder: Decoder[Any] = Decoder(dict, loads=loads)
+    leave.set()
+    decoder.feed(chunk)  # past the start of the stream
+    entered.clear()
+    leave.clear()
+    found: list[Any] = []
+    first = threading.Thread(target=lambda: found.extend(decoder.feed(chunk)))
+    first.start()
+    try:
+        assert entered.wait(30)
+        for call in (lambda: decoder.feed(chunk), decoder.close):
+            with pytest.raises(HandleError, match="two threads"):
+                call()
+    finally:
+        leave.set()
+        first.join()
+    assert found == [json.loads(KEEP_ALIVE)] * chunk.count(b"\n")
+    assert decoder.feed(chunk) == found
+
+
+@pytest.mark.parametrize("chunk", [KEEP_ALIVE + b"\n", KEEP_ALIVE + b"\n" + KEEP_ALIVE + b"\n"])
+def test_loads_that_feeds_its_own_decoder_is_refused(chunk: bytes) -> None:
+    decoder: Decoder[Any] = Decoder(dict, loads=lambda line: decoder.feed(line + b"\n"))
+    for _ in range(2):
+        with pytest.raises(HandleError):
+            decoder.feed(chunk)
+
+
+def test_an_error_of_loads_that_is_no_refusal_passes_through() -> None:
+    def loads(line: bytes) -> Any:
+        raise KeyError("a bug of the caller's")
+
+    with pytest.raises(KeyError):
+        Decoder(dict, loads=loads).feed(KEEP_ALIVE + b"\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_is_refused_also_for_a_line_alone() -> None:
+    code = f"""
+import os
+from claude_wire import Decoder, HandleError
+line = {KEEP_ALIVE!r} + b"\\n"
+decoder = Decoder()
+assert len(decoder.feed(line)) == len(decoder.feed(line)) == 1
+if child := os.fork():
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert len(decoder.feed(line)) == 1
+else:
+    try:
+        decoder.feed(line)
+    except HandleError:
+        os._exit(7)
+    os._exit(1)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
+def test_what_an_exception_leaves_over_is_not_copied() -> None:
+    # Or a file of bad lines would take time that grows with the square of its length.
+    decoder = Decoder(on_invalid="raise")
+    with pytest.raises(InvalidLineError):
+        decoder.feed(b"bad\n" * 1000 + KEEP_ALIVE + b"\n")
+    (left,) = [state.ready for state in decoder._idle]
+    assert len(left) == 1001
+    for number in range(2, 1001):
+        with pytest.raises(InvalidLineError) as caught:
+            decoder.feed(b"")
+        assert caught.value.line.line_number == number
+        assert decoder._idle[0].ready is left
+    assert decoder.feed(b"") == [KeepAlive()]
+    assert decoder._idle[0].ready == []
+
+
+def test_a_callback_that_raises_each_time_is_called_once_for_each_line_and_loses_nothing() -> None:
+    seen: list[int] = []
+
+    def complain(line: InvalidLine) -> None:
+        seen.append(line.line_number)
+        raise LookupError
+
+    decoder = Decoder(on_invalid=complain)
+    with pytest.raises(LookupError):
+        decoder.feed(KEEP_ALIVE + b"\nbad\n" + EVENT + b"\nbad\n" + RESULT + b"\n")
+    with pytest.raises(LookupError):
+        decoder.feed(b"")
+    assert [type(message) for message in decoder.feed(INIT + b"\n")] == [
+        KeepAlive,
+        StreamEvent,
+        ResultSuccess,
+        InitMessage,
+    ]
+    assert seen == [2, 4]
+
+
+def test_an_exception_does_not_hold_on_to_a_bytearray() -> None:
+    data = bytearray(b"bad\n")
+    with pytest.raises(InvalidLineError) as caught:
+        Decoder(on_invalid="raise").feed(data)
+    assert caught.traceback  # its frames are alive
+    data.clear()
+
+
+@pytest.mark.parametrize("limit", [None, "1", 1.5])
+def test_a_limit_that_is_no_int_is_a_type_error(limit: Any) -> None:
+    with pytest.raises(TypeError, match="max_line_bytes"):
+        Decoder(max_line_bytes=limit)

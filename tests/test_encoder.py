@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from typing import Any
@@ -329,3 +330,20 @@ def test_the_encoder_agrees_with_json_where_it_takes_the_slow_way() -> None:
     value = {"é": 1.5, "list": [None, True, '\x1f\x7f\\"/']}
     assert encode(value) == msgspec.json.encode(value) + b"\n"
     assert json.loads(encode({**value, "s": "\ud83d"})) == {**value, "s": "\ud83d"}
+
+
+@dataclasses.dataclass
+class Foreign:
+    text: str = "\ud800"
+
+
+@pytest.mark.parametrize("foreign", [msgspec.Raw(b""), msgspec.Raw(b'{"a":\n1}'), msgspec.Raw(b"{nonsense"), Foreign()])
+def test_what_is_neither_a_message_nor_a_dict_is_refused_whatever_its_json_would_be(foreign: Any) -> None:
+    for write in (encode, Encoder().encode, lambda value: Encoder().encode_lines([value])):
+        with pytest.raises(TypeError, match=type(foreign).__name__):
+            write(foreign)
+
+
+def test_encode_into_takes_nothing_but_a_bytearray() -> None:
+    with pytest.raises(AttributeError):
+        Encoder().encode_into(KeepAlive(), b"abc")  # type: ignore[arg-type]

@@ -600,3 +600,9 @@ def test_a_class_with_many_fields_takes_no_positions() -> None:
         assert cls.__match_args__ == ()
         with pytest.raises(TypeError):
             cls(example(str))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("cls", [ControlRequest, KeepAlive, InterruptRequest.__mro__[1]])
+def test_payload_as_takes_a_kind_of_request_only(cls: Any) -> None:
+    with pytest.raises(TypeError):
+        ControlResponse.success("r", {}).payload_as(cls)

@@ -344,3 +344,9 @@ def test_readers_of_several_threads_do_not_meet(path: pathlib.Path) -> None:
 def test_iterators_may_be_typed_as_such(path: pathlib.Path) -> None:
     iterator: Iterator[Any] = read(path)
     assert len(list(iterator)) == len(MESSAGES)
+
+
+@pytest.mark.parametrize("source", [5, b"/a/path", None])
+def test_what_is_neither_a_path_nor_a_file_is_a_type_error(source: Any) -> None:
+    with pytest.raises(TypeError, match=type(source).__name__):
+        read(source)

@@ -273,6 +273,12 @@ def _decoder_of(cls: type[Wire]) -> Callable[[Bytes], Any]:
 class TypedLines(_Objects):
     """Lines as the messages of :mod:`claude_wire.messages`."""
 
+    def __init__(self, surrogates: str) -> None:
+        super().__init__(surrogates)
+        # Making a decoder takes as long as decoding a line with it; most streams never need it.
+        self._noting_decoder: json.JSONDecoder | None = None
+        self._ambiguous: Ambiguities = {}
+
     def block(self, data: Bytes, count: int) -> list[Any] | None:
         if count == 1:
             try:
@@ -340,7 +346,12 @@ class TypedLines(_Objects):
     def _piecewise(self, line: bytes) -> Any:
         """A line that msgspec refuses: something in it is unknown or does not fit, or it is no JSON object at all."""
         findings = Findings()
-        value = self._object(line, json.JSONDecoder(**_NUMBERS, object_pairs_hook=_noting(findings.ambiguous)))
+        if self._noting_decoder is None:
+            hook = _noting(self._ambiguous)
+            self._noting_decoder = json.JSONDecoder(**_NUMBERS, object_pairs_hook=hook)
+        self._ambiguous.clear()
+        findings.ambiguous = self._ambiguous
+        value = self._object(line, self._noting_decoder)
         try:
             message = build_message(value, findings)
         except Ambiguous as ambiguous:

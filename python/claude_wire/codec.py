@@ -157,8 +157,6 @@ class Decoder(Generic[T]):
         surrogates: Literal["keep", "replace"] = "keep",
         loads: Callable[[bytes], Any] | None = None,
     ) -> None:
-        if not isinstance(max_line_bytes, int):
-            raise TypeError(f"max_line_bytes must be an int, not {type(max_line_bytes).__name__}")
         if on_invalid not in ("return", "raise") and not callable(on_invalid):
             raise ValueError(f"on_invalid must be 'return', 'raise' or a callable, not {on_invalid!r}")
         if type is dict:
@@ -337,9 +335,6 @@ class Decoder(Generic[T]):
         return ready
 
 
-_careful = TypedLines("keep")
-
-
 def _decode_first(line: bytes | bytearray | memoryview | str) -> Any:
     # Building the decoder takes tens of milliseconds, which an import should not.
     global _decode_one
@@ -378,7 +373,7 @@ def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:
         raise TypeError(f"decode() takes bytes or str, not {type(line).__name__}")
     line = bytes(line).removeprefix(_BOM)
     try:
-        return cast("Message", _careful.line(line))
+        return cast("Message", TypedLines("keep").line(line))  # one for each call, since any thread may call
     except BadLine as bad:
         raise InvalidLineError(InvalidLine(line.removesuffix(b"\n"), 1, 0, bad.reason)) from None
 

@@ -241,6 +241,8 @@ class LineBuffer:
     )
 
     def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, *, keep_bom: bool = False) -> None:
+        if not isinstance(max_line_bytes, int):
+            raise TypeError(f"max_line_bytes must be an int, not {type(max_line_bytes).__name__}")
         if max_line_bytes < 1:
             raise ValueError(f"max_line_bytes must be at least 1, not {max_line_bytes}")
         handle = _ffi.new("uint64_t *")

@@ -17,7 +17,9 @@ from claude_wire import (
     LineSplitter,
     Message,
     Reader,
+    TextBlock,
     UnknownMessage,
+    UserMessage,
     decode,
     encode,
     read,
@@ -93,3 +95,8 @@ with open("a", "rb") as file, read(file, dict, on_invalid="raise") as reader:
 
 with open("a", encoding="utf-8") as text:
     read(text)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+blocks = [TextBlock("a")]
+assert_type(UserMessage.of(blocks), UserMessage)
+assert_type(AssistantMessage.of(blocks), AssistantMessage)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from claude_wire.errors import PayloadError
 from claude_wire.messages._base import Wire
@@ -38,8 +38,8 @@ class ControlRequestBody(Wire, Generic[A], tag_field="subtype", frozen=True):
         Raises:
             PayloadError: it does not fit.
         """
-        bases: tuple[Any, ...] = cls.__dict__.get("__orig_bases__", ())  # typing puts (ControlRequestBody[A],) there
-        if not bases:
+        bases: tuple[Any, ...] = cls.__dict__["__orig_bases__"]  # typing puts (ControlRequestBody[A],) there
+        if get_origin(bases[0]) is not ControlRequestBody:
             raise TypeError(f"{cls.__name__} is no kind of request")
         answer: type[A] = get_args(bases[0])[0]
         return parse_answer(answer, payload)
