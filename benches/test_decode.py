@@ -81,7 +81,7 @@ def test_one_line_feed(contest: Contest) -> None:
 
 
 def test_typed_chunks(contest: Contest) -> None:
-    """``feed`` in chunks of 64 KiB, typed: the main job."""
+    """``feed`` in chunks of 64 KiB, typed: the main job, against msgspec's own part of it."""
     data = workloads.deltas()
     chunks = workloads.chunks(data) * workloads.PASSES
     contest(
@@ -92,6 +92,16 @@ def test_typed_chunks(contest: Contest) -> None:
             "msgspec decode_lines, aligned": (block_by_block(workloads.blocks(data) * workloads.PASSES), 1.10),
             "pure-Python feed, unchecked": (of(peers.by_pure_python_feed(floor), chunks), None),
         },
+    )
+
+
+def test_typed_chunks_and_others(contest: Contest) -> None:
+    """The same against others."""
+    chunks = workloads.chunks(workloads.deltas()) * workloads.PASSES
+    contest(
+        "feed, 64 KiB chunks",
+        workloads.LINES,
+        feeding(chunks),
         faster_than={
             "msgspec decode, line by line": (of(peers.by_msgspec_lines(floor), chunks), None),
             "orjson.loads (dicts)": (of(peers.by_orjson, chunks), None),

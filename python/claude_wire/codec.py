@@ -243,31 +243,27 @@ class Decoder(Generic[T]):
                 ready, state.ready = state.ready, []
                 return ready
             return self._without_invalid(state)
+        except BaseException:
+            blocks.close()  # now, for it holds the buffer, and perhaps a bytearray
+            raise
         finally:
-            blocks.close()
             self._idle.append(state)
 
     def _decode_blocks(self, blocks: Iterable[Block | LongLine], state: _Pending) -> None:
+        decode_block = self._lines.block
         for block in blocks:
-            if type(block) is Block:
-                self._decode_block(block, state)
-            else:
+            if type(block) is not Block:
                 self._too_long(block, state.ready)
-
-    def _decode_block(self, block: Block, state: _Pending) -> None:
-        lines, count, clean, _, _, terminated = block
-        if not (clean and terminated):
-            self._one_by_one(block, state.ready)
-        elif self._wary and count > RUN_LINES:
-            self._in_runs(block, state.ready)
-        else:
-            messages = self._lines.block(lines, count)
+                continue
+            lines, count, clean, _, _, terminated = block
+            clean = clean and terminated
+            messages = decode_block(lines, count) if clean and (count <= RUN_LINES or not self._wary) else None
             if messages is None:
-                if count > RUN_LINES:
+                if clean and count > RUN_LINES:
                     self._in_runs(block, state.ready)
                 else:
                     self._one_by_one(block, state.ready)
-                return
+                continue
             self._messages += len(messages)
             if len(state.ready) < len(messages):
                 messages[:0] = state.ready  # a chunk's first block is often a single line
