@@ -236,10 +236,11 @@ class Decoder(Generic[T]):
     def _take(self, blocks: Generator[Block | LongLine, None, None], data: bytes | bytearray | memoryview) -> list[T]:
         state = self._own()
         try:
+            held = bool(state.ready)
             invalid = self._invalid
             self._decode_blocks(blocks, state)
             self._bytes += len(data) if type(data) is bytes else memoryview(data).nbytes
-            if self._on_invalid == "return" or not (state.start or state.checked or self._invalid != invalid):
+            if self._on_invalid == "return" or not (held or self._invalid != invalid):
                 ready, state.ready = state.ready, []
                 return ready
             return self._without_invalid(state)
