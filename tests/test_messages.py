@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import subprocess
+import sys
 import tracemalloc
 from typing import Any, get_args
 
@@ -606,3 +608,17 @@ def test_a_class_with_many_fields_takes_no_positions() -> None:
 def test_payload_as_takes_a_kind_of_request_only(cls: Any) -> None:
     with pytest.raises(TypeError):
         ControlResponse.success("r", {}).payload_as(cls)
+
+
+def test_repr_of_a_tree_does_not_grow_with_its_leaves() -> None:
+    # 4 ** 40 leaves; in a process of its own, for it would take for ever.
+    code = """
+from claude_wire import ToolResultBlock
+block = ToolResultBlock("t", "x")
+for _ in range(40):
+    block = ToolResultBlock("t", [block] * 4)
+print(repr(block))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("ToolResultBlock(tool_use_id='t', content=[ToolResultBlock(")
+    assert len(done.stdout) <= len("ToolResultBlock()\n") + 80

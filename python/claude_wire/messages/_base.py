@@ -43,6 +43,10 @@ class _Short(reprlib.Repr):
         shown = [f"{self.repr1(k, level - 1)}: {self.repr1(v, level - 1)}" for k, v in islice(x.items(), self.maxdict)]
         return "{" + ", ".join(shown) + (", ...}" if len(x) > self.maxdict else "}")
 
+    def repr_instance(self, x: Any, level: int) -> str:
+        # The inherited one asks ``repr(x)``, which would begin to count levels anew: that is exponential in the depth.
+        return _named(x, level - 1) if isinstance(x, Wire) else super().repr_instance(x, level)
+
 
 _short = _Short()
 _short.maxstring = _short.maxother = REPR_CHARS
@@ -50,9 +54,17 @@ _short.maxlist = _short.maxdict = 4
 _short.maxlevel = 3
 
 
-def short_repr(name: str, fields: list[tuple[str, Any]]) -> str:
+def _named(message: Wire, level: int) -> str:
+    name = type(message).__name__
+    if level <= 0:
+        return f"{name}(...)"
+    values = ((field, getattr(message, field)) for field in message.__struct_fields__)
+    return short_repr(name, [(f, v) for f, v in values if v is not None and v is not msgspec.UNSET], level)
+
+
+def short_repr(name: str, fields: list[tuple[str, Any]], level: int = _short.maxlevel) -> str:
     """``Name(field=value, …)`` with at most :data:`REPR_CHARS` characters between the parentheses."""
-    content = ", ".join(f"{field}={_short.repr(value)}" for field, value in fields)
+    content = ", ".join(f"{field}={_short.repr1(value, level)}" for field, value in fields)
     if len(content) > REPR_CHARS:
         content = content[: REPR_CHARS - 1] + "…"
     return f"{name}({content})"
@@ -85,8 +97,4 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return plain
 
     def __repr__(self) -> str:
-        given = [(name, getattr(self, name)) for name in self.__struct_fields__]
-        return short_repr(
-            type(self).__name__,
-            [(name, value) for name, value in given if value is not None and value is not msgspec.UNSET],
-        )
+        return _named(self, _short.maxlevel)
