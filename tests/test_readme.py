@@ -60,3 +60,7 @@ def test_the_commands_that_it_names_exist() -> None:
 def test_the_files_that_it_links_exist() -> None:
     for link in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / link).exists(), link
+
+
+def test_no_place_is_left_open() -> None:
+    assert set(re.findall(r"<!-- (.*?) -->", README)) == {f"example: {name}" for name in EXAMPLES}
