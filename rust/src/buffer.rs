@@ -186,6 +186,22 @@ impl Buffer {
         self.body(data)
     }
 
+    /// Takes the step that follows a [`Step::Carry`] through the rest of the same chunk, and leaves that line lent.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::next`].
+    pub fn follow<'a>(&mut self, data: &'a [u8]) -> Result<Next<'a>, TryReserveError> {
+        debug_assert!(self.tail.is_empty() && self.too_long.is_none() && self.bom.is_none());
+        if data.is_empty() {
+            return Ok(Next {
+                consumed: 0,
+                step: Step::Nothing,
+            });
+        }
+        self.body(data)
+    }
+
     /// Ends the stream: lends the last line if it has no LF, and begins a new stream at offset 0 and line 1.
     ///
     /// # Errors

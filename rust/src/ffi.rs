@@ -16,7 +16,7 @@ use crate::frame;
 use crate::handle::{self, Refused, Table};
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 2;
+pub const CW_ABI_VERSION: u32 = 3;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;
@@ -177,6 +177,50 @@ pub unsafe extern "C" fn cw_buffer_next(
             // SAFETY: not null, and the caller promises that it may be written.
             unsafe { out.write(step) };
             Ok(status)
+        })?
+    })
+}
+
+/// Takes a step as [`cw_buffer_next`] does; if that is `CW_CARRY`, and something of the chunk is left, also the step after
+/// it, with the carried line still lent. Returns the status of the first, plus 8 times one more than the status of the
+/// second if there is one. Most chunks of a stream take two steps.
+///
+/// # Safety
+///
+/// As of [`cw_buffer_next`], but `out` is null or two steps may be written there.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_next_two(
+    handle: u64,
+    data: *const u8,
+    len: u64,
+    start: u64,
+    out: *mut CwStep,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller promises it.
+        let data = unsafe { bytes(data, len) }?;
+        let start = usize::try_from(start).map_err(|_| CW_ERROR_ARGUMENT)?;
+        let rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        BUFFERS.with(handle, |buffer| {
+            let Next { consumed, step } = buffer.next(rest).map_err(|_| CW_ERROR_MEMORY)?;
+            let next = start + consumed;
+            let (status, step) = CwStep::new(step, next);
+            // SAFETY: not null, and the caller promises that it may be written.
+            unsafe { out.write(step) };
+            if status != CW_CARRY || next == data.len() {
+                return Ok(status);
+            }
+            // Without memory nothing was consumed, and the next call says so.
+            let Ok(Next { consumed, step }) = buffer.follow(&data[next..]) else {
+                return Ok(status);
+            };
+            let (second, step) = CwStep::new(step, next + consumed);
+            // SAFETY: as above, and the caller promises a second one.
+            unsafe { out.add(1).write(step) };
+            Ok(status + 8 * (second + 1))
         })?
     })
 }
@@ -479,6 +523,77 @@ mod tests {
             );
         }
         assert_eq!(cw_buffer_free(handle), CW_NOTHING);
+    }
+
+    #[test]
+    fn two_steps_are_those_that_two_calls_take() {
+        let stream = b"{\"a\":1}\n{}\n[]\n{\"a\n\n{}\n{";
+        for cut in 0..=stream.len() {
+            for limit in [3, 100] {
+                let mut steps = [Vec::new(), Vec::new()];
+                for (two, steps) in steps.iter_mut().enumerate() {
+                    let mut handle = 0;
+                    // SAFETY: the pointers are to live memory of that length.
+                    assert_eq!(
+                        unsafe { cw_buffer_new(limit, 0, &raw mut handle) },
+                        CW_NOTHING
+                    );
+                    for chunk in [&stream[..cut], &stream[cut..]] {
+                        let mut at = 0;
+                        while at < chunk.len() as u64 {
+                            // SAFETY: all zero is a valid value of numbers and pointers.
+                            let mut out: [CwStep; 2] = unsafe { std::mem::zeroed() };
+                            let call = if two == 1 {
+                                cw_buffer_next_two
+                            } else {
+                                cw_buffer_next
+                            };
+                            // SAFETY: the pointers are to live memory of that length.
+                            let status = unsafe {
+                                call(
+                                    handle,
+                                    chunk.as_ptr(),
+                                    chunk.len() as u64,
+                                    at,
+                                    out.as_mut_ptr(),
+                                )
+                            };
+                            assert!(status >= 0);
+                            let second = (status / 8 > 0).then(|| (status / 8 - 1, out[1]));
+                            for (status, step) in
+                                [Some((status % 8, out[0])), second].into_iter().flatten()
+                            {
+                                at = step.next;
+                                if status != CW_NOTHING {
+                                    // SAFETY: what is lent is so until the next call, also by the first of two steps.
+                                    let lent = (!step.lent.is_null()).then(|| unsafe {
+                                        slice::from_raw_parts(
+                                            step.lent,
+                                            usize::try_from(step.bytes).unwrap(),
+                                        )
+                                        .to_vec()
+                                    });
+                                    steps.push((
+                                        status,
+                                        lent,
+                                        step.bytes,
+                                        step.next,
+                                        step.offset,
+                                        step.line_number,
+                                        step.lines,
+                                        step.defects,
+                                        step.length,
+                                    ));
+                                }
+                            }
+                        }
+                    }
+                    assert_eq!(cw_buffer_free(handle), CW_NOTHING);
+                }
+                assert_eq!(steps[0], steps[1], "cut at {cut}");
+                assert!(!steps[0].is_empty());
+            }
+        }
     }
 
     #[test]
