@@ -163,7 +163,6 @@ def read(
         TypeError: the file is a text file.
         InvalidLineError: by a step of the iteration, with ``on_invalid="raise"``; the next step goes on after the line.
     """
-    decoder: Decoder[Any] = Decoder(
-        type, max_line_bytes=max_line_bytes, on_invalid=on_invalid, surrogates=surrogates, loads=loads
-    )  # type: ignore[call-overload, misc, unused-ignore]
+    make: Callable[..., Decoder[Any]] = Decoder  # the overloads above have checked which arguments go together
+    decoder = make(type, max_line_bytes=max_line_bytes, on_invalid=on_invalid, surrogates=surrogates, loads=loads)
     return Reader(source, decoder)

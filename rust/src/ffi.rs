@@ -163,22 +163,8 @@ pub unsafe extern "C" fn cw_buffer_next(
     start: u64,
     out: *mut CwStep,
 ) -> i32 {
-    guard(|| {
-        // SAFETY: the caller promises it.
-        let data = unsafe { bytes(data, len) }?;
-        let start = usize::try_from(start).map_err(|_| CW_ERROR_ARGUMENT)?;
-        let rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
-        }
-        BUFFERS.with(handle, |buffer| {
-            let Next { consumed, step } = buffer.next(rest).map_err(|_| CW_ERROR_MEMORY)?;
-            let (status, step) = CwStep::new(step, start + consumed);
-            // SAFETY: not null, and the caller promises that it may be written.
-            unsafe { out.write(step) };
-            Ok(status)
-        })?
-    })
+    // SAFETY: the caller promises it; with `false` one step is written.
+    unsafe { take(handle, data, len, start, out, false) }
 }
 
 /// Takes a step as [`cw_buffer_next`] does; if that is `CW_CARRY`, and something of the chunk is left, also the step after
@@ -196,6 +182,23 @@ pub unsafe extern "C" fn cw_buffer_next_two(
     start: u64,
     out: *mut CwStep,
 ) -> i32 {
+    // SAFETY: the caller promises it; with `true` up to two steps are written.
+    unsafe { take(handle, data, len, start, out, true) }
+}
+
+/// What [`cw_buffer_next`] and [`cw_buffer_next_two`] do.
+///
+/// # Safety
+///
+/// As of the one or the other.
+unsafe fn take(
+    handle: u64,
+    data: *const u8,
+    len: u64,
+    start: u64,
+    out: *mut CwStep,
+    two: bool,
+) -> i32 {
     guard(|| {
         // SAFETY: the caller promises it.
         let data = unsafe { bytes(data, len) }?;
@@ -210,7 +213,7 @@ pub unsafe extern "C" fn cw_buffer_next_two(
             let (status, step) = CwStep::new(step, next);
             // SAFETY: not null, and the caller promises that it may be written.
             unsafe { out.write(step) };
-            if status != CW_CARRY || next == data.len() {
+            if !two || status != CW_CARRY || next == data.len() {
                 return Ok(status);
             }
             // Without memory nothing was consumed, and the next call says so.

@@ -5,7 +5,7 @@ A new message type is one new Struct in its module and one line here.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias, cast, get_args
 
 from claude_wire.messages import dialects, notices, results, session_notices, system, tasks
 from claude_wire.messages._base import Wire
@@ -166,8 +166,7 @@ def build_message(value: dict[str, Any], findings: Findings) -> Message:
         reason = cls
     else:
         try:
-            message: Any = build(value, cls, findings)
-            return message  # type: ignore[no-any-return]
+            return cast("Message", build(value, cls, findings))
         except Misfit as misfit:
             reason = misfit.reason
         except RecursionError:
