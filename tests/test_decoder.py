@@ -1098,18 +1098,69 @@ def test_a_second_thread_is_refused_while_loads_runs(chunk: bytes) -> None:
 
 @pytest.mark.parametrize("chunk", [KEEP_ALIVE + b"\n", KEEP_ALIVE + b"\n" + KEEP_ALIVE + b"\n"])
 def test_loads_that_feeds_its_own_decoder_is_refused(chunk: bytes) -> None:
-    decoder: Decoder[Any] = Decoder(dict, loads=lambda line: decoder.feed(line + b"\n"))
-    for _ in range(2):
-        with pytest.raises(HandleError):
-            decoder.feed(chunk)
+    refused: list[bytes] = []
 
-
-def test_an_error_of_loads_that_is_no_refusal_passes_through() -> None:
     def loads(line: bytes) -> Any:
-        raise KeyError("a bug of the caller's")
+        with pytest.raises(HandleError):
+            decoder.feed(line + b"\n")
+        refused.append(line)
+        return {"n": len(refused)}
 
-    with pytest.raises(KeyError):
-        Decoder(dict, loads=loads).feed(KEEP_ALIVE + b"\n")
+    decoder: Decoder[Any] = Decoder(dict, loads=loads)
+    assert [*decoder.feed(chunk), *decoder.feed(chunk)] == [{"n": n} for n in range(1, 2 * chunk.count(b"\n") + 1)]
+
+
+@pytest.mark.parametrize("error", [KeyError, ValueError, RecursionError, TypeError])
+@pytest.mark.parametrize("size", [1, 3, 12, 50, 1_000_000])
+def test_no_line_is_lost_or_misnumbered_when_loads_raises(error: type[Exception], size: int) -> None:
+    def loads(line: bytes) -> Any:
+        if b"boom" in line:
+            raise error
+        return json.loads(line)
+
+    stream = b'{}\n{"boom":1}\nxx\n' + b'{"x":1}\n' * 100 + b'{"boom":2}\n{"y":1}\nyy'
+    decoder = Decoder(dict, loads=loads)
+    found = decoded(in_pieces(stream, size), decoder)
+    assert [(bad.line_number, bad.offset) for bad in found if isinstance(bad, InvalidLine)] == [(3, 14), (106, 836)]
+    rest = [item for item in found if not isinstance(item, InvalidLine)]
+    assert rest == [{}, {"boom": 1}, *[{"x": 1}] * 100, {"boom": 2}, {"y": 1}]
+    assert decoder.stats.bytes == len(stream)
+
+
+@pytest.mark.parametrize("chunk", [KEEP_ALIVE + b"\n", KEEP_ALIVE + b"\n" + KEEP_ALIVE + b"\n" * 2 + b'{"y":'])
+def test_after_an_interrupt_the_stream_is_in_step(chunk: bytes) -> None:
+    interrupt = [False, True]
+
+    def loads(line: bytes) -> Any:
+        if interrupt.pop(0):
+            raise KeyboardInterrupt
+        return json.loads(line)
+
+    decoder: Decoder[Any] = Decoder(dict, loads=loads)
+    decoder.feed(b"{}\n")
+    with pytest.raises(KeyboardInterrupt):
+        decoder.feed(chunk)
+    interrupt += [False] * 2
+    tail = b"1}\n" if chunk.endswith(b":") else b""
+    *whole, bad = decoder.feed(tail + b"bad\n")
+    assert whole == [{"y": 1}] * bool(tail)
+    before = b"{}\n" + chunk + tail
+    assert (bad.line_number, bad.offset) == (before.count(b"\n") + 1, len(before))
+    assert decoder.stats.bytes in (len(before) + 4, len(before) + 4 - len(chunk))
+
+
+def test_a_decoder_is_wary_no_longer_than_there_are_odd_lines() -> None:
+    refusals = [True]
+
+    def loads(line: bytes) -> Any:
+        if refusals and refusals.pop():
+            raise ValueError
+        return json.loads(line)
+
+    decoder = Decoder(dict, loads=loads)
+    for _ in range(3):
+        assert decoder.feed(b"{}\n" * 100) == [{}] * 100
+        assert decoder._wary == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -466,3 +466,14 @@ def test_a_buffer_refuses_to_be_used_inside_its_own_loop() -> None:
 def test_block_size_is_that_of_the_documentation() -> None:
     assert framing.BLOCK_BYTES == KIB64
     assert framing.DEFAULT_MAX_LINE_BYTES == 128 * 1024 * 1024
+
+
+@pytest.mark.parametrize("size", [1_000, 16_000, 17_000, 33_000, 60_000, 65_500, 70_000])
+@pytest.mark.parametrize("rest", [b"", b"{}\n", b"{}\n{"])
+def test_an_idle_buffer_holds_little_after_a_carried_line_of_any_length(size: int, rest: bytes) -> None:
+    buffer = LineBuffer()
+    for _ in range(3):
+        list(buffer.blocks(b"{" + b"x" * size))
+        list(buffer.blocks(b"}\n" + rest))
+        list(buffer.blocks(b"}\n" if rest.endswith(b"{") else b""))
+        assert buffer.stats().held <= BLOCK_BYTES

@@ -394,7 +394,7 @@ class DictLines(_Objects):
                 lines = bytes(data).split(b"\n")
                 lines.pop()
                 objects = [self._load(line) for line in lines]
-        except (*REFUSED, ValueError):  # what is wrong, line() says
+        except Exception:  # loads may raise anything; what is wrong, line() says
             return None
         return objects if len(objects) == count else None
 
@@ -402,7 +402,7 @@ class DictLines(_Objects):
         if self._loads is not None and _is_utf8(line):
             try:
                 return self._load(line)
-            except (RecursionError, ValueError):
+            except Exception:  # whatever it is: no line may be lost for it
                 pass
         return self._object(line)
 

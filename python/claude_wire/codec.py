@@ -26,7 +26,7 @@ from claude_wire._decoding import (
     union_decoder,
 )
 from claude_wire.errors import EncodeError, HandleError, InvalidLineError
-from claude_wire.framing import DEFAULT_MAX_LINE_BYTES, Block, LineBuffer, LongLine, line_starts
+from claude_wire.framing import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES, Block, LineBuffer, LongLine, line_starts
 from claude_wire.messages import InvalidLine, Message
 from claude_wire.messages._base import Wire
 
@@ -96,8 +96,8 @@ class Decoder(Generic[T]):
         surrogates: lone surrogates (``"\\ud83d"``, half of an emoji) are kept as :mod:`json` keeps them, or each is
             replaced by U+FFFD (which may make two keys one). Lines without them are not touched.
         loads: for ``dict`` only, the function that reads one line's bytes instead of msgspec, ``orjson.loads`` say.
-            What it refuses with a ``ValueError``, and what is no object, is read as without it; so are lines with
-            ``\\u`` escapes if surrogates are to be replaced.
+            A line for which it raises, or gives no dict, is read as without it; so are lines with ``\\u`` escapes if
+            surrogates are to be replaced.
 
     The lines' rules: they end with 0x0A alone (not U+2028, not CR); one CR before it is ignored; blank lines are
     skipped, as is a byte order mark at the start; a last line without line feed is decoded by :meth:`close`. A line is
@@ -179,7 +179,8 @@ class Decoder(Generic[T]):
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
         """Take the next bytes of the stream, cut anywhere, and return what the lines that they complete say, in order.
 
-        All of ``data`` is taken, also when an exception is raised: do not pass it again.
+        All of ``data`` is taken, also when an exception is raised: do not pass it again. (After a ``KeyboardInterrupt``
+        the lines of ``data`` that were not decoded yet are lost.)
 
         Raises:
             InvalidLineError: with ``on_invalid="raise"``; what follows the line is returned by the next call.
@@ -188,15 +189,19 @@ class Decoder(Generic[T]):
             HandleError: another thread is using the decoder, it belongs to another process, or its ``with`` block is
                 over.
         """
-        if type(data) is bytes and self._buffer.is_one_line(data):
+        if type(data) is bytes and len(data) < BLOCK_BYTES:
             state = self._own()
             try:
-                messages = None if state.ready else self._lines.block(data, 1)
-                if messages is not None:
-                    self._buffer.skip_line(data)
-                    self._bytes += len(data)
-                    self._messages += 1
-                    return messages
+                if not state.ready and self._buffer.is_one_line(data):
+                    try:
+                        messages = self._lines.block(data, 1)
+                    except BaseException:
+                        self._skip(data)
+                        raise
+                    if messages is not None:
+                        self._skip(data)
+                        self._messages += 1
+                        return messages
             finally:
                 self._idle.append(state)
         return self._take(self._buffer.blocks(data), data)
@@ -223,6 +228,10 @@ class Decoder(Generic[T]):
     ) -> None:
         self._buffer.free()
 
+    def _skip(self, data: bytes) -> None:
+        self._buffer.skip_line(data)
+        self._bytes += len(data)
+
     def _own(self) -> _Pending:
         """Take the decoder; whoever does must append what this returns to ``_idle`` again."""
         try:
@@ -238,15 +247,16 @@ class Decoder(Generic[T]):
         try:
             held = bool(state.ready)
             invalid = self._invalid
-            self._decode_blocks(blocks, state)
+            try:
+                self._decode_blocks(blocks, state)
+            finally:
+                for _ in blocks:
+                    pass  # after an interrupt only: the stream stays in step, though these lines are lost
             self._bytes += len(data) if type(data) is bytes else memoryview(data).nbytes
             if self._on_invalid == "return" or not (held or self._invalid != invalid):
                 ready, state.ready = state.ready, []
                 return ready
             return self._without_invalid(state)
-        except BaseException:
-            blocks.close()  # now, for it holds the buffer, and perhaps a bytearray
-            raise
         finally:
             self._idle.append(state)
 
@@ -279,7 +289,7 @@ class Decoder(Generic[T]):
         """
         data, count, _, offset, line_number, _ = block
         starts = line_starts(data, count)
-        self._wary -= 1
+        self._wary = max(self._wary - 1, 0)
         for first in range(0, count, RUN_LINES):
             last = min(first + RUN_LINES, count)
             run = data[starts[first] : starts[last]]

@@ -330,7 +330,7 @@ class LineBuffer:
                     else:
                         with memoryview(_buffer(out[0].lent, size)) as view:
                             yield _new(Block, (view, 1, not defects, offset, line_number, True))
-                        huge = size > BLOCK_BYTES
+                        huge = size > BLOCK_BYTES // 4  # its memory may be twice that
                     last = 1
                     status = (status >> 3) - 1  # of the step after it, if one was taken
                 if status >= 0:
