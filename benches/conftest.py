@@ -92,6 +92,31 @@ class Contest:
             _table.rows.append(row)
             self._benchmark.extra_info[name] = round(statistics.median(ratios), 3)
 
+    def measured(
+        self,
+        job: str,
+        subject: Callable[[], float],
+        *,
+        at_most: dict[str, tuple[Callable[[], float], float | None]] | None = None,
+        rounds: int | None = None,
+    ) -> None:
+        """As above, for functions that take their own times and return seconds; a round of them is one line."""
+        peers = at_most or {}
+        own: list[float] = []
+        seconds: dict[str, list[float]] = {name: [] for name in peers}
+
+        def turn() -> None:
+            for name, (peer, _) in peers.items():
+                seconds[name].append(peer())
+            own.append(subject())
+
+        self._benchmark.pedantic(turn, rounds=rounds or min(self._rounds, 5))
+        for name, (_, claimed) in peers.items():
+            ratios = [s / t for s, t in zip(own, seconds[name], strict=True)]
+            claim = None if claimed is None else ("at most", claimed)
+            _table.rows.append(Row(job, _ns(own, 1), name, _ns(seconds[name], 1), ratios, claim))
+            self._benchmark.extra_info[name] = round(statistics.median(ratios), 3)
+
 
 def _ns(seconds: list[float], lines: int) -> float:
     return statistics.median(seconds) / lines * 1e9

@@ -13,8 +13,10 @@ import pytest
 
 import claude_wire
 from claude_wire import (
+    ByteBudgetError,
     CanUseToolRequest,
     ClaudeWireError,
+    CLINotFoundError,
     ControlResponse,
     Decoder,
     EncodeError,
@@ -28,6 +30,9 @@ from claude_wire import (
     LineTooLongError,
     Message,
     PayloadError,
+    ProcessError,
+    ProcessInputError,
+    UnfinishedTurnError,
     UnknownObject,
     decode,
     encode,
@@ -44,6 +49,11 @@ TREE = {
     EncodeError: ValueError,
     PayloadError: ValueError,
     HandleError: RuntimeError,
+    ByteBudgetError: Exception,
+    CLINotFoundError: FileNotFoundError,
+    ProcessInputError: BrokenPipeError,
+    ProcessError: Exception,
+    UnfinishedTurnError: ProcessError,
 }
 
 
@@ -56,11 +66,13 @@ def test_the_tree_is_the_one_drawn() -> None:
         assert issubclass(cls, ClaudeWireError)
         assert issubclass(cls, builtin)
         assert cls.__name__ in errors.__doc__  # type: ignore[operator]
-    # No error is another one's parent but the root: an `except` catches one kind.
+    # No error is another one's parent but the root, and the end of a process: an `except` catches one kind.
+    parents = {
+        ClaudeWireError: [cls for cls in TREE if cls is not ClaudeWireError],
+        ProcessError: [UnfinishedTurnError],
+    }
     for one in TREE:
-        assert [other for other in TREE if issubclass(other, one) and other is not one] == (
-            [cls for cls in TREE if cls is not ClaudeWireError] if one is ClaudeWireError else []
-        )
+        assert [other for other in TREE if issubclass(other, one) and other is not one] == parents.get(one, [])
 
 
 def raised(call: Callable[[], Any]) -> BaseException:
@@ -133,6 +145,12 @@ INSTANCES = [
     PayloadError("text", {"a": 1}),
     PayloadError("text"),
     HandleError("text"),
+    ByteBudgetError(100),
+    CLINotFoundError("text"),
+    ProcessInputError("text"),
+    ProcessError(1, b"tail", {"type": "result"}),
+    ProcessError(-9),
+    UnfinishedTurnError(None, b"tail", message="text"),
 ]
 
 
@@ -314,3 +332,26 @@ def test_an_invalid_line_is_matched_by_keyword() -> None:
             assert reason == "not JSON"
         case _:
             pytest.fail("not matched")
+
+
+# --- How a process ended ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("returncode", "signal", "text"),
+    [
+        (1, None, "the process exited with code 1"),
+        (2, None, "the process exited with code 2"),
+        (130, 2, "the process was ended by SIGINT (exit code 130)"),
+        (143, 15, "the process was ended by SIGTERM (exit code 143)"),
+        (-9, 9, "the process was ended by SIGKILL (exit code -9)"),
+        (-15, 15, "the process was ended by SIGTERM (exit code -15)"),
+        (137, None, "the process exited with code 137"),
+        (None, None, "the process still runs"),
+    ],
+)
+def test_a_process_error_says_how_the_process_ended(returncode: int | None, signal: int | None, text: str) -> None:
+    error = ProcessError(returncode, SECRET.encode(), {"result": SECRET})
+    assert (error.returncode, error.signal, str(error)) == (returncode, signal, text)
+    assert (error.stderr_tail, error.last_result) == (SECRET.encode(), {"result": SECRET})
+    assert SECRET not in repr(error)

@@ -18,22 +18,36 @@ from claude_wire.messages._base import Wire
 
 #: All names that are not in `claude_wire.messages`.
 NAMES = [
+    "Batches",
+    "ByteBudgetError",
+    "CLINotFoundError",
+    "ClaudeOptions",
     "ClaudeWireError",
     "Decoder",
     "DecoderStats",
+    "DrainStats",
     "EncodeError",
     "Encoder",
     "HandleError",
     "InvalidLineError",
     "LineSplitter",
     "LineTooLongError",
+    "MessageStream",
     "PROTOCOL_VERSION",
     "PayloadError",
+    "Process",
+    "ProcessError",
+    "ProcessInputError",
     "Reader",
+    "UnfinishedTurnError",
     "__version__",
+    "byte_budget",
     "decode",
     "encode",
+    "find_cli",
+    "open_process",
     "read",
+    "set_byte_budget",
 ]
 
 #: The names of `claude_wire.messages` that are no message class: the open unions, and what stands for the unknown.
@@ -168,12 +182,14 @@ def test_the_protocol_version_is_that_of_a_cli() -> None:
     assert claude_wire.PROTOCOL_VERSION == "2.1.330"
 
 
-def test_the_import_needs_no_optional_library() -> None:
-    # Those of the extras, and what is slow to import.
+def test_the_import_needs_no_optional_library_and_no_transport() -> None:
+    # Those of the extras, and what only a transport needs, which is slow to import.
     script = """
 import sys
 import claude_wire
-print([name for name in ("click", "rich", "claude_agent_sdk", "orjson", "pydantic") if name in sys.modules])
+optional = "click", "rich", "claude_agent_sdk", "orjson", "pydantic", "trio", "uvloop"
+slow = "anyio", "asyncio", "subprocess", "logging", "claude_wire.stream"
+print([name for name in (*optional, *slow) if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"

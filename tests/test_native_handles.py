@@ -15,11 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claude_wire import framing
-from claude_wire.errors import HandleError
+from claude_wire import _library
+from claude_wire._library import ffi, lib
+from claude_wire.errors import ByteBudgetError, HandleError
 from claude_wire.framing import LineBuffer, LineSplitter
-
-ffi, lib = framing._ffi, framing._lib
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -284,17 +283,20 @@ def test_wrong_pointers_and_ranges_are_refused() -> None:
 def test_every_error_status_has_its_exception() -> None:
     expected = {
         "ARGUMENT": SystemError,
+        "BUDGET": ByteBudgetError,
         "FORKED": HandleError,
         "FULL": HandleError,
         "IN_USE": HandleError,
         "MEMORY": MemoryError,
         "PANIC": HandleError,
         "STALE": HandleError,
+        "SYSTEM": OSError,
+        "UNSUPPORTED": NotImplementedError,
     }
     names = {name.removeprefix("CW_ERROR_") for name in dir(lib) if name.startswith("CW_ERROR_")}
     assert names == set(expected)
     for name, exception in expected.items():
-        error = framing._error(getattr(lib, f"CW_ERROR_{name}"))
+        error = _library.error(getattr(lib, f"CW_ERROR_{name}"))
         assert type(error) is exception
         assert str(error)
 
@@ -332,13 +334,13 @@ def test_both_versions_of_the_check_agree_with_its_definition(data: bytes) -> No
 # --- The wrong library ------------------------------------------------------------------------------------------------
 
 
-def import_framing(monkeypatch: pytest.MonkeyPatch, native: types.ModuleType | None) -> types.ModuleType:
-    """Imports a second copy of ``framing`` on top of another native module, or none."""
+def import_library(monkeypatch: pytest.MonkeyPatch, native: types.ModuleType | None) -> types.ModuleType:
+    """Imports a second copy of ``_library`` on top of another native module, or none."""
     monkeypatch.setitem(sys.modules, "claude_wire._native", native)
     monkeypatch.delattr("claude_wire._native", raising=False)
     if native is not None:
         monkeypatch.setattr("claude_wire._native", native, raising=False)
-    spec = importlib.util.spec_from_file_location("claude_wire.framing_again", framing.__file__)
+    spec = importlib.util.spec_from_file_location("claude_wire._library_again", _library.__file__)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -356,27 +358,27 @@ def native_with(abi: int | None, size: int = 64) -> types.ModuleType:
 @pytest.mark.parametrize(
     ("native", "found"),
     [
-        (native_with(framing.ABI_VERSION + 1), framing.ABI_VERSION + 1),
+        (native_with(_library.ABI_VERSION + 1), _library.ABI_VERSION + 1),
         (native_with(None), 0),
-        (native_with(framing.ABI_VERSION, size=63), framing.ABI_VERSION),
+        (native_with(_library.ABI_VERSION, size=63), _library.ABI_VERSION),
     ],
     ids=["other number", "no number", "other struct"],
 )
 def test_a_library_of_another_abi_is_an_import_error(
     monkeypatch: pytest.MonkeyPatch, native: types.ModuleType, found: int
 ) -> None:
-    message = f"has ABI {found}, but its Python code needs ABI {framing.ABI_VERSION}: rebuild it"
+    message = f"has ABI {found}, but its Python code needs ABI {_library.ABI_VERSION}: rebuild it"
     with pytest.raises(ImportError, match=message):
-        import_framing(monkeypatch, native)
+        import_library(monkeypatch, native)
 
 
 def test_a_missing_library_is_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ImportError, match=r"native library of claude_wire is not built: run `pip install"):
-        import_framing(monkeypatch, None)
+        import_library(monkeypatch, None)
 
 
 def test_the_library_in_use_has_the_abi_of_its_declarations() -> None:
-    assert lib.cw_abi_version() == framing.ABI_VERSION == lib.CW_ABI_VERSION
+    assert lib.cw_abi_version() == _library.ABI_VERSION == lib.CW_ABI_VERSION
 
 
 def test_splitters_do_not_share_anything() -> None:

@@ -1,4 +1,4 @@
-"""Codec for the NDJSON (stream-json) protocol of the Claude Code CLI: fast, typed, losing nothing.
+"""Codec and transport for the NDJSON (stream-json) protocol of the Claude Code CLI: fast, typed, losing nothing.
 
 ::
 
@@ -15,10 +15,14 @@
                 print(message.ok, message.total_cost_usd)
 
 :func:`decode` and :func:`encode` are for one line, :class:`Decoder` and :class:`Encoder` for a stream,
-:class:`LineSplitter` for the bare lines, :func:`read` for a file. Every message class is importable from here.
+:class:`LineSplitter` for the bare lines, :func:`read` for a file. :class:`MessageStream` reads any source of bytes
+asynchronously, and :func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes. Every message class
+is importable from here.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from claude_wire import codec, errors, messages, reading
 from claude_wire.codec import *
@@ -37,3 +41,38 @@ __all__ += codec.__all__
 __all__ += errors.__all__
 __all__ += messages.__all__
 __all__ += reading.__all__
+
+if TYPE_CHECKING:
+    from claude_wire.draining import DrainStats as DrainStats
+    from claude_wire.draining import byte_budget as byte_budget
+    from claude_wire.draining import set_byte_budget as set_byte_budget
+    from claude_wire.options import ClaudeOptions as ClaudeOptions
+    from claude_wire.options import find_cli as find_cli
+    from claude_wire.process import Process as Process
+    from claude_wire.process import open_process as open_process
+    from claude_wire.stream import Batches as Batches
+    from claude_wire.stream import MessageStream as MessageStream
+
+# The transport is imported when it is first asked for: whoever only decodes should not pay for it.
+_LATER = {
+    "Batches": "stream",
+    "ClaudeOptions": "options",
+    "DrainStats": "draining",
+    "MessageStream": "stream",
+    "Process": "process",
+    "byte_budget": "draining",
+    "find_cli": "options",
+    "open_process": "process",
+    "set_byte_budget": "draining",
+}
+__all__ += list(_LATER)
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+    return value

@@ -5,7 +5,12 @@
     ├── LineTooLongError (ValueError)   a line above ``max_line_bytes`` (LineSplitter only)
     ├── EncodeError (ValueError)        a value that JSON cannot carry
     ├── PayloadError (ValueError)       an answer that does not fit the request it answers
-    └── HandleError (RuntimeError)      an object used by two threads at once, after its end, or in a forked child
+    ├── HandleError (RuntimeError)      an object used by two threads at once, after its end, or in a forked child
+    ├── ByteBudgetError                 more bytes wait to be read than the process allows (overflow="error" only)
+    ├── CLINotFoundError (FileNotFoundError)    there is no Claude Code CLI to be found
+    ├── ProcessInputError (BrokenPipeError)     a message for a process that is gone or reads no more
+    └── ProcessError                    a process ended with an exit code that is not 0, or by a signal
+        └── UnfinishedTurnError         its output ended in the middle of a turn or a line, whatever the exit code
 
 A wrong argument (a ``str`` where bytes belong, an unknown option) is an ordinary ``TypeError`` or ``ValueError``.
 
@@ -15,19 +20,27 @@ logs. They are in attributes, for the caller who wants them.
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from claude_wire.messages import InvalidLine
 
 __all__ = [
+    "ByteBudgetError",
+    "CLINotFoundError",
     "ClaudeWireError",
     "EncodeError",
     "HandleError",
     "InvalidLineError",
     "LineTooLongError",
     "PayloadError",
+    "ProcessError",
+    "ProcessInputError",
+    "UnfinishedTurnError",
 ]
+
+_SIGNALS = {int(number): number.name for number in signal.Signals}
 
 
 class ClaudeWireError(Exception):
@@ -95,7 +108,92 @@ class PayloadError(ClaudeWireError, ValueError):
 
 
 class HandleError(ClaudeWireError, RuntimeError):
-    """A decoder or splitter was used by two threads at once, after it was closed, or in a forked child.
+    """A decoder, splitter or stream was used by two at once, after it was closed, or in a forked child.
 
-    Each belongs to one thread at a time and to the process that made it; make a new one per stream.
+    Each belongs to one thread (and one task) at a time and to the process that made it; make a new one per stream.
     """
+
+
+class ByteBudgetError(ClaudeWireError):
+    """More bytes wait to be read than :func:`~claude_wire.set_byte_budget` allows, and ``overflow="error"`` was chosen.
+
+    Nothing is lost by it: the writer is held up, and the next step of the iteration goes on.
+
+    Attributes:
+        limit: the budget, in bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"more than {limit} bytes wait to be read in this process")
+        self.limit = limit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.limit,)
+
+
+class CLINotFoundError(ClaudeWireError, FileNotFoundError):
+    """No Claude Code CLI was found; the message says where it was looked for, and how to get it."""
+
+
+class ProcessInputError(ClaudeWireError, BrokenPipeError):
+    """A message cannot be sent: the process has exited or closed its standard input, or its input was ended."""
+
+
+class ProcessError(ClaudeWireError):
+    """A process ended otherwise than with exit code 0, and its host did not end it.
+
+    Attributes:
+        returncode: the exit code; minus the number of the signal that ended the process, as :mod:`subprocess` has it;
+            None if it has closed its output and still runs.
+        signal: the number of that signal, also where the process caught it and said so (143 is 128 + SIGTERM), or None.
+        stderr_tail: the last 64 KiB of its standard error, as bytes.
+        last_result: the last result message that it sent, or None.
+
+    What the Claude Code CLI means (2.1.330, by the transcripts): 0, its last result has ``is_error: false``, or it was
+    interrupted, or its input ended; 1, the last result has ``is_error: true``, or a flag or a line of its input is not
+    acceptable; 130 and 143, ended by SIGINT and SIGTERM.
+    """
+
+    def __init__(
+        self, returncode: int | None, stderr_tail: bytes = b"", last_result: Any = None, *, message: str | None = None
+    ) -> None:
+        super().__init__(message or f"the process {describe_exit(returncode)}")
+        self.returncode = returncode
+        self.signal = exit_signal(returncode)
+        self.stderr_tail = stderr_tail
+        self.last_result = last_result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _process_error, (type(self), self.returncode, self.stderr_tail, self.last_result, str(self))
+
+
+class UnfinishedTurnError(ProcessError):
+    """The output of a process ended in the middle of a turn, or in the middle of a line; attributes as ProcessError.
+
+    The exit code may be 0: the CLI ends so when nobody reads its output for 2 seconds, and what it had not written is
+    gone.
+    """
+
+
+def _process_error(
+    cls: type[ProcessError], returncode: int | None, stderr_tail: bytes, last_result: Any, message: str
+) -> ProcessError:
+    return cls(returncode, stderr_tail, last_result, message=message)
+
+
+def exit_signal(returncode: int | None) -> int | None:
+    """The signal that an exit code tells of, as :mod:`subprocess` (-15) or as shells (143) have it, or None."""
+    if returncode is None:
+        return None
+    number = -returncode if returncode < 0 else returncode - 128
+    return number if number in _SIGNALS and (returncode < 0 or number in (2, 15)) else None
+
+
+def describe_exit(returncode: int | None) -> str:
+    """How a process ended, in words: ``exited with code 1``, ``was ended by SIGTERM (exit code 143)``."""
+    if returncode is None:
+        return "still runs"
+    number = exit_signal(returncode)
+    if number is None:
+        return f"exited with code {returncode}"
+    return f"was ended by {_SIGNALS[number]} (exit code {returncode})"

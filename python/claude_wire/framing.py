@@ -1,6 +1,6 @@
 """Lines: chunks of bytes cut anywhere go in, complete lines come out.
 
-What this module knows: bytes and lines, and how to talk to the native library; nothing else imports ``_native``.
+What this module knows: bytes and lines, and how to talk to the native library.
 What it must not know: JSON types and messages.
 
 :class:`LineSplitter` is the public one, for those who want the lines themselves. :class:`LineBuffer` is what the
@@ -20,11 +20,12 @@ took 0.4 µs more.
 from __future__ import annotations
 
 import os
-import struct
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, final
 
+from claude_wire._library import STEP, ffi, lib
+from claude_wire._library import error as library_error
 from claude_wire.errors import HandleError, LineTooLongError
 
 if TYPE_CHECKING:
@@ -54,84 +55,12 @@ BLOCK_BYTES = 64 * 1024
 #: A carried line up to this length is copied out of native memory, which takes less time than a view of it.
 COPY_BYTES = 4 * 1024
 
-#: The ABI of the native library that this module is written for.
-ABI_VERSION = 3
-
 
 class _Stats(Protocol):
     searched: int
     copied: int
     held: int
 
-
-class _Lib(Protocol):
-    """The functions of rust/src/ffi.rs. Type checkers see the generated module as ``Any``."""
-
-    CW_ABI_VERSION: int
-    CW_NOTHING: int
-    CW_CARRY: int
-    CW_BODY: int
-    CW_TOO_LONG: int
-    CW_ERROR_ARGUMENT: int
-    CW_ERROR_STALE: int
-    CW_ERROR_FORKED: int
-    CW_ERROR_IN_USE: int
-    CW_ERROR_PANIC: int
-    CW_ERROR_MEMORY: int
-    CW_ERROR_FULL: int
-    CW_DEFECT_SHAPE: int
-    CW_DEFECT_UTF8: int
-
-    def cw_abi_version(self) -> int: ...
-    def cw_buffer_new(self, max_line_bytes: int, keep_bom: int, out: Any, /) -> int: ...
-    def cw_buffer_free(self, handle: int, /) -> int: ...
-    def cw_buffer_next(self, handle: int, data: Any, length: int, start: int, out: Any, /) -> int: ...
-    def cw_buffer_next_two(self, handle: int, data: Any, length: int, start: int, out: Any, /) -> int: ...
-    def cw_buffer_close(self, handle: int, out: Any, /) -> int: ...
-    def cw_buffer_stats(self, handle: int, out: Any, /) -> int: ...
-    def cw_frame_check(self, data: Any, length: int, plain: int, out: Any, /) -> int: ...
-    def cw_line_starts(self, data: Any, length: int, starts: Any, count: int, /) -> int: ...
-
-
-class _Ffi(Protocol):
-    """What is used of ``cffi.FFI``."""
-
-    NULL: Any
-
-    def new(self, ctype: str, init: Any = ..., /) -> Any: ...
-    def sizeof(self, ctype: str, /) -> int: ...
-    def buffer(self, cdata: Any, size: int = ..., /) -> Any: ...
-    def from_buffer(self, ctype: str, data: Any, /) -> Any: ...
-    def unpack(self, cdata: Any, length: int, /) -> list[int]: ...
-
-
-# CwStep. One unpack() of all fields costs as much as reading two of them through cffi.
-_STEP = struct.Struct("@P7Q")
-
-
-def _load() -> tuple[_Ffi, _Lib]:
-    try:
-        from claude_wire import _native
-    except ImportError as error:
-        raise ImportError(
-            "the native library of claude_wire is not built: run `pip install claude-wire`, "
-            "or `maturin develop --release` in a checkout"
-        ) from error
-    ffi = cast("_Ffi", _native.ffi)
-    lib = cast("_Lib", _native.lib)
-    try:
-        found = lib.cw_abi_version()
-    except AttributeError:  # so old that it cannot even say so
-        found = 0
-    if found != ABI_VERSION or ffi.sizeof("CwStep") != _STEP.size:
-        raise ImportError(
-            f"the native library of claude_wire has ABI {found}, but its Python code needs ABI {ABI_VERSION}: "
-            "rebuild it with `maturin develop --release`, or reinstall claude-wire"
-        )
-    return ffi, lib
-
-
-_ffi, _lib = _load()
 
 #: Another one in each process, so that a forked child notices without asking the native library.
 _process = object()
@@ -145,36 +74,18 @@ def _in_child() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
-_NOTHING = _lib.CW_NOTHING
-_CARRY = _lib.CW_CARRY
-_BODY = _lib.CW_BODY
-_next = _lib.cw_buffer_next
-_next_two = _lib.cw_buffer_next_two
-_unpack_from = _STEP.unpack_from
-_buffer = _ffi.buffer
+_NOTHING = lib.CW_NOTHING
+_CARRY = lib.CW_CARRY
+_BODY = lib.CW_BODY
+_next = lib.cw_buffer_next
+_next_two = lib.cw_buffer_next_two
+_unpack_from = STEP.unpack_from
+_buffer = ffi.buffer
 # A NamedTuple's own constructor takes three times as long.
 _new = cast(
     "Callable[[type[Block], tuple[Any, ...]], Block]",
     tuple.__new__,  # pyright: ignore[reportUnknownMemberType]
 )
-
-_ERRORS: dict[int, Exception] = {
-    _lib.CW_ERROR_STALE: HandleError("this object is closed"),
-    _lib.CW_ERROR_FORKED: HandleError("this object belongs to another process; create a new one after fork"),
-    _lib.CW_ERROR_IN_USE: HandleError(
-        "this object is used by two threads at the same time, or from inside its own loop"
-    ),
-    _lib.CW_ERROR_PANIC: HandleError("a bug in the native library of claude_wire broke this object"),
-    _lib.CW_ERROR_MEMORY: MemoryError("no memory for a line"),
-    _lib.CW_ERROR_FULL: HandleError("too many line buffers are open in this process"),
-}
-
-
-def _error(status: int) -> Exception:
-    error = _ERRORS.get(status)
-    if error is None:
-        return SystemError(f"the native library of claude_wire refused an argument ({status})")
-    return type(error)(*error.args)
 
 
 @final
@@ -248,17 +159,17 @@ class LineBuffer:
             raise TypeError(f"max_line_bytes must be an int, not {type(max_line_bytes).__name__}")
         if max_line_bytes < 1:
             raise ValueError(f"max_line_bytes must be at least 1, not {max_line_bytes}")
-        handle = _ffi.new("uint64_t *")
-        status = _lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), keep_bom, handle)
+        handle = ffi.new("uint64_t *")
+        status = lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), keep_bom, handle)
         if status < 0:
-            raise _error(status)
+            raise library_error(status)
         self._handle: int = handle[0]
-        self._finalize = weakref.finalize(self, _lib.cw_buffer_free, self._handle)
+        self._finalize = weakref.finalize(self, lib.cw_buffer_free, self._handle)
         # The native library refuses a second call at the same time by itself. But between two calls, too, while the
         # caller reads what the first one lent, nobody else may make the second. So whoever takes the one result struct
         # out of this list owns the buffer until it is back: a lock that costs a third of threading.Lock.
-        out = _ffi.new("CwStep[2]")
-        self._idle: list[tuple[Any, Any]] = [(out, _ffi.buffer(out))]
+        out = ffi.new("CwStep[2]")
+        self._idle: list[tuple[Any, Any]] = [(out, ffi.buffer(out))]
         self._max_line_bytes = max_line_bytes
         self._process = _process
         # Whether no line is unfinished, and the stream is past its start, where a byte order mark may stand.
@@ -302,7 +213,7 @@ class LineBuffer:
             source = chunk = data
         else:
             source = _view(data)
-            chunk = _ffi.from_buffer("uint8_t[]", source)
+            chunk = ffi.from_buffer("uint8_t[]", source)
         length = len(source)
         handle = self._handle
         skipped_bytes = self._skipped_bytes
@@ -317,7 +228,7 @@ class LineBuffer:
             while True:
                 status = _next_two(handle, chunk, length, at, out)
                 if status < 0:
-                    raise _error(status)
+                    raise library_error(status)
                 last = 0
                 huge = False
                 if status & 7 == _CARRY:
@@ -337,7 +248,7 @@ class LineBuffer:
                 if status >= 0:
                     start = at
                     _, size, at, offset, line_number, lines, defects, line_length = _unpack_from(
-                        steps, last * _STEP.size
+                        steps, last * STEP.size
                     )
                     offset += skipped_bytes
                     line_number += skipped_lines
@@ -364,9 +275,9 @@ class LineBuffer:
         except IndexError:
             raise self.refusal() from None
         try:
-            status = _lib.cw_buffer_close(self._handle, out)
+            status = lib.cw_buffer_close(self._handle, out)
             if status < 0:
-                raise _error(status)
+                raise library_error(status)
             _, size, _, offset, line_number, _, defects, line_length = _unpack_from(steps)
             offset += self._skipped_bytes
             line_number += self._skipped_lines
@@ -386,10 +297,10 @@ class LineBuffer:
 
     def stats(self) -> Stats:
         """Counts the work done, so that a test can see that it is linear."""
-        out: _Stats = _ffi.new("CwStats *")
-        status = _lib.cw_buffer_stats(self._handle, out)
+        out: _Stats = ffi.new("CwStats *")
+        status = lib.cw_buffer_stats(self._handle, out)
         if status < 0:
-            raise _error(status)
+            raise library_error(status)
         return Stats(out.searched, out.copied, out.held)
 
     def free(self) -> None:
@@ -408,17 +319,17 @@ class LineBuffer:
             self.stats()  # raises in a forked child, which inherited the object as it was, in use for ever
         except HandleError as error:
             return error
-        return _error(_lib.CW_ERROR_IN_USE)
+        return library_error(lib.CW_ERROR_IN_USE)
 
 
 def line_starts(block: bytes | memoryview, count: int) -> list[int]:
     """Where each of the ``count`` lines of a block begins, and where the block ends. About 28 ns a line."""
-    starts = _ffi.new("uint64_t[]", count)
-    source = block if type(block) is bytes else _ffi.from_buffer("uint8_t[]", block)
-    status = _lib.cw_line_starts(source, len(block), starts, count)
+    starts = ffi.new("uint64_t[]", count)
+    source = block if type(block) is bytes else ffi.from_buffer("uint8_t[]", block)
+    status = lib.cw_line_starts(source, len(block), starts, count)
     if status < 0:
-        raise _error(status)
-    return [*_ffi.unpack(starts, count), len(block)]
+        raise library_error(status)
+    return [*ffi.unpack(starts, count), len(block)]
 
 
 def _view(data: bytes | bytearray | memoryview) -> memoryview:

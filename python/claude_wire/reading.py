@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import deque
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
+from claude_wire._inbox import Inbox
 from claude_wire.codec import Decoder, DecoderStats, OnInvalid
-from claude_wire.errors import InvalidLineError
 from claude_wire.framing import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
 
@@ -31,12 +30,11 @@ class Reader(Generic[T]):
     file that the reader opened is closed at its end, by :meth:`close`, or at the end of a ``with`` block.
     """
 
-    __slots__ = ("_decoder", "_ended", "_error", "_file", "_owned", "_ready")
+    __slots__ = ("_ended", "_file", "_inbox", "_owned", "_ready")
 
     def __init__(self, source: Source, decoder: Decoder[T]) -> None:
-        self._decoder = decoder
-        self._ready: deque[T] = deque()
-        self._error: InvalidLineError | None = None
+        self._inbox = Inbox(decoder)
+        self._ready = self._inbox.ready
         self._ended = False
         self._owned = False
         if isinstance(source, (str, os.PathLike)):
@@ -55,26 +53,20 @@ class Reader(Generic[T]):
     @property
     def stats(self) -> DecoderStats:
         """What was seen so far."""
-        return self._decoder.stats
+        return self._inbox.decoder.stats
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> T:
         while not self._ready:
-            if self._error is not None:
-                error, self._error = self._error, None
-                raise error
+            self._inbox.resume()
+            if self._ready:
+                break
             if self._ended:
                 self.close()
                 raise StopIteration
-            try:
-                self._read()
-            except InvalidLineError as error:
-                # First the messages before the line, each by a step of its own; then the exception.
-                self._ready.extend(error.messages)
-                error.messages = []
-                self._error = error
+            self._read()
         return self._ready.popleft()
 
     def _read(self) -> None:
@@ -83,15 +75,14 @@ class Reader(Generic[T]):
         if data is None:
             raise BlockingIOError("read() takes a blocking file")
         if data:
-            self._ready.extend(self._decoder.feed(data))
+            self._ready.extend(self._inbox.feed(data))
         else:
-            self._ready.extend(self._decoder.close())
-            self._ended = True
+            messages, self._ended = self._inbox.close()
+            self._ready.extend(messages)
 
     def close(self) -> None:
         """Close the file if the reader opened it, and end the iteration. May be called again."""
-        self._ready.clear()
-        self._error = None
+        self._inbox.clear()
         self._ended = True
         if self._owned:
             self._file.close()

@@ -1,8 +1,8 @@
 //! The C ABI: the only file with `unsafe`, and the only one that deals in pointers.
 //!
 //! Every function returns a status, [`CW_NOTHING`] or above for success and below 0 for an error, and writes its result
-//! through an out-pointer. A panic is caught and becomes [`CW_ERROR_PANIC`]: it must not unwind into C. Buffers are
-//! named by [handles](crate::handle), so a wrong one is a status, too. What is left for the caller to promise is
+//! through an out-pointer. A panic is caught and becomes [`CW_ERROR_PANIC`]: it must not unwind into C. Buffers and
+//! drains are named by [handles](crate::handle), so a wrong one is a status, too. What is left for the caller to promise is
 //! about the pointers alone; each function says it under *Safety*.
 //!
 //! The declarations that the other side reads are generated from this file.
@@ -12,11 +12,14 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::{ptr, slice};
 
 use crate::buffer::{Bom, Buffer, Next, Step};
+use crate::drain;
+#[cfg(target_os = "linux")]
+use crate::drain::{Broken, Drain, Got, Mode};
 use crate::frame;
 use crate::handle::{self, Refused, Table};
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 3;
+pub const CW_ABI_VERSION: u32 = 4;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;
@@ -41,6 +44,30 @@ pub const CW_ERROR_PANIC: i32 = -5;
 pub const CW_ERROR_MEMORY: i32 = -6;
 /// Too many handles are alive.
 pub const CW_ERROR_FULL: i32 = -7;
+
+/// More bytes are queued than the process may hold, and the drain was told to say so.
+pub const CW_ERROR_BUDGET: i32 = -8;
+/// This system has no drains.
+pub const CW_ERROR_UNSUPPORTED: i32 = -9;
+/// An error of the system: this minus its number.
+pub const CW_ERROR_SYSTEM: i32 = -1000;
+
+/// Added to the bytes that a read of a drain gave: the stream has ended.
+pub const CW_DRAIN_END: i32 = 0x0100_0000;
+/// Added to the bytes that a read of a drain gave: the stream has been paused, now or before, because too many bytes were
+/// queued.
+pub const CW_DRAIN_PAUSED: i32 = 0x0200_0000;
+/// Added to the bytes that a read of a drain gave: what is watched has become readable.
+pub const CW_DRAIN_WATCHED: i32 = 0x0400_0000;
+
+/// Overflow of a drain: the writer has to wait.
+pub const CW_OVERFLOW_PAUSE: u32 = 0;
+/// Overflow of a drain: the writer has to wait, and the next read says `CW_ERROR_BUDGET`.
+pub const CW_OVERFLOW_ERROR: u32 = 1;
+/// Overflow of a drain: bytes go to a file.
+pub const CW_OVERFLOW_SPILL: u32 = 2;
+/// No overflow: only the last bytes of the stream are kept.
+pub const CW_OVERFLOW_KEEP_LAST: u32 = 3;
 
 /// A defect: a line does not begin with `{` or does not end with `}`, or is blank.
 pub const CW_DEFECT_SHAPE: u32 = 1;
@@ -95,7 +122,50 @@ pub struct CwFrame {
     pub defects: u64,
 }
 
+/// What a drain has done; see `drain::Stats`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwDrainStats {
+    /// Bytes given to the reader.
+    pub read: u64,
+    /// Bytes taken by the rescuer instead.
+    pub rescued: u64,
+    /// Times that the rescuer began to.
+    pub rescues: u64,
+    /// Times that the stream was paused.
+    pub pauses: u64,
+    /// Bytes that went to a file.
+    pub spilled: u64,
+    /// Times that a file could not be made or written.
+    pub spill_errors: u64,
+    /// Bytes thrown away.
+    pub discarded: u64,
+    /// Bytes in memory now.
+    pub queued: u64,
+    /// Bytes in the file now.
+    pub in_file: u64,
+    /// 1 if the stream is paused now.
+    pub paused: u64,
+}
+
+/// Runs the body of an entry point on Linux, and refuses it elsewhere.
+#[cfg(target_os = "linux")]
+macro_rules! on_linux {
+    ($body:block) => {
+        guard(|| $body)
+    };
+}
+#[cfg(not(target_os = "linux"))]
+macro_rules! on_linux {
+    ($body:block) => {
+        CW_ERROR_UNSUPPORTED
+    };
+}
+
 static BUFFERS: Table<Buffer> = Table::new();
+
+#[cfg(target_os = "linux")]
+static DRAINS: Table<Drain> = Table::new();
 
 impl From<Refused> for i32 {
     fn from(refused: Refused) -> Self {
@@ -344,6 +414,304 @@ pub unsafe extern "C" fn cw_line_starts(
     })
 }
 
+/// Makes a drain of a duplicate of the descriptor `fd`. `limit` is the most bytes of its file for `CW_OVERFLOW_SPILL`,
+/// which is made in the directory whose name is the `directory_len` bytes at `directory`; and the bytes to keep for
+/// `CW_OVERFLOW_KEEP_LAST`.
+///
+/// # Safety
+///
+/// `directory` is null with `directory_len` 0, or so many bytes may be read there. `out` is null or may be written.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub unsafe extern "C" fn cw_drain_new(
+    fd: i32,
+    overflow: u32,
+    limit: u64,
+    directory: *const u8,
+    directory_len: u64,
+    out: *mut u64,
+) -> i32 {
+    on_linux!({
+        use std::os::unix::ffi::OsStrExt;
+        // SAFETY: the caller promises it.
+        let directory = unsafe { bytes(directory, directory_len) }?;
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        let mode = match overflow {
+            CW_OVERFLOW_PAUSE => Mode::Pause,
+            CW_OVERFLOW_ERROR => Mode::Error,
+            CW_OVERFLOW_SPILL => Mode::Spill(limit, std::ffi::OsStr::from_bytes(directory).into()),
+            CW_OVERFLOW_KEEP_LAST => {
+                Mode::KeepLast(usize::try_from(limit).map_err(|_| CW_ERROR_ARGUMENT)?)
+            }
+            _ => return Err(CW_ERROR_ARGUMENT),
+        };
+        if !watch_forks() {
+            return Err(CW_ERROR_MEMORY);
+        }
+        let drain = Drain::new(host(), borrow(fd)?, mode).map_err(system)?;
+        let handle = DRAINS.insert(drain)?;
+        // SAFETY: not null, and the caller promises that it may be written.
+        unsafe { out.write(handle) };
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Closes a drain: its descriptors, and what is queued.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub extern "C" fn cw_drain_free(handle: u64) -> i32 {
+    on_linux!({
+        DRAINS
+            .remove(handle)
+            .map(|()| CW_NOTHING)
+            .map_err(Into::into)
+    })
+}
+
+/// Reads the next bytes of a stream, at most `len`, and returns how many; `CW_NOTHING` if there are none now.
+///
+/// # Safety
+///
+/// `out` is null, or `len` bytes may be written there, and nobody else reads or writes them during the call.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub unsafe extern "C" fn cw_drain_read(handle: u64, out: *mut u8, len: u64) -> i32 {
+    on_linux!({
+        // SAFETY: the caller promises it.
+        let out = unsafe { bytes_mut(out, len) }?;
+        let most = out.len().min(drain::CHUNK);
+        if most == 0 {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        let (got, notes) = DRAINS.with(handle, |drain| drain.read(&mut out[..most]))??;
+        let status = match got {
+            // At most CHUNK.
+            Got::Bytes(bytes) => i32::try_from(bytes).map_err(|_| CW_ERROR_ARGUMENT)?,
+            Got::Nothing => CW_NOTHING,
+            Got::End => CW_DRAIN_END,
+            Got::Failed(number) => return Err(CW_ERROR_SYSTEM - number),
+            Got::Budget => return Err(CW_ERROR_BUDGET),
+        };
+        let paused = i32::from(notes.paused) * CW_DRAIN_PAUSED;
+        let watched = i32::from(notes.watched) * CW_DRAIN_WATCHED;
+        Ok(status + paused + watched)
+    })
+}
+
+/// Returns the number of the descriptor that is readable when a read has something to give. It belongs to the drain.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub extern "C" fn cw_drain_fileno(handle: u64) -> i32 {
+    on_linux!({ Ok(DRAINS.with(handle, |drain| drain.fileno())??) })
+}
+
+/// That descriptor also becomes readable when `fd` does, once.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub extern "C" fn cw_drain_watch(handle: u64, fd: i32) -> i32 {
+    on_linux!({
+        let fd = borrow(fd)?;
+        DRAINS
+            .with(handle, |drain| drain.watch(fd))??
+            .map(|()| CW_NOTHING)
+            .map_err(system)
+    })
+}
+
+/// Throws away what is queued, and everything that comes.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub extern "C" fn cw_drain_discard(handle: u64) -> i32 {
+    on_linux!({
+        DRAINS.with(handle, |drain| drain.discard())??;
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Copies the last bytes of a stream, at most `len`, and writes how many to `written`.
+///
+/// # Safety
+///
+/// `out` is null, or `len` bytes may be written there, and nobody else reads or writes them during the call.
+/// `written` is null or may be written.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub unsafe extern "C" fn cw_drain_tail(
+    handle: u64,
+    out: *mut u8,
+    len: u64,
+    written: *mut u64,
+) -> i32 {
+    on_linux!({
+        // SAFETY: the caller promises it.
+        let out = unsafe { bytes_mut(out, len) }?;
+        if written.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        let bytes = DRAINS.with(handle, |drain| drain.tail(out))??;
+        // SAFETY: not null, and the caller promises that it may be written.
+        unsafe { written.write(bytes as u64) };
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Counts what a drain has done.
+///
+/// # Safety
+///
+/// `out` is null or may be written.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> i32 {
+    on_linux!({
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        let stats = DRAINS.with(handle, |drain| drain.stats())??;
+        let stats = CwDrainStats {
+            read: stats.read,
+            rescued: stats.rescued,
+            rescues: stats.rescues,
+            pauses: stats.pauses,
+            spilled: stats.spilled,
+            spill_errors: stats.spill_errors,
+            discarded: stats.discarded,
+            queued: stats.queued,
+            in_file: stats.in_file,
+            paused: stats.paused.into(),
+        };
+        // SAFETY: not null, and the caller promises that it may be written.
+        unsafe { out.write(stats) };
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Ends the rescuer for good, as the process is about to end, and waits for it, at most so long. Drains go on, but only
+/// their readers read. Returns 0 if it has ended, else 1.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {
+    on_linux!({
+        let ended = host().stop(std::time::Duration::from_millis(milliseconds.into()));
+        Ok(i32::from(!ended))
+    })
+}
+
+/// Sets the bytes that the drains of this process may queue in memory, all together.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
+    on_linux!({
+        if !watch_forks() {
+            return Err(CW_ERROR_MEMORY);
+        }
+        host().set_limit(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Writes the bytes that the drains of this process may queue, and those that they have queued.
+///
+/// # Safety
+///
+/// `limit` and `queued` are null or may be written.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub unsafe extern "C" fn cw_budget(limit: *mut u64, queued: *mut u64) -> i32 {
+    on_linux!({
+        if limit.is_null() || queued.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        if !watch_forks() {
+            return Err(CW_ERROR_MEMORY);
+        }
+        // SAFETY: neither is null, and the caller promises that both may be written.
+        unsafe {
+            limit.write(host().limit() as u64);
+            queued.write(host().queued() as u64);
+        }
+        Ok(CW_NOTHING)
+    })
+}
+
+#[cfg(target_os = "linux")]
+impl From<Broken> for i32 {
+    fn from(_: Broken) -> Self {
+        CW_ERROR_PANIC
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[allow(clippy::needless_pass_by_value)] // For map_err.
+fn system(error: std::io::Error) -> i32 {
+    CW_ERROR_SYSTEM - error.raw_os_error().unwrap_or(libc::EIO)
+}
+
+/// A descriptor for the length of a call. That its number may stand for nothing, or for something else by now, is
+/// for the system to refuse: no memory depends on it.
+#[cfg(target_os = "linux")]
+fn borrow(fd: i32) -> Result<std::os::fd::BorrowedFd<'static>, i32> {
+    if fd < 0 {
+        return Err(CW_ERROR_SYSTEM - libc::EBADF);
+    }
+    // SAFETY: not -1, and it is not kept: what is kept of it is a duplicate, or a registration in an epoll instance.
+    Ok(unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) })
+}
+
+/// What the drains of this process share. Null until it is needed.
+#[cfg(target_os = "linux")]
+static HOST: std::sync::atomic::AtomicPtr<drain::Host> =
+    std::sync::atomic::AtomicPtr::new(ptr::null_mut());
+
+/// The budget of the next [`HOST`]: a forked child keeps that of its parent.
+#[cfg(target_os = "linux")]
+static LIMIT: std::sync::atomic::AtomicUsize =
+    std::sync::atomic::AtomicUsize::new(drain::DEFAULT_LIMIT);
+
+/// Made when first called, by whichever thread. It is never freed while this process can use it.
+#[cfg(target_os = "linux")]
+fn host() -> &'static drain::Host {
+    use std::sync::atomic::Ordering::{AcqRel, Acquire};
+    let mut host = HOST.load(Acquire);
+    if host.is_null() {
+        let new = Box::into_raw(Box::new(drain::Host::new(LIMIT.load(Acquire), spawn)));
+        host = match HOST.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
+            Ok(_) => new,
+            Err(other) => {
+                // SAFETY: it is from `into_raw`, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+                other
+            }
+        };
+    }
+    // SAFETY: it is from `into_raw`, and never freed.
+    unsafe { &*host }
+}
+
+/// Starts a thread that takes no signals: a signal that interrupts the rescuer would not interrupt what Python's
+/// main thread waits in. A thread inherits the mask of the one that starts it, so it is never without.
+#[cfg(target_os = "linux")]
+fn spawn(body: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
+    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `sigfillset` fills in the first set, and `pthread_sigmask` the second one unless it fails.
+    let blocked = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) == 0
+    };
+    let spawned = std::thread::Builder::new()
+        .name("cw-drain".into())
+        .stack_size(256 * 1024)
+        .spawn(body);
+    if blocked {
+        // SAFETY: it was filled in.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    }
+    spawned.map(drop)
+}
+
 impl CwStep {
     fn new(step: Step<'_>, next: usize) -> (i32, Self) {
         let nothing = Self {
@@ -410,25 +778,40 @@ impl CwStep {
     }
 }
 
-/// Lets every forked child learn its pid, so that handles need not ask for it. Threads that get here together register
-/// twice, which is harmless; a lock would be left locked in a child if another thread forked meanwhile.
+/// Lets every forked child learn its pid, so that handles need not ask for it, and forget the drains of its parent.
+/// Returns false if there is no memory for that. Threads that get here together register twice, which is harmless; a
+/// lock would be left locked in a child if another thread forked meanwhile.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-fn watch_forks() {
+fn watch_forks() -> bool {
     extern "C" fn in_child() {
         handle::remember_pid();
+        #[cfg(target_os = "linux")]
+        {
+            use std::sync::atomic::Ordering::AcqRel;
+            let parents = HOST.swap(ptr::null_mut(), AcqRel);
+            // SAFETY: null, or from `into_raw` and never freed. Only an atomic of it is read: a lock of it may be
+            // held for ever.
+            if let Some(parents) = unsafe { parents.as_ref() } {
+                LIMIT.store(parents.limit(), std::sync::atomic::Ordering::Release);
+            }
+        }
     }
     if !handle::pid_is_remembered() {
         // SAFETY: `in_child` lives as long as the process, as this library is never unloaded. In the child of a process
-        // with threads only async-signal-safe functions may be called: getpid is one, and storing an atomic is no call at all.
-        if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } == 0 {
-            handle::remember_pid();
+        // with threads only async-signal-safe functions may be called: getpid is one, and atomics are no calls at all.
+        if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } != 0 {
+            return false;
         }
+        handle::remember_pid();
     }
+    true
 }
 
 /// Elsewhere handles ask for the pid each time.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn watch_forks() {}
+fn watch_forks() -> bool {
+    true
+}
 
 /// Runs the body of an entry point. A panic in it becomes a status; a buffer that was in use is refused from then on
 /// ([`Refused::Broken`]), so it does not matter in what state the panic left it.
@@ -453,6 +836,24 @@ unsafe fn bytes<'a>(data: *const u8, len: u64) -> Result<&'a [u8], i32> {
     }
     // SAFETY: not null, not longer than the address space, and the caller promises the rest. A byte has no alignment.
     Ok(unsafe { slice::from_raw_parts(data, len) })
+}
+
+/// # Safety
+///
+/// As of [`bytes`], but they may be written, and nobody reads them either.
+#[cfg(target_os = "linux")]
+unsafe fn bytes_mut<'a>(data: *mut u8, len: u64) -> Result<&'a mut [u8], i32> {
+    if len == 0 {
+        return Ok(&mut []);
+    }
+    let len = isize::try_from(len)
+        .map_err(|_| CW_ERROR_ARGUMENT)?
+        .unsigned_abs();
+    if data.is_null() {
+        return Err(CW_ERROR_ARGUMENT);
+    }
+    // SAFETY: as in `bytes`.
+    Ok(unsafe { slice::from_raw_parts_mut(data, len) })
 }
 
 #[cfg(test)]

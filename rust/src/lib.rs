@@ -1,6 +1,6 @@
-//! The native core of `claude_wire`: lines and their JSON structure, below Python.
+//! The native core of `claude_wire`: pipes, lines and their JSON structure, below Python.
 //!
-//! What this crate knows: bytes, lines, and as much of JSON's structure as framing needs. What it must not know:
+//! What this crate knows: descriptors, bytes, lines, and as much of JSON's structure as framing needs. What it must not know:
 //! Python, and the meaning of any message. Every line feed is found here, and every line is checked here before a
 //! JSON parser sees it.
 //!
@@ -8,7 +8,8 @@
 //!
 //! * [`frame`]: one pass over a block of lines that says whether the fast path of decoding is sound for it.
 //! * [`buffer`]: the incremental line buffer; it turns chunks cut anywhere into blocks of complete lines.
-//! * [`handle`]: numbers that stand for live buffers across the C border, and refuse every wrong use.
+//! * [`drain`]: keeps pipes from filling up while nobody reads them. Knows bytes only.
+//! * [`handle`]: numbers that stand for live values across the C border, and refuse every wrong use.
 //! * [`ffi`]: the C ABI, and the only file with `unsafe`.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -16,6 +17,8 @@
 // The generated C declarations are those of `ffi` alone; cbindgen reads its marks from doc comments only.
 /// cbindgen:ignore
 pub mod buffer;
+/// cbindgen:ignore
+pub mod drain;
 pub mod ffi;
 /// cbindgen:ignore
 pub mod frame;

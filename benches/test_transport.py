@@ -1,0 +1,220 @@
+"""Through a real pipe: what a line costs from a child process, how long one event takes, and what idle sessions cost.
+
+A child (writer.py) stays alive for all rounds and writes when it is told to, so neither its start nor the start of an
+event loop is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from claude_agent_sdk import ClaudeAgentOptions
+from claude_agent_sdk._internal.message_parser import parse_message
+from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
+
+import claude_wire
+import workloads
+from conftest import Contest
+
+WRITER = Path(__file__).with_name("writer.py")
+LINES = 40_000
+SECONDS = 3.0
+
+
+@pytest.fixture(scope="module")
+def lines_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("writer") / "lines.ndjson"
+    path.write_bytes(workloads.deltas())
+    return path
+
+
+@pytest.fixture
+def stand_in(lines_file: Path, tmp_path: Path) -> Path:
+    """The writer as a program that claude-agent-sdk can start as its CLI."""
+    path = tmp_path / "claude"
+    path.write_text(f"#!/bin/sh\nLINES_FILE='{lines_file}' exec '{sys.executable}' -S '{WRITER}' \"$@\"\n")
+    path.chmod(0o700)
+    return path
+
+
+@pytest.fixture
+def runner() -> Iterator[Callable[[Awaitable[Any]], Any]]:
+    loop = asyncio.new_event_loop()
+    yield loop.run_until_complete
+    loop.close()
+
+
+def writer(lines_file: Path) -> claude_wire.Process[Any]:
+    return claude_wire.open_process([sys.executable, "-S", str(WRITER), str(lines_file)])
+
+
+def stock(stand_in: Path) -> SubprocessCLITransport:
+    return SubprocessCLITransport("", ClaudeAgentOptions(cli_path=str(stand_in)))
+
+
+async def one_by_one(process: claude_wire.Process[Any], command: bytes) -> None:
+    await process.send_bytes(command)
+    left = LINES
+    async for _ in process:
+        left -= 1
+        if not left:
+            return
+
+
+async def in_batches(process: claude_wire.Process[Any], command: bytes) -> None:
+    await process.send_bytes(command)
+    left = LINES
+    async for batch in process.batches():
+        left -= len(batch)
+        if not left:
+            return
+
+
+async def thrown_away(process: claude_wire.Process[Any], command: bytes, size: int) -> None:
+    """The loop of the two above, without decoding."""
+    await process.send_bytes(command)
+    while size:
+        size -= len(await process._chunks.receive())
+
+
+async def by_claude_agent_sdk(transport: SubprocessCLITransport, messages: AsyncIterator[Any], command: str) -> None:
+    await transport.write(command)
+    left = LINES
+    async for data in messages:
+        parse_message(data)
+        left -= 1
+        if not left:
+            return
+
+
+def test_block_writer(contest: Contest, lines_file: Path, stand_in: Path, runner: Any) -> None:
+    """A child that writes blocks, as a CLI does whose reader was away for a moment."""
+    command = b"blocks %d\n" % LINES
+    chunks = workloads.chunks(workloads.deltas() * workloads.PASSES)
+    assert LINES == workloads.LINES
+
+    def in_memory() -> None:
+        feed = claude_wire.Decoder().feed
+        for chunk in chunks:
+            feed(chunk)
+
+    process, transport = writer(lines_file), stock(stand_in)
+    runner(process.__aenter__())
+    runner(transport.connect())
+    messages = transport.read_messages()
+    contest(
+        "open_process, child writes blocks, batches()",
+        LINES,
+        lambda: runner(in_batches(process, command)),
+        at_most={"feed of the same in memory": (in_memory, 1.4)},
+        faster_than={
+            "claude-agent-sdk's transport, parse_message": (
+                lambda: runner(by_claude_agent_sdk(transport, messages, command.decode())),
+                6.0,
+            ),
+            "async for, one by one": (lambda: runner(one_by_one(process, command)), None),
+        },
+    )
+    runner(transport.close())
+    runner(process.aclose())
+
+
+def test_line_writer(contest: Contest, lines_file: Path, stand_in: Path, runner: Any) -> None:
+    """A child that writes one line at a time without a pause, faster than a CLI does."""
+    command = b"lines %d\n" % LINES
+    size = len(workloads.deltas()) * workloads.PASSES
+    process, transport = writer(lines_file), stock(stand_in)
+    runner(process.__aenter__())
+    runner(transport.connect())
+    messages = transport.read_messages()
+    contest(
+        "open_process, child writes lines, async for",
+        LINES,
+        lambda: runner(one_by_one(process, command)),
+        at_most={"the same loop, thrown away": (lambda: runner(thrown_away(process, command, size)), 1.3)},
+        faster_than={
+            "claude-agent-sdk's transport, parse_message": (
+                lambda: runner(by_claude_agent_sdk(transport, messages, command.decode())),
+                None,
+            )
+        },
+    )
+    runner(transport.close())
+    runner(process.aclose())
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_latency(contest: Contest, lines_file: Path, stand_in: Path, backend: str) -> None:
+    """From the write of a line to its message in the host's hands, one line per 2 ms."""
+    command = b"paced 200 2000\n"
+
+    async def ours() -> list[float]:
+        async with writer(lines_file) as process:
+            await process.send_bytes(command)
+            found: list[float] = []
+            async for message in process:
+                found.append(time.perf_counter_ns() - int(message.text_delta))
+                if len(found) == 200:
+                    break
+            return found
+
+    async def theirs() -> list[float]:
+        transport = stock(stand_in)
+        await transport.connect()
+        try:
+            await transport.write(command.decode())
+            found: list[float] = []
+            async with aclosing(transport.read_messages()) as messages:
+                async for data in messages:
+                    message: Any = parse_message(data)
+                    found.append(time.perf_counter_ns() - int(message.event["delta"]["text"]))
+                    if len(found) == 200:
+                        break
+            return found
+        finally:
+            await transport.close()
+
+    def median(latencies: Callable[[], Awaitable[list[float]]]) -> float:
+        return statistics.median(anyio.run(latencies, backend=backend)) / 1e9
+
+    contest.measured(
+        f"latency of one event, {backend}",
+        lambda: median(ours),
+        at_most={"claude-agent-sdk's transport, parse_message": (lambda: median(theirs), 1.0)},
+    )
+
+
+def test_idle_sessions(contest: Contest, lines_file: Path) -> None:
+    """Processor time of 100 sessions in which nothing happens, all threads of the host together."""
+
+    async def idle() -> float:
+        async with AsyncExitStack() as stack, anyio.create_task_group() as group:
+
+            async def read(process: claude_wire.Process[Any]) -> None:
+                async for _ in process:
+                    pass
+
+            for _ in range(100):
+                group.start_soon(read, await stack.enter_async_context(writer(lines_file)))
+            await anyio.sleep(2)  # the children start
+            used = time.process_time()
+            await anyio.sleep(SECONDS)
+            used = time.process_time() - used
+            group.cancel_scope.cancel()
+        return used
+
+    contest.measured(
+        "100 idle sessions, 3 s",
+        lambda: anyio.run(idle),
+        at_most={"3 s of one core": (lambda: SECONDS, 0.01)},
+        rounds=1,
+    )

@@ -1,0 +1,693 @@
+"""A child process that speaks the protocol: its pipes, its standard error, its exit, and how it is ended.
+
+Knows processes and when a turn is over; not the control protocol. What the process writes is a
+:class:`~claude_wire.MessageStream` over its standard output, so nothing is lost while nobody iterates.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import threading
+import weakref
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
+
+from claude_wire.codec import Decoder, encode
+from claude_wire.draining import DEFAULT_SPILL_BYTES, open_drain
+from claude_wire.errors import HandleError, ProcessError, ProcessInputError, UnfinishedTurnError, describe_exit
+from claude_wire.framing import BLOCK_BYTES
+from claude_wire.messages import AssistantMessage, InitMessage, ResultMessage, StreamEvent, UserMessage
+from claude_wire.messages.message import RESULT_BY_SUBTYPE
+from claude_wire.stream import Drained, MessageStream, running_trio
+
+if TYPE_CHECKING:
+    import io
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+
+    from typing_extensions import Self
+
+    from claude_wire.draining import Drain, ThreadDrain
+    from claude_wire.messages import InvalidLine, Message
+
+    StrPath = str | os.PathLike[str]
+    StderrTo = Literal["inherit"] | Callable[[str], object] | None
+
+__all__ = ["Process", "open_process"]
+
+T = TypeVar("T")
+
+#: What is kept of the standard error, in bytes.
+STDERR_TAIL_BYTES = 64 * 1024
+#: Default for ``grace``, in seconds: what claude-agent-sdk allows the CLI to write its session file.
+GRACE_SECONDS = 5.0
+#: Longest wait, in seconds, for the rest of the standard error of a process that has ended, and at interpreter exit for
+#: a process that was told to end.
+LAST_SECONDS = 1.0
+
+
+@overload
+def open_process(
+    argv: Sequence[StrPath],
+    decoder: None = None,
+    *,
+    cwd: StrPath | None = ...,
+    env: Mapping[str, str] | None = ...,
+    extra_env: Mapping[str, str] | None = ...,
+    user: str | int | None = ...,
+    stderr: StderrTo = ...,
+    overflow: Literal["pause", "spill", "error"] = ...,
+    spill_limit: int = ...,
+    grace: float = ...,
+) -> Process[Message | InvalidLine]: ...
+@overload
+def open_process(
+    argv: Sequence[StrPath],
+    decoder: Decoder[T],
+    *,
+    cwd: StrPath | None = ...,
+    env: Mapping[str, str] | None = ...,
+    extra_env: Mapping[str, str] | None = ...,
+    user: str | int | None = ...,
+    stderr: StderrTo = ...,
+    overflow: Literal["pause", "spill", "error"] = ...,
+    spill_limit: int = ...,
+    grace: float = ...,
+) -> Process[T]: ...
+def open_process(
+    argv: Sequence[StrPath],
+    decoder: Decoder[Any] | None = None,
+    *,
+    cwd: StrPath | None = None,
+    env: Mapping[str, str] | None = None,
+    extra_env: Mapping[str, str] | None = None,
+    user: str | int | None = None,
+    stderr: StderrTo = None,
+    overflow: Literal["pause", "spill", "error"] = "pause",
+    spill_limit: int = DEFAULT_SPILL_BYTES,
+    grace: float = GRACE_SECONDS,
+) -> Process[Any]:
+    """Run a process that speaks the protocol: ``async with open_process(argv) as process``.
+
+    It is spawned at the beginning of the block and has ended at its end, however the block is left.
+
+    Args:
+        argv: the program and its arguments; :class:`~claude_wire.ClaudeOptions` makes them for the Claude Code CLI.
+        decoder: says what messages become; ``Decoder()`` if not given. It must not be used otherwise.
+        cwd: the working directory; the host's if None.
+        env: the whole environment, in place of the host's; the host's if None.
+        extra_env: merged into the one or the other. Nothing else is added, and nothing is taken away.
+        user: name or number of the user to run as (POSIX).
+        stderr: what becomes of the standard error. It is always read. ``None`` keeps the last 64 KiB, for
+            :attr:`Process.stderr_tail` and for errors; a function is called with each line besides (without its end,
+            decoded as UTF-8, wrong bytes replaced) in the event loop's thread, and what it raises is logged;
+            ``"inherit"`` leaves it to the host's own standard error.
+        overflow, spill_limit: as for :class:`~claude_wire.MessageStream`, for the standard output.
+        grace: seconds that the process is given to end, first after the end of its input, then after SIGTERM.
+
+    Raises:
+        OSError: by entering the block, the process cannot be spawned: ``FileNotFoundError``, ``PermissionError``, or
+            too many open files. Nothing is left over then.
+        TypeError: ``argv`` is a string or empty.
+    """
+    if isinstance(argv, (str, bytes)):
+        raise TypeError("argv must be a list of arguments, not one string")
+    return Process(
+        [os.fspath(argument) for argument in argv],
+        cast("Decoder[Any]", decoder if decoder is not None else Decoder()),
+        {"cwd": cwd, "env": _environment(env, extra_env), **({} if user is None else {"user": user})},
+        stderr,
+        overflow,
+        spill_limit,
+        grace,
+    )
+
+
+def _environment(env: Mapping[str, str] | None, extra_env: Mapping[str, str] | None) -> dict[str, str] | None:
+    if extra_env is None:
+        return None if env is None else dict(env)
+    return {**(os.environ if env is None else env), **extra_env}
+
+
+class Process(MessageStream[T], Generic[T]):
+    """A running process, and an iteration over what it says; made by :func:`open_process`.
+
+    ``async for`` and :meth:`batches` are those of :class:`~claude_wire.MessageStream`. When the output has ended and
+    all was given, the next step waits until the process has ended (for at most ``grace`` seconds) and raises, once:
+
+    * :class:`~claude_wire.UnfinishedTurnError`, if the output ended in the middle of a turn or of a line, or if a
+      prompt was sent and nothing came at all, whatever the exit code;
+    * else :class:`~claude_wire.ProcessError`, if the exit code is not 0.
+
+    A turn is open from its first ``init``, ``assistant``, ``user`` or ``stream_event`` message, those of subagents and
+    replays aside, until its ``result``. The output also ends when the process does, though another that it started may
+    still hold the pipe: what it wrote itself has all been read then.
+
+    The process ends by the end of its input, SIGTERM and SIGKILL, with ``grace`` seconds between them, when the block
+    is left. A host that is killed closes the pipe, too, and the CLI ends at the end of its input; a child that ignores
+    that outlives such a host. After a fork, only the parent may use this.
+    """
+
+    def __init__(
+        self,
+        argv: list[str],
+        decoder: Decoder[T],
+        spawn: dict[str, Any],
+        stderr: StderrTo,
+        overflow: Literal["pause", "spill", "error"],
+        spill_limit: int,
+        grace: float,
+    ) -> None:
+        if not argv:
+            raise TypeError("argv is empty")
+        self._begin(_NotStarted(), decoder)
+        self._argv = argv
+        self._spawn_options = spawn
+        self._stderr_to = stderr
+        self._overflow: Literal["pause", "spill", "error"] = overflow
+        self._spill_limit = spill_limit
+        self._grace = grace
+        self._child: _Child | None = None
+        self._turn = _Turn()
+        # Whether the output ended in the middle of a line; whether how it ended was said.
+        self._cut = self._told = False
+
+    # --- what is known of it
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._started().popen.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, minus the number of the signal that ended the process, or None while it runs."""
+        return self._started().popen.poll()
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The last 64 KiB of its standard error so far; nothing with ``stderr="inherit"``."""
+        return self._started().stderr_tail()
+
+    @property
+    def last_result(self) -> Any:
+        """The last result message that was decoded, or None."""
+        return self._turn.last_result
+
+    # --- its input
+
+    async def send(self, message: Message | dict[str, Any]) -> None:
+        """Encode a message and write its line to the standard input. Several tasks may send; lines never mix.
+
+        Waits while the process does not read and its pipe is full; its output is read meanwhile. If a send is
+        cancelled before its first byte was written, nothing is sent; after that, the line is completed by the next
+        send or by :meth:`end_input`.
+
+        Raises:
+            ProcessInputError: the process is gone or has closed its input, or the input was ended.
+            TypeError, EncodeError: as :func:`~claude_wire.encode`.
+        """
+        await self.send_bytes(encode(message))
+        if isinstance(message, UserMessage) or (isinstance(message, dict) and message.get("type") == "user"):
+            self._turn.asked = True
+
+    async def send_bytes(self, lines: bytes) -> None:
+        """Write lines that are encoded already, with their line feeds; otherwise as :meth:`send`."""
+        await self._started().stdin.write(lines)
+
+    async def end_input(self) -> None:
+        """Close the standard input, which tells the CLI to finish and end. May be called again."""
+        await self._started().stdin.end()
+
+    # --- its end
+
+    async def wait(self) -> int:
+        """Wait until the process has ended, and return its exit code.
+
+        It ends only if its output is taken: by an iteration, or up to the byte budget by the drain.
+        """
+        child = self._started()
+        while not await child.wait(3600.0):
+            pass
+        return cast("int", child.popen.returncode)
+
+    async def aclose(self) -> None:
+        """End the process if it runs, as described above, and give back all that it holds. May be called again.
+
+        Cancellation does not cut this short, and is passed on afterwards; KeyboardInterrupt ends the process at once.
+        """
+        self._closed = self._ended = True
+        self._inbox.clear()
+        if self._child is not None:
+            await self._child.close(self._grace)
+
+    async def __aenter__(self) -> Self:
+        if self._child is not None or self._closed:
+            raise HandleError("a process can be entered only once; make another one")
+        self._child = _Child(self._argv, self._spawn_options, self._stderr_to, self._overflow, self._spill_limit)
+        self._chunks = self._child.chunks
+        return self
+
+    # --- what the iteration calls
+
+    def _saw(self, batch: list[T]) -> None:
+        self._turn.see(batch)
+
+    def _end_of_data(self) -> tuple[list[T], bool]:
+        invalid = self.stats.invalid
+        try:
+            return super()._end_of_data()
+        finally:
+            self._cut = self._cut or self.stats.invalid > invalid
+
+    async def _finish(self) -> None:
+        child = self._started()
+        if self._told or child.closed:
+            return
+        await child.wait(self._grace)
+        await child.read_stderr()
+        self._told = True
+        code = child.popen.returncode
+        details = code, self.stderr_tail, self.last_result
+        where = "in the middle of a line" if self._cut else self._turn.unfinished()
+        if where:
+            raise UnfinishedTurnError(*details, message=f"the output ended {where}; the process {describe_exit(code)}")
+        if code:
+            raise ProcessError(*details)
+
+    def _started(self) -> _Child:
+        if self._child is None:
+            raise HandleError("this process is not started: use it as `async with open_process(...) as process`")
+        return self._child
+
+
+class _NotStarted:
+    async def receive(self) -> bytes:
+        raise HandleError("this process is not started: use it as `async with open_process(...) as process`")
+
+    async def aclose(self) -> None:
+        pass
+
+
+# --- turns ------------------------------------------------------------------------------------------------------------
+
+_RESULTS = frozenset([ResultMessage, *RESULT_BY_SUBTYPE.values()])
+_OPENING = frozenset([AssistantMessage, InitMessage, StreamEvent, UserMessage])
+_OPENING_TYPES = frozenset(["assistant", "stream_event", "user"])
+
+
+class _Turn:
+    """Whether the process is in the middle of a turn, by what it has written, and its last result.
+
+    Among the recorded sessions of the CLI, those and only those that were cut end with an open turn by this rule.
+    """
+
+    __slots__ = ("_seen", "asked", "last_result", "open")
+
+    def __init__(self) -> None:
+        self.open = self._seen = False
+        #: Whether a prompt was sent.
+        self.asked = False
+        self.last_result: Any = None
+
+    def unfinished(self) -> str:
+        """Where the output stands if it ends now, in words, unless it stands between turns."""
+        if self.open:
+            return "in the middle of a turn"
+        return "before the turn that was asked for" if self.asked and not self._seen else ""
+
+    def see(self, batch: Iterable[Any]) -> None:
+        # Most batches are within a turn and have no result: looking at their types is enough.
+        types = set(map(type, batch))
+        if self.open and types.isdisjoint(_RESULTS) and not any(issubclass(cls, dict) for cls in types):
+            return
+        for message in batch:
+            cls = type(message)
+            if cls in _RESULTS:
+                self._result(message)
+            elif cls in _OPENING:
+                if getattr(message, "parent_tool_use_id", None) is None and not getattr(message, "isReplay", None):
+                    self.open = self._seen = True
+            elif isinstance(message, dict):
+                self._plain(cast("dict[str, Any]", message))
+
+    def _plain(self, message: dict[str, Any]) -> None:
+        kind = message.get("type")
+        if kind == "result":
+            self._result(message)
+            return
+        opening = kind in _OPENING_TYPES or (kind == "system" and message.get("subtype") == "init")
+        if opening and message.get("parent_tool_use_id") is None and not message.get("isReplay"):
+            self.open = self._seen = True
+
+    def _result(self, message: Any) -> None:
+        self.open = False
+        self._seen = True
+        self.last_result = message
+
+
+# --- the child and its pipes ------------------------------------------------------------------------------------------
+
+
+class _Child:
+    """A spawned process with its pipes: whoever makes one closes it."""
+
+    def __init__(
+        self,
+        argv: list[str],
+        spawn: dict[str, Any],
+        stderr: StderrTo,
+        overflow: Literal["pause", "spill", "error"],
+        spill_limit: int,
+    ) -> None:
+        self.closed = False
+        # Spawned in the loop's thread, as asyncio does it: a cancelled task could leave behind what a thread spawns.
+        self.popen = popen = subprocess.Popen(
+            argv,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if stderr == "inherit" else subprocess.PIPE,
+            **spawn,
+        )
+        _children.add(popen)
+        self._stderr: Drain | ThreadDrain | _StderrLines | None = None
+        self._last_stderr = b""
+        self._pidfd: int | None = None
+        try:
+            assert popen.stdin is not None
+            assert popen.stdout is not None
+            self.stdin = _Stdin(popen)
+            drain = open_drain(popen.stdout.fileno(), overflow=overflow, spill_limit=spill_limit)
+            self.chunks = Drained(drain)
+            popen.stdout.close()
+            self._pidfd = _pidfd(popen.pid)
+            if self._pidfd is not None:
+                drain.watch(self._pidfd)
+            if popen.stderr is not None:
+                if callable(stderr):
+                    self._stderr = _StderrLines(popen.stderr.fileno(), stderr)
+                else:
+                    self._stderr = open_drain(popen.stderr.fileno(), keep_last=STDERR_TAIL_BYTES)
+                popen.stderr.close()
+        except BaseException:
+            _end_at_once(popen)
+            if self._pidfd is not None:
+                os.close(self._pidfd)
+            raise
+        self._abandon = weakref.finalize(self, _end_in_thread, popen, self._pidfd)
+        self._abandon.atexit = False  # see _end_all
+
+    def stderr_tail(self) -> bytes:
+        return self._last_stderr if self.closed or self._stderr is None else self._stderr.tail()
+
+    async def read_stderr(self) -> None:
+        """Wait, not for long, until the callback has all that a process that has ended wrote."""
+        if isinstance(self._stderr, _StderrLines):
+            await self._stderr.wait(LAST_SECONDS)
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until the process has ended; false if it has not after so many seconds."""
+        from anyio import move_on_after, sleep, wait_readable
+
+        until = monotonic() + seconds
+        pause = 0.001
+        while self.popen.poll() is None:
+            left = until - monotonic()
+            if left <= 0:
+                return False
+            pidfd = _pidfd(self.popen.pid)  # one for each that waits
+            if pidfd is None:
+                await sleep(min(pause, left))
+                pause = min(2 * pause, 0.05)
+                continue
+            try:
+                with move_on_after(left):
+                    await wait_readable(pidfd)
+            finally:
+                os.close(pidfd)
+        return True
+
+    async def close(self, grace: float) -> None:
+        """EOF, SIGTERM, SIGKILL, with ``grace`` seconds between them; then let go of everything."""
+        import asyncio
+
+        from anyio import CancelScope
+
+        if self.closed:  # another task is at it
+            await self.wait(3 * grace)
+            return
+        self.closed = True
+        cancelled: BaseException | None = None
+        try:
+            self.chunks.stop()
+            self.chunks.drain.discard()
+            self.stdin.close()
+            # The shield holds off cancellation by anyio and trio, but not Task.cancel().
+            with CancelScope(shield=True):
+                for insist in (None, self.popen.terminate, self.popen.kill):
+                    if insist is not None:
+                        insist()
+                    until = monotonic() + grace
+                    ended = False
+                    while not ended and monotonic() < until:
+                        try:
+                            ended = await self.wait(until - monotonic())
+                        except asyncio.CancelledError as error:
+                            cancelled = error
+                    if ended:
+                        break
+                await self.read_stderr()
+        except asyncio.CancelledError as error:
+            cancelled = error
+        finally:
+            # It has ended, if nothing else was raised: KeyboardInterrupt, or GeneratorExit where no loop runs any more.
+            self._let_go()
+        if cancelled is not None:
+            raise cancelled
+
+    def _let_go(self) -> None:
+        if self._stderr is not None:
+            self._last_stderr = self._stderr.tail()
+            self._stderr.close()
+        self.chunks.drain.close()
+        self._abandon()
+
+
+def _pidfd(pid: int) -> int | None:
+    """A descriptor that is readable once the process has ended, where the system has such."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+class _Stdin:
+    """The standard input: whole lines, one at a time."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        from anyio import Lock
+
+        self._popen = popen
+        self._pipe = cast("io.FileIO", popen.stdin)
+        # Readiness says nothing about pipes of Windows; there, each write has a thread.
+        self._blocking = os.name == "nt"
+        os.set_blocking(self._pipe.fileno(), self._blocking)
+        self._lock = Lock(fast_acquire=True)
+        # The rest of a line whose sender was cancelled.
+        self._unsent = b""
+
+    async def write(self, lines: bytes) -> None:
+        async with self._lock:
+            if self._unsent:
+                await self._write(self._unsent)
+                self._unsent = b""
+            await self._write(lines)
+
+    async def end(self) -> None:
+        from anyio import move_on_after
+
+        async with self._lock:
+            try:
+                if self._unsent:
+                    with move_on_after(LAST_SECONDS):
+                        await self._write(self._unsent)
+            except ProcessInputError:
+                pass  # it is gone, and so is its input
+            finally:
+                self.close()
+
+    def close(self) -> None:
+        from anyio import notify_closing
+
+        if not self._pipe.closed:
+            with suppress(Exception):  # there may be no loop any more
+                notify_closing(self._pipe.fileno())
+            self._pipe.close()
+
+    async def _write(self, lines: bytes) -> None:
+        from anyio import ClosedResourceError, to_thread, wait_writable
+
+        view = memoryview(lines)
+        written = 0
+        try:
+            while written < len(view):
+                if self._pipe.closed:
+                    raise ProcessInputError("the input of the process was ended")
+                if self._popen.poll() is not None:
+                    raise self._gone()
+                if self._blocking:
+                    written += await to_thread.run_sync(self._pipe.write, view[written:]) or 0
+                    continue
+                try:
+                    written += os.write(self._pipe.fileno(), view[written:])
+                except BlockingIOError:
+                    await wait_writable(self._pipe.fileno())
+        except ClosedResourceError:
+            raise ProcessInputError("the input of the process was ended") from None
+        except BrokenPipeError as error:
+            raise (error if isinstance(error, ProcessInputError) else self._gone()) from None
+        finally:
+            if 0 < written < len(view) or lines is self._unsent:
+                self._unsent = bytes(view[written:])
+
+    def _gone(self) -> ProcessInputError:
+        code = self._popen.poll()
+        return ProcessInputError(
+            "the process has closed its input" if code is None else f"the process {describe_exit(code)}"
+        )
+
+
+class _StderrLines:
+    """Calls back with each line of the standard error, and keeps the tail."""
+
+    def __init__(self, fd: int, callback: Callable[[str], object]) -> None:
+        from anyio import Event
+
+        self._chunks = Drained(open_drain(fd))
+        self._callback = callback
+        self._tail = bytearray()
+        self._ended = Event()
+        _spawn(self._run)
+
+    def tail(self) -> bytes:
+        return bytes(self._tail)
+
+    async def wait(self, seconds: float) -> None:
+        from anyio import move_on_after
+
+        with move_on_after(seconds):
+            await self._ended.wait()
+
+    def close(self) -> None:
+        self._chunks.stop()
+        self._chunks.drain.close()
+
+    async def _run(self) -> None:
+        unfinished = b""
+        try:
+            while data := await self._chunks.receive():
+                self._tail += data
+                del self._tail[:-STDERR_TAIL_BYTES]
+                *lines, unfinished = (unfinished + data).split(b"\n")
+                if len(unfinished) > BLOCK_BYTES:  # a line without end is given in pieces
+                    lines.append(unfinished)
+                    unfinished = b""
+                for line in lines:
+                    self._emit(line)
+        except OSError:
+            pass
+        finally:
+            if unfinished:
+                self._emit(unfinished)
+            self._ended.set()
+
+    def _emit(self, line: bytes) -> None:
+        try:
+            self._callback(line.removesuffix(b"\r").decode("utf-8", "replace"))
+        except Exception as error:
+            import logging
+
+            logging.getLogger("claude_wire").warning("the stderr callback raised %s", type(error).__name__)
+
+
+#: Keeps asyncio's tasks alive, which the loop does not.
+_tasks: set[Any] = set()
+
+
+def _spawn(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a task that belongs to no task group, since it lives from one call to another. It ends by itself."""
+    if running_trio():
+        import trio
+
+        trio.lowlevel.spawn_system_task(function)
+        return
+    import asyncio
+
+    task = asyncio.get_running_loop().create_task(function())
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+# --- processes that nobody closed -------------------------------------------------------------------------------------
+
+#: All that run, so that none outlives this interpreter.
+_children: set[subprocess.Popen[bytes]] = set()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_children.clear)
+
+
+def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
+    """Kill and reap, and close the pipes."""
+    for pipe in (popen.stdin, popen.stdout, popen.stderr):
+        if pipe is not None:
+            pipe.close()
+    popen.kill()
+    with suppress(subprocess.TimeoutExpired):
+        popen.wait(LAST_SECONDS)
+    _children.discard(popen)
+
+
+def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None) -> None:
+    """End a process whose owner is gone, if it has not ended, without holding anybody up."""
+    if popen not in _children:  # a copy in a forked child
+        return
+    if pidfd is not None:
+        os.close(pidfd)
+    assert popen.stdin is not None
+    popen.stdin.close()
+    if popen.poll() is not None:
+        _children.discard(popen)
+        return
+    with suppress(RuntimeError):  # at interpreter exit no thread starts; then _end_all follows
+        threading.Thread(target=_end_patiently, args=(popen,), name="claude-wire-reaper", daemon=True).start()
+
+
+def _end_patiently(popen: subprocess.Popen[bytes]) -> None:
+    for insist in (None, popen.terminate, popen.kill):
+        if insist is not None:
+            insist()
+        with suppress(subprocess.TimeoutExpired):
+            popen.wait(GRACE_SECONDS)
+            break
+    _children.discard(popen)
+
+
+@atexit.register
+def _end_all() -> None:
+    """At interpreter exit: SIGTERM to all that still run, and SIGKILL to those that ignore it."""
+    running = [popen for popen in _children if popen.poll() is None]
+    for popen in running:
+        popen.terminate()
+    until = monotonic() + LAST_SECONDS
+    for popen in running:
+        with suppress(subprocess.TimeoutExpired):
+            popen.wait(max(until - monotonic(), 0.01))
+            continue
+        popen.kill()
+        with suppress(subprocess.TimeoutExpired):
+            popen.wait(LAST_SECONDS)
+    _children.clear()

@@ -1,0 +1,175 @@
+//! What all drains of a process share: their budget and their rescuer.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::rescuer::Rescuer;
+use super::stream::Stream;
+
+/// Starts a thread. It must take no signals, which are meant for the threads of the host.
+pub type Spawn = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
+
+/// One per process. A forked child needs another.
+pub struct Host {
+    spawn: Spawn,
+    limit: AtomicUsize,
+    /// Bytes in all queues. The rescuer alone adds to it.
+    queued: AtomicUsize,
+    /// Streams that wait for room.
+    paused: AtomicUsize,
+    /// Reads by readers of all streams. While it moves, there is traffic.
+    reads: AtomicU64,
+    members: Mutex<Members>,
+}
+
+struct Members {
+    rescuer: Option<Arc<Rescuer>>,
+    streams: HashMap<u64, Arc<Stream>>,
+    next_id: u64,
+    stopped: bool,
+}
+
+impl Host {
+    /// A host with a budget of `limit` bytes and no drains.
+    #[must_use]
+    pub fn new(limit: usize, spawn: Spawn) -> Self {
+        Self {
+            spawn,
+            limit: AtomicUsize::new(limit),
+            queued: AtomicUsize::new(0),
+            paused: AtomicUsize::new(0),
+            reads: AtomicU64::new(0),
+            members: Mutex::new(Members {
+                rescuer: None,
+                streams: HashMap::new(),
+                next_id: 1,
+                stopped: false,
+            }),
+        }
+    }
+
+    /// Bytes that all queues together may hold.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.limit.load(Ordering::SeqCst)
+    }
+
+    /// Bytes that they hold now.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queued.load(Ordering::SeqCst)
+    }
+
+    /// Sets the limit. Streams above a lower one are paused when they would grow.
+    pub fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::SeqCst);
+        let rescuer = self.members().rescuer.clone();
+        if let Some(rescuer) = rescuer {
+            rescuer.kick();
+        }
+    }
+
+    /// Ends the rescuer for good and waits for it, at most so long. Drains go on without one. Returns whether it has ended.
+    pub fn stop(&self, timeout: Duration) -> bool {
+        let rescuer = {
+            let mut members = self.members();
+            members.stopped = true;
+            members.rescuer.clone()
+        };
+        rescuer.is_none_or(|rescuer| rescuer.stop(Some(timeout)))
+    }
+
+    /// Makes a stream a member: it is rescued from now on. The first one starts the rescuer.
+    pub(super) fn join(
+        &'static self,
+        make: impl FnOnce(u64, Arc<Rescuer>) -> io::Result<Arc<Stream>>,
+    ) -> io::Result<Arc<Stream>> {
+        let mut members = self.members();
+        let (rescuer, new) = match &members.rescuer {
+            Some(rescuer) => (Arc::clone(rescuer), false),
+            None => (Arc::new(Rescuer::new()?), true),
+        };
+        let id = members.next_id;
+        let stream = make(id, Arc::clone(&rescuer))?;
+        if new {
+            if !members.stopped {
+                rescuer.announce();
+                let thread = Arc::clone(&rescuer);
+                if let Err(error) = (self.spawn)(Box::new(move || thread.run(self))) {
+                    drop(members);
+                    stream.close();
+                    return Err(error);
+                }
+            }
+            members.rescuer = Some(rescuer);
+        }
+        members.next_id += 1;
+        members.streams.insert(id, Arc::clone(&stream));
+        Ok(stream)
+    }
+
+    /// Ends the membership. The last one ends the rescuer.
+    pub(super) fn leave(&self, id: u64) {
+        let mut members = self.members();
+        if members.streams.remove(&id).is_some() && members.streams.is_empty() {
+            if let Some(rescuer) = members.rescuer.take() {
+                rescuer.stop(None);
+            }
+        }
+    }
+
+    /// Streams by their numbers; those that have left are left out.
+    pub(super) fn streams(&self, ids: impl Iterator<Item = u64>) -> Vec<Arc<Stream>> {
+        let members = self.members();
+        ids.filter_map(|id| members.streams.get(&id).map(Arc::clone))
+            .collect()
+    }
+
+    pub(super) fn room(&self) -> usize {
+        self.limit().saturating_sub(self.queued())
+    }
+
+    /// Whether streams that were paused for want of room may go on.
+    pub(super) fn has_room_again(&self) -> bool {
+        self.queued() <= self.limit() / 2
+    }
+
+    pub(super) fn add(&self, bytes: usize) {
+        self.queued.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// Gives bytes back. Returns whether the rescuer is to be kicked, as paused streams may go on.
+    pub(super) fn give_back(&self, bytes: usize) -> bool {
+        if bytes == 0 {
+            return false;
+        }
+        self.queued.fetch_sub(bytes, Ordering::SeqCst);
+        // A rescuer that pauses a stream counts it first and looks at `queued` afterwards; this is the other way around,
+        // so that one of both sees the other.
+        self.paused.load(Ordering::SeqCst) > 0 && self.has_room_again()
+    }
+
+    pub(super) fn count_paused(&self, more: bool) {
+        if more {
+            self.paused.fetch_add(1, Ordering::SeqCst);
+        } else {
+            self.paused.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    pub(super) fn count_read(&self) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    /// Every change of the members is whole before anything that could panic.
+    fn members(&self) -> MutexGuard<'_, Members> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

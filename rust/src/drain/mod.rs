@@ -1,0 +1,136 @@
+//! Keeps pipes from filling up while nobody reads them.
+//!
+//! The Claude Code CLI exits 2 seconds after it has finished although its pipe is still full, and what it had not
+//! written by then is gone. So a host that is busy, or holds Python's lock, must not leave a pipe full.
+//!
+//! *The reader first.* A [`Drain`] is read by whoever owns it, straight from the descriptor, without a thread between:
+//! real traffic is one small event at a time, and a thread would cost a wake-up for each.
+//!
+//! *A rescuer second.* One thread per host process waits for all descriptors at once. Once one is readable it sleeps for
+//! [`TICK`], on nothing that the streams could wake; whatever its reader has not looked at for so long, it reads into the
+//! queue of that drain, and wakes the reader. As long as something is queued the reader reads that, and
+//! the rescuer the descriptor. A reader that reads, but has not seen the end of the data for a whole [`PATIENCE`], is
+//! slower than the writer, and is helped in the same way.
+//!
+//! *Order.* Both read under one lock per stream, so bytes come out as they came in: what is queued in memory, then what
+//! is in the file, then what the descriptor has.
+//!
+//! *Waiting.* The reader waits for [`Drain::fileno`]: an epoll instance of the stream's own that holds the descriptor,
+//! and one eventfd of the whole process that is always readable, switched off except while there is something to
+//! say that the descriptor does not say. Switching is `EPOLL_CTL_MOD`, which needs no memory and cannot fail, under the
+//! lock of the stream: no wake-up is lost between a rescuer that queues and a reader that empties the queue.
+//!
+//! *The budget.* All queues of a [`Host`] together hold at most so many bytes; [`Mode`] says what happens above.
+//!
+//! *Forks.* A forked child must touch nothing that it shares with its parent: it makes a [`Host`] of its own and
+//! leaks the other one. Since it also keeps the parent's descriptors open, closing them does not take them out of an
+//! epoll instance: that is always done explicitly.
+//!
+//! What this module must not know: lines, Python.
+
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+mod host;
+#[cfg(target_os = "linux")]
+mod queue;
+#[cfg(target_os = "linux")]
+mod rescuer;
+#[cfg(target_os = "linux")]
+mod stream;
+
+#[cfg(target_os = "linux")]
+pub use host::Host;
+#[cfg(target_os = "linux")]
+pub use stream::{Broken, Drain};
+
+/// Bytes of one read, and of one piece of a queue. What a pipe of Linux holds.
+pub const CHUNK: usize = 64 * 1024;
+
+/// How long a descriptor may be readable and unread before it is rescued, and how often the rescuer looks.
+pub const TICK: Duration = Duration::from_millis(10);
+
+/// How often the rescuer looks while it finds at least [`FAST`] bytes each time: a writer behind a pipe of 64 KiB then
+/// gets 64 MB/s at most.
+pub const FAST_TICK: Duration = Duration::from_millis(1);
+
+/// See [`FAST_TICK`]. The smallest pipe holds so much.
+pub const FAST: usize = 4096;
+
+/// How long a descriptor may be found readable at every look although its reader reads.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Budget of a process that sets none.
+pub const DEFAULT_LIMIT: usize = 256 * 1024 * 1024;
+
+/// What becomes of a stream whose bytes find no room in the budget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It is left alone, so that the writer has to wait, until the queues of the process are half empty.
+    Pause,
+    /// As [`Mode::Pause`], and the next [`Drain::read`] says [`Got::Budget`].
+    Error,
+    /// They go to an unlinked file in that directory, up to so many bytes; above, [`Mode::Pause`] until the file is read.
+    Spill(u64, std::path::PathBuf),
+    /// There is no queue: only the last so many bytes are kept, for [`Drain::tail`]. Not counted in the budget.
+    KeepLast(usize),
+}
+
+/// What a read gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Got {
+    /// So many bytes, at least 1.
+    Bytes(usize),
+    /// None are there now.
+    Nothing,
+    /// The stream has ended. Again at every further read.
+    End,
+    /// Reading failed with this number of the system. Again at every further read.
+    Failed(i32),
+    /// The budget was exceeded; said once each time that the stream is paused for it.
+    Budget,
+}
+
+/// What there is to know beside what a read gave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Whether the stream is or was paused.
+    pub paused: bool,
+    /// Whether the watched descriptor has become readable.
+    pub watched: bool,
+}
+
+/// What a drain has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Bytes given to the reader.
+    pub read: u64,
+    /// Bytes taken by the rescuer instead of the reader.
+    pub rescued: u64,
+    /// Times that the queue was empty before the rescuer filled it.
+    pub rescues: u64,
+    /// Times that the stream was left alone for want of room.
+    pub pauses: u64,
+    /// Bytes that went to a file.
+    pub spilled: u64,
+    /// Times that a file could not be made or written.
+    pub spill_errors: u64,
+    /// Bytes thrown away, by a discarding drain or one that keeps the last bytes only.
+    pub discarded: u64,
+    /// Bytes in memory now, those that are kept for [`Drain::tail`] included.
+    pub queued: u64,
+    /// Bytes in the file now that were not read yet.
+    pub in_file: u64,
+    /// Whether the stream is left alone now.
+    pub paused: bool,
+}
+
+/// A system without epoll: there is nothing here.
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    /// Cannot be made.
+    #[derive(Debug)]
+    pub enum Drain {}
+}
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::Drain;
