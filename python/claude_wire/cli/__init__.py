@@ -1,11 +1,12 @@
-"""The command ``claude-wire``: ``check`` a recording, and ``demo`` without an account.
+"""The command ``claude-wire``: ``check`` a recording, ``replay`` it, and ``demo`` without an account.
 
 It needs the extra: ``pip install "claude-wire[cli]"``. This module knows how a command starts and ends (the extra that
 may be missing, signals, exit codes); ``app`` knows the commands.
 
 Which module holds what: ``check`` is a command, ``survey`` what it counts, ``fields`` how it finds what no class knows,
-and ``report`` how that is written down. ``demo`` is a command, ``recording`` the session it plays, ``transcript`` how
-it is shown, ``race`` what is measured then. ``printable`` makes foreign text safe to print.
+and ``report`` how that is written down. ``replay`` is a command, what it starts is in ``claude_wire.testing``. ``demo``
+is a command, ``data/session`` the recording it plays, ``transcript`` how it is shown, ``race`` what is measured then.
+``printable`` makes foreign text safe to print.
 """
 
 from __future__ import annotations

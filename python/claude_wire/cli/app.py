@@ -7,6 +7,7 @@ import click
 import claude_wire
 from claude_wire.cli.check import check
 from claude_wire.cli.demo import demo
+from claude_wire.cli.replay import replay
 
 __all__ = ["cli", "run"]
 
@@ -18,11 +19,12 @@ __all__ = ["cli", "run"]
     message=f"%(prog)s %(version)s (protocol of CLI {claude_wire.PROTOCOL_VERSION})",
 )
 def cli() -> None:
-    """Look at NDJSON (stream-json) of the Claude Code CLI."""
+    """Look at NDJSON (stream-json) of the Claude Code CLI, and play it."""
 
 
 cli.add_command(check)
 cli.add_command(demo)
+cli.add_command(replay)
 
 
 def run() -> int:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import anyio
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from claude_wire import Decoder
+from claude_wire import open_process
 from claude_wire.cli.race import CHUNK_BYTES, Lap, race, ways
-from claude_wire.cli.recording import Recording, load
 from claude_wire.cli.transcript import Transcript
+from claude_wire.testing import Recording, Replay
 
 __all__ = ["demo"]
+
+#: The first three turns of a session: what a real CLI (2.1.330, driven by claude-agent-sdk) wrote to its standard
+#: output, byte for byte, against a scripted model: tools allowed, denied and served by the host over MCP, hooks,
+#: thinking, and a turn that is interrupted.
+SESSION = Path(__file__).with_name("data") / "session"
+
+#: The recorded session took 2.5 s.
+SPEED = 2.0
 
 #: The recording is repeated to about this size to be measured.
 RACE_BYTES = 20_000_000
@@ -28,35 +39,34 @@ def demo(no_bench: bool) -> None:
     """Play a recorded session, then measure decoders on it.
 
     The session was recorded from a real CLI with a scripted model. It ships with this package: no network and no
-    account is needed. Its bytes are fed to the decoder in the pieces in which they were read from the CLI's pipe.
+    account is needed. A child process plays it, twice as fast as it was, and its messages are shown as they come
+    through the pipe.
     """
     console = Console(markup=False, highlight=False, emoji=False)
-    recording = load()
-    _play(recording, console)
+    recording = Recording.load(SESSION)
+    anyio.run(_play, recording, console)
     if not no_bench:
-        _measure(recording, console)
+        _measure(recording.stdout, console)
 
 
-def _play(recording: Recording, console: Console) -> None:
+async def _play(recording: Recording, console: Console) -> None:
     transcript = Transcript(console)
-    decoder = Decoder()
-    for chunk in recording.chunks():
-        for message in decoder.feed(chunk):
+    async with open_process(Replay(recording, speed=SPEED).argv()) as process:
+        async for message in process:
             transcript.show(message)
-    for message in decoder.close():
-        transcript.show(message)
+        code = await process.wait()
     transcript.close()
-    stats = decoder.stats
+    stats = process.stats
     console.print(
-        f"\n{stats.bytes:,} bytes in {len(recording.reads)} reads: {stats.messages} messages, "
+        f"\n{stats.bytes:,} bytes through the pipe of a process that exited with {code}: {stats.messages} messages, "
         f"{stats.invalid} invalid, {stats.unknown} unknown",
         soft_wrap=True,
     )
 
 
-def _measure(recording: Recording, console: Console) -> None:
-    times = max(1, RACE_BYTES // len(recording.data))
-    data = recording.data * times
+def _measure(recorded: bytes, console: Console) -> None:
+    times = max(1, RACE_BYTES // len(recorded))
+    data = recorded * times
     laps = race(ways(), data, rounds=MOST_ROUNDS, seconds=RACE_SECONDS)
     console.print(
         f"\nDecoding this recording {times} times over, from memory, messages dropped at once "

@@ -1,0 +1,55 @@
+"""Recordings of the CLI, played by a child process that stands in for it; and what can go wrong, to order.
+
+::
+
+    from claude_wire.testing import Kill, Recording, Replay
+
+    recording = Recording.load("recordings/hello")
+    path = Replay(recording, faults=[Kill(at_byte=5000)]).script(tmp_path / "claude")   # for cli_path=
+    async with open_process(Replay(recording, speed=1.0).argv()) as process: ...
+
+For pytest there is a fixture in :mod:`claude_wire.testing.fixtures`; for a shell, the command ``claude-wire replay``.
+
+Which module holds what: ``recording`` reads recordings, ``faults`` names what can be ordered, ``replay`` makes commands
+and scripts of both, ``_player`` is the program that they start.
+"""
+
+from __future__ import annotations
+
+from claude_wire.testing.faults import (
+    CloseStdout,
+    CutOutput,
+    ExitAtOnce,
+    Fault,
+    FloodStderr,
+    GarbageLine,
+    GiveUp,
+    HoldStdout,
+    IgnoreTerm,
+    Kill,
+    Silence,
+    Stall,
+    WriteFirst,
+)
+from claude_wire.testing.recording import Recording, Step
+from claude_wire.testing.replay import Replay, Writes
+
+__all__ = [
+    "CloseStdout",
+    "CutOutput",
+    "ExitAtOnce",
+    "Fault",
+    "FloodStderr",
+    "GarbageLine",
+    "GiveUp",
+    "HoldStdout",
+    "IgnoreTerm",
+    "Kill",
+    "Recording",
+    "Replay",
+    "Silence",
+    "Stall",
+    "Step",
+    "WriteFirst",
+    "Writes",
+]

@@ -1,0 +1,143 @@
+"""A recorded session: what went over the CLI's streams, in which order and when, and how it ended.
+
+Knows files; not what lines mean, nor how a recording is played. What reads them is in ``_player``, which needs it where
+this package is not imported.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from claude_wire.testing import _player
+
+__all__ = ["Recording", "Step"]
+
+
+class Step(NamedTuple):
+    """One line of a session."""
+
+    #: Since the CLI was started; 0.0 where no times were recorded.
+    seconds: float
+    #: ``in``: the host wrote it to the CLI's standard input. ``out``: the CLI wrote it to its standard output.
+    direction: str
+    #: The line, with its line feed unless the stream ended before one.
+    data: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """A recorded session, from :meth:`load` or :meth:`from_files`.
+
+    The files of a recording; only the first must be there:
+
+    =======================  ======================================================================================
+    ``stdout.ndjson``        what the CLI wrote, byte for byte
+    ``stdin.ndjson``         what the host wrote; missing where the prompt was an argument
+    ``order.jsonl``          ``[seconds, "in" or "out", bytes without the line feed]`` for each line of both
+    ``stdout.reads.jsonl``   ``[seconds, bytes]`` for each read of the CLI's standard output
+    ``cmd.json``             ``{"argv": [...]}``, how the CLI was started
+    ``exit.json``            ``{"rc": 0}``, its exit code, as :mod:`subprocess` has it
+    ``stderr.txt``           what it wrote to its standard error
+    =======================  ======================================================================================
+
+    Without ``order.jsonl`` the order is what the protocol makes likely: a request before its answer, the second prompt
+    after the first result.
+
+    Attributes:
+        name: what it is called, such as the name of its folder.
+        files: the bytes of each file, by its name.
+        path: where it was loaded from, or None.
+    """
+
+    name: str
+    files: Mapping[str, bytes] = field(repr=False)
+    path: str | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Recording:
+        """Read a recording: a folder with the files above, or one file that is the standard output alone.
+
+        Each file may be compressed, with ``.gz`` or ``.xz`` at the end of its name.
+
+        Raises:
+            OSError: it cannot be read, or the folder has no ``stdout.ndjson``.
+            ValueError: a compressed file is damaged.
+        """
+        location = os.path.abspath(path)
+        return cls(os.path.basename(location), _player.read_files(location), location)
+
+    @classmethod
+    def from_files(cls, files: Mapping[str, bytes], name: str = "recording") -> Recording:
+        """Make a recording of the contents of its files, out of an archive, say.
+
+        Raises:
+            ValueError: ``stdout.ndjson`` is missing.
+        """
+        if "stdout.ndjson" not in files:
+            raise ValueError("a recording has a stdout.ndjson")
+        return cls(name, {file: bytes(data) for file, data in files.items() if file in _player.FILES})
+
+    def save(self, folder: str | os.PathLike[str]) -> Recording:
+        """Write the files into ``folder``, which is made if need be, and return the recording that is there.
+
+        They can be read by their owner alone: recordings have prompts in them.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        for name, data in self.files.items():
+            path = os.path.join(folder, name)
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(data)
+        location = os.path.abspath(folder)
+        return Recording(self.name, self.files, location)
+
+    @property
+    def stdout(self) -> bytes:
+        """What the CLI wrote, all of it."""
+        return self.files["stdout.ndjson"]
+
+    @property
+    def stdin(self) -> bytes:
+        """What the host wrote, all of it; empty where the prompt was an argument."""
+        return self.files.get("stdin.ndjson", b"")
+
+    @property
+    def stderr(self) -> bytes:
+        """What the CLI wrote to its standard error."""
+        return self.files.get("stderr.txt", b"")
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """Every line of both streams, in the order in which they went.
+
+        Raises:
+            ValueError: a file of the recording is not what it should be.
+        """
+        steps = _player.steps_of(self.files)
+        return tuple(Step(step.seconds, "in" if step.is_input else "out", step.data) for step in steps)
+
+    @cached_property
+    def reads(self) -> tuple[bytes, ...]:
+        """The standard output in the pieces in which it was read; in one piece where that was not recorded."""
+        sizes = [json.loads(line)[1] for line in self.files.get("stdout.reads.jsonl", b"").splitlines()]
+        stream = io.BytesIO(self.stdout)
+        pieces = [stream.read(size) for size in sizes] + [stream.read()]
+        return tuple(piece for piece in pieces if piece)
+
+    @cached_property
+    def argv(self) -> tuple[str, ...]:
+        """The flags that the CLI was started with, without its own name; empty if they were not recorded."""
+        return tuple(_player.flags_of(self.files))
+
+    @cached_property
+    def exit_code(self) -> int:
+        """The CLI's exit code, minus the number of a signal that ended it; 0 if it was not recorded."""
+        return _player.exit_code_of(self.files)

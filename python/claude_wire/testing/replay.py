@@ -1,0 +1,162 @@
+"""A recording that can be started in place of the CLI.
+
+Knows how the player is called: as an argument list, or as a script with the recording in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+from claude_wire.testing import _player
+from claude_wire.testing.faults import (
+    CloseStdout,
+    CutOutput,
+    ExitAtOnce,
+    Fault,
+    FloodStderr,
+    GarbageLine,
+    GiveUp,
+    HoldStdout,
+    IgnoreTerm,
+    Kill,
+    Silence,
+    Stall,
+    WriteFirst,
+)
+from claude_wire.testing.recording import Recording
+
+__all__ = ["Replay", "Writes"]
+
+Writes = Literal["lines", "blocks", "bytes"]
+
+#: What the player calls the faults that have no place in the output; each has one parameter.
+_SETTINGS: dict[type[Fault], str] = {
+    CloseStdout: "close_stdout",
+    ExitAtOnce: "exit_at_once",
+    FloodStderr: "flood_stderr",
+    GiveUp: "give_up",
+    HoldStdout: "hold_stdout",
+    IgnoreTerm: "ignore_term",
+    Silence: "silence",
+    WriteFirst: "write_first",
+}
+
+
+class Replay:
+    """A recording as a child process, which stands in for the CLI with any host, whatever flags it is given.
+
+    The child plays the recorded output, and waits for the host where the recorded CLI had to: each prompt, control
+    request and control response that was recorded is waited for, and anything that the host sends of the same kind
+    counts. Answers carry the ids of the host's own requests. A request that was not recorded at that place is answered
+    at once, as it was answered elsewhere in the recording, or with a success. When the input ends, the rest is played
+    without waiting.
+
+    If its flags say ``--input-format stream-json``, it waits for a first prompt even if the recorded CLI had its
+    prompt as an argument, and ends when its input does. If they say otherwise, it waits for nothing. Without any flags
+    it does as the recorded CLI did. Then it writes the recorded standard error and exits with the recorded code.
+    SIGTERM ends it with code 143, SIGINT with 130. ``--version`` prints the recorded version.
+
+    Args:
+        recording: a :class:`Recording`, or the path of one.
+        speed: None for as fast as it is read, 1.0 for the recorded times, 10.0 for ten times as fast.
+        writes: ``lines`` for one write a line, as the CLI does; ``blocks`` of 64 KiB; or single ``bytes``.
+        faults: what is to go wrong.
+        wait: False to wait for no input at all, and to end without it.
+
+    Raises:
+        ValueError: a wrong argument; a fault is beyond the end of the recording.
+        OSError: the path cannot be read.
+    """
+
+    def __init__(
+        self,
+        recording: Recording | str | os.PathLike[str],
+        *,
+        speed: float | None = None,
+        writes: Writes = "lines",
+        faults: Sequence[Fault] = (),
+        wait: bool = True,
+    ) -> None:
+        if speed is not None and not 0 < speed < math.inf:
+            raise ValueError("speed is a positive number, or None for no pauses at all")
+        if writes not in get_args(Writes):
+            raise ValueError(f"writes is one of {', '.join(get_args(Writes))}")
+        self.recording = recording if isinstance(recording, Recording) else Recording.load(recording)
+        settings: dict[str, Any] = {"speed": speed, "writes": writes, "wait": wait, "events": []}
+        starts = [0, *itertools.accumulate(len(s.data) for s in self.recording.steps if s.direction == "out")]
+        for fault in faults:
+            _add(fault, settings, starts)
+        self._settings = json.dumps(settings)
+
+    def argv(self) -> list[str]:
+        """The command that plays it, to be started by :func:`~claude_wire.open_process`, :mod:`subprocess` and others.
+
+        Raises:
+            ValueError: the recording is not on disk; :meth:`Recording.save` it, or use :meth:`script`.
+        """
+        if self.recording.path is None:
+            raise ValueError("the recording is not on disk: save() it, or use script()")
+        return [*_player_command(), self.recording.path, self._settings]
+
+    def script(self, path: str | os.PathLike[str]) -> str:
+        """Write an executable file that plays it, to be given to a host as the path of its CLI, and return its path.
+
+        The recording is in it, so it depends on nothing but this installation of Python and of this package. Only its
+        owner can read it.
+
+        Raises:
+            OSError: it cannot be written.
+            NotImplementedError: on Windows, where a script is no executable file; use :meth:`argv`.
+        """
+        if os.name != "posix":
+            raise NotImplementedError("a script is no executable file here; use argv()")
+        # By way of the shell: after #! the path of an interpreter can neither be long nor have spaces.
+        command = " ".join(shlex.quote(part) for part in _player_command())
+        head = f'exec {command} "$0" {shlex.quote(self._settings)} "$@"'
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700), "wb") as file:
+            file.write(_player.packed(os.fsencode(head), dict(self.recording.files)))
+        return os.path.abspath(path)
+
+
+def _player_command() -> list[str]:
+    """Python without what it looks for at its start, and the player, imported: what runs is compiled once only."""
+    folder = os.path.dirname(os.path.abspath(_player.__file__))
+    program = f"import sys; sys.path.append({folder!r}); from _player import main; main(sys.argv)"
+    return [sys.executable, "-IS", "-c", program]
+
+
+def _add(fault: Fault, settings: dict[str, Any], starts: list[int]) -> None:
+    """Add a fault to the settings; ``starts`` has the byte at which each line of output begins, and the end."""
+    events: list[tuple[int, str, Any]] = settings["events"]
+    match fault:
+        case CutOutput(at_byte, exit_code):
+            events.append((_byte(at_byte, starts), "cut", exit_code))
+        case Kill(at_byte):
+            events.append((_byte(at_byte, starts), "kill", None))
+        case Stall(seconds, at_byte, before_line):
+            at = _byte(at_byte, starts) if at_byte is not None else _start(before_line, starts)
+            events.append((at, "stall", seconds))
+        case GarbageLine(before_line, data):
+            events.append((_start(before_line, starts), "write", data.decode("latin-1") + "\n"))
+        case _:
+            (settings[_SETTINGS[type(fault)]],) = dataclasses.astuple(fault)
+
+
+def _byte(at_byte: int, starts: list[int]) -> int:
+    if not 0 <= at_byte <= starts[-1]:
+        raise ValueError(f"byte {at_byte} is beyond the {starts[-1]} bytes of the recording")
+    return at_byte
+
+
+def _start(before_line: int | None, starts: list[int]) -> int:
+    if before_line is None or not 1 <= before_line <= len(starts):
+        raise ValueError(f"line {before_line} is beyond the {len(starts) - 1} lines of the recording")
+    return starts[before_line - 1]
