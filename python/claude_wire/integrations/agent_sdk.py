@@ -1,0 +1,430 @@
+"""A transport for claude-agent-sdk that takes the place of the SDK's own, given as ``transport=``.
+
+::
+
+    from claude_agent_sdk import ClaudeAgentOptions, query
+    from claude_wire.integrations.agent_sdk import WireTransport
+
+    options = ClaudeAgentOptions(model="sonnet")
+    async for message in query(prompt=prompt, options=options, transport=WireTransport(prompt, options)):
+        ...
+
+Knows claude-agent-sdk, its private parts included: the SDK prepares options only for the transport that it makes
+itself, so what its ``query()`` and its ``SubprocessCLITransport.connect()`` do is done here. The command line and the
+search for the CLI are inherited. What had to be written again is marked with where it is from; the tests compare each
+with the original, and fail when the SDK moves.
+"""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import re
+from collections import deque
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+import anyio.to_thread
+
+from claude_wire.codec import Decoder
+from claude_wire.draining import DEFAULT_SPILL_BYTES
+from claude_wire.errors import ByteBudgetError
+from claude_wire.errors import ProcessError as WireError
+from claude_wire.framing import DEFAULT_MAX_LINE_BYTES
+from claude_wire.process import Process, open_process
+
+try:
+    import claude_agent_sdk
+except ModuleNotFoundError as error:
+    if error.name != "claude_agent_sdk":
+        raise
+    raise ImportError(
+        "claude_wire.integrations.agent_sdk needs claude-agent-sdk: pip install 'claude-wire[agent-sdk]'",
+        name="claude_agent_sdk",
+    ) from error
+
+#: The versions of claude-agent-sdk that this module is made for: from the first, and below the second.
+SUPPORTED = (0, 2, 181), (0, 3)
+
+
+def _refuse(why: str) -> ImportError:
+    first, beyond = (".".join(map(str, version)) for version in SUPPORTED)
+    return ImportError(
+        f"claude_wire.integrations.agent_sdk supports claude-agent-sdk >={first},<{beyond}; "
+        f"{claude_agent_sdk.__version__} is installed{why}",
+        name="claude_agent_sdk",
+    )
+
+
+if not SUPPORTED[0] <= tuple(map(int, re.findall(r"\d+", claude_agent_sdk.__version__)[:3])) < SUPPORTED[1]:
+    raise _refuse("")
+
+try:
+    from claude_agent_sdk import ClaudeAgentOptions, CLIConnectionError, CLINotFoundError, ProcessError
+    from claude_agent_sdk._internal._client_app import DERIVED_CLIENT_APP_ENV, EXPLICIT_CLIENT_APP_ENV
+    from claude_agent_sdk._internal.session_resume import apply_materialized_options, materialize_resume_session
+    from claude_agent_sdk._internal.session_store_validation import validate_session_store_options
+    from claude_agent_sdk._internal.sessions import _get_projects_dir
+    from claude_agent_sdk._internal.transport.subprocess_cli import (
+        _SDK_READS_SESSION_STATE_ENV,
+        SubprocessCLITransport,
+    )
+    from claude_agent_sdk.types import _configure_can_use_tool
+except ImportError as error:
+    raise _refuse(", which is built otherwise") from error
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, AsyncIterator, Callable
+
+    from claude_agent_sdk._internal.session_resume import MaterializedResume
+    from typing_extensions import Self
+
+    from claude_wire.messages import InvalidLine
+    from claude_wire.stream import Batches
+
+__all__ = ["SUPPORTED", "WireProcessError", "WireTransport"]
+
+_log = logging.getLogger("claude_wire")
+
+
+class WireProcessError(ProcessError):
+    """The SDK's ProcessError, with what claude_wire knows of the end of the CLI.
+
+    If the CLI's output ended in the middle of a turn, ``__cause__`` is a :class:`~claude_wire.UnfinishedTurnError`; the
+    exit code may then be 0. Else it is a :class:`~claude_wire.ProcessError`.
+
+    Attributes:
+        exit_code: as :mod:`subprocess` has it, minus the signal's number if a signal ended the CLI; None if it still
+            ran when its output ended.
+        stderr: a fixed sentence, as the SDK has it.
+        stderr_tail: the last 64 KiB of the CLI's standard error, as bytes; empty without ``options.stderr``, as the CLI
+            then writes to the host's.
+    """
+
+    def __init__(self, message: str, exit_code: int | None = None, stderr: str | None = None) -> None:
+        super().__init__(message, exit_code, stderr)
+        self.stderr_tail = b""
+
+
+class WireTransport(SubprocessCLITransport):
+    """Runs the Claude Code CLI for ``claude_agent_sdk.query()`` and ``ClaudeSDKClient``.
+
+    Does what the SDK's own transport does, but: what the CLI writes is taken off the pipe whatever the host does, so
+    that nothing is lost while it pauses; a line that is not one JSON object is skipped and reported, and the session
+    goes on; lone surrogates are kept; output that ends in the middle of a turn is an error, whatever the exit code.
+
+    Args:
+        prompt: the prompt that ``query()`` is given; None for a ``ClaudeSDKClient``. The SDK delivers it, not the
+            transport.
+        options: the options that ``query()`` or ``ClaudeSDKClient`` is given. Give both the same.
+        on_invalid: called with the :class:`~claude_wire.InvalidLine` of each line that was skipped. What it raises is
+            logged and else ignored.
+        overflow, spill_limit: what happens when bytes that nobody reads exceed the budget of the process, as for
+            :func:`~claude_wire.open_process`. ``"error"`` ends the SDK's session.
+
+    ``options.max_buffer_size`` is the longest line that is kept, in bytes; 128 MiB without it. A longer one is skipped.
+
+    Attributes:
+        process: the :class:`~claude_wire.Process` that is connected, with its pid and its numbers, or None.
+        invalid_lines: how many lines were skipped since :meth:`connect`.
+
+    Raises:
+        TypeError: an argument has the wrong type.
+        ValueError: the options contradict each other, as the SDK says it.
+    """
+
+    def __init__(
+        self,
+        prompt: str | AsyncIterable[dict[str, Any]] | None = None,
+        options: ClaudeAgentOptions | None = None,
+        *,
+        on_invalid: Callable[[InvalidLine], object] | None = None,
+        overflow: Literal["pause", "spill", "error"] = "pause",
+        spill_limit: int = DEFAULT_SPILL_BYTES,
+    ) -> None:
+        if options is None:
+            options = ClaudeAgentOptions()
+        if not isinstance(options, ClaudeAgentOptions):
+            raise TypeError(f"options must be ClaudeAgentOptions, not {type(options).__name__}")
+        if on_invalid is not None and not callable(on_invalid):
+            raise TypeError(f"on_invalid must be callable, not {type(on_invalid).__name__}")
+        if overflow not in ("pause", "spill", "error"):
+            raise ValueError(f"overflow must be 'pause', 'spill' or 'error', not {overflow!r}")
+        validate_session_store_options(options)
+        self._given = _with_permission_prompts(options)
+        super().__init__("" if prompt is None else prompt, self._given)
+        self.process: Process[dict[str, Any]] | None = None
+        self.invalid_lines = 0
+        self._on_invalid = on_invalid
+        self._overflow: Literal["pause", "spill", "error"] = overflow
+        self._spill_limit = spill_limit
+        self._batches: Batches[dict[str, Any]] | None = None
+        self._resumed: _Resumed | None = None
+
+    async def connect(self) -> None:
+        """Start the CLI. Does nothing if it was started and not closed.
+
+        Raises:
+            CLINotFoundError: there is no CLI to be found, or none where ``options.cli_path`` says.
+            CLIConnectionError: the working directory does not exist, or the CLI cannot be started.
+            ValueError, TypeError: an option has a value that the SDK does not take.
+            RuntimeError: the session store failed.
+        """
+        if self.process is not None:
+            return
+        # From InternalClient.process_query and ClaudeSDKClient.connect, which do it for no transport but their own.
+        materialized = await materialize_resume_session(self._given)
+        if materialized is not None:
+            self._options = apply_materialized_options(self._given, materialized)
+            self._resumed = _Resumed(materialized, str(_get_projects_dir(self._given.env)))
+        else:
+            self._options = self._given
+        try:
+            await self._start()
+        except BaseException:
+            await self._remove_resumed()
+            raise
+
+    async def _start(self) -> None:
+        # From SubprocessCLITransport.connect.
+        if self._cli_path is None:
+            self._cli_path = await anyio.to_thread.run_sync(self._find_cli)
+        self._reject_windows_batch_cli(self._cli_path)
+        argv = self._build_command()
+        limit = self._options.max_buffer_size
+        decoder = Decoder(
+            dict, max_line_bytes=DEFAULT_MAX_LINE_BYTES if limit is None else limit, on_invalid=self._invalid_line
+        )
+        try:
+            process = open_process(
+                argv,
+                decoder,
+                cwd=self._cwd,
+                env=await self._environment(),
+                user=self._options.user,
+                stderr="inherit" if self._options.stderr is None else self._stderr_line,
+                overflow=self._overflow,
+                spill_limit=self._spill_limit,
+            )
+            await process.__aenter__()
+        except FileNotFoundError as error:
+            if self._cwd and not os.path.exists(self._cwd):
+                raise CLIConnectionError(f"Working directory does not exist: {self._cwd}") from error
+            raise CLINotFoundError(f"Claude Code not found at: {self._cli_path}") from error
+        except Exception as error:
+            raise CLIConnectionError(f"Failed to start Claude Code: {error}") from error
+        self.invalid_lines = 0
+        self._exit_error = None
+        self.process = process
+        self._batches = process.batches()
+        self._ready = True
+
+    async def _environment(self) -> dict[str, str]:
+        """The CLI's environment. From SubprocessCLITransport.connect, which has the reasons."""
+        given = self._options.env
+        environment = {name: value for name, value in os.environ.items() if name != "CLAUDECODE"}
+        environment["CLAUDE_CODE_ENTRYPOINT"] = "sdk-py"
+        environment |= given
+        environment["CLAUDE_AGENT_SDK_VERSION"] = claude_agent_sdk.__version__
+        environment.pop(DERIVED_CLIENT_APP_ENV, None)
+        if self._options.client_app is not None:
+            environment[EXPLICIT_CLIENT_APP_ENV] = self._options.client_app
+        if EXPLICIT_CLIENT_APP_ENV not in environment:
+            derived = await self._derive_client_app()
+            if derived is not None:
+                environment[DERIVED_CLIENT_APP_ENV] = derived
+        _add_trace_context(environment, given)
+        if not any(name.upper() == _SDK_READS_SESSION_STATE_ENV for name in environment):
+            environment[_SDK_READS_SESSION_STATE_ENV] = "1"
+        if self._options.enable_file_checkpointing:
+            environment["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] = "true"
+        if self._cwd:
+            environment["PWD"] = self._cwd
+        return environment
+
+    def _stderr_line(self, line: str) -> None:
+        # From SubprocessCLITransport._handle_stderr.
+        line = line.rstrip()
+        if line and self._options.stderr is not None:
+            try:
+                self._options.stderr(line)
+            except Exception as error:
+                _log.debug("options.stderr raised %s; going on", type(error).__name__)
+
+    def _invalid_line(self, line: InvalidLine) -> None:
+        self.invalid_lines += 1
+        _log.warning("skipped line %d of the CLI's output, of %d bytes: %s", line.line_number, line.length, line.reason)
+        if self._on_invalid is not None:
+            try:
+                self._on_invalid(line)
+            except Exception as error:
+                _log.warning("on_invalid raised %s; going on", type(error).__name__)
+
+    def read_messages(self) -> AsyncIterator[dict[str, Any]]:
+        """Iterate over what the CLI says, as dicts, until its output ends.
+
+        Raises:
+            CLIConnectionError: by a step: :meth:`connect` was not called, or reading failed.
+            WireProcessError: by the last step: the exit code is not 0, or the output ended in the middle of a turn.
+        """
+        return _Messages(self)
+
+    async def _next_messages(self, batches: Batches[dict[str, Any]] | None) -> list[dict[str, Any]]:
+        """Wait for messages."""
+        if batches is None:
+            raise CLIConnectionError("Not connected")
+        try:
+            batch = await batches.__anext__()
+        except WireError as error:
+            self._exit_error = _process_error(error)
+            raise self._exit_error from error
+        except (ByteBudgetError, OSError) as error:
+            self._exit_error = CLIConnectionError(f"Failed to read from Claude Code: {error}")
+            raise self._exit_error from error
+        if not self._version_checked:
+            for message in batch:
+                self._check_claude_version(message)
+        if self._resumed is not None:
+            for message in batch:
+                if message.get("type") == "transcript_mirror":
+                    self._resumed.redirect(message)
+        return batch
+
+    async def write(self, data: str) -> None:
+        """Send one or more lines to the CLI.
+
+        Raises:
+            CLIConnectionError: not connected, closed, after :meth:`end_input`, or the CLI has ended or reads no more.
+        """
+        # From SubprocessCLITransport.write.
+        process = self.process
+        if process is None or not self._ready:
+            raise CLIConnectionError("ProcessTransport is not ready for writing")
+        if process.returncode is not None:
+            raise CLIConnectionError(f"Cannot write to terminated process (exit code: {process.returncode})")
+        if self._exit_error is not None:
+            raise CLIConnectionError(
+                f"Cannot write to process that exited with error: {self._exit_error}"
+            ) from self._exit_error
+        try:
+            # The SDK writes ASCII. What a host writes itself may have lone surrogates, for which UTF-8 has no form but
+            # JSON has: \ud83d, which is just how Python's backslashreplace writes them.
+            await process.send_bytes(data.encode("utf-8", "backslashreplace"))
+        except OSError as error:
+            self._ready = False
+            self._exit_error = CLIConnectionError(f"Failed to write to process stdin: {error}")
+            raise self._exit_error from error
+
+    async def end_input(self) -> None:
+        """Close the CLI's standard input, once what is being written is written. May be called again."""
+        if self.process is not None:
+            await self.process.end_input()
+
+    async def close(self) -> None:
+        """End the CLI: the end of its input, after 5 s SIGTERM, after 5 s SIGKILL. May be called again.
+
+        Then the temporary copy of a resumed session is removed. :meth:`connect` may be called anew afterwards.
+        """
+        self._ready = False
+        process = self.process
+        with anyio.CancelScope(shield=True):
+            try:
+                if process is not None:
+                    await process.aclose()
+            finally:
+                if self.process is process:
+                    self.process = self._batches = None
+                await self._remove_resumed()
+        self._exit_error = None
+
+    async def _remove_resumed(self) -> None:
+        resumed, self._resumed = self._resumed, None
+        if resumed is not None:
+            with anyio.CancelScope(shield=True):
+                await resumed.materialized.cleanup()
+
+
+class _Messages:
+    """What :meth:`WireTransport.read_messages` returns. Not a generator: those end with their first exception."""
+
+    __slots__ = ("_batches", "_ready", "_transport")
+
+    def __init__(self, transport: WireTransport) -> None:
+        self._transport = transport
+        self._batches = transport._batches
+        self._ready: deque[dict[str, Any]] = deque()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> dict[str, Any]:
+        ready = self._ready
+        if not ready:
+            ready.extend(await self._transport._next_messages(self._batches))
+        return ready.popleft()
+
+
+class _Resumed:
+    """A session that was put into a temporary config directory, because it is not on disk but in a session store."""
+
+    def __init__(self, materialized: MaterializedResume, expected: str) -> None:
+        self.materialized = materialized
+        self._projects = str(materialized.config_dir / "projects")
+        self._expected = expected
+
+    def redirect(self, message: dict[str, Any]) -> None:
+        """Change the path of a ``transcript_mirror`` message to the one that the SDK can make a key of.
+
+        The CLI names files below the temporary directory. With its own transport the SDK knows of that; with any other
+        it expects them below the projects directory of ``options.env``, and would drop them.
+        """
+        path = message.get("filePath")
+        if isinstance(path, str):
+            try:
+                inside = os.path.relpath(path, self._projects)
+            except ValueError:  # on another drive of Windows
+                return
+            if not inside.startswith(os.pardir) and not os.path.isabs(inside):
+                message["filePath"] = os.path.join(self._expected, inside)
+
+
+def _with_permission_prompts(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
+    # From claude_agent_sdk.types._configure_can_use_tool, but for its warning about shadowed callbacks: the SDK calls
+    # that function too, whatever the transport, and one warning is enough.
+    if not options.can_use_tool:
+        return options
+    if options.permission_prompt_tool_name:
+        return _configure_can_use_tool(options)  # raises ValueError
+    return dataclasses.replace(options, permission_prompt_tool_name="stdio")
+
+
+def _add_trace_context(environment: dict[str, str], given: dict[str, str]) -> None:
+    # From SubprocessCLITransport.connect.
+    try:
+        from opentelemetry import propagate
+
+        carrier: dict[str, str] = {}
+        propagate.inject(carrier)
+        if "traceparent" in carrier:
+            for name in ("TRACEPARENT", "TRACESTATE"):
+                if name not in given:
+                    environment.pop(name, None)
+            environment |= {name.upper(): value for name, value in carrier.items() if name.upper() not in given}
+    except Exception as error:
+        # Not being installed, most often. Tracing must never keep the CLI from starting.
+        _log.debug("no trace context for the CLI: %s", type(error).__name__)
+
+
+def _process_error(error: WireError) -> WireProcessError:
+    code = error.returncode
+    if code:
+        made = WireProcessError(
+            f"Command failed with exit code {code}", exit_code=code, stderr="Check stderr output for details"
+        )
+    else:
+        made = WireProcessError(f"Claude Code did not finish: {error}", exit_code=code)
+    made.stderr_tail = error.stderr_tail
+    return made
