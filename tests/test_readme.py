@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import recordings
+from claude_wire.testing import Recording, Replay
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -33,6 +35,10 @@ PRINTED = {
         "default",
     ],
     "read": ["True 1 0.0001"],
+    "run": ["Hello from the fake API. You said: Hello bidi with initialize", "True 0.0001"],
+    "pipe": ["ControlResponse", "InitMessage", "AssistantMessage", "ResultSuccess"],
+    "agent_sdk": ["SystemMessage", "AssistantMessage", "ResultMessage"],
+    "fixture": ["1 passed"],
 }
 
 
@@ -43,12 +49,32 @@ def test_every_example_is_run() -> None:
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_prints_what_it_should(name: str, tmp_path: Path) -> None:
-    (tmp_path / "session.ndjson").write_bytes(recordings.load("01_simple_bidi_init").stdout)
+    session = Recording.from_files(recordings.load("01_simple_bidi_init").files)
+    session.save(tmp_path / "recording")
+    (tmp_path / "session.ndjson").write_bytes(session.stdout)
+    stand_in = Replay(session).script(tmp_path / "claude")
+    code = EXAMPLES[name]
+    if name == "agent_sdk":  # which would rather take the CLI of its own wheel
+        code = code.replace("ClaudeAgentOptions(", f"ClaudeAgentOptions(cli_path={stand_in!r}, ")
+    if name == "fixture":
+        (tmp_path / "test_host.py").write_text(code)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_host.py"]
+    else:
+        command = [sys.executable, "-W", "error", "-c", code]
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", EXAMPLES[name]], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        input=session.stdout.decode() if name == "pipe" else "",
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.splitlines() == PRINTED[name]
+    if name == "fixture":
+        assert PRINTED[name][0] in run.stdout
+    else:
+        assert run.stdout.splitlines() == PRINTED[name]
 
 
 def test_the_commands_that_it_names_exist() -> None:

@@ -185,8 +185,9 @@ def exit_signal(returncode: int | None) -> int | None:
     """The signal that an exit code tells of, as :mod:`subprocess` (-15) or as shells (143) have it, or None."""
     if returncode is None:
         return None
-    number = -returncode if returncode < 0 else returncode - 128
-    return number if number in _SIGNALS and (returncode < 0 or number in (2, 15)) else None
+    if returncode < 0:
+        return -returncode
+    return returncode - 128 if returncode in (130, 143) else None
 
 
 def describe_exit(returncode: int | None) -> str:
@@ -196,4 +197,4 @@ def describe_exit(returncode: int | None) -> str:
     number = exit_signal(returncode)
     if number is None:
         return f"exited with code {returncode}"
-    return f"was ended by {_SIGNALS[number]} (exit code {returncode})"
+    return f"was ended by {_SIGNALS.get(number, f'signal {number}')} (exit code {returncode})"

@@ -268,6 +268,8 @@ class Process(MessageStream[T], Generic[T]):
             return
         await child.wait(self._grace)
         await child.read_stderr()
+        if child.closed:  # in the meantime, by another task: how it ended is its own doing
+            return
         self._told = True
         code = child.popen.returncode
         details = code, self.stderr_tail, self.last_result
@@ -401,7 +403,7 @@ class _Child:
         self._abandon.atexit = False  # see _end_all
 
     def stderr_tail(self) -> bytes:
-        return self._last_stderr if self.closed or self._stderr is None else self._stderr.tail()
+        return self._last_stderr if self._stderr is None else self._stderr.tail()
 
     async def read_stderr(self) -> None:
         """Wait, not for long, until the callback has all that a process that has ended wrote."""
@@ -472,6 +474,7 @@ class _Child:
         if self._stderr is not None:
             self._last_stderr = self._stderr.tail()
             self._stderr.close()
+            self._stderr = None
         self.chunks.drain.close()
         self._abandon()
 
@@ -528,7 +531,7 @@ class _Stdin:
             self._pipe.close()
 
     async def _write(self, lines: bytes) -> None:
-        from anyio import ClosedResourceError, to_thread, wait_writable
+        from anyio import ClosedResourceError, move_on_after, to_thread, wait_writable
 
         view = memoryview(lines)
         written = 0
@@ -544,7 +547,9 @@ class _Stdin:
                 try:
                     written += os.write(self._pipe.fileno(), view[written:])
                 except BlockingIOError:
-                    await wait_writable(self._pipe.fileno())
+                    # Bounded, because the end of the process is not seen here while another holds its end of the pipe.
+                    with move_on_after(LAST_SECONDS):
+                        await wait_writable(self._pipe.fileno())
         except ClosedResourceError:
             raise ProcessInputError("the input of the process was ended") from None
         except BrokenPipeError as error:
@@ -679,7 +684,7 @@ def _end_patiently(popen: subprocess.Popen[bytes]) -> None:
 @atexit.register
 def _end_all() -> None:
     """At interpreter exit: SIGTERM to all that still run, and SIGKILL to those that ignore it."""
-    running = [popen for popen in _children if popen.poll() is None]
+    running = [popen for popen in list(_children) if popen.poll() is None]
     for popen in running:
         popen.terminate()
     until = monotonic() + LAST_SECONDS
