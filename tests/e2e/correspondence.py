@@ -1,0 +1,144 @@
+"""Where each field of a message of claude-agent-sdk is in the message of claude_wire that was made of the same line.
+
+The SDK flattens some objects and leaves others as they came; claude_wire has the wire's own fields. The table has the
+classes that the conversations of these tests bring, with every field: one that is new in the SDK fails them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from claude_agent_sdk import types as sdk
+from msgspec import UNSET
+
+from claude_wire import ControlCancelRequest, ControlRequest, ControlResponse
+
+__all__ = ["FIELDS", "NOT_GIVEN", "differences"]
+
+#: The whole message, as the wire has it.
+WHOLE = ""
+
+#: For each field of the SDK, the way to the same value in claude_wire.
+FIELDS: dict[type, dict[str, str]] = {
+    sdk.UserMessage: {
+        "content": "message.content",
+        "uuid": "uuid",
+        "parent_tool_use_id": "parent_tool_use_id",
+        "tool_use_result": "tool_use_result",
+        "origin": "origin",
+    },
+    sdk.AssistantMessage: {
+        "content": "message.content",
+        "model": "message.model",
+        "parent_tool_use_id": "parent_tool_use_id",
+        "error": "error",
+        "usage": "message.usage",
+        "message_id": "message.id",
+        "stop_reason": "message.stop_reason",
+        "session_id": "session_id",
+        "uuid": "uuid",
+        "user_message_uuid": "user_message_uuid",
+        "user_message_uuids": "user_message_uuids",
+    },
+    sdk.SystemMessage: {"subtype": "subtype", "data": WHOLE},
+    sdk.HookEventMessage: {
+        "subtype": "subtype",
+        "data": WHOLE,
+        "hook_event_name": "hook_event",
+        "session_id": "session_id",
+        "uuid": "uuid",
+    },
+    sdk.ResultMessage: {
+        "subtype": "subtype",
+        "duration_ms": "duration_ms",
+        "duration_api_ms": "duration_api_ms",
+        "is_error": "is_error",
+        "num_turns": "num_turns",
+        "session_id": "session_id",
+        "stop_reason": "stop_reason",
+        "total_cost_usd": "total_cost_usd",
+        "usage": "usage",
+        "result": "result",
+        "structured_output": "structured_output",
+        "model_usage": "modelUsage",
+        "permission_denials": "permission_denials",
+        "deferred_tool_use": "deferred_tool_use",
+        "errors": "errors",
+        "api_error_status": "api_error_status",
+        "uuid": "uuid",
+        "terminal_reason": "terminal_reason",
+        "origin": "origin",
+        "user_message_uuid": "user_message_uuid",
+        "user_message_uuids": "user_message_uuids",
+    },
+    sdk.StreamEvent: {
+        "uuid": "uuid",
+        "session_id": "session_id",
+        "event": "event",
+        "parent_tool_use_id": "parent_tool_use_id",
+        "user_message_uuid": "user_message_uuid",
+        "user_message_uuids": "user_message_uuids",
+    },
+    sdk.TextBlock: {"text": "text"},
+    sdk.ThinkingBlock: {"thinking": "thinking", "signature": "signature"},
+    sdk.ToolUseBlock: {"id": "id", "name": "name", "input": "input"},
+    sdk.ToolResultBlock: {"tool_use_id": "tool_use_id", "content": "content", "is_error": "is_error"},
+}
+
+#: Lines that the SDK answers or takes itself; its users see none of them.
+NOT_GIVEN = (ControlRequest, ControlResponse, ControlCancelRequest)
+
+
+def _same_class(theirs: Any, ours: Any) -> bool:
+    """The class names are the same, but that claude_wire has one class for each subtype of system and result."""
+    if isinstance(theirs, sdk.SystemMessage):
+        return ours.to_dict()["type"] == "system"
+    return type(theirs).__name__ in (cls.__name__ for cls in type(ours).__mro__)
+
+
+def _at(ours: Any, path: str) -> Any:
+    for name in path.split(".") if path else ():
+        ours = getattr(ours, name)
+    return ours
+
+
+def _absent(value: Any) -> Any:
+    """The SDK has None for what is absent; claude_wire has UNSET where absent and null are two things."""
+    return None if value is UNSET else value
+
+
+def differences(theirs: Any, ours: Any, where: str = "") -> list[str]:
+    """Every field in which a message of the SDK says anything else than the one of claude_wire, by its path."""
+    where = where or type(theirs).__name__
+    if dataclasses.is_dataclass(theirs):
+        if not _same_class(theirs, ours):
+            return [f"{where}: {type(theirs).__name__} is {type(ours).__name__}"]
+        table = FIELDS[type(theirs)]
+        assert [field.name for field in dataclasses.fields(theirs)] == list(table), type(theirs)
+        return [
+            found
+            for name, path in table.items()
+            for found in differences(getattr(theirs, name), _absent(_at(ours, path)), f"{where}.{name}")
+        ]
+    if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        pairs = enumerate(zip(theirs, ours, strict=True))
+        return [found for index, pair in pairs for found in differences(*pair, f"{where}[{index}]")]
+    return _value_differences(theirs, ours, where)
+
+
+def _value_differences(theirs: Any, ours: Any, where: str) -> list[str]:
+    """The same for what the SDK leaves as JSON made it."""
+    if hasattr(ours, "to_dict"):
+        ours = ours.to_dict()
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        missing = [f"{where}.{key}: in one of both" for key in theirs.keys() ^ ours.keys()]
+        return missing + [
+            found
+            for key in theirs.keys() & ours.keys()
+            for found in _value_differences(theirs[key], ours[key], f"{where}.{key}")
+        ]
+    if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        pairs = enumerate(zip(theirs, ours, strict=True))
+        return [found for index, pair in pairs for found in _value_differences(*pair, f"{where}[{index}]")]
+    return [] if type(theirs) is type(ours) and theirs == ours else [f"{where}: {theirs!r:.60} is {ours!r:.60}"]

@@ -1,0 +1,354 @@
+"""A Messages API for a CLI that must not reach any other: it streams what a script says.
+
+A test gives the server one *script* per name, and names it in the prompt as ``[[name]]``::
+
+    with FakeAPI({"greet": [Reply(text("Hello "), text("world"))]}) as api:
+        run_cli(base_url=api.url, prompt="Please [[greet]]")
+
+A script is a list of *steps*. Which step answers a request is read from the request itself: as many steps are done as
+there are assistant messages after the prompt that names the script. So a script with a tool call has two steps, and
+neither lost nor repeated requests put it out of order. A step is a `Reply`, a `Failure`, or a list of both: one for
+each attempt, the last for all further ones.
+
+Ids are made of the script's name and the step, so that two runs of one script give the same bytes; tokens are counted
+in characters. Requests that name no script, which the CLI makes on its own account, get a short harmless reply.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Union
+
+__all__ = ["Block", "Failure", "FakeAPI", "Reply", "Request", "deltas", "text", "thinking", "tool"]
+
+#: Names a script in a prompt.
+MARKER = re.compile(r"\[\[([\w-]+)\]\]")
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One content block: what it starts as, the deltas that fill it, and the seconds between two of them."""
+
+    start: Mapping[str, Any]
+    deltas: Sequence[Mapping[str, Any]]
+    pause: float = 0.0
+
+
+def text(*pieces: str) -> Block:
+    """A text block, one delta for each piece."""
+    return Block({"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces])
+
+
+def deltas(count: int, *, pause: float = 0.0) -> Block:
+    """A text block of `count` numbered deltas, so that a lost or repeated one shows; `pause` is seconds between two."""
+    return Block(text().start, text(*(f"word {number} " for number in range(count))).deltas, pause)
+
+
+def thinking(*pieces: str, signature: str = "c2lnbmF0dXJl") -> Block:
+    """A thinking block with its signature, which comes as the last delta."""
+    return Block(
+        {"type": "thinking", "thinking": "", "signature": ""},
+        [
+            *({"type": "thinking_delta", "thinking": piece} for piece in pieces),
+            {"type": "signature_delta", "signature": signature},
+        ],
+    )
+
+
+def tool(name: str, **arguments: Any) -> Block:
+    """A tool call; its input arrives as JSON in two halves, as the real API cuts it anywhere."""
+    whole = json.dumps(arguments)
+    halves = [whole[: len(whole) // 2], whole[len(whole) // 2 :]]
+    return Block(
+        {"type": "tool_use", "name": name, "input": {}},
+        [{"type": "input_json_delta", "partial_json": half} for half in halves],
+    )
+
+
+class Reply:
+    """A message of the assistant.
+
+    `stall` seconds pass before the first byte; `cut` ends the stream after that many events with an ``error`` event
+    of type ``overloaded_error``, as the real API does when it must give up in mid-message.
+    """
+
+    def __init__(
+        self, *blocks: Block, stall: float = 0.0, cut: int | None = None, stop_reason: str | None = None
+    ) -> None:
+        self.blocks = blocks
+        self.stall = stall
+        self.cut = cut
+        self.stop_reason = stop_reason or (
+            "tool_use" if any(block.start["type"] == "tool_use" for block in blocks) else "end_turn"
+        )
+
+    def content(self, name: str) -> list[dict[str, Any]]:
+        """The finished blocks, with ids made of `name`."""
+        finished = []
+        for index, block in enumerate(self.blocks):
+            whole = self._started(block, name, index)
+            for delta in block.deltas:
+                if delta["type"] == "text_delta":
+                    whole["text"] += delta["text"]
+                elif delta["type"] == "thinking_delta":
+                    whole["thinking"] += delta["thinking"]
+                elif delta["type"] == "signature_delta":
+                    whole["signature"] = delta["signature"]
+            if whole["type"] == "tool_use":
+                whole["input"] = json.loads("".join(delta["partial_json"] for delta in block.deltas))
+            finished.append(whole)
+        return finished
+
+    def message(self, name: str, model: str) -> dict[str, Any]:
+        """The whole message, as a request that does not stream gets it."""
+        content = self.content(name)
+        return {
+            "id": f"msg_{name}",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": content,
+            "stop_reason": self.stop_reason,
+            "stop_sequence": None,
+            "usage": _usage(output=len(json.dumps(content))),
+        }
+
+    def events(self, name: str, model: str) -> Iterator[tuple[dict[str, Any], float]]:
+        """The stream's events, each with the seconds to wait before it."""
+        started = {**self.message(name, model), "content": [], "stop_reason": None, "usage": _usage(output=1)}
+        yield {"type": "message_start", "message": started}, self.stall
+        yield {"type": "ping"}, 0.0
+        size = 0
+        for index, block in enumerate(self.blocks):
+            yield (
+                {"type": "content_block_start", "index": index, "content_block": self._started(block, name, index)},
+                0.0,
+            )
+            for delta in block.deltas:
+                size += len(str(delta))
+                yield {"type": "content_block_delta", "index": index, "delta": delta}, block.pause
+            yield {"type": "content_block_stop", "index": index}, 0.0
+        ended = {"stop_reason": self.stop_reason, "stop_sequence": None}
+        yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": size}}, 0.0
+        yield {"type": "message_stop"}, 0.0
+
+    @staticmethod
+    def _started(block: Block, name: str, index: int) -> dict[str, Any]:
+        identity = {"id": f"toolu_{name}_{index}"} if block.start["type"] == "tool_use" else {}
+        return {**block.start, **identity}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An HTTP error in the API's own form. `retry_after` is in seconds, and sent as the header of that name."""
+
+    status: int
+    type: str = "api_error"
+    message: str = "The fake API was told to fail"
+    retry_after: int | None = None
+
+
+Step = Union[Reply, Failure, "list[Reply | Failure]"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request that was made: when (seconds, monotonic), what, and which script answered it, if any."""
+
+    method: str
+    path: str
+    body: dict[str, Any]
+    script: str | None = None
+    step: int = 0
+    time: float = field(default_factory=time.monotonic)
+
+
+def _usage(output: int) -> dict[str, Any]:
+    return {
+        "input_tokens": 10,
+        "output_tokens": output,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+        "service_tier": "standard",
+    }
+
+
+def _dump(value: object) -> bytes:
+    """JSON as the real API writes it: UTF-8, and escapes for halves of surrogate pairs, which UTF-8 cannot hold."""
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", written).encode()
+
+
+def _texts(message: Mapping[str, Any]) -> Iterable[str]:
+    content = message.get("content", "")
+    if isinstance(content, str):
+        return [content]
+    return [block["text"] for block in content if block.get("type") == "text"]
+
+
+class FakeAPI:
+    """The server, on a free port of the loopback interface, for as long as the ``with`` block lasts."""
+
+    def __init__(self, scripts: Mapping[str, Sequence[Step]]) -> None:
+        self._scripts = scripts
+        self._lock = threading.Lock()
+        self._attempts: Counter[tuple[str, int]] = Counter()
+        #: Set when the server stops: nothing that waits outlives it.
+        self._stopped = threading.Event()
+        #: Every request, in the order of arrival.
+        self.requests: list[Request] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    @property
+    def url(self) -> str:
+        """The base URL, without a slash at its end."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> FakeAPI:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._stopped.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait; tell whether the server still runs."""
+        return not (self._stopped.wait(seconds) if seconds else self._stopped.is_set())
+
+    def asked(self, script: str) -> list[Request]:
+        """The requests that this script answered."""
+        with self._lock:
+            return [request for request in self.requests if request.script == script]
+
+    def note(self, request: Request) -> None:
+        """Keep a request."""
+        with self._lock:
+            self.requests.append(request)
+
+    def answer(self, body: dict[str, Any]) -> tuple[str, Reply | Failure]:
+        """The next reply to a request for a message, and the name that its ids are made of."""
+        script, step = self._place(body)
+        self.note(Request("POST", "/v1/messages", body, script, step))
+        if script is None:
+            return "side", Reply(text("ok"))
+        steps = self._scripts[script]
+        if step >= len(steps):
+            return f"{script}_{step}", Reply(text("The script has no further step."))
+        with self._lock:
+            attempt = self._attempts[script, step]
+            self._attempts[script, step] += 1
+        chosen = steps[step]
+        if isinstance(chosen, list):
+            chosen = chosen[min(attempt, len(chosen) - 1)]
+        return f"{script}_{step}", chosen
+
+    def _place(self, body: dict[str, Any]) -> tuple[str | None, int]:
+        """The script that the conversation is in, and how many of its steps are done."""
+        done = 0
+        # The agent's requests bring its tools; the CLI's own questions (a title, a topic) only quote the prompt.
+        if not body.get("tools"):
+            return None, 0
+        for message in reversed(body.get("messages", [])):
+            if message["role"] == "assistant":
+                done += 1
+                continue
+            if message["role"] == "user":
+                for written in _texts(message):
+                    named = [name for name in MARKER.findall(written) if name in self._scripts]
+                    if named:
+                        return named[-1], done
+        return None, 0
+
+
+def _handler(api: FakeAPI) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+            path = self.path.partition("?")[0]
+            if path == "/v1/messages":
+                self._message(body)
+                return
+            api.note(Request("POST", path, body))
+            if path == "/v1/messages/count_tokens":
+                self._respond(200, {"input_tokens": len(json.dumps(body)) // 4})
+            else:
+                self._respond(404, {"type": "error", "error": {"type": "not_found_error", "message": "no such path"}})
+
+        def do_GET(self) -> None:
+            api.note(Request(self.command, self.path.partition("?")[0], {}))
+            self._respond(404, {"type": "error", "error": {"type": "not_found_error", "message": "no such path"}})
+
+        do_HEAD = do_GET
+
+        def _message(self, body: dict[str, Any]) -> None:
+            name, reply = api.answer(body)
+            if isinstance(reply, Failure):
+                error = {"type": "error", "error": {"type": reply.type, "message": reply.message}}
+                headers = {} if reply.retry_after is None else {"retry-after": str(reply.retry_after)}
+                self._respond(reply.status, error, headers)
+            elif body.get("stream"):
+                self._stream(reply, name, body["model"])
+            else:
+                api.wait(reply.stall)
+                self._respond(200, reply.message(name, body["model"]))
+
+        def _stream(self, reply: Reply, name: str, model: str) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("cache-control", "no-cache")
+            self.send_header("request-id", f"req_{name}")
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            for number, (event, pause) in enumerate(reply.events(name, model)):
+                if not api.wait(pause):
+                    self.close_connection = True
+                    return
+                if number == reply.cut:
+                    self._event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+                    break
+                self._event(event)
+            self.wfile.write(b"0\r\n\r\n")
+
+        def _event(self, event: dict[str, Any]) -> None:
+            data = b"event: " + event["type"].encode() + b"\ndata: " + _dump(event) + b"\n\n"
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+        def _respond(self, status: int, value: object, headers: Mapping[str, str] | None = None) -> None:
+            content = _dump(value)
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(content)))
+            self.send_header("request-id", "req_fake")
+            for key, header in (headers or {}).items():
+                self.send_header(key, header)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(content)
+
+        def handle(self) -> None:
+            # A CLI that is interrupted or killed hangs up; that is its business.
+            try:
+                super().handle()
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Requests are kept in `FakeAPI.requests`; nothing is written."""
+
+    return Handler

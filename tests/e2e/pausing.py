@@ -1,0 +1,208 @@
+"""One host that asks for a long answer, goes away at its first piece, comes back, and counts what it gets.
+
+``python pausing.py HOST PAUSE BACKEND URL FOLDER SECONDS`` writes one JSON object to its standard output. It is a
+process of its own, so that a pause can hold up everything that a host has, and several hosts can pause at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import fcntl
+import json
+import os
+import stat
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import claude_agent_sdk
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
+from places import CLI, Place
+from scripts import DELTAS
+
+from claude_wire import ClaudeOptions, Decoder, InvalidLine, UserMessage, open_process
+from claude_wire.integrations.agent_sdk import WireTransport
+
+__all__ = ["EVENTS", "HOSTS", "PAUSES", "Count"]
+
+#: Stream events of the whole answer: one for each delta; two for the one block; three for the message.
+EVENTS = DELTAS + 5
+#: Seconds that a host may take besides its pause.
+PATIENCE = 60
+
+
+@dataclasses.dataclass
+class Count:
+    """What one host got."""
+
+    events: int = 0
+    #: The text of all deltas is the whole answer.
+    whole: bool = False
+    assistant: int = 0
+    result: int = 0
+    #: Lines that are not JSON, such as one that was cut.
+    invalid: int = 0
+    #: The class of what the iteration raised, if it did.
+    error: str | None = None
+    #: Bytes that the pipe of the CLI's standard output holds.
+    pipe: int = 0
+    #: Seconds that the pause took.
+    paused: float = 0.0
+
+
+def pipe_size() -> int:
+    """The size in bytes of the pipe that the one child of this process writes to."""
+    [child] = {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    fd = os.open(f"/proc/{child}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        assert stat.S_ISFIFO(os.fstat(fd).st_mode)
+        return fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ)
+    finally:
+        os.close(fd)
+
+
+# --- How a host goes away ---------------------------------------------------------------------------------------------
+
+
+async def by_await(seconds: float) -> None:
+    """Nobody asks for the next message; the loop runs."""
+    await anyio.sleep(seconds)
+
+
+async def by_blocking(seconds: float) -> None:
+    """The loop stands still; other threads run."""
+    time.sleep(seconds)
+
+
+async def by_holding_the_gil(seconds: float) -> None:
+    """No Python runs at all, as in a C extension that takes its time."""
+    ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))
+
+
+PAUSES: dict[str, Callable[[float], Awaitable[None]]] = {
+    "await": by_await,
+    "block": by_blocking,
+    "gil": by_holding_the_gil,
+}
+
+
+# --- Hosts ------------------------------------------------------------------------------------------------------------
+
+PROMPT = "[[long]]"
+
+
+def _argv(prompt: str | None = None) -> list[str]:
+    return ClaudeOptions(cli_path=CLI, system_prompt="", include_partial_messages=True).argv(prompt)
+
+
+async def one_shot(place: Place) -> AsyncIterator[Any]:
+    """`open_process`, the prompt as an argument, and no input."""
+    async with open_process(_argv(PROMPT), Decoder(dict), cwd=place.work, env=place.environment) as process:
+        await process.end_input()
+        async for message in process:
+            yield message
+
+
+async def closed_early(place: Place) -> AsyncIterator[Any]:
+    """`open_process`, the prompt as a message, and the end of the input right behind it."""
+    async with open_process(_argv(), Decoder(dict), cwd=place.work, env=place.environment) as process:
+        await process.send(UserMessage.of(PROMPT))
+        await process.end_input()
+        async for message in process:
+            yield message
+
+
+async def session(place: Place) -> AsyncIterator[Any]:
+    """`open_process`, the prompt as a message, and the end of the input behind the result."""
+    async with open_process(_argv(), Decoder(dict), cwd=place.work, env=place.environment) as process:
+        await process.send(UserMessage.of(PROMPT))
+        async for message in process:
+            if message["type"] == "result":
+                await process.end_input()
+            yield message
+
+
+def _options(place: Place) -> ClaudeAgentOptions:
+    return ClaudeAgentOptions(cwd=place.work, env=place.environment, include_partial_messages=True)
+
+
+async def sdk_query(place: Place) -> AsyncIterator[Any]:
+    """claude-agent-sdk's ``query("text")``, with its own transport."""
+    async for message in claude_agent_sdk.query(prompt=PROMPT, options=_options(place)):
+        yield message
+
+
+async def sdk_client(place: Place) -> AsyncIterator[Any]:
+    """claude-agent-sdk's client, with its own transport."""
+    async with ClaudeSDKClient(_options(place)) as client:
+        await client.query(PROMPT)
+        async for message in client.receive_response():
+            yield message
+
+
+async def wire_query(place: Place) -> AsyncIterator[Any]:
+    """The same with `WireTransport`."""
+    options = _options(place)
+    transport = WireTransport(PROMPT, options)
+    async for message in claude_agent_sdk.query(prompt=PROMPT, options=options, transport=transport):
+        yield message
+
+
+async def wire_client(place: Place) -> AsyncIterator[Any]:
+    """The same with `WireTransport`."""
+    options = _options(place)
+    async with ClaudeSDKClient(options, transport=WireTransport(None, options)) as client:
+        await client.query(PROMPT)
+        async for message in client.receive_response():
+            yield message
+
+
+HOSTS: dict[str, Callable[[Place], AsyncIterator[Any]]] = {
+    host.__name__: host for host in (one_shot, closed_early, session, wire_query, wire_client, sdk_query, sdk_client)
+}
+
+
+async def run(host: str, pause: str, seconds: float, place: Place) -> Count:
+    """Ask, go away at the first delta, come back, count."""
+    count = Count()
+    pieces: list[str] = []
+    try:
+        with anyio.fail_after(seconds + PATIENCE):
+            async for message in HOSTS[host](place):
+                if isinstance(message, InvalidLine):
+                    count.invalid += 1
+                    continue
+                plain = message if isinstance(message, dict) else dataclasses.asdict(message)
+                if "event" in plain:
+                    count.events += 1
+                    piece = plain["event"].get("delta", {}).get("text")
+                    if piece:
+                        pieces.append(piece)
+                    if len(pieces) == 1 and not count.paused:
+                        count.pipe = pipe_size()
+                        began = time.monotonic()
+                        await PAUSES[pause](seconds)
+                        count.paused = time.monotonic() - began
+                elif plain.get("type") == "assistant" or isinstance(message, claude_agent_sdk.AssistantMessage):
+                    count.assistant += 1
+                elif plain.get("type") == "result" or isinstance(message, claude_agent_sdk.ResultMessage):
+                    count.result += 1
+    except Exception as error:
+        count.error = type(error).__name__
+    count.whole = "".join(pieces) == "".join(f"word {number} " for number in range(DELTAS))
+    return count
+
+
+def main(host: str, pause: str, backend: str, url: str, folder: str, seconds: str) -> None:
+    """The command line, see above."""
+    place = Place(url, Path(folder) / "home", Path(folder) / "work")
+    count = anyio.run(run, host, pause, float(seconds), place, backend=backend)
+    json.dump(dataclasses.asdict(count), sys.stdout)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

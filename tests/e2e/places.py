@@ -1,0 +1,49 @@
+"""Where one CLI runs: its home, its working directory, the API that it asks, and so its environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import claude_agent_sdk
+import sandbox
+from fake_api import FakeAPI
+from scripts import SCRIPTS
+
+__all__ = ["CLI", "Place", "fresh_api", "new_place"]
+
+#: The real CLI, which the wheel of claude-agent-sdk brings with it.
+CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A home and a working directory, both new, for one CLI."""
+
+    #: The base URL of the API.
+    url: str
+    home: Path
+    work: Path
+    #: The API itself, where it is in this process.
+    api: FakeAPI | None = None
+
+    def __post_init__(self) -> None:
+        sandbox.require()
+        self.home.mkdir(parents=True)
+        self.work.mkdir()
+        (self.work / "notes.txt").write_text("A note.\nAnother note.\n")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of the CLI, all of it."""
+        return sandbox.environment(self.home, self.url)
+
+
+def new_place(folder: Path, api: FakeAPI) -> Place:
+    """Make a place in a folder that is not there yet. Raises RuntimeError where no CLI may run."""
+    return Place(api.url, folder / "home", folder / "work", api)
+
+
+def fresh_api() -> FakeAPI:
+    """An API that has answered nothing yet, so that its first failures are still to come."""
+    return FakeAPI(SCRIPTS)

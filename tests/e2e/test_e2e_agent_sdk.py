@@ -1,0 +1,43 @@
+"""On the real CLI, claude-agent-sdk gives the same messages with `WireTransport` as with its own transport."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+import pytest
+from accounts import CHECKS, of_sdk
+from places import Place
+from same import comparable
+from through_sdk import CONVERSATIONS, SDK, hold
+
+from claude_wire.integrations.agent_sdk import WireTransport
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_the_same_messages_calls_and_error_as_with_the_transport_of_the_sdk(
+    name: str, places: Callable[[str], Place]
+) -> None:
+    stock = SDK(places("stock"))
+    wire = SDK(places("wire"), WireTransport)
+
+    async def both() -> None:
+        await hold(name, stock)
+        await hold(name, wire)
+
+    anyio.run(both)
+    for sdk in (stock, wire):
+        CHECKS[name](of_sdk(sdk))
+    assert comparable(wire.seen.messages, wire.place) == comparable(stock.seen.messages, stock.place)
+    assert comparable(wire.seen.calls, wire.place) == comparable(stock.seen.calls, stock.place)
+    assert type(wire.seen.error) is type(stock.seen.error)
+    assert comparable(str(wire.seen.error), wire.place) == comparable(str(stock.seen.error), stock.place)
+
+
+# ClaudeSDKClient.receive_response leaves its generators unfinished, which trio remarks upon.
+@pytest.mark.filterwarnings("ignore:Async generator 'claude_agent_sdk:ResourceWarning")
+@pytest.mark.parametrize("name", ["simple", "permission", "mcp", "interrupt"])
+def test_on_trio_too(name: str, place: Place) -> None:
+    wire = SDK(place, WireTransport)
+    anyio.run(hold, name, wire, backend="trio")
+    CHECKS[name](of_sdk(wire))

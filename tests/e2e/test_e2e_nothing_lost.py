@@ -1,0 +1,40 @@
+"""A host that goes away for 10 s in the middle of an answer gets all of it from the real CLI, through a pipe of 64 KiB.
+
+Environment: ``CLAUDE_WIRE_E2E_ROUNDS`` is how often each case is run, 1 if it is not set, and ``CLAUDE_WIRE_E2E_PAUSE``
+how many seconds the host is away. The CLI gives up on a reader about 2 s after it has finished, so a pause has to be
+longer than that.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from fake_api import FakeAPI
+from pausing import EVENTS
+from pausing_hosts import at_once
+
+ROUNDS = int(os.environ.get("CLAUDE_WIRE_E2E_ROUNDS", "1"))
+SECONDS = float(os.environ.get("CLAUDE_WIRE_E2E_PAUSE", "10"))
+
+#: Through `open_process`: the prompt as an argument; as a message, and the end of the input behind it; in a session.
+#: And through claude-agent-sdk with `WireTransport`.
+HOSTS = ("one_shot", "closed_early", "session", "wire_query", "wire_client")
+
+
+#: How a host goes away, and the loop that it runs on.
+CASES = (("await", "asyncio"), ("await", "trio"), ("block", "asyncio"), ("block", "trio"), ("gil", "asyncio"))
+
+
+@pytest.mark.parametrize("round", range(ROUNDS))
+@pytest.mark.parametrize(("pause", "backend"), CASES)
+def test_everything_arrives(pause: str, backend: str, round: int, api: FakeAPI, tmp_path: Path) -> None:
+    # All at the same time, each in a process of its own.
+    counts = at_once([(host, pause, backend) for host in HOSTS], api, tmp_path, SECONDS)
+    for host, count in zip(HOSTS, counts, strict=True):
+        assert count.pipe == 64 * 1024, host
+        assert count.paused >= SECONDS, host
+        assert count.error is None, (host, count)
+        assert (count.events, count.whole) == (EVENTS, True), (host, count)
+        assert (count.assistant, count.result, count.invalid) == (1, 1, 0), (host, count)

@@ -1,0 +1,68 @@
+"""On the real CLI, each message of `open_process` is the same as what claude-agent-sdk reads from that line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+from accounts import CHECKS, of_host
+from claude_agent_sdk._internal.message_parser import parse_message
+from correspondence import NOT_GIVEN, differences
+from places import Place
+from through_process import CONVERSATIONS, Host, hold, recording_cli
+
+from claude_wire import decode
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_every_field_is_what_claude_agent_sdk_reads_from_the_same_line(name: str, place: Place) -> None:
+    program, copy = recording_cli(place)
+    host = Host(place, program)
+    anyio.run(hold, name, host)
+    CHECKS[name](of_host(host))
+    # Not splitlines: what separates lines elsewhere may stand in a string here.
+    *lines, last = copy.read_bytes().split(b"\n")
+    assert last == b""
+    assert len(lines) == len(host.messages)
+    for line, ours in zip(lines, host.messages, strict=True):
+        plain = json.loads(line)
+        # Nothing is left out of the typed message either.
+        assert ours.to_dict() == plain
+        theirs = parse_message(plain)
+        if theirs is None:
+            assert isinstance(ours, NOT_GIVEN)
+        else:
+            assert differences(theirs, ours) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"message": {"model": "other", "content": [{"type": "text", "text": "Hello"}]}},
+        {"message": {"model": "m", "content": [{"type": "text", "text": "Bye"}]}},
+        {"message": {"model": "m", "content": []}},
+        {"message": {"model": "m", "content": [{"type": "tool_use", "id": "i", "name": "n", "input": {}}]}},
+        {"message": {"model": "m", "content": [{"type": "text", "text": "Hello"}], "usage": {"input_tokens": 1}}},
+        {"parent_tool_use_id": "t"},
+        {"type": "user"},
+    ],
+)
+def test_any_difference_is_found(change: dict[str, Any]) -> None:
+    plain: dict[str, Any] = {
+        "type": "assistant",
+        "message": {"model": "m", "content": [{"type": "text", "text": "Hello"}]},
+        "parent_tool_use_id": None,
+    }
+    ours = decode(json.dumps(plain).encode())
+    assert differences(parse_message(plain), ours) == []
+    assert differences(parse_message({**plain, **change}), ours) != []
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("name", ["simple", "permission", "mcp", "interrupt", "max_turns"])
+def test_with_nothing_between_host_and_cli(name: str, backend: str, place: Place) -> None:
+    host = Host(place)
+    anyio.run(hold, name, host, backend=backend)
+    CHECKS[name](of_host(host))

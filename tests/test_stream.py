@@ -1,0 +1,1356 @@
+"""MessageStream: what any source of bytes says comes out whole, in order, once; whoever is cancelled, fails or leaves.
+
+The sources are real: pipes, sockets, terminals and files of the system. What is expected is what ``Decoder.feed`` makes
+of the same bytes at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import os
+import random
+import select
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recordings
+from async_backends import ASYNCIO, BACKENDS, TRIO, UVLOOP, Backend, every_asyncio, every_backend
+from claude_wire import (
+    Batches,
+    Decoder,
+    HandleError,
+    InvalidLine,
+    InvalidLineError,
+    MessageStream,
+    ResultSuccess,
+    StreamEvent,
+)
+from claude_wire.framing import BLOCK_BYTES
+
+if sys.platform == "win32":
+    pytest.skip("the sources of these tests are those of POSIX", allow_module_level=True)
+
+import fcntl
+import pty
+import tty
+
+EVENT = (
+    b'{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}},'
+    b'"session_id":"5f2c7a1e-9d3b-4c55-8a27-0f6f0a1b2c3d","parent_tool_use_id":null,'
+    b'"uuid":"b7a1c3d4-1111-4222-8333-444455556666"}\n'
+)
+RESULT = b'{"type":"result","subtype":"success"}\n'
+
+
+def numbered(first: int, end: int) -> bytes:
+    """Lines that are told apart by their ``n``."""
+    return b"".join(b'{"type":"keep_alive","n":%d}\n' % n for n in range(first, end))
+
+
+def whole(data: bytes, make: Callable[[], Decoder[Any]] = Decoder) -> list[Any]:
+    """The messages of a stream that is fed at once."""
+    decoder = make()
+    return decoder.feed(data) + decoder.close()
+
+
+def blocks(data: bytes, size: int = BLOCK_BYTES) -> list[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def at_places(data: bytes, seed: int = 1) -> list[bytes]:
+    """Cut anywhere, into a hundred pieces or so, some within a few bytes of a line's end."""
+    rng = random.Random(seed)
+    ends = [at for at, byte in enumerate(data) if byte == 0x0A] or [0]
+    cuts = {rng.randrange(len(data)) for _ in range(50)}
+    cuts |= {max(0, min(len(data), rng.choice(ends) + rng.randint(-2, 2))) for _ in range(50)}
+    places = [0, *sorted(cuts - {0, len(data)}), len(data)]
+    return [data[start:end] for start, end in itertools.pairwise(places)]
+
+
+async def collect(stream: Any) -> list[Any]:
+    return [item async for item in stream]
+
+
+# --- nothing is left behind -------------------------------------------------------------------------------------------
+
+
+def descriptors() -> dict[str, str]:
+    """The open descriptors of this process, by number, and what each is."""
+    found: dict[str, str] = {}
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the one that lists them
+            found[number] = os.readlink(f"/proc/self/fd/{number}")
+    return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    # The first drain of a process makes the thread, and its descriptors, that all later ones share.
+    async def main() -> None:
+        readable, writable = os.pipe()
+        os.write(writable, RESULT)
+        os.close(writable)
+        assert len(await collect(MessageStream(readable))) == 1
+        os.close(readable)
+
+    for backend in BACKENDS:
+        with suppress(pytest.skip.Exception):
+            backend.run(main)
+
+
+@pytest.fixture(autouse=True)
+def _no_descriptor_leaks(_warm: None) -> Iterator[None]:
+    gc.collect()
+    before = descriptors()
+    yield
+    gc.collect()
+    assert descriptors() == before
+
+
+# --- sources ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def written(fd: int, chunks: Iterable[bytes]) -> Iterator[None]:
+    """A thread writes the chunks to ``fd`` and closes it, while the block runs; the reader may leave early."""
+
+    def write() -> None:
+        try:
+            for chunk in chunks:
+                view = memoryview(chunk)
+                while view:
+                    view = view[os.write(fd, view) :]
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        finally:
+            os.close(fd)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+@contextmanager
+def pipe(chunks: Iterable[bytes]) -> Iterator[int]:
+    readable, writable = os.pipe()
+    with written(writable, chunks):
+        try:
+            yield readable
+        finally:
+            os.close(readable)
+
+
+@asynccontextmanager
+async def _pipe(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    with pipe(chunks) as readable:
+        yield readable
+
+
+@asynccontextmanager
+async def _pipe_file(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    with pipe(chunks) as readable, open(readable, "rb", closefd=False) as file:
+        yield file
+
+
+@asynccontextmanager
+async def _socket(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    ours, theirs = socket.socketpair()
+    with written(theirs.detach(), chunks), ours:
+        yield ours
+
+
+@asynccontextmanager
+async def _tcp(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = socket.create_connection(server.getsockname())
+        theirs, _address = server.accept()
+    with written(theirs.detach(), chunks), ours:
+        yield ours.fileno()
+
+
+@asynccontextmanager
+async def _terminal(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    master, slave = pty.openpty()
+    tty.setraw(slave)
+    with written(slave, chunks):
+        try:
+            yield master
+        finally:
+            os.close(master)
+
+
+@asynccontextmanager
+async def _file(chunks: Iterable[bytes], folder: Path) -> AsyncIterator[Any]:
+    path = folder / "stdout.ndjson"
+    path.write_bytes(b"".join(chunks))
+    with open(path, "rb") as file:
+        yield file
+
+
+@asynccontextmanager
+async def _stream_reader(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    reader = asyncio.StreamReader()
+
+    async def feed() -> None:
+        for chunk in chunks:
+            reader.feed_data(chunk)
+            await asyncio.sleep(0)
+        reader.feed_eof()
+
+    feeding = asyncio.create_task(feed())
+    yield reader
+    await feeding
+
+
+@asynccontextmanager
+async def _stream_reader_of_a_socket(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    ours, theirs = socket.socketpair()
+    with written(theirs.detach(), chunks):
+        reader, writer = await asyncio.open_connection(sock=ours)
+        try:
+            yield reader
+        finally:
+            writer.close()
+            await writer.wait_closed()
+
+
+@asynccontextmanager
+async def _anyio_tcp(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        stream = await anyio.connect_tcp("127.0.0.1", server.getsockname()[1])
+        theirs, _address = server.accept()
+    with written(theirs.detach(), chunks):
+        async with stream:
+            yield stream
+
+
+async def _send_all(chunks: Iterable[bytes], send: anyio.abc.ObjectSendStream[bytes]) -> None:
+    async with send:
+        with suppress(anyio.BrokenResourceError):
+            for chunk in chunks:
+                await send.send(chunk)
+
+
+@asynccontextmanager
+async def _anyio_memory(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    send, receive = anyio.create_memory_object_stream[bytes](0)
+    async with anyio.create_task_group() as group:
+        group.start_soon(_send_all, chunks, send)
+        async with receive:
+            yield receive
+
+
+@asynccontextmanager
+async def _anyio_buffered(chunks: Iterable[bytes], folder: Path) -> AsyncIterator[Any]:
+    async with _anyio_memory(chunks, folder) as receive:
+        yield BufferedByteReceiveStream(receive)
+
+
+@asynccontextmanager
+async def _trio_socket(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    import trio
+
+    ours, theirs = socket.socketpair()
+    with written(theirs.detach(), chunks):
+        async with trio.SocketStream(trio.socket.from_stdlib_socket(ours)) as stream:
+            yield stream
+
+
+@asynccontextmanager
+async def _trio_pipe(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    import trio
+
+    readable, writable = os.pipe()
+    with written(writable, chunks):
+        async with trio.lowlevel.FdStream(readable) as stream:
+            yield stream
+
+
+async def generate(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+class Chunks:
+    """An asynchronous iterable that is no generator; each chunk comes after a turn of the loop, and after nothing."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self.chunks = [item for chunk in chunks for item in (b"", chunk, b"", b"")]
+        self.at = 0
+
+    def __aiter__(self) -> Chunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        await anyio.lowlevel.checkpoint()
+        if self.at == len(self.chunks):
+            raise StopAsyncIteration
+        self.at += 1
+        return self.chunks[self.at - 1]
+
+
+@asynccontextmanager
+async def _generator(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    yield generate(chunks)
+
+
+@asynccontextmanager
+async def _iterable(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
+    yield Chunks(chunks)
+
+
+SOURCES: dict[str, Callable[[Iterable[bytes], Path], Any]] = {
+    "pipe": _pipe,
+    "pipe-file": _pipe_file,
+    "socket": _socket,
+    "tcp": _tcp,
+    "terminal": _terminal,
+    "file": _file,
+    "anyio-tcp": _anyio_tcp,
+    "anyio-memory": _anyio_memory,
+    "anyio-buffered": _anyio_buffered,
+    "generator": _generator,
+    "iterable": _iterable,
+}
+ASYNCIO_SOURCES = {"stream-reader": _stream_reader, "stream-reader-of-a-socket": _stream_reader_of_a_socket}
+TRIO_SOURCES = {"trio-socket": _trio_socket, "trio-pipe": _trio_pipe}
+#: Those at which a task that waits is woken by bytes only: nothing of them passes through a task of the test.
+WAITING = ["pipe", "socket", "terminal", "anyio-tcp", "stream-reader-of-a-socket", "trio-socket", "trio-pipe"]
+
+
+def every_source(*only: str) -> pytest.MarkDecorator:
+    """Each kind of source on each loop that it is made for."""
+    cases = [
+        pytest.param(backend, make, id=f"{name}-{backend.id}")
+        for backend in BACKENDS
+        for name, make in {**SOURCES, **(TRIO_SOURCES if backend is TRIO else ASYNCIO_SOURCES)}.items()
+        if not only or name in only
+    ]
+    return pytest.mark.parametrize(("backend", "source"), cases)
+
+
+# --- everything comes, from every source, cut anywhere ----------------------------------------------------------------
+
+LONG = recordings.load("02_long_partial").stdout
+SHORT = recordings.load("14_bad_true").stdout
+#: Ends in the middle of a line.
+CUT = recordings.load("19_slowread_long_6").stdout
+
+
+@pytest.mark.parametrize(
+    ("data", "cut"),
+    [
+        pytest.param(LONG, blocks, id="in-blocks"),
+        pytest.param(LONG, at_places, id="at-places"),
+        pytest.param(CUT, at_places, id="truncated"),
+        pytest.param(SHORT, lambda data: blocks(data, 1), id="byte-by-byte"),
+        pytest.param(b"", blocks, id="nothing"),
+        pytest.param(b"\xef\xbb\xbf\n" + RESULT + b"bad\n\n\r\n" + RESULT[:-1], blocks, id="odd-lines"),
+    ],
+)
+@every_source()
+def test_every_source_gives_what_the_decoder_makes_of_the_whole(
+    backend: Backend, source: Any, data: bytes, cut: Callable[[bytes], list[bytes]], tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with source(cut(data), tmp_path) as opened:
+            stream = MessageStream(opened)
+            assert await collect(stream) == whole(data)
+            decoder = Decoder()
+            decoder.feed(data)
+            decoder.close()
+            assert stream.stats == decoder.stats
+
+    backend.run(main)
+
+
+@every_source()
+def test_batches_are_the_same_messages_in_lists(backend: Backend, source: Any, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with source(at_places(LONG), tmp_path) as opened, MessageStream(opened) as stream:
+            batches = stream.batches()
+            assert isinstance(batches, Batches)
+            lists = await collect(batches)
+        assert all(type(batch) is list and batch for batch in lists)
+        assert [message for batch in lists for message in batch] == whole(LONG)
+
+    backend.run(main)
+
+
+@every_backend
+def test_every_recording_comes_through_a_pipe(backend: Backend) -> None:
+    async def main(data: bytes) -> None:
+        with pipe(blocks(data)) as readable:
+            assert await collect(MessageStream(readable)) == whole(data)
+
+    for name in recordings.names():
+        backend.run(main, recordings.load(name).stdout)
+
+
+@every_backend
+def test_messages_of_every_recorded_read_come_before_the_next_is_written(backend: Backend) -> None:
+    # Whoever waited for a full block, or for a line more, would wait forever here.
+    async def main(data: bytes, reads: list[int]) -> None:
+        readable, writable = os.pipe()
+        reference: Decoder[Any] = Decoder()
+        async with MessageStream(readable) as stream:
+            at = 0
+            for size in reads:
+                piece = data[at : at + size]
+                at += size
+                for part in blocks(piece, 32_768):  # a pipe holds 65,536
+                    os.write(writable, part)
+                    for message in reference.feed(part):
+                        assert await anext(stream) == message
+            os.close(writable)
+            assert await collect(stream) == reference.close()
+        os.close(readable)
+
+    for name in ("02_long_partial", "08_control", "08_eof_midturn", "18_long_strace_desc"):
+        recording = recordings.load(name)
+        backend.run(main, recording.stdout, recording.reads)
+
+
+@every_backend
+def test_messages_one_by_one_and_in_lists_may_be_mixed(backend: Backend) -> None:
+    data = numbered(0, 20_000)
+
+    async def main() -> None:
+        with pipe(blocks(data, 1000)) as readable:
+            stream = MessageStream(readable, Decoder(dict))
+            found: list[Any] = []
+            for turn in itertools.count():
+                try:
+                    if turn % 3 == 2:
+                        found += await anext(stream.batches())
+                    else:
+                        found.append(await anext(stream))
+                except StopAsyncIteration:
+                    break
+            assert found == whole(data, lambda: Decoder(dict))
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_batch_holds_what_was_left_by_the_last_step(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        os.write(writable, numbered(0, 5))
+        async with MessageStream(readable, Decoder(dict)) as stream:
+            assert (await anext(stream))["n"] == 0
+            assert [message["n"] for message in await anext(stream.batches())] == [1, 2, 3, 4]
+        os.close(readable)
+        os.close(writable)
+
+    backend.run(main)
+
+
+@every_backend
+def test_the_decoder_is_the_callers(backend: Backend) -> None:
+    seen: list[InvalidLine] = []
+    data = b'{"type":"keep_alive"}\nbad\n{"a":"\\ud83d"}\n'
+
+    async def main(decoder: Decoder[Any]) -> list[Any]:
+        return await collect(MessageStream(generate([data]), decoder))
+
+    made = Decoder(dict, on_invalid=seen.append, surrogates="replace")
+    assert backend.run(main, made) == [{"type": "keep_alive"}, {"a": "\ufffd"}]
+    assert [line.raw for line in seen] == [b"bad"]
+    assert made.stats.lines == 3
+    assert backend.run(main, Decoder(max_line_bytes=5))[0].length == 21
+
+
+def test_what_is_no_source_is_a_type_error() -> None:
+    for wrong in ("/a/path", b"bytes", None, True, 1.5, [b"chunk"], Path("/")):
+        with pytest.raises(TypeError, match=type(wrong).__name__):
+            MessageStream(wrong)  # type: ignore[arg-type]
+
+
+def test_a_descriptor_that_is_not_open_is_an_os_error() -> None:
+    readable, writable = os.pipe()
+    os.close(readable)
+    os.close(writable)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        MessageStream(readable)
+
+
+@every_backend
+def test_a_stream_may_be_made_before_the_loop_runs(backend: Backend) -> None:
+    readable, writable = os.pipe()
+    stream = MessageStream(readable)
+    os.write(writable, RESULT)
+    os.close(writable)
+    assert backend.run(collect, stream) == whole(RESULT)
+    os.close(readable)
+
+
+@every_backend
+def test_the_descriptor_remains_the_callers(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        assert os.get_blocking(readable)
+        stream = MessageStream(readable, Decoder(dict))
+        os.write(writable, numbered(0, 1))
+        assert (await anext(stream))["n"] == 0
+        await stream.aclose()
+        # It is open, it blocks again, and what the stream had not read is in it.
+        assert os.get_blocking(readable)
+        os.write(writable, b"for the next reader")
+        assert os.read(readable, 100) == b"for the next reader"
+        os.close(readable)
+        os.close(writable)
+
+    backend.run(main)
+
+
+@every_backend
+def test_the_caller_may_close_its_descriptor_at_once(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        with written(writable, blocks(LONG)):
+            stream = MessageStream(readable)
+            os.close(readable)
+            # The number is used again at once, by a pipe that nobody should read.
+            other, other_end = os.pipe()
+            os.write(other_end, RESULT)
+            assert await collect(stream) == whole(LONG)
+        assert os.read(other, 100) == RESULT
+        os.close(other)
+        os.close(other_end)
+
+    backend.run(main)
+
+
+@every_backend
+def test_the_stats_tell_what_was_read_also_after_the_end(backend: Backend) -> None:
+    async def main() -> None:
+        with pipe(blocks(LONG)) as readable:
+            stream = MessageStream(readable)
+            assert stream.stats.bytes == 0
+            await collect(stream)
+            assert stream.stats.bytes == len(LONG)
+            assert stream.drain_stats is not None
+        assert MessageStream(generate([])).drain_stats is None
+
+    backend.run(main)
+
+
+# --- exceptions do not end the iteration ------------------------------------------------------------------------------
+
+
+async def steps(iterator: Any, *expected: type[BaseException], limit: int = 100_000) -> list[Any]:
+    """What each step gives or raises, until the end; only what is expected is caught."""
+    found: list[Any] = []
+    for _ in range(limit):
+        try:
+            found.append(await anext(iterator))
+        except StopAsyncIteration:
+            return found
+        except expected as error:
+            found.append(error)
+    raise AssertionError("the iteration does not end")
+
+
+BAD = b"".join([RESULT, b"bad 1\n", b"bad 2\n", RESULT, RESULT, b"bad 3\n", EVENT, b"bad 4\n"])
+BAD_TYPES = [
+    *[ResultSuccess, InvalidLineError, InvalidLineError, ResultSuccess, ResultSuccess, InvalidLineError],
+    *[StreamEvent, InvalidLineError],
+]
+
+
+@pytest.mark.parametrize("size", [1, 50, 10_000])
+@every_source()
+def test_invalid_lines_are_raised_in_their_place(backend: Backend, source: Any, size: int, tmp_path: Path) -> None:
+    data = BAD * 10 + b'{"cut'
+
+    async def main() -> None:
+        async with source(blocks(data, size), tmp_path) as opened:
+            found = await steps(MessageStream(opened, Decoder(on_invalid="raise")), InvalidLineError)
+        assert [type(item) for item in found] == [*BAD_TYPES * 10, InvalidLineError]
+        raised = [item for item in found if isinstance(item, InvalidLineError)]
+        assert [item.line for item in raised] == [item for item in whole(data) if isinstance(item, InvalidLine)]
+        # Those before it were steps of their own, and must not be given twice.
+        assert all(item.messages == [] for item in raised)
+
+    backend.run(main)
+
+
+@every_backend
+def test_in_lists_too(backend: Backend) -> None:
+    async def main() -> None:
+        with pipe([BAD]) as readable:
+            found = await steps(MessageStream(readable, Decoder(on_invalid="raise")).batches(), InvalidLineError)
+        flat = [piece for item in found for piece in (item if isinstance(item, list) else [item])]
+        assert [type(item) for item in flat] == BAD_TYPES
+
+    backend.run(main)
+
+
+@pytest.mark.parametrize("source", ["pipe", "generator", "stream-reader"])
+@every_backend
+def test_what_follows_a_bad_line_needs_no_more_bytes(backend: Backend, source: str) -> None:
+    # Were it kept until the next bytes come, which is never, this would wait for them.
+    if source == "stream-reader" and backend is TRIO:
+        pytest.skip("asyncio's own")
+
+    async def once_and_never_again() -> AsyncIterator[bytes]:
+        yield BAD
+        await anyio.sleep_forever()
+
+    async def main() -> None:
+        opened: Any
+        if source == "pipe":
+            opened, writable = os.pipe()
+            os.write(writable, BAD)
+        elif source == "generator":
+            opened = once_and_never_again()
+        else:
+            opened = asyncio.StreamReader()
+            opened.feed_data(BAD)
+        async with MessageStream(opened, Decoder(on_invalid="raise")) as stream:
+            for cls in BAD_TYPES:
+                try:
+                    found: Any = await anext(stream)
+                except InvalidLineError as error:
+                    found = error
+                assert type(found) is cls
+        if source == "pipe":
+            os.close(opened)
+            os.close(writable)
+
+    backend.run(main)
+
+
+@every_backend
+def test_invalid_lines_are_values_in_their_place_unless_asked_otherwise(backend: Backend) -> None:
+    async def main() -> None:
+        with pipe(blocks(BAD, 7)) as readable:
+            found = await collect(MessageStream(readable))
+        assert found == whole(BAD)
+        assert [item.raw for item in found if isinstance(item, InvalidLine)] == [b"bad 1", b"bad 2", b"bad 3", b"bad 4"]
+
+    backend.run(main)
+
+
+@pytest.mark.parametrize("end", [b'{"type":"resu', b"\xf0\x9f", b'"'])
+@every_source()
+def test_a_last_line_that_is_cut_is_told(backend: Backend, source: Any, end: bytes, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with source([RESULT + end], tmp_path) as opened:
+            result, cut = await collect(MessageStream(opened))
+        assert type(result) is ResultSuccess
+        assert isinstance(cut, InvalidLine)
+        assert cut.raw == end
+        assert cut.reason.startswith("truncated")
+
+    backend.run(main)
+
+
+@pytest.mark.parametrize("size", [1, 50, 10_000])
+@every_backend
+def test_an_exception_of_the_callable_is_raised_and_no_message_is_lost(backend: Backend, size: int) -> None:
+    data = BAD + b"bad at the end"
+
+    def complain(line: InvalidLine) -> None:
+        raise KeyError(line.raw)
+
+    async def main() -> None:
+        with pipe(blocks(data, size)) as readable:
+            found = await steps(MessageStream(readable, Decoder(on_invalid=complain)), KeyError)
+        assert [error.args[0] for error in found if isinstance(error, KeyError)] == [
+            *[b"bad 1", b"bad 2", b"bad 3", b"bad 4", b"bad at the end"]
+        ]
+        messages = [item for item in found if not isinstance(item, KeyError)]
+        assert messages == [message for message in whole(data) if not isinstance(message, InvalidLine)]
+
+    backend.run(main)
+
+
+@pytest.mark.parametrize("size", [1, 50, 10_000])
+@every_backend
+def test_what_loads_raises_is_raised_and_what_other_lines_say_comes(backend: Backend, size: int) -> None:
+    class Stop(BaseException):
+        pass
+
+    def loads(line: bytes) -> Any:
+        if line.strip() == b'{"n":5}':
+            raise Stop
+        return {"n": int(line.strip()[5:-1])}
+
+    data = b"".join(b'{"n":%d}\n' % n for n in range(10))
+
+    async def main() -> None:
+        with pipe(blocks(data, size)) as readable:
+            found = await steps(MessageStream(readable, Decoder(dict, loads=loads)), Stop)
+        assert [type(item) for item in found].count(Stop) == 1
+        numbers = [item["n"] for item in found if isinstance(item, dict)]
+        # A BaseException interrupts, as Ctrl-C does: of its own block lines are lost (see Decoder.feed), no others.
+        assert numbers == sorted(set(numbers))
+        if size == 1:
+            assert numbers == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+
+    backend.run(main)
+
+
+@every_backend
+def test_an_error_of_the_iterable_is_raised_and_the_iteration_goes_on(backend: Backend) -> None:
+    class Failing(Chunks):
+        async def __anext__(self) -> bytes:
+            chunk = await super().__anext__()
+            if chunk == b"fail":
+                raise OSError("no carrier")
+            return chunk
+
+    async def main() -> None:
+        source = Failing([RESULT[:10], b"fail", RESULT[10:] + EVENT, b"fail", b"fail", EVENT])
+        found = await steps(MessageStream(source), OSError)
+        assert [type(item) for item in found] == [OSError, ResultSuccess, StreamEvent, OSError, OSError, StreamEvent]
+
+    backend.run(main)
+
+
+@every_backend
+def test_an_error_of_a_generator_ends_it_and_what_it_gave_is_told(backend: Backend) -> None:
+    async def failing() -> AsyncIterator[bytes]:
+        yield RESULT + RESULT[:9]
+        raise OSError("no carrier")
+
+    async def main() -> None:
+        found = await steps(MessageStream(failing()), OSError)
+        assert [type(item) for item in found] == [ResultSuccess, OSError, InvalidLine]
+        assert found[-1].raw == RESULT[:9]
+
+    backend.run(main)
+
+
+@every_backend
+def test_an_error_of_the_socket_is_raised_after_what_came_before_it(backend: Backend) -> None:
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            ours = socket.create_connection(server.getsockname())
+            theirs, _ = server.accept()
+        with ours:
+            stream = MessageStream(ours)
+            theirs.sendall(RESULT)
+            assert type(await anext(stream)) is ResultSuccess
+            # A close that is not orderly: the peer sends a reset.
+            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+            theirs.close()
+            with pytest.raises(ConnectionResetError):
+                await anext(stream)
+            assert await collect(stream) == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_an_iterable_of_something_else_is_a_type_error(backend: Backend) -> None:
+    async def main() -> None:
+        stream = MessageStream(generate(["text", RESULT]))  # type: ignore[list-item]
+        with pytest.raises(TypeError):
+            await anext(stream)
+        assert await collect(stream) == whole(RESULT)
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_directory_cannot_be_read(backend: Backend, tmp_path: Path) -> None:
+    async def main() -> None:
+        directory = os.open(tmp_path, os.O_RDONLY)
+        try:
+            with pytest.raises(IsADirectoryError):
+                await anext(MessageStream(directory))
+        finally:
+            os.close(directory)
+
+    backend.run(main)
+
+
+# --- the end ----------------------------------------------------------------------------------------------------------
+
+
+@every_source()
+def test_after_the_end_there_are_no_more_steps(backend: Backend, source: Any, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with source([RESULT], tmp_path) as opened:
+            stream = MessageStream(opened)
+            assert len(await collect(stream)) == 1
+            for iterator in (stream, stream.batches(), stream):
+                with pytest.raises(StopAsyncIteration):
+                    await anext(iterator)
+            await stream.aclose()
+            assert await collect(stream) == []
+
+    backend.run(main)
+
+
+@every_source()
+def test_after_closing_there_are_no_more_steps(backend: Backend, source: Any, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with source(blocks(LONG), tmp_path) as opened:
+            stream = MessageStream(opened)
+            first = await anext(stream)
+            assert first == whole(LONG)[0]
+            for _ in range(2):
+                await stream.aclose()
+                # Neither what was decoded already nor what is still to come.
+                assert await collect(stream) == []
+                assert await collect(stream.batches()) == []
+
+    backend.run(main)
+
+
+@every_source()
+def test_a_stream_may_be_closed_before_its_first_step(backend: Backend, source: Any, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with source(blocks(LONG), tmp_path) as opened:
+            async with MessageStream(opened) as stream:
+                pass
+            assert await collect(stream) == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_closing_forgets_an_exception_that_was_to_come(backend: Backend) -> None:
+    async def main() -> None:
+        stream = MessageStream(generate([RESULT + b"bad\n" + RESULT]), Decoder(on_invalid="raise"))
+        await anext(stream)
+        await stream.aclose()
+        assert await collect(stream) == []
+
+    backend.run(main)
+
+
+async def until_it_waits() -> None:
+    """Long enough for a task that can run to come to where it waits."""
+    for _ in range(10):
+        await anyio.lowlevel.checkpoint()
+    await anyio.sleep(0.01)
+
+
+async def nothing_yet(ended: anyio.Event) -> AsyncIterator[bytes]:
+    try:
+        yield RESULT
+        await anyio.sleep_forever()
+    finally:
+        ended.set()
+
+
+class Silent:
+    def __aiter__(self) -> Silent:
+        return self
+
+    async def __anext__(self) -> bytes:
+        await anyio.sleep_forever()
+        return b""
+
+
+@every_source(*WAITING)
+def test_closing_ends_the_step_of_another_task_that_waits(backend: Backend, source: Any, tmp_path: Path) -> None:
+    async def main() -> None:
+        may_write = threading.Event()
+
+        def later() -> Iterator[bytes]:
+            yield RESULT
+            may_write.wait()
+
+        async with source(later(), tmp_path) as opened:
+            try:
+                stream = MessageStream(opened)
+                found: list[Any] = []
+
+                async def read() -> None:
+                    async for message in stream:
+                        found.append(message)
+
+                async with anyio.create_task_group() as group:
+                    group.start_soon(read)
+                    while not found:
+                        await anyio.lowlevel.checkpoint()
+                    await until_it_waits()
+                    await stream.aclose()
+                assert found == whole(RESULT)
+                assert await collect(stream) == []
+            finally:
+                may_write.set()
+
+    backend.run(main)
+
+
+@every_backend
+def test_closing_ends_the_step_of_another_task_that_waits_for_an_iterable(backend: Backend) -> None:
+    async def main() -> None:
+        ended = anyio.Event()
+        send, receive = anyio.create_memory_object_stream[bytes](0)
+        for source in (nothing_yet(ended), Silent(), receive, BufferedByteReceiveStream(receive)):
+            stream = MessageStream(source)  # type: ignore[arg-type]
+            async with anyio.create_task_group() as group:
+                group.start_soon(collect, stream)
+                await until_it_waits()
+                await stream.aclose()
+            assert await collect(stream) == []
+        assert ended.is_set()
+        send.close()
+        receive.close()
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_generator_is_closed_with_the_stream(backend: Backend) -> None:
+    async def main() -> None:
+        for leave in ("aclose", "block", "end"):
+            ended = anyio.Event()
+            if leave == "aclose":
+                stream = MessageStream(nothing_yet(ended))
+                await anext(stream)
+                await stream.aclose()
+            elif leave == "block":
+                with pytest.raises(KeyError):
+                    async with MessageStream(nothing_yet(ended)) as stream:
+                        await anext(stream)
+                        raise KeyError
+            else:
+                source = nothing_yet(ended)
+                assert await anext(source) == RESULT
+                await MessageStream(source).aclose()
+            assert ended.is_set()
+
+    backend.run(main)
+
+
+@every_backend
+def test_what_else_was_given_remains_the_callers(backend: Backend) -> None:
+    class Closable(Chunks):
+        closed = False
+
+        async def aclose(self) -> None:
+            self.closed = True
+
+    async def main() -> None:
+        iterable = Closable([RESULT])
+        async with MessageStream(iterable) as stream:
+            await anext(stream)
+        assert not iterable.closed
+
+        send, receive = anyio.create_memory_object_stream[bytes](2)
+        for source in (receive, BufferedByteReceiveStream(receive)):
+            send.send_nowait(RESULT)
+            send.send_nowait(EVENT)
+            async with MessageStream(source) as stream:
+                assert type(await anext(stream)) is ResultSuccess
+            assert await source.receive() == EVENT
+        send.close()
+        receive.close()
+
+    backend.run(main)
+
+
+def test_a_stream_of_trio_remains_the_callers() -> None:
+    async def main() -> None:
+        import trio
+
+        ours, theirs = socket.socketpair()
+        source = trio.SocketStream(trio.socket.from_stdlib_socket(ours))
+        async with source:
+            theirs.sendall(RESULT)
+            async with MessageStream(source) as stream:
+                await anext(stream)
+            theirs.sendall(EVENT)
+            assert await source.receive_some() == EVENT
+        theirs.close()
+
+    TRIO.run(main)
+
+
+@every_backend
+def test_two_tasks_cannot_iterate(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        async with MessageStream(readable, Decoder(dict)) as stream:
+            found: list[Any] = []
+
+            async def read() -> None:
+                found.append(await anext(stream))
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(read)
+                await until_it_waits()
+                for iterator in (stream, stream.batches()):
+                    with pytest.raises(HandleError, match="another task"):
+                        await anext(iterator)
+                # The one that waited is not disturbed by it.
+                os.write(writable, numbered(0, 2))
+            assert [message["n"] for message in found] == [0]
+            assert (await anext(stream))["n"] == 1
+        os.close(readable)
+        os.close(writable)
+
+    backend.run(main)
+
+
+# --- cancellation -----------------------------------------------------------------------------------------------------
+
+
+Cancel = Callable[[Callable[[], Awaitable[None]], int], Awaitable[None]]
+
+
+async def by_scope(work: Callable[[], Awaitable[None]], turns: int) -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(work)
+        for _ in range(turns):
+            await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()
+
+
+async def by_task(work: Callable[[], Awaitable[None]], turns: int) -> None:
+    task = asyncio.ensure_future(work())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def by_wait_for(work: Callable[[], Awaitable[None]], turns: int) -> None:
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(work(), turns * 1e-4)
+
+
+async def by_timeout(work: Callable[[], Awaitable[None]], turns: int) -> None:
+    if sys.version_info >= (3, 11):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(turns * 1e-4):
+                await work()
+    else:
+        with anyio.move_on_after(turns * 1e-4):
+            await work()
+
+
+CANCELLATIONS = [
+    pytest.param(backend, cancel, id=f"{cancel.__name__}-{backend.id}")
+    for cancel in (by_scope, by_task, by_wait_for, by_timeout)
+    for backend in ([ASYNCIO, UVLOOP, TRIO] if cancel is by_scope else [ASYNCIO, UVLOOP])
+]
+
+
+@asynccontextmanager
+async def fed(kind: str) -> AsyncIterator[tuple[Any, int]]:
+    """A source of that kind, and a descriptor that does not block, whose bytes it gives."""
+    async with AsyncExitStack() as stack:
+        source: Any
+        if kind == "pipe":
+            source, end = os.pipe()
+            stack.callback(os.close, source)
+        elif kind == "stream-reader":
+            ours, theirs = socket.socketpair()
+            end = theirs.detach()
+            source, writer = await asyncio.open_connection(sock=ours)
+            stack.push_async_callback(writer.wait_closed)
+            stack.callback(writer.close)
+        else:
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                source = await stack.enter_async_context(
+                    await anyio.connect_tcp("127.0.0.1", server.getsockname()[1])
+                )
+                end = server.accept()[0].detach()
+            if kind == "iterable":
+                source = Received(source)
+        os.set_blocking(end, False)
+        yield source, end
+
+
+class Received:
+    """An asynchronous iterable over a stream: a step that is cancelled takes nothing from it."""
+
+    def __init__(self, stream: anyio.abc.ByteReceiveStream) -> None:
+        self.stream = stream
+
+    def __aiter__(self) -> Received:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await self.stream.receive(1000)
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+def write_some(fd: int, data: memoryview) -> memoryview:
+    """Write what there is room for; returns the rest."""
+    with suppress(BlockingIOError):
+        return data[os.write(fd, data) :] if data else data
+    return data
+
+
+@pytest.mark.parametrize("kind", ["pipe", "stream-reader", "anyio-tcp", "iterable"])
+@pytest.mark.parametrize(("backend", "cancel"), CANCELLATIONS)
+@settings(max_examples=25)
+@given(
+    script=st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 8), st.booleans()), max_size=12),
+    on_invalid=st.sampled_from(["return", "raise"]),
+)
+def test_cancellation_at_any_time_loses_no_message_and_repeats_none(
+    backend: Backend, cancel: Cancel, kind: str, script: list[tuple[int, int, bool]], on_invalid: Any
+) -> None:
+    """Each entry of the script: bytes to write, turns of the loop until the cancellation, and whether by batches."""
+    if backend is TRIO and kind == "stream-reader":
+        pytest.skip("asyncio's own")
+    data = b"".join(b'{"n":%d}\n%s' % (n, b"bad\n" if n % 7 == 0 else b"") for n in range(3000))
+    data = data[: sum(size for size, _, _ in script)]
+
+    async def main() -> None:
+        found: list[Any] = []
+        async with fed(kind) as (source, end):
+            decoder: Decoder[Any] = Decoder(dict, on_invalid=on_invalid)
+            stream = MessageStream(source, decoder)
+
+            async def take() -> None:
+                while True:
+                    try:
+                        found.append(await anext(stream))
+                    except InvalidLineError as error:
+                        found.append(error.line)
+
+            async def take_lists() -> None:
+                while True:
+                    try:
+                        found.extend(await anext(stream.batches()))
+                    except InvalidLineError as error:
+                        found.append(error.line)
+
+            rest = memoryview(data)
+            at = 0
+            for size, turns, lists in script:
+                at += size
+                left = write_some(end, memoryview(data)[len(data) - len(rest) : at])
+                rest = memoryview(data)[at - len(left) :]
+                await cancel(take_lists if lists else take, turns)
+            os.set_blocking(end, True)
+            with written(end, [bytes(rest)]):
+                with suppress(StopAsyncIteration):
+                    await take()
+            await stream.aclose()
+        assert found == whole(data, lambda: Decoder(dict))
+
+    backend.run(main)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "stream-reader", "anyio-tcp", "iterable"])
+@pytest.mark.parametrize(("backend", "cancel"), CANCELLATIONS)
+def test_cancellation_while_a_thread_writes_loses_no_message(backend: Backend, cancel: Cancel, kind: str) -> None:
+    if backend is TRIO and kind == "stream-reader":
+        pytest.skip("asyncio's own")
+    data = numbered(0, 30_000)
+    rng = random.Random(7)
+
+    async def main() -> None:
+        found: list[int] = []
+        async with fed(kind) as (source, end):
+            stream = MessageStream(source, Decoder(dict))
+            ended = False
+
+            async def take() -> None:
+                nonlocal ended
+                async for message in stream:
+                    found.append(message["n"])
+                    if len(found) % 64 == 0:
+                        await anyio.lowlevel.checkpoint()
+                ended = True
+
+            os.set_blocking(end, True)
+            with written(end, blocks(data, 3001)):
+                while not ended:
+                    await cancel(take, rng.randrange(20))
+        assert found == list(range(30_000))
+
+    backend.run(main)
+
+
+@pytest.mark.parametrize(("backend", "cancel"), CANCELLATIONS)
+def test_a_step_that_was_cancelled_may_be_taken_again(backend: Backend, cancel: Cancel) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        async with MessageStream(readable, Decoder(dict)) as stream:
+
+            async def wait() -> None:
+                await anext(stream)
+
+            for n in range(20):
+                await cancel(wait, n)
+                await cancel(wait, n)
+                os.write(writable, numbered(n, n + 1))
+                assert (await anext(stream))["n"] == n
+        os.close(readable)
+        os.close(writable)
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_step_in_a_cancelled_scope_takes_nothing(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        async with MessageStream(readable, Decoder(dict)) as stream:
+            os.write(writable, numbered(0, 1))
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await anext(stream)
+            assert (await anext(stream))["n"] == 0
+        os.close(readable)
+        os.close(writable)
+
+    backend.run(main)
+
+
+@every_backend
+def test_closing_needs_no_time_also_when_it_is_cancelled(backend: Backend) -> None:
+    async def main() -> None:
+        before = descriptors()
+        readable, writable = os.pipe()
+        stream = MessageStream(readable)
+        os.write(writable, RESULT)
+        await anext(stream)
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await stream.aclose()
+        os.close(readable)
+        os.close(writable)
+        assert descriptors() == before
+
+    backend.run(main)
+
+
+# --- nothing is left behind, however a stream is left -----------------------------------------------------------------
+
+
+async def assert_clean_loop(before: dict[str, str]) -> None:
+    """No descriptor is open that was not, and the loop knows none of the numbers that are free again."""
+    gc.collect()
+    await until_it_waits()
+    gc.collect()
+    assert descriptors() == before
+    pairs = [os.pipe() for _ in range(12)]
+    try:
+        for readable, writable in pairs:
+            called: list[int] = []
+            if TRIO.name in sys.modules and asyncio_loop() is None:
+                os.write(writable, b"x")
+                await anyio.wait_readable(readable)
+                called.append(readable)
+            else:
+                loop = asyncio.get_running_loop()
+                woken = asyncio.Event()
+                loop.add_reader(readable, lambda: (called.append(readable), woken.set()))  # noqa: B023 - of this round
+                os.write(writable, b"x")
+                await woken.wait()
+                assert loop.remove_reader(readable)
+                assert not loop.remove_reader(writable)
+            assert set(called) == {readable}
+    finally:
+        for readable, writable in pairs:
+            os.close(readable)
+            os.close(writable)
+
+
+def asyncio_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+async def leave_by_break(stream: MessageStream[Any]) -> None:
+    async for _ in stream:
+        break
+
+
+async def leave_by_exception(stream: MessageStream[Any]) -> None:
+    with pytest.raises(KeyError):
+        async for _ in stream:
+            raise KeyError
+
+
+async def leave_by_block(stream: MessageStream[Any]) -> None:
+    async with stream:
+        await anext(stream)
+
+
+async def leave_at_end(stream: MessageStream[Any]) -> None:
+    async for _ in stream:
+        pass
+
+
+async def leave_untouched(stream: MessageStream[Any]) -> None:
+    pass
+
+
+async def leave_while_waiting(stream: MessageStream[Any]) -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(collect, stream)
+        await until_it_waits()
+        group.cancel_scope.cancel()
+
+
+async def leave_in_a_cycle(stream: MessageStream[Any]) -> None:
+    await anext(stream)
+    cycle = [stream]
+    cycle.append(cycle)  # type: ignore[arg-type]
+
+
+async def leave_to_another_thread(stream: MessageStream[Any]) -> None:
+    raise NotImplementedError
+
+
+LEAVES = [
+    leave_by_break,
+    leave_by_exception,
+    leave_by_block,
+    leave_at_end,
+    leave_untouched,
+    leave_while_waiting,
+    leave_in_a_cycle,
+]
+
+
+@pytest.mark.parametrize("leave", LEAVES)
+@every_source("pipe", "socket", "terminal", "file", "generator", "iterable", "stream-reader", "anyio-tcp")
+def test_leaving_it_leaves_nothing_behind(backend: Backend, source: Any, leave: Any, tmp_path: Path) -> None:
+    async def main() -> None:
+        await source_once()  # what the loop opens for good, it opens now
+        before = descriptors()
+        for _ in range(3):
+            await source_once()
+            await assert_clean_loop(before)
+
+    async def source_once() -> None:
+        async with source([RESULT * 3, RESULT[:-1]], tmp_path) as opened:
+            await leave(MessageStream(opened))
+
+    backend.run(main)
