@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test lint bench rust-test python-test format clean cargo
+.PHONY: demo test e2e lint bench rust-test python-test format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -20,6 +20,10 @@ rust-test: | cargo
 
 python-test: $(VENV)/.native $(VENV)/.dev
 	$(BIN)/pytest
+
+## The real CLI against a fake API, in a network namespace of its own: Linux, and leave to make one.
+e2e: $(VENV)/.native $(VENV)/.dev
+	$(BIN)/python tests/e2e/run.py
 
 ## All linters and type checkers, warnings being errors.
 lint: $(VENV)/.native $(VENV)/.dev | cargo

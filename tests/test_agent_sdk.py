@@ -419,7 +419,7 @@ async def test_a_client_with_turns_and_control_requests(cli: Callable[..., str])
 
 
 async def test_a_client_connects_again(cli: Callable[..., str]) -> None:
-    options = ClaudeAgentOptions(cli_path=cli(ONE_TURN))
+    options = ClaudeAgentOptions(cli_path=cli("raw(b'bad\\n');" + ONE_TURN))
     transport = WireTransport(None, options)
     client = ClaudeSDKClient(options, transport=transport)
     pids = []
@@ -429,6 +429,7 @@ async def test_a_client_connects_again(cli: Callable[..., str]) -> None:
         assert transport.process is not None
         pids.append(transport.process.pid)
         assert await texts_of(client.receive_response()) == ["hello", "done"]
+        assert transport.invalid_lines == 1
         await client.disconnect()
         assert not is_alive(pids[-1])
     assert pids[0] != pids[1]

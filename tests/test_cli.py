@@ -43,13 +43,23 @@ def test_help_lists_the_commands() -> None:
     assert done.returncode == 0
     assert b"check" in done.stdout
     assert b"demo" in done.stdout
+    assert b"replay" in done.stdout
     bare = run()  # on which stream, and with which code, depends on click's version
     assert bare.stdout + bare.stderr == done.stdout
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["nonsense"], ["--nonsense"], ["check"], ["check", "--nonsense", "-"], ["check", "-", "-"], ["demo", "extra"]],
+    [
+        ["nonsense"],
+        ["--nonsense"],
+        ["check"],
+        ["check", "--nonsense", "-"],
+        ["check", "-", "-"],
+        ["demo", "extra"],
+        ["replay"],
+        ["replay", "--nonsense", "."],
+    ],
     ids=" ".join,
 )
 def test_wrong_usage_ends_with_2_and_says_so_on_stderr(arguments: list[str]) -> None:
@@ -69,7 +79,7 @@ def without(module: str) -> list[str]:
 
 
 @pytest.mark.parametrize("module", ["click", "rich"])
-@pytest.mark.parametrize("arguments", [["--version"], ["check", "-"], ["demo"]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [["--version"], ["check", "-"], ["demo"], ["replay", "."]], ids=" ".join)
 def test_missing_extra_is_one_line_that_says_what_to_install(module: str, arguments: list[str]) -> None:
     done = run(*arguments, command=without(module))
     assert done.returncode == 2

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,17 +17,16 @@ pytest.importorskip("rich")
 from click.testing import CliRunner
 from rich.console import Console
 
-import claude_wire.cli
-from claude_wire import Decoder, InvalidLine, decode
+from claude_wire import Decoder, InvalidLine, Process, decode, open_process
 from claude_wire.cli import demo as demo_module
 from claude_wire.cli.app import cli
 from claude_wire.cli.race import Way, race, ways
-from claude_wire.cli.recording import load
 from claude_wire.cli.transcript import DETAIL_CHARS, Transcript
+from claude_wire.testing import Recording
 from recordings import load as load_original
 
 COMMAND = [sys.executable, "-m", "claude_wire.cli", "demo"]
-DATA = Path(claude_wire.cli.__file__).with_name("data")
+RECORDING = Recording.load(demo_module.SESSION)
 
 #: What the session says, in the order in which it must be shown.
 STORY = [
@@ -55,7 +52,7 @@ STORY = [
     "\nslow slow slow slow ",
     "> [Request interrupted by user]",
     "= not ok (aborted_streaming), $0.000645 in this session, turns: 2, 1.50 s, 0.11 s in the API",
-    "76,647 bytes in 119 reads: 128 messages, 0 invalid, 0 unknown",
+    "76,647 bytes through the pipe of a process that exited with 0: 128 messages, 0 invalid, 0 unknown",
 ]
 
 
@@ -72,21 +69,15 @@ def assert_in_order(shown: str, parts: list[str]) -> None:
 
 def test_packaged_recording_is_the_beginning_of_a_recorded_session() -> None:
     original = load_original("17_sdk_client_full")
-    recording = load()
-    assert original.stdout.startswith(recording.data)
-    assert recording.reads == original.reads[: len(recording.reads)]
+    assert original.stdout.startswith(RECORDING.stdout)
+    reads = RECORDING.files["stdout.reads.jsonl"]
+    assert original.files["stdout.reads.jsonl"].startswith(reads)
+    assert sum(json.loads(read)[1] for read in reads.splitlines()) == len(RECORDING.stdout)
 
 
-def test_packaged_recording_is_whole() -> None:
-    recording = load()
-    assert recording.data.endswith(b"\n")
-    assert b"".join(recording.chunks()) == recording.data
-    assert [len(chunk) for chunk in recording.chunks()] == recording.reads
-
-
-def test_packaged_recording_is_small() -> None:
-    assert sum(file.stat().st_size for file in DATA.iterdir()) < 100_000
-    assert len(gzip.decompress((DATA / "session.ndjson.gz").read_bytes())) == sum(load().reads)
+def test_packaged_recording_is_whole_and_small() -> None:
+    assert RECORDING.stdout.endswith(b"\n")
+    assert sum(file.stat().st_size for file in demo_module.SESSION.iterdir()) < 50_000
 
 
 # --- the transcript ---------------------------------------------------------------------------------------------------
@@ -124,10 +115,9 @@ def assistant(*blocks: dict[str, Any], id: str = "m") -> dict[str, Any]:
 
 @pytest.mark.parametrize("size", [1, 100, 4096, 10**6])
 def test_transcript_is_the_same_at_every_chunking(size: int) -> None:
-    recording = load()
-    shown = transcript(decoded(recording.data, size))
+    shown = transcript(decoded(RECORDING.stdout, size))
     assert_in_order(shown, STORY[:-1])
-    assert shown == transcript(decoded(recording.data, 65536))
+    assert shown == transcript(decoded(RECORDING.stdout, 65536))
 
 
 def test_streamed_text_is_shown_at_once_and_not_again_with_its_finished_block() -> None:
@@ -199,10 +189,9 @@ def test_foreign_text_cannot_give_orders_to_the_terminal() -> None:
 
 
 def test_every_way_decodes_every_line() -> None:
-    recording = load()
-    lines = recording.data.count(b"\n")
+    lines = RECORDING.stdout.count(b"\n")
     for way in ways():
-        assert way.decode(recording.data * 2) == 2 * lines, way.name
+        assert way.decode(RECORDING.stdout * 2) == 2 * lines, way.name
 
 
 def test_orjson_is_measured_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,24 +257,23 @@ def test_no_bench_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ratio" not in done.stdout
 
 
-def test_recording_is_fed_as_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: list[int] = []
+def test_session_is_played_by_a_child_and_comes_through_its_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    spawned: list[list[str]] = []
 
-    class Watched(Decoder[Any]):
-        def feed(self, data: bytes | bytearray | memoryview) -> list[Any]:
-            sizes.append(len(data))
-            return super().feed(data)
+    def watched(argv: list[str]) -> Process[Any]:
+        spawned.append(argv)
+        return open_process(argv)
 
-    monkeypatch.setattr(demo_module, "Decoder", Watched)
+    monkeypatch.setattr(demo_module, "open_process", watched)
     assert CliRunner().invoke(cli, ["demo", "--no-bench"]).exit_code == 0
-    assert sizes == load().reads
+    assert [argv[0] for argv in spawned] == [sys.executable]
 
 
 def test_demo_needs_no_network() -> None:
     program = (
         "import sys\n"
         "def refuse(event, arguments):\n"
-        "    if event.startswith('socket.') or event == 'subprocess.Popen':\n"
+        "    if event.startswith('socket.') and event != 'socket.__new__':\n"
         "        raise RuntimeError(event)\n"
         "sys.addaudithook(refuse)\n"
         "sys.argv = ['claude-wire', 'demo', '--no-bench']\n"

@@ -415,7 +415,8 @@ def test_the_bundled_cli_is_found_without_importing_its_package(tmp_path: pathli
     )
     if os.path.exists("/usr/local/bin/claude"):
         pytest.skip("this machine has a CLI in /usr/local/bin")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PATH": str(tmp_path), "HOME": str(tmp_path)}
+    search = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": search, "PATH": str(tmp_path), "HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == (f"{found} False\n", "")
 

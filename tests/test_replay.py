@@ -210,17 +210,16 @@ class LiveHost:
         self._ids: dict[str, str] = {}
 
     def send(self, child: Child, data: bytes) -> None:
-        try:
-            message = json.loads(data)
-        except (ValueError, RecursionError):
-            message = None
-        if isinstance(message, dict) and message.get("type") == "control_request" and "request_id" in message:
+        message = parsed(data)
+        if message.get("type") == "control_request" and "request_id" in message:
             recorded = message["request_id"]
             self._ids[recorded] = f"live-{len(self._ids)}-é"
             message["request_id"] = self._ids[recorded]
             data = json.dumps(message).encode() + b"\n"
         with contextlib.suppress(BrokenPipeError):  # the recorded CLI was gone by then, too
             child.send(data)
+            if not data.endswith(b"\n"):
+                child.end()
 
     def expect(self, data: bytes) -> bytes:
         for recorded, live in self._ids.items():
@@ -228,17 +227,28 @@ class LiveHost:
         return data
 
 
+def parsed(data: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
 @pytest.mark.parametrize("name", [name for name in recordings.names() if recordings.load(name).stdin])
 def test_host_with_other_ids_in_step_with_every_recorded_session(name: str, script: Any) -> None:
     played, host = recording(name), LiveHost()
+    cut = b""  # the last line of some, which comes when it is known that there is no more of it
     with running(script(played)) as child:
         for step in played.steps:
             if step.direction == "in":
                 host.send(child, step.data)
-            else:
+            elif step.data.endswith(b"\n"):
                 assert child.receive_line() == host.expect(step.data)
+            else:
+                cut = step.data
         rest, stderr, code = child.finish()
-    assert rest == b""
+    assert rest == cut
     assert stderr == b"" or code == 1
     assert code == played.exit_code
 
@@ -460,12 +470,10 @@ def test_full_speed_takes_no_recorded_time(script: Any) -> None:
 
 
 def test_scaled_time_is_kept(script: Any) -> None:
-    played = session(("out", said("a")), ("out", said("b")), times=[0.0, 3000.0])
-    with running(script(played, speed=10_000.0)) as child:
-        assert child.receive_line() == said("a")
-        began = time.monotonic()
-        assert child.receive_line() == said("b")
-        assert time.monotonic() - began > 0.25  # of 0.3: the first may have been on its way for a while
+    argv = script(session(("out", said("a")), ("out", said("b")), times=[0.0, 3000.0]), speed=10_000.0)
+    began = time.monotonic()
+    assert run(argv).stdout == said("a") + said("b")
+    assert time.monotonic() - began >= 0.3
 
 
 def test_time_goes_on_from_the_input(script: Any) -> None:
@@ -474,7 +482,7 @@ def test_time_goes_on_from_the_input(script: Any) -> None:
         began = time.monotonic()
         child.send(user("one"))
         assert child.receive_line() == said("a")
-        assert time.monotonic() - began > 0.29
+        assert time.monotonic() - began >= 0.3 - 1e-6  # what two floats may differ by
 
 
 def test_requests_are_answered_while_the_time_passes(script: Any) -> None:
@@ -533,8 +541,7 @@ LONG = recording("02_long_partial")
 @pytest.mark.parametrize("writes", ["lines", "blocks"])
 def test_cut_output(at_byte: int, writes: str, script: Any) -> None:
     done = run(script(LONG, writes=writes, faults=[CutOutput(at_byte, exit_code=4)]))
-    assert done.stdout == LONG.stdout[:at_byte]
-    assert done.returncode == 4
+    assert (done.stdout, done.stderr, done.returncode) == (LONG.stdout[:at_byte], b"", 4)
 
 
 @pytest.mark.parametrize("at_byte", [0, 5000])
@@ -829,12 +836,11 @@ def causes(steps: tuple[Step, ...]) -> Iterator[tuple[bool, bool]]:
     """For each control request whose answer is there, too: whether it comes first, by each side."""
     places: dict[tuple[str, str, str], int] = {}
     for index, step in enumerate(steps):
-        with contextlib.suppress(ValueError, AttributeError, KeyError):
-            message = json.loads(step.data)
-            if message["type"] == "control_request":
-                places[step.direction, "request", message["request_id"]] = index
-            elif message["type"] == "control_response":
-                places[step.direction, "response", message["response"]["request_id"]] = index
+        message = parsed(step.data)
+        if message.get("type") == "control_request":
+            places[step.direction, "request", message.get("request_id", "")] = index
+        elif message.get("type") == "control_response":
+            places[step.direction, "response", message["response"].get("request_id", "")] = index
     for (direction, kind, identity), index in places.items():
         other = "in" if direction == "out" else "out"
         answer = places.get((other, "response", identity))
@@ -854,6 +860,16 @@ def test_without_a_recorded_order_causes_come_before_effects(name: str) -> None:
 def test_likely_order_is_the_recorded_one_for_a_host_that_does_one_thing_at_a_time() -> None:
     files = {name: data for name, data in ASKING.files.items() if name != "order.jsonl"}
     assert Recording.from_files(files).steps == ASKING.steps
+
+
+def test_what_belongs_to_nothing_does_not_disturb_the_likely_order() -> None:
+    steps = [*ASKING.steps[:7], ("", "in", request("never answered", "ask")), ("", "in", response("never asked"))]
+    files = {
+        "stdin.ndjson": b"".join(data for _, direction, data in [*steps, *ASKING.steps[7:]] if direction == "in"),
+        "stdout.ndjson": ASKING.stdout,
+    }
+    likely = [step for step in Recording.from_files(files).steps if b"never" not in step.data]
+    assert likely == list(ASKING.steps)
 
 
 def test_times_of_reads_are_those_of_lines_without_an_order() -> None:
@@ -920,8 +936,9 @@ def test_folder_without_output_is_no_recording(tmp_path: Path) -> None:
 
 def test_file_that_is_not_what_it_should_be_is_a_value_error() -> None:
     for name in ("order.jsonl", "stdout.reads.jsonl"):
-        with pytest.raises(ValueError, match=name):
-            _ = Recording.from_files({"stdout.ndjson": b"", name: b"[1,\n"}).steps
+        for data in (b"[1,\n", b"1\n", b"\n1"):
+            with pytest.raises(ValueError, match=name):
+                _ = Recording.from_files({"stdout.ndjson": b"", name: data}).steps
     with pytest.raises(ValueError, match="exit"):
         _ = Recording.from_files({"stdout.ndjson": b"", "exit.json": b"{"}).exit_code
 

@@ -16,8 +16,8 @@
 
 :func:`decode` and :func:`encode` are for one line, :class:`Decoder` and :class:`Encoder` for a stream,
 :class:`LineSplitter` for the bare lines, :func:`read` for a file. :class:`MessageStream` reads any source of bytes
-asynchronously, and :func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes. Every message class
-is importable from here.
+asynchronously, and :func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes. Every message
+class is importable from here.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ __version__ = "0.1.0"
 PROTOCOL_VERSION = "2.1.330"
 
 __all__ = ["PROTOCOL_VERSION", "LineSplitter", "__version__"]
+__all__ += ["Batches", "ClaudeOptions", "DrainStats", "MessageStream", "Process"]
+__all__ += ["byte_budget", "find_cli", "open_process", "set_byte_budget"]
 __all__ += codec.__all__
 __all__ += errors.__all__
 __all__ += messages.__all__
@@ -65,7 +67,6 @@ _LATER = {
     "open_process": "process",
     "set_byte_budget": "draining",
 }
-__all__ += list(_LATER)
 
 
 def __getattr__(name: str) -> Any:

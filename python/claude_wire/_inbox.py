@@ -52,12 +52,14 @@ class Inbox(Generic[T]):
 
         Raises the exception that comes next, or puts into ``ready`` what an exception held back.
         """
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
-        if self._held:
+        while not self.ready:
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            if not self._held:
+                return
             self._held = False
-            self.ready.extend(self.feed(b""))
+            self.ready.extend(self.feed(b""))  # may hold back again, behind the next invalid line
 
     def clear(self) -> None:
         """Forget what nobody has taken."""

@@ -119,8 +119,9 @@ class ClaudeOptions:
 
     A field is named after its flag. None, False or an empty list writes nothing, but for ``tools`` and
     ``setting_sources``, where an empty list is a wish of its own. Nothing else is added: without ``system_prompt`` the
-    CLI uses its own, for one. ``repr()`` and error messages have the names of fields and never their values, which may
-    be prompts or keys.
+    CLI uses its own, for one. Linux takes no argument of 128 KiB or more (starting the CLI fails with ``OSError``);
+    longer texts go into files, which the flags for prompts, settings, servers and agents take. ``repr()`` and error
+    messages have the names of fields and never their values, which may be prompts or keys.
 
     Attributes:
         cli_path: the CLI, taken as it is; None looks for it with :func:`find_cli`.

@@ -7,16 +7,19 @@ Knows processes and when a turn is over; not the control protocol. What the proc
 from __future__ import annotations
 
 import atexit
+import contextvars
 import os
 import subprocess
 import threading
 import weakref
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, get_args, overload
+
+import msgspec
 
 from claude_wire.codec import Decoder, encode
-from claude_wire.draining import DEFAULT_SPILL_BYTES, open_drain
+from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, Overflow, open_drain
 from claude_wire.errors import HandleError, ProcessError, ProcessInputError, UnfinishedTurnError, describe_exit
 from claude_wire.framing import BLOCK_BYTES
 from claude_wire.messages import AssistantMessage, InitMessage, ResultMessage, StreamEvent, UserMessage
@@ -29,11 +32,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from claude_wire.draining import Drain, ThreadDrain
+    from claude_wire.draining import ThreadDrain
     from claude_wire.messages import InvalidLine, Message
 
     StrPath = str | os.PathLike[str]
-    StderrTo = Literal["inherit"] | Callable[[str], object] | None
+    StderrTo = str | Callable[[str], object] | None
 
 __all__ = ["Process", "open_process"]
 
@@ -58,7 +61,7 @@ def open_process(
     extra_env: Mapping[str, str] | None = ...,
     user: str | int | None = ...,
     stderr: StderrTo = ...,
-    overflow: Literal["pause", "spill", "error"] = ...,
+    overflow: Overflow = ...,
     spill_limit: int = ...,
     grace: float = ...,
 ) -> Process[Message | InvalidLine]: ...
@@ -72,7 +75,7 @@ def open_process(
     extra_env: Mapping[str, str] | None = ...,
     user: str | int | None = ...,
     stderr: StderrTo = ...,
-    overflow: Literal["pause", "spill", "error"] = ...,
+    overflow: Overflow = ...,
     spill_limit: int = ...,
     grace: float = ...,
 ) -> Process[T]: ...
@@ -85,7 +88,7 @@ def open_process(
     extra_env: Mapping[str, str] | None = None,
     user: str | int | None = None,
     stderr: StderrTo = None,
-    overflow: Literal["pause", "spill", "error"] = "pause",
+    overflow: Overflow = "pause",
     spill_limit: int = DEFAULT_SPILL_BYTES,
     grace: float = GRACE_SECONDS,
 ) -> Process[Any]:
@@ -114,15 +117,29 @@ def open_process(
     """
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv must be a list of arguments, not one string")
-    return Process(
-        [os.fspath(argument) for argument in argv],
-        cast("Decoder[Any]", decoder if decoder is not None else Decoder()),
-        {"cwd": cwd, "env": _environment(env, extra_env), **({} if user is None else {"user": user})},
-        stderr,
-        overflow,
-        spill_limit,
-        grace,
-    )
+    if not (stderr is None or stderr == "inherit" or callable(stderr)):
+        raise ValueError(f"stderr must be None, 'inherit' or a function, not {stderr!r}")
+    if overflow not in get_args(Overflow):
+        raise ValueError(f"overflow must be one of {get_args(Overflow)}, not {overflow!r}")
+    command = [os.fspath(argument) for argument in argv]
+    if not command:
+        raise TypeError("argv is empty")
+    environment = _environment(env, extra_env)
+    settings = _Settings(command, cwd, environment, user, stderr, overflow, spill_limit, grace)
+    return Process(settings, cast("Decoder[Any]", decoder or Decoder()))
+
+
+class _Settings(NamedTuple):
+    """The arguments of :func:`open_process`, checked."""
+
+    argv: list[str]
+    cwd: StrPath | None
+    env: dict[str, str] | None
+    user: str | int | None
+    stderr: StderrTo
+    overflow: Overflow
+    spill_limit: int
+    grace: float
 
 
 def _environment(env: Mapping[str, str] | None, extra_env: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -152,23 +169,11 @@ class Process(MessageStream[T], Generic[T]):
 
     def __init__(
         self,
-        argv: list[str],
+        settings: _Settings,
         decoder: Decoder[T],
-        spawn: dict[str, Any],
-        stderr: StderrTo,
-        overflow: Literal["pause", "spill", "error"],
-        spill_limit: int,
-        grace: float,
     ) -> None:
-        if not argv:
-            raise TypeError("argv is empty")
         self._begin(_NotStarted(), decoder)
-        self._argv = argv
-        self._spawn_options = spawn
-        self._stderr_to = stderr
-        self._overflow: Literal["pause", "spill", "error"] = overflow
-        self._spill_limit = spill_limit
-        self._grace = grace
+        self._settings = settings
         self._child: _Child | None = None
         self._turn = _Turn()
         # Whether the output ended in the middle of a line; whether how it ended was said.
@@ -210,12 +215,11 @@ class Process(MessageStream[T], Generic[T]):
             TypeError, EncodeError: as :func:`~claude_wire.encode`.
         """
         await self.send_bytes(encode(message))
-        if isinstance(message, UserMessage) or (isinstance(message, dict) and message.get("type") == "user"):
-            self._turn.asked = True
 
     async def send_bytes(self, lines: bytes) -> None:
         """Write lines that are encoded already, with their line feeds; otherwise as :meth:`send`."""
         await self._started().stdin.write(lines)
+        self._turn.sent(lines)
 
     async def end_input(self) -> None:
         """Close the standard input, which tells the CLI to finish and end. May be called again."""
@@ -240,13 +244,13 @@ class Process(MessageStream[T], Generic[T]):
         """
         self._closed = self._ended = True
         self._inbox.clear()
-        if self._child is not None:
-            await self._child.close(self._grace)
+        if self._child is not None and not self._child.foreign:
+            await self._child.close(self._settings.grace)
 
     async def __aenter__(self) -> Self:
         if self._child is not None or self._closed:
             raise HandleError("a process can be entered only once; make another one")
-        self._child = _Child(self._argv, self._spawn_options, self._stderr_to, self._overflow, self._spill_limit)
+        self._child = _Child(self._settings)
         self._chunks = self._child.chunks
         return self
 
@@ -266,7 +270,7 @@ class Process(MessageStream[T], Generic[T]):
         child = self._started()
         if self._told or child.closed:
             return
-        await child.wait(self._grace)
+        await child.wait(self._settings.grace)
         await child.read_stderr()
         if child.closed:  # in the meantime, by another task: how it ended is its own doing
             return
@@ -282,6 +286,8 @@ class Process(MessageStream[T], Generic[T]):
     def _started(self) -> _Child:
         if self._child is None:
             raise HandleError("this process is not started: use it as `async with open_process(...) as process`")
+        if self._child.foreign:
+            raise HandleError("this process was started before a fork: only the parent may use it")
         return self._child
 
 
@@ -296,8 +302,15 @@ class _NotStarted:
 # --- turns ------------------------------------------------------------------------------------------------------------
 
 _RESULTS = frozenset([ResultMessage, *RESULT_BY_SUBTYPE.values()])
-_OPENING = frozenset([AssistantMessage, InitMessage, StreamEvent, UserMessage])
+_OPENING = (AssistantMessage, InitMessage, StreamEvent, UserMessage)
 _OPENING_TYPES = frozenset(["assistant", "stream_event", "user"])
+
+
+class _Type(msgspec.Struct):
+    type: str = ""
+
+
+_TYPE_OF = msgspec.json.Decoder(_Type)
 
 
 class _Turn:
@@ -306,19 +319,25 @@ class _Turn:
     Among the recorded sessions of the CLI, those and only those that were cut end with an open turn by this rule.
     """
 
-    __slots__ = ("_seen", "asked", "last_result", "open")
+    __slots__ = ("_asked", "_seen", "last_result", "open")
 
     def __init__(self) -> None:
-        self.open = self._seen = False
-        #: Whether a prompt was sent.
-        self.asked = False
+        # Whether a turn is open, was ever seen, and was asked for.
+        self.open = self._seen = self._asked = False
         self.last_result: Any = None
 
     def unfinished(self) -> str:
         """Where the output stands if it ends now, in words, unless it stands between turns."""
         if self.open:
             return "in the middle of a turn"
-        return "before the turn that was asked for" if self.asked and not self._seen else ""
+        return "before the turn that was asked for" if self._asked and not self._seen else ""
+
+    def sent(self, lines: bytes) -> None:
+        """Whether a prompt is among what the host wrote; asked only until the first turn."""
+        if not self._seen and not self._asked:
+            for line in lines.splitlines():
+                with suppress(msgspec.DecodeError):
+                    self._asked = self._asked or _TYPE_OF.decode(line).type == "user"
 
     def see(self, batch: Iterable[Any]) -> None:
         # Most batches are within a turn and have no result: looking at their types is enough.
@@ -326,10 +345,9 @@ class _Turn:
         if self.open and types.isdisjoint(_RESULTS) and not any(issubclass(cls, dict) for cls in types):
             return
         for message in batch:
-            cls = type(message)
-            if cls in _RESULTS:
+            if isinstance(message, ResultMessage):
                 self._result(message)
-            elif cls in _OPENING:
+            elif isinstance(message, _OPENING):
                 if getattr(message, "parent_tool_use_id", None) is None and not getattr(message, "isReplay", None):
                     self.open = self._seen = True
             elif isinstance(message, dict):
@@ -356,23 +374,20 @@ class _Turn:
 class _Child:
     """A spawned process with its pipes: whoever makes one closes it."""
 
-    def __init__(
-        self,
-        argv: list[str],
-        spawn: dict[str, Any],
-        stderr: StderrTo,
-        overflow: Literal["pause", "spill", "error"],
-        spill_limit: int,
-    ) -> None:
+    def __init__(self, settings: _Settings) -> None:
+        stderr = settings.stderr
         self.closed = False
+        self._host = os.getpid()
         # Spawned in the loop's thread, as asyncio does it: a cancelled task could leave behind what a thread spawns.
         self.popen = popen = subprocess.Popen(
-            argv,
+            settings.argv,
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=None if stderr == "inherit" else subprocess.PIPE,
-            **spawn,
+            cwd=settings.cwd,
+            env=settings.env,
+            user=settings.user,
         )
         _children.add(popen)
         self._stderr: Drain | ThreadDrain | _StderrLines | None = None
@@ -382,11 +397,11 @@ class _Child:
             assert popen.stdin is not None
             assert popen.stdout is not None
             self.stdin = _Stdin(popen)
-            drain = open_drain(popen.stdout.fileno(), overflow=overflow, spill_limit=spill_limit)
+            drain = open_drain(popen.stdout.fileno(), overflow=settings.overflow, spill_limit=settings.spill_limit)
             self.chunks = Drained(drain)
             popen.stdout.close()
             self._pidfd = _pidfd(popen.pid)
-            if self._pidfd is not None:
+            if self._pidfd is not None and isinstance(drain, Drain):
                 drain.watch(self._pidfd)
             if popen.stderr is not None:
                 if callable(stderr):
@@ -401,6 +416,11 @@ class _Child:
             raise
         self._abandon = weakref.finalize(self, _end_in_thread, popen, self._pidfd)
         self._abandon.atexit = False  # see _end_all
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this is the copy in a forked child, where it has nothing to say and nothing to end."""
+        return os.getpid() != self._host
 
     def stderr_tail(self) -> bytes:
         return self._last_stderr if self._stderr is None else self._stderr.tail()
@@ -436,7 +456,7 @@ class _Child:
         """EOF, SIGTERM, SIGKILL, with ``grace`` seconds between them; then let go of everything."""
         import asyncio
 
-        from anyio import CancelScope
+        from anyio import CancelScope, get_cancelled_exc_class
 
         if self.closed:  # another task is at it
             await self.wait(3 * grace)
@@ -447,6 +467,10 @@ class _Child:
             self.chunks.stop()
             self.chunks.drain.discard()
             self.stdin.close()
+            try:
+                get_cancelled_exc_class()
+            except RuntimeError:  # a coroutine that is closed after its loop: there is nothing to wait with
+                return
             # The shield holds off cancellation by anyio and trio, but not Task.cancel().
             with CancelScope(shield=True):
                 for insist in (None, self.popen.terminate, self.popen.kill):
@@ -627,7 +651,7 @@ def _spawn(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
     if running_trio():
         import trio
 
-        trio.lowlevel.spawn_system_task(function)
+        trio.lowlevel.spawn_system_task(function, context=contextvars.copy_context())
         return
     import asyncio
 

@@ -15,12 +15,14 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
 
 from claude_wire._inbox import Inbox
 from claude_wire.codec import Decoder, DecoderStats
-from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, DrainStats, ThreadDrain, open_drain
+from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, DrainStats, Overflow, ThreadDrain, open_drain
 from claude_wire.errors import HandleError
 from claude_wire.framing import BLOCK_BYTES
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator
     from types import TracebackType
 
+    from anyio import CancelScope
     from anyio.abc import ByteReceiveStream
     from typing_extensions import Self
 
@@ -76,7 +79,7 @@ class MessageStream(Generic[T]):
         source: Source,
         decoder: None = None,
         *,
-        overflow: Literal["pause", "spill", "error"] = ...,
+        overflow: Overflow = ...,
         spill_limit: int = ...,
     ) -> None: ...
     @overload
@@ -85,7 +88,7 @@ class MessageStream(Generic[T]):
         source: Source,
         decoder: Decoder[T],
         *,
-        overflow: Literal["pause", "spill", "error"] = ...,
+        overflow: Overflow = ...,
         spill_limit: int = ...,
     ) -> None: ...
     def __init__(
@@ -93,17 +96,17 @@ class MessageStream(Generic[T]):
         source: Source,
         decoder: Decoder[Any] | None = None,
         *,
-        overflow: Literal["pause", "spill", "error"] = "pause",
+        overflow: Overflow = "pause",
         spill_limit: int = DEFAULT_SPILL_BYTES,
     ) -> None:
-        self._begin(_chunks(source, overflow, spill_limit), decoder if decoder is not None else Decoder())
+        self._begin(_chunks(source, overflow, spill_limit), cast("Decoder[T]", decoder or Decoder()))
 
     def _begin(self, chunks: Chunks, decoder: Decoder[T]) -> None:
         self._chunks = chunks
         self._inbox: Inbox[T] = Inbox(decoder)
         self._ready = self._inbox.ready
-        # Whether the source has ended; whether the stream was closed; whether a task is in the middle of a step.
-        self._ended = self._closed = self._busy = False
+        # Whether the source has failed; has ended; whether the stream was closed; whether a task is in a step.
+        self._failed = self._ended = self._closed = self._busy = False
 
     @property
     def stats(self) -> DecoderStats:
@@ -172,16 +175,23 @@ class MessageStream(Generic[T]):
             if self._ended:
                 await self._finish()
                 raise StopAsyncIteration
-            data = await self._chunks.receive()
+            data = b"" if self._failed else await self._receive()
+            if self._closed:
+                raise StopAsyncIteration
             if data:
                 batch = inbox.feed(data)
-            elif self._closed:
-                raise StopAsyncIteration
             else:
                 batch, self._ended = self._end_of_data()
             if batch:
                 self._saw(batch)
                 return batch
+
+    async def _receive(self) -> bytes | memoryview:
+        try:
+            return await self._chunks.receive()
+        except self._chunks.final:
+            self._failed = True
+            raise
 
     def _end_of_data(self) -> tuple[list[T], bool]:
         """What is left in the decoder, and whether that was all."""
@@ -214,6 +224,11 @@ class Batches(Generic[T]):
 
 
 class Chunks(Protocol):
+    @property
+    def final(self) -> tuple[type[Exception], ...]:
+        """What :meth:`receive` raises if nothing can come after it."""
+        ...
+
     async def receive(self) -> bytes | memoryview:
         """The next bytes, at least one; none at the end. A view is valid until the next call."""
         ...
@@ -221,7 +236,7 @@ class Chunks(Protocol):
     async def aclose(self) -> None: ...
 
 
-def _chunks(source: Any, overflow: Literal["pause", "spill", "error"], spill_limit: int) -> Chunks:
+def _chunks(source: Any, overflow: Overflow, spill_limit: int) -> Chunks:
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None and isinstance(source, asyncio.StreamReader):
         return _FromStreamReader(source)
@@ -237,7 +252,7 @@ def _chunks(source: Any, overflow: Literal["pause", "spill", "error"], spill_lim
     if isinstance(source, ByteReceiveStream):
         return _FromByteStream(source)
     if hasattr(source, "__aiter__"):
-        return _FromIterable(source)
+        return _FromIterable(cast("AsyncIterable[bytes]", source))
     raise TypeError(
         "MessageStream takes a descriptor, an asyncio.StreamReader, an anyio byte stream or an asynchronous iterable "
         f"of bytes, not {type(source).__name__}"
@@ -260,43 +275,68 @@ class _Slices:
             self._since = monotonic()
 
 
-class _FromStreamReader:
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        self._reader = reader
+class _FromOther:
+    """Chunks of a source that waits by itself. Closing ends a step that waits."""
+
+    final: tuple[type[Exception], ...] = ()
+
+    def __init__(self) -> None:
+        from anyio import CancelScope
+
+        self._new_scope = CancelScope
+        self._scope: CancelScope | None = None
         self._slices = _Slices()
 
     async def receive(self) -> bytes:
-        await self._slices.pause()
+        with self._new_scope() as self._scope:
+            try:
+                await self._slices.pause()
+                return await self._next()
+            finally:
+                self._scope = None
+        return b""
+
+    async def _next(self) -> bytes:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
+
+
+class _FromStreamReader(_FromOther):
+    final = (OSError,)
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    async def _next(self) -> bytes:
         return await self._reader.read(BLOCK_BYTES)
 
-    async def aclose(self) -> None:
-        pass
 
-
-class _FromByteStream:
+class _FromByteStream(_FromOther):
     def __init__(self, stream: ByteReceiveStream) -> None:
+        from anyio import BrokenResourceError, ClosedResourceError, EndOfStream
+
+        super().__init__()
         self._stream = stream
-        self._slices = _Slices()
+        self._end = EndOfStream
+        self.final = (OSError, BrokenResourceError, ClosedResourceError)
 
-    async def receive(self) -> bytes:
-        from anyio import EndOfStream
-
-        await self._slices.pause()
+    async def _next(self) -> bytes:
         try:
             return await self._stream.receive(BLOCK_BYTES)
-        except EndOfStream:
+        except self._end:
             return b""
 
-    async def aclose(self) -> None:
-        pass
 
-
-class _FromIterable:
+class _FromIterable(_FromOther):
     def __init__(self, iterable: AsyncIterable[bytes]) -> None:
+        super().__init__()
         self._iterator: AsyncIterator[bytes] = iterable.__aiter__()
-        self._slices = _Slices()
 
-    async def receive(self) -> bytes:
+    async def _next(self) -> bytes:
         data = b""
         while not data:  # an empty chunk is not the end
             await self._slices.pause()
@@ -307,12 +347,15 @@ class _FromIterable:
         return data
 
     async def aclose(self) -> None:
-        aclose = getattr(self._iterator, "aclose", None)
-        if aclose is not None:
-            await aclose()
+        if self._scope is not None:
+            self._scope.cancel()  # a generator that waits is ended by it
+        elif isinstance(self._iterator, AsyncGenerator):
+            await cast("AsyncGenerator[bytes]", self._iterator).aclose()
 
 
 class _FromFile:
+    final = (OSError,)
+
     def __init__(self, fd: int) -> None:
         self._fd = os.dup(fd)
         self._owner = weakref.finalize(self, os.close, self._fd)
@@ -333,6 +376,8 @@ class Drained:
     """The chunks of a drain, read as described at the top of the module."""
 
     __slots__ = ("_resumed", "_stopped", "_waiter", "drain")
+
+    final = (OSError,)
 
     def __init__(self, drain: Drain | ThreadDrain) -> None:
         self.drain = drain
@@ -395,15 +440,33 @@ class _AsyncioWaiter:
     The callback stays registered from wait to wait: a registration costs two system calls. When a chunk lies there that
     nobody took, it is removed, or a loop would spin on a pipe that stays readable.
 
-    The loop knows this object by a weak reference only, so that a stream that was dropped does not live on in it.
+    The loop knows it by a :class:`_Registration`, so that a stream that was dropped does not live on in the loop.
     """
 
-    __slots__ = ("__weakref__", "_arrived", "_drain", "_error", "_fd", "_future", "_loop", "_watching", "closed")
+    __slots__ = (
+        "__weakref__",
+        "_arrived",
+        "_drain",
+        "_error",
+        "_fd",
+        "_future",
+        "_loop",
+        "_pid",
+        "_registration",
+        "_running_loop",
+        "_watching",
+        "closed",
+    )
 
     def __init__(self, drain: Drain | ThreadDrain, loop: asyncio.AbstractEventLoop) -> None:
+        from asyncio.events import _get_running_loop
+
         self._drain = drain
         self._loop = loop
+        self._running_loop = _get_running_loop
+        self._pid = os.getpid()
         self._fd = drain.fileno() if isinstance(drain, Drain) else None
+        self._registration = _Registration(self, drain if isinstance(drain, Drain) else None)
         self._future: asyncio.Future[None] | None = None
         self._arrived: bytes | memoryview | None = None
         self._error: Exception | None = None
@@ -425,15 +488,20 @@ class _AsyncioWaiter:
 
     async def wait(self) -> None:
         """Until there may be something to read."""
+        if os.getpid() != self._pid:
+            raise HandleError("this stream was made before a fork: only the parent may use it")
+        if self._running_loop() is not self._loop:
+            raise HandleError("this stream belongs to the event loop in which it was first read")
         if not self._watching:
             self._watch()
         if self._arrived is not None or self._error is not None:
             return
         self._future = self._loop.create_future()
+        self._registration.held = self
         try:
             await self._future
         finally:
-            self._future = None
+            self._future = self._registration.held = None
 
     def close(self) -> None:
         self.closed = True
@@ -442,14 +510,14 @@ class _AsyncioWaiter:
         self._wake()
 
     def _watch(self) -> None:
-        this = weakref.ref(self)
+        readable = self._registration.readable
         self._watching = True
         if self._fd is not None:
-            self._loop.add_reader(self._fd, _readable, this)
+            self._loop.add_reader(self._fd, readable)
         elif isinstance(self._drain, ThreadDrain):
             loop = self._loop
-            self._drain.set_wakeup(lambda: loop.call_soon_threadsafe(_readable, this))
-            loop.call_soon(_readable, this)  # for what came before
+            self._drain.set_wakeup(lambda: loop.call_soon_threadsafe(readable))
+            loop.call_soon(readable)  # for what came before
 
     def _unwatch(self) -> None:
         if self._watching:
@@ -457,7 +525,8 @@ class _AsyncioWaiter:
             if self._fd is None:
                 if isinstance(self._drain, ThreadDrain):
                     self._drain.set_wakeup(None)
-            elif not self._loop.is_closed():
+            # After a fork the selector of the loop, if it is an epoll, is one with that of the parent.
+            elif not self._loop.is_closed() and os.getpid() == self._pid:
                 self._loop.remove_reader(self._fd)
 
     def readable(self) -> None:
@@ -476,29 +545,30 @@ class _AsyncioWaiter:
             self._future.set_result(None)
 
     def __del__(self) -> None:
-        # The collector may run in any thread, and the loop must forget the descriptor before its number is used again.
-        if self._watching and not self._loop.is_closed():
-            if self._loop.is_running() and not _runs_here(self._loop):
-                drain, loop, fd = self._drain, self._loop, self._fd
-                if fd is not None:
-                    loop.call_soon_threadsafe(lambda: (loop.remove_reader(fd), drain.close()))
-            else:
-                self._unwatch()
+        # The collector may run in any thread, but a loop that runs may be told to forget a descriptor by its own only.
+        if self._fd is None or not self._loop.is_running() or self._running_loop() is self._loop:
+            self._unwatch()
+        elif self._watching and os.getpid() == self._pid:
+            with suppress(RuntimeError):  # the loop has been closed just now
+                self._loop.call_soon_threadsafe(self._loop.remove_reader, self._fd)
 
 
-def _readable(waiter: weakref.ref[_AsyncioWaiter]) -> None:
-    alive = waiter()
-    if alive is not None:
-        alive.readable()
+class _Registration:
+    """What a loop holds of a waiter."""
 
+    __slots__ = ("_drain", "_waiter", "held")
 
-def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
-    import asyncio
+    def __init__(self, waiter: _AsyncioWaiter, drain: Drain | None) -> None:
+        self._waiter = weakref.ref(waiter)
+        # Until the loop has forgotten its descriptor it stays open, or the number might be that of another one.
+        self._drain = drain
+        #: The waiter while a task waits: nothing else may hold that task, and it must not be collected meanwhile.
+        self.held: _AsyncioWaiter | None = None
 
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
+    def readable(self) -> None:
+        waiter = self._waiter()
+        if waiter is not None:
+            waiter.readable()
 
 
 class _TrioWaiter:

@@ -34,7 +34,7 @@ from claude_wire.draining import DEFAULT_SPILL_BYTES
 from claude_wire.errors import ByteBudgetError
 from claude_wire.errors import ProcessError as WireError
 from claude_wire.framing import DEFAULT_MAX_LINE_BYTES
-from claude_wire.process import Process, open_process
+from claude_wire.process import open_process
 
 try:
     import claude_agent_sdk
@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from claude_wire.messages import InvalidLine
+    from claude_wire.process import Process
     from claude_wire.stream import Batches
 
 __all__ = ["SUPPORTED", "WireProcessError", "WireTransport"]

@@ -32,7 +32,7 @@ from claude_wire.testing.faults import (
     WriteFirst,
 )
 from claude_wire.testing.recording import Recording, Step
-from claude_wire.testing.replay import Replay, Writes
+from claude_wire.testing.replay import Replay, ReplayCLI, Writes
 
 __all__ = [
     "CloseStdout",
@@ -47,6 +47,7 @@ __all__ = [
     "Kill",
     "Recording",
     "Replay",
+    "ReplayCLI",
     "Silence",
     "Stall",
     "Step",

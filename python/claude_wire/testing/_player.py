@@ -21,7 +21,7 @@ import threading
 import time
 from queue import Empty, SimpleQueue
 
-TYPE_CHECKING = False  # importing typing takes as long as starting Python does
+TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, NoReturn
@@ -147,9 +147,12 @@ def steps_of(files: Mapping[str, bytes]) -> list[Step]:
 
 def _arrays(files: Mapping[str, bytes], name: str) -> list[Any]:
     try:
-        return json.loads(b"[%b]" % b",".join(files.get(name, b"").split(b"\n")).rstrip(b","))  # type: ignore[no-any-return]
+        arrays: list[Any] = json.loads(b"[%b]" % b",".join(files.get(name, b"").split(b"\n")).rstrip(b","))
     except ValueError as error:
         raise ValueError(f"{name} is not one JSON array a line: {error}") from error
+    if not all(isinstance(array, list) for array in arrays):
+        raise ValueError(f"{name} is not one JSON array a line")
+    return arrays
 
 
 def _recorded_order(order: list[Any], written: list[bytes], sent: list[bytes]) -> list[Step]:
@@ -216,11 +219,11 @@ def _likely_order(outputs: list[Step], sent: list[bytes]) -> list[Step]:
     latest = [len(outputs)] * len(lines)
     prompts = answered = 0
     for index, line in enumerate(lines):
-        if line.kind == "request":
-            earliest[index] = latest[index] = answers.get(line.identity, 0)
-            answered = max(answered, answers.get(line.identity, -1) + 1)
-        elif line.kind == "response":
-            earliest[index] = latest[index] = requests.get(line.identity, 0)
+        if line.kind == "request" and line.identity in answers:
+            earliest[index] = latest[index] = answers[line.identity]
+            answered = max(answered, answers[line.identity] + 1)
+        elif line.kind == "response" and line.identity in requests:
+            earliest[index] = latest[index] = requests[line.identity]
         elif line.kind == "user":
             after_result = 0 if prompts == 0 else [*results, len(outputs)][min(prompts - 1, len(results))]
             earliest[index] = max(after_result, answered)
@@ -663,7 +666,7 @@ class Player:
         elif kind == "kill":
             os.kill(os.getpid(), KILL)
         elif kind == "cut":
-            self._exit(argument)
+            os._exit(argument)
 
     def _give_up(self, *_: object) -> None:
         if self._host.closed or not self._waits_for_end:

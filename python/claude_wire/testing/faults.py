@@ -127,8 +127,8 @@ class Silence:
 class GiveUp:
     """Exit with the recorded code when nobody has read for so many seconds, and leave the rest unwritten.
 
-    The CLI does so, after 2 seconds, when it has finished and its input has ended or is not read (the prompt was an
-    argument). Only after that does this fault, too.
+    The CLI does so 2 seconds after it has finished, if its prompt was an argument or its input has ended. While there
+    may be more input, it waits; so does this.
     """
 
     seconds: float = 2.0

@@ -5,36 +5,11 @@ The only module of the package that imports pytest.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-
 import pytest
 
-from claude_wire.testing.faults import Fault
-from claude_wire.testing.recording import Recording
-from claude_wire.testing.replay import Replay, Writes
+from claude_wire.testing.replay import ReplayCLI
 
-__all__ = ["ReplayCLI", "replay_cli"]
-
-
-class ReplayCLI:
-    """What :func:`replay_cli` gives. Each call makes a stand-in of its own."""
-
-    def __init__(self, folders: pytest.TempPathFactory) -> None:
-        self._folders = folders
-
-    def __call__(
-        self,
-        recording: Recording | str | os.PathLike[str],
-        *,
-        speed: float | None = None,
-        writes: Writes = "lines",
-        faults: Sequence[Fault] = (),
-        wait: bool = True,
-    ) -> str:
-        """Return the path of an executable file that plays ``recording``; arguments as for ``Replay``."""
-        replay = Replay(recording, speed=speed, writes=writes, faults=faults, wait=wait)
-        return replay.script(self._folders.mktemp("replay") / "claude")
+__all__ = ["replay_cli"]
 
 
 @pytest.fixture(scope="session")
@@ -47,4 +22,4 @@ def replay_cli(tmp_path_factory: pytest.TempPathFactory) -> ReplayCLI:
             options = ClaudeAgentOptions(cli_path=replay_cli("recordings/hello"))
             messages = [message async for message in query(prompt="hi", options=options)]
     """
-    return ReplayCLI(tmp_path_factory)
+    return ReplayCLI(lambda: tmp_path_factory.mktemp("replay"))

@@ -12,7 +12,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 from claude_wire.testing import _player
@@ -33,7 +33,7 @@ from claude_wire.testing.faults import (
 )
 from claude_wire.testing.recording import Recording
 
-__all__ = ["Replay", "Writes"]
+__all__ = ["Replay", "ReplayCLI", "Writes"]
 
 Writes = Literal["lines", "blocks", "bytes"]
 
@@ -61,8 +61,9 @@ class Replay:
 
     If its flags say ``--input-format stream-json``, it waits for a first prompt even if the recorded CLI had its
     prompt as an argument, and ends when its input does. If they say otherwise, it waits for nothing. Without any flags
-    it does as the recorded CLI did. Then it writes the recorded standard error and exits with the recorded code.
-    SIGTERM ends it with code 143, SIGINT with 130. ``--version`` prints the recorded version.
+    it does as the recorded CLI did. At the end it writes the recorded standard error and exits with the recorded code.
+    A line of input that is not JSON ends it with code 1, as it does the CLI, SIGTERM with 143, SIGINT with 130.
+    ``--version`` prints the recorded version.
 
     Args:
         recording: a :class:`Recording`, or the path of one.
@@ -91,9 +92,11 @@ class Replay:
             raise ValueError(f"writes is one of {', '.join(get_args(Writes))}")
         self.recording = recording if isinstance(recording, Recording) else Recording.load(recording)
         settings: dict[str, Any] = {"speed": speed, "writes": writes, "wait": wait, "events": []}
-        starts = [0, *itertools.accumulate(len(s.data) for s in self.recording.steps if s.direction == "out")]
-        for fault in faults:
-            _add(fault, settings, starts)
+        if faults:
+            outputs = [step.data for step in self.recording.steps if step.direction == "out"]
+            starts = [0, *itertools.accumulate(map(len, outputs))]
+            for fault in faults:
+                _add(fault, settings, starts)
         self._settings = json.dumps(settings)
 
     def argv(self) -> list[str]:
@@ -124,6 +127,30 @@ class Replay:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700), "wb") as file:
             file.write(_player.packed(os.fsencode(head), dict(self.recording.files)))
         return os.path.abspath(path)
+
+
+class ReplayCLI:
+    """Makes stand-ins, each with a folder of its own: what the pytest fixture ``replay_cli`` is.
+
+    Args:
+        new_folder: returns the path of a new folder with each call.
+    """
+
+    def __init__(self, new_folder: Callable[[], str | os.PathLike[str]]) -> None:
+        self._new_folder = new_folder
+
+    def __call__(
+        self,
+        recording: Recording | str | os.PathLike[str],
+        *,
+        speed: float | None = None,
+        writes: Writes = "lines",
+        faults: Sequence[Fault] = (),
+        wait: bool = True,
+    ) -> str:
+        """Return the path of a new executable file; the arguments are those of :class:`Replay`."""
+        replay = Replay(recording, speed=speed, writes=writes, faults=faults, wait=wait)
+        return replay.script(os.path.join(self._new_folder(), "claude"))
 
 
 def _player_command() -> list[str]:
