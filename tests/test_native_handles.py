@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import subprocess
@@ -40,6 +41,34 @@ def uses(handle: int) -> dict[str, int]:
     }
 
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="native drains are for Linux")
+
+
+def new_drain() -> int:
+    """A drain of a pipe that has ended."""
+    read_end, write_end = os.pipe()
+    os.close(write_end)
+    out = ffi.new("uint64_t *")
+    assert lib.cw_drain_new(read_end, lib.CW_OVERFLOW_PAUSE, 0, b"", 0, out) == lib.CW_NOTHING
+    os.close(read_end)
+    handle: int = out[0]
+    return handle
+
+
+def drain_uses(handle: int) -> dict[str, int]:
+    """The status of every use that can be made of the handle of a drain."""
+    scratch = ffi.new("uint8_t[]", 10)
+    return {
+        "read": lib.cw_drain_read(handle, scratch, 10),
+        "fileno": lib.cw_drain_fileno(handle),
+        "watch": lib.cw_drain_watch(handle, 0),
+        "tail": lib.cw_drain_tail(handle, scratch, 10, ffi.new("uint64_t *")),
+        "stats": lib.cw_drain_stats(handle, ffi.new("CwDrainStats *")),
+        "discard": lib.cw_drain_discard(handle),
+        "free": lib.cw_drain_free(handle),
+    }
+
+
 # --- Wrong handles ----------------------------------------------------------------------------------------------------
 
 
@@ -65,6 +94,24 @@ def test_a_freed_handle_is_refused_when_its_slot_is_used_again() -> None:
 @given(st.integers(0, 2**64 - 1))
 def test_numbers_that_were_never_handles_are_refused(handle: int) -> None:
     assert set(uses(handle).values()) <= {lib.CW_ERROR_STALE, lib.CW_ERROR_FORKED}
+
+
+@linux
+def test_a_null_or_freed_drain_is_refused() -> None:
+    assert set(drain_uses(0).values()) == {lib.CW_ERROR_STALE}
+    old = new_drain()
+    assert drain_uses(old)["read"] == lib.CW_DRAIN_END
+    assert set(drain_uses(old).values()) == {lib.CW_ERROR_STALE}
+    new = new_drain()
+    assert old % 2**16 == new % 2**16, "the slot that was freed last is used first"
+    assert set(drain_uses(old).values()) == {lib.CW_ERROR_STALE}
+    assert drain_uses(new)["free"] == lib.CW_NOTHING
+
+
+@linux
+@given(st.integers(0, 2**64 - 1))
+def test_numbers_that_were_never_drains_are_refused(handle: int) -> None:
+    assert set(drain_uses(handle).values()) <= {lib.CW_ERROR_STALE, lib.CW_ERROR_FORKED}
 
 
 def test_a_handle_in_use_by_another_thread_is_refused() -> None:
@@ -278,6 +325,30 @@ def test_wrong_pointers_and_ranges_are_refused() -> None:
     } == {lib.CW_ERROR_ARGUMENT}
     assert lib.cw_buffer_next(handle, null, 0, 0, step) == lib.CW_NOTHING
     assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
+
+
+@linux
+def test_wrong_pointers_and_numbers_for_drains_are_refused() -> None:
+    handle = new_drain()
+    null, out, scratch = ffi.NULL, ffi.new("uint64_t *"), ffi.new("uint8_t[]", 10)
+    assert {
+        lib.cw_drain_new(0, lib.CW_OVERFLOW_PAUSE, 0, b"", 0, null),
+        lib.cw_drain_new(0, 4, 0, b"", 0, out),
+        lib.cw_drain_new(0, lib.CW_OVERFLOW_SPILL, 0, null, 1, out),
+        lib.cw_drain_read(handle, null, 10),
+        lib.cw_drain_read(handle, scratch, 0),
+        lib.cw_drain_read(handle, scratch, 2**64 - 1),
+        lib.cw_drain_tail(handle, null, 1, out),
+        lib.cw_drain_tail(handle, scratch, 10, null),
+        lib.cw_drain_stats(handle, null),
+        lib.cw_budget(null, out),
+        lib.cw_budget(out, null),
+    } == {lib.CW_ERROR_ARGUMENT}
+    no_descriptor = lib.CW_ERROR_SYSTEM - errno.EBADF
+    assert lib.cw_drain_new(-1, lib.CW_OVERFLOW_PAUSE, 0, b"", 0, out) == no_descriptor
+    assert lib.cw_drain_watch(handle, -1) == no_descriptor
+    assert lib.cw_drain_watch(handle, 2**31 - 1) == no_descriptor
+    assert lib.cw_drain_free(handle) == lib.CW_NOTHING
 
 
 def test_every_error_status_has_its_exception() -> None:

@@ -12,11 +12,10 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::{ptr, slice};
 
 use crate::buffer::{Bom, Buffer, Next, Step};
-use crate::drain;
 #[cfg(target_os = "linux")]
-use crate::drain::{Broken, Drain, Got, Mode};
+use crate::drain::{self, Broken, Drain, Got, Mode};
 use crate::frame;
-use crate::handle::{self, Refused, Table};
+use crate::handle::{Refused, Table};
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
 pub const CW_ABI_VERSION: u32 = 4;
@@ -784,7 +783,7 @@ impl CwStep {
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn watch_forks() -> bool {
     extern "C" fn in_child() {
-        handle::remember_pid();
+        crate::handle::remember_pid();
         #[cfg(target_os = "linux")]
         {
             use std::sync::atomic::Ordering::AcqRel;
@@ -796,13 +795,13 @@ fn watch_forks() -> bool {
             }
         }
     }
-    if !handle::pid_is_remembered() {
+    if !crate::handle::pid_is_remembered() {
         // SAFETY: `in_child` lives as long as the process, as this library is never unloaded. In the child of a process
         // with threads only async-signal-safe functions may be called: getpid is one, and atomics are no calls at all.
         if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } != 0 {
             return false;
         }
-        handle::remember_pid();
+        crate::handle::remember_pid();
     }
     true
 }

@@ -26,7 +26,7 @@
 //! leaks the other one. Since it also keeps the parent's descriptors open, closing them does not take them out of an
 //! epoll instance: that is always done explicitly.
 //!
-//! What this module must not know: lines, Python.
+//! There is none where there is no epoll. What this module must not know: lines, Python.
 
 use std::time::Duration;
 
@@ -54,10 +54,10 @@ pub const TICK: Duration = Duration::from_millis(10);
 /// gets 64 MB/s at most.
 pub const FAST_TICK: Duration = Duration::from_millis(1);
 
-/// See [`FAST_TICK`]. The smallest pipe holds so much.
-pub const FAST: usize = 4096;
+/// See [`FAST_TICK`]. The smallest pipe is full with that: it has one page, and takes no line that would not fit whole.
+pub const FAST: usize = 2048;
 
-/// How long a descriptor may be found readable at every look although its reader reads.
+/// How long a descriptor may be found readable at nearly every look although its reader reads.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Budget of a process that sets none.
@@ -124,13 +124,3 @@ pub struct Stats {
     /// Whether the stream is left alone now.
     pub paused: bool,
 }
-
-/// A system without epoll: there is nothing here.
-#[cfg(not(target_os = "linux"))]
-mod elsewhere {
-    /// Cannot be made.
-    #[derive(Debug)]
-    pub enum Drain {}
-}
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::Drain;

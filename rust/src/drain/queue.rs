@@ -1,10 +1,10 @@
 //! Bytes that wait for their reader, in memory or in a file.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
@@ -94,6 +94,10 @@ impl Queue {
             self.taken = 0;
         }
         self.len -= at;
+        if self.len == 0 {
+            // Its own memory may lie above that of a hundred megabytes of chunks, which would then not be given back.
+            self.chunks = VecDeque::new();
+        }
         at
     }
 
@@ -160,8 +164,11 @@ pub struct Spill {
 
 impl Spill {
     pub fn create(directory: &Path) -> io::Result<Self> {
+        let file = tempfile::tempfile_in(directory)?;
+        // It has no name by now, but /proc has one for it.
+        file.set_permissions(Permissions::from_mode(0o600))?;
         Ok(Self {
-            file: tempfile::tempfile_in(directory)?,
+            file,
             read: 0,
             written: 0,
         })
@@ -284,6 +291,8 @@ mod tests {
     #[test]
     fn a_file_gives_what_it_got() {
         let mut spill = Spill::create(&std::env::temp_dir()).unwrap();
+        let mode = spill.file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
         let mut out = [0; 700];
         let mut at = 0;
         for round in 0..10 {

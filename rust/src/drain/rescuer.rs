@@ -32,13 +32,19 @@ pub struct Rescuer {
     ended: Condvar,
 }
 
-/// When a stream was found readable without a break.
+/// Looks at which a stream may be found empty and still count as always readable: its reader may just have taken all,
+/// and its writer not yet be back.
+const MOST_MISSED: u32 = 2;
+
+/// When a stream was found readable, look after look.
 struct Sighting {
     /// Reads by its reader until now.
     reads: u64,
     /// Since when that number is the same.
     unread_since: Instant,
     readable_since: Instant,
+    /// Looks since the last one at which it was.
+    missed: u32,
 }
 
 impl Rescuer {
@@ -88,6 +94,11 @@ impl Rescuer {
             Ok((running, _)) => !*running,
             Err(_) => true,
         }
+    }
+
+    #[cfg(test)]
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
     }
 
     /// Says that [`run`](Self::run) is about to be run, so that [`stop`](Self::stop) waits for its end.
@@ -178,7 +189,9 @@ fn look(
             reads,
             unread_since: now,
             readable_since: now,
+            missed: 0,
         });
+        sighting.missed = 0;
         if sighting.reads != reads {
             sighting.reads = reads;
             sighting.unread_since = now;
@@ -192,6 +205,14 @@ fn look(
             most = most.max(taken.unwrap_or(0));
         }
         seen.insert(stream.id(), sighting);
+    }
+    for (id, mut sighting) in sightings.drain() {
+        if sighting.missed < MOST_MISSED {
+            sighting.missed += 1;
+            // It was read, or it would be readable.
+            sighting.unread_since = now;
+            seen.insert(id, sighting);
+        }
     }
     *sightings = seen;
     most
