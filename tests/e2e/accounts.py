@@ -27,7 +27,7 @@ class Account:
     place: Place
     #: Of text blocks, of thinking blocks (text and signature), and of text deltas, joined.
     texts: list[str]
-    thoughts: list[tuple[str, str]]
+    thoughts: list[tuple[str, str | None]]
     streamed: str
     #: The model of each assistant message.
     models: list[str]

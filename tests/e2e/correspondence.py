@@ -93,7 +93,7 @@ NOT_GIVEN = (ControlRequest, ControlResponse, ControlCancelRequest)
 def _same_class(theirs: Any, ours: Any) -> bool:
     """The class names are the same, but that claude_wire has one class for each subtype of system and result."""
     if isinstance(theirs, sdk.SystemMessage):
-        return ours.to_dict()["type"] == "system"
+        return bool(ours.to_dict()["type"] == "system")
     return type(theirs).__name__ in (cls.__name__ for cls in type(ours).__mro__)
 
 

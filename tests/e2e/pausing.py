@@ -121,7 +121,7 @@ async def session(place: Place) -> AsyncIterator[Any]:
     async with open_process(_argv(), Decoder(dict), cwd=place.work, env=place.environment) as process:
         await process.send(UserMessage.of(PROMPT))
         async for message in process:
-            if message["type"] == "result":
+            if isinstance(message, dict) and message["type"] == "result":
                 await process.end_input()
             yield message
 

@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 #: Set inside; tests/e2e/conftest.py collects nothing without it.
 INSIDE = "CLAUDE_WIRE_E2E"
 #: What the caller may set.
-PASSED_ON = ("CLAUDE_WIRE_E2E_ROUNDS", "CLAUDE_WIRE_E2E_PAUSE", "CI")
+PASSED_ON = ("CLAUDE_WIRE_E2E_ROUNDS", "CLAUDE_WIRE_E2E_PAUSE")
 
 
 def namespace() -> list[str]:
