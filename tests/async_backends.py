@@ -14,7 +14,7 @@ __all__ = ["ASYNCIO", "BACKENDS", "TRIO", "UVLOOP", "Backend", "every_asyncio", 
 T = TypeVar("T")
 
 #: Seconds after which a test that waits for something that never happens fails.
-DEADLINE = 60.0
+DEADLINE = 30.0
 
 
 class Backend(NamedTuple):

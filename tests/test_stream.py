@@ -7,6 +7,7 @@ of the same bytes at once.
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import itertools
 import os
@@ -18,8 +19,9 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
+import warnings
 import weakref
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -28,6 +30,7 @@ from typing import Any
 import anyio
 import anyio.abc
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 from hypothesis import given, settings
@@ -50,7 +53,6 @@ from claude_wire.framing import BLOCK_BYTES
 if sys.platform == "win32":
     pytest.skip("the sources of these tests are those of POSIX", allow_module_level=True)
 
-import fcntl
 import pty
 import tty
 
@@ -104,8 +106,8 @@ def descriptors() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _warm() -> None:
-    # The first drain of a process makes the thread, and its descriptors, that all later ones share.
+def _warm() -> Iterator[None]:
+    # The first of its kind may open what all later ones share.
     async def main() -> None:
         readable, writable = os.pipe()
         os.write(writable, RESULT)
@@ -116,6 +118,17 @@ def _warm() -> None:
     for backend in BACKENDS:
         with suppress(pytest.skip.Exception):
             backend.run(main)
+    # It and the thread live as long as there is any drain.
+    readable, writable = os.pipe()
+    lasting = MessageStream(readable)
+    # Looking through all that pytest and others hold takes 0.1 s, and these tests collect a thousand times.
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+    del lasting
+    os.close(readable)
+    os.close(writable)
 
 
 @pytest.fixture(autouse=True)
@@ -140,8 +153,9 @@ def written(fd: int, chunks: Iterable[bytes]) -> Iterator[None]:
                 view = memoryview(chunk)
                 while view:
                     view = view[os.write(fd, view) :]
-        except (BrokenPipeError, ConnectionResetError):
-            pass
+        except OSError as error:
+            if error.errno not in (errno.EPIPE, errno.ECONNRESET, errno.EIO):  # EIO is what a terminal says
+                raise
         finally:
             os.close(fd)
 
@@ -195,10 +209,20 @@ async def _tcp(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
 async def _terminal(chunks: Iterable[bytes], _: Path) -> AsyncIterator[Any]:
     master, slave = pty.openpty()
     tty.setraw(slave)
-    with written(slave, chunks):
+    left = threading.Event()
+
+    def until_read() -> Iterator[bytes]:
+        # If it is closed before, Linux (6.18) now and then drops the last bytes, 1 time in 300 with a plain os.read.
+        yield from chunks
+        with suppress(OSError):  # the reader closed it just now
+            while not left.wait(0.001) and select.select([master], [], [], 0)[0]:
+                pass
+
+    with written(slave, until_read()):
         try:
             yield master
         finally:
+            left.set()
             os.close(master)
 
 
@@ -402,12 +426,13 @@ def test_batches_are_the_same_messages_in_lists(backend: Backend, source: Any, t
 
 @every_backend
 def test_every_recording_comes_through_a_pipe(backend: Backend) -> None:
-    async def main(data: bytes) -> None:
-        with pipe(blocks(data)) as readable:
-            assert await collect(MessageStream(readable)) == whole(data)
+    async def main() -> None:
+        for name in recordings.names():
+            data = recordings.load(name).stdout
+            with pipe(blocks(data)) as readable:
+                assert await collect(MessageStream(readable)) == whole(data)
 
-    for name in recordings.names():
-        backend.run(main, recordings.load(name).stdout)
+    backend.run(main)
 
 
 @every_backend
@@ -690,7 +715,7 @@ def test_an_exception_of_the_callable_is_raised_and_no_message_is_lost(backend: 
     backend.run(main)
 
 
-@pytest.mark.parametrize("size", [1, 50, 10_000])
+@pytest.mark.parametrize("size", [1, 4])
 @every_backend
 def test_what_loads_raises_is_raised_and_what_other_lines_say_comes(backend: Backend, size: int) -> None:
     class Stop(BaseException):
@@ -701,17 +726,14 @@ def test_what_loads_raises_is_raised_and_what_other_lines_say_comes(backend: Bac
             raise Stop
         return {"n": int(line.strip()[5:-1])}
 
-    data = b"".join(b'{"n":%d}\n' % n for n in range(10))
+    chunks = [b"".join(b'{"n":%d}\n' % n for n in range(first, first + size)) for first in range(0, 20, size)]
 
     async def main() -> None:
-        with pipe(blocks(data, size)) as readable:
-            found = await steps(MessageStream(readable, Decoder(dict, loads=loads)), Stop)
+        found = await steps(MessageStream(generate(chunks), Decoder(dict, loads=loads)), Stop)
         assert [type(item) for item in found].count(Stop) == 1
-        numbers = [item["n"] for item in found if isinstance(item, dict)]
-        # A BaseException interrupts, as Ctrl-C does: of its own block lines are lost (see Decoder.feed), no others.
-        assert numbers == sorted(set(numbers))
-        if size == 1:
-            assert numbers == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+        # As after Ctrl-C, what its own chunk held is lost (Decoder.feed says so), and nothing else is.
+        lost = range(5 // size * size, 5 // size * size + size)
+        assert [item["n"] for item in found if type(item) is dict] == [n for n in range(20) if n not in lost]
 
     backend.run(main)
 
@@ -932,10 +954,7 @@ def test_a_generator_is_closed_with_the_stream(backend: Backend) -> None:
                 await anext(stream)
                 await stream.aclose()
             elif leave == "block":
-                with pytest.raises(KeyError):
-                    async with MessageStream(nothing_yet(ended)) as stream:
-                        await anext(stream)
-                        raise KeyError
+                await leave_by_block(MessageStream(nothing_yet(ended)))
             else:
                 source = nothing_yet(ended)
                 assert await anext(source) == RESULT
@@ -1076,9 +1095,7 @@ async def fed(kind: str) -> AsyncIterator[tuple[Any, int]]:
             stack.callback(writer.close)
         else:
             with socket.create_server(("127.0.0.1", 0)) as server:
-                source = await stack.enter_async_context(
-                    await anyio.connect_tcp("127.0.0.1", server.getsockname()[1])
-                )
+                source = await stack.enter_async_context(await anyio.connect_tcp("127.0.0.1", server.getsockname()[1]))
                 end = server.accept()[0].detach()
             if kind == "iterable":
                 source = Received(source)
@@ -1153,9 +1170,8 @@ def test_cancellation_at_any_time_loses_no_message_and_repeats_none(
                 rest = memoryview(data)[at - len(left) :]
                 await cancel(take_lists if lists else take, turns)
             os.set_blocking(end, True)
-            with written(end, [bytes(rest)]):
-                with suppress(StopAsyncIteration):
-                    await take()
+            with written(end, [bytes(rest)]), suppress(StopAsyncIteration):
+                await take()
             await stream.aclose()
         assert found == whole(data, lambda: Decoder(dict))
 
@@ -1214,15 +1230,19 @@ def test_a_step_that_was_cancelled_may_be_taken_again(backend: Backend, cancel: 
 
 
 @every_backend
-def test_a_step_in_a_cancelled_scope_takes_nothing(backend: Backend) -> None:
+def test_a_step_in_a_cancelled_scope_takes_nothing_that_it_does_not_give(backend: Backend) -> None:
     async def main() -> None:
         readable, writable = os.pipe()
         async with MessageStream(readable, Decoder(dict)) as stream:
+            found: list[Any] = []
             os.write(writable, numbered(0, 1))
             with anyio.CancelScope() as scope:
                 scope.cancel()
-                await anext(stream)
-            assert (await anext(stream))["n"] == 0
+                found.append(await anext(stream))
+            os.write(writable, numbered(1, 2))
+            while not found or found[-1]["n"] != 1:
+                found.append(await anext(stream))
+            assert [message["n"] for message in found] == [0, 1]
         os.close(readable)
         os.close(writable)
 
@@ -1250,40 +1270,41 @@ def test_closing_needs_no_time_also_when_it_is_cancelled(backend: Backend) -> No
 # --- nothing is left behind, however a stream is left -----------------------------------------------------------------
 
 
-async def assert_clean_loop(before: dict[str, str]) -> None:
-    """No descriptor is open that was not, and the loop knows none of the numbers that are free again."""
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop of asyncio that runs, if any."""
+    with suppress(RuntimeError):
+        return asyncio.get_running_loop()
+    return None
+
+
+async def settle() -> None:
+    """Collect, and let the loop do what that leads to."""
     gc.collect()
     await until_it_waits()
     gc.collect()
-    assert descriptors() == before
-    pairs = [os.pipe() for _ in range(12)]
-    try:
-        for readable, writable in pairs:
-            called: list[int] = []
-            if TRIO.name in sys.modules and asyncio_loop() is None:
-                os.write(writable, b"x")
-                await anyio.wait_readable(readable)
-                called.append(readable)
-            else:
-                loop = asyncio.get_running_loop()
-                woken = asyncio.Event()
-                loop.add_reader(readable, lambda: (called.append(readable), woken.set()))  # noqa: B023 - of this round
-                os.write(writable, b"x")
-                await woken.wait()
-                assert loop.remove_reader(readable)
-                assert not loop.remove_reader(writable)
-            assert set(called) == {readable}
-    finally:
-        for readable, writable in pairs:
-            os.close(readable)
-            os.close(writable)
 
 
-def asyncio_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+async def assert_usable(count: int = 12) -> None:
+    """New descriptors, whatever numbers they get, can be waited for: the loop knows nothing of old ones."""
+    pairs = [os.pipe() for _ in range(count)]
+    loop = running_loop()
+    for readable, writable in pairs:
+        if loop is None:
+            os.write(writable, b"x")
+            await anyio.wait_readable(readable)
+        else:
+            woken = asyncio.Event()
+            loop.add_reader(readable, woken.set)
+            # Nobody may have been told of it before it is written to.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not woken.is_set()
+            os.write(writable, b"x")
+            await woken.wait()
+            loop.remove_reader(readable)
+    for pair in pairs:
+        for number in pair:
+            os.close(number)
 
 
 async def leave_by_break(stream: MessageStream[Any]) -> None:
@@ -1292,7 +1313,7 @@ async def leave_by_break(stream: MessageStream[Any]) -> None:
 
 
 async def leave_by_exception(stream: MessageStream[Any]) -> None:
-    with pytest.raises(KeyError):
+    with suppress(KeyError):
         async for _ in stream:
             raise KeyError
 
@@ -1324,10 +1345,6 @@ async def leave_in_a_cycle(stream: MessageStream[Any]) -> None:
     cycle.append(cycle)  # type: ignore[arg-type]
 
 
-async def leave_to_another_thread(stream: MessageStream[Any]) -> None:
-    raise NotImplementedError
-
-
 LEAVES = [
     leave_by_break,
     leave_by_exception,
@@ -1340,17 +1357,457 @@ LEAVES = [
 
 
 @pytest.mark.parametrize("leave", LEAVES)
+# What trio says of every generator that is dropped, here by the test, before its end.
+@pytest.mark.filterwarnings("ignore:Async generator 'test_stream.generate':ResourceWarning")
 @every_source("pipe", "socket", "terminal", "file", "generator", "iterable", "stream-reader", "anyio-tcp")
 def test_leaving_it_leaves_nothing_behind(backend: Backend, source: Any, leave: Any, tmp_path: Path) -> None:
     async def main() -> None:
-        await source_once()  # what the loop opens for good, it opens now
+        await once()  # what the loop opens for good, it opens now
+        await settle()
         before = descriptors()
         for _ in range(3):
-            await source_once()
-            await assert_clean_loop(before)
+            await once()
+            await settle()
+            assert descriptors() == before
+            await assert_usable()
 
-    async def source_once() -> None:
+    async def once() -> None:
         async with source([RESULT * 3, RESULT[:-1]], tmp_path) as opened:
             await leave(MessageStream(opened))
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_stream_may_be_dropped_in_another_thread_while_the_loop_waits(backend: Backend) -> None:
+    async def main() -> None:
+        await anyio.to_thread.run_sync(int)
+        await settle()
+        before = descriptors()
+        for in_a_cycle in (False, True):
+            for _ in range(20):
+                readable, writable = os.pipe()
+                os.write(writable, RESULT)
+                holder: list[Any] = [MessageStream(readable)]
+                await anext(holder[0])
+                if in_a_cycle:
+                    holder[0].cycle = holder[0]
+                await anyio.to_thread.run_sync(lambda holder: (holder.clear(), gc.collect()), holder)
+                os.write(writable, RESULT)  # which wakes a loop that still has the descriptor
+                os.close(readable)
+                os.close(writable)
+                await assert_usable(3)
+        await settle()
+        assert descriptors() == before
+
+    backend.run(main)
+
+
+@every_asyncio
+def test_the_number_of_a_dropped_stream_is_not_used_again_before_the_loop_forgets_it(backend: Backend) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        for in_a_cycle in (False, True):
+            readable, writable = os.pipe()
+            os.write(writable, RESULT)
+            holder: list[Any] = [MessageStream(readable)]
+            await anext(holder[0])
+            if in_a_cycle:
+                holder[0].cycle = holder[0]
+            # It is dropped by a thread while the loop is busy, which then watches new pipes before it hears of that.
+            thread = threading.Thread(target=lambda holder: (holder.clear(), gc.collect()), args=[holder])
+            thread.start()
+            thread.join()
+            pairs = [os.pipe() for _ in range(4)]
+            woken = [asyncio.Event() for _ in pairs]
+            for pair, event in zip(pairs, woken, strict=True):
+                loop.add_reader(pair[0], event.set)
+            await until_it_waits()
+            for pair, event in zip(pairs, woken, strict=True):
+                assert not event.is_set()
+                os.write(pair[1], b"x")
+                await event.wait()
+                loop.remove_reader(pair[0])
+            for number in (readable, writable, *itertools.chain(*pairs)):
+                os.close(number)
+
+    backend.run(main)
+
+
+def test_a_loop_that_runs_is_told_to_forget_a_stream_in_its_own_thread_only() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        remove, threads = loop.remove_reader, set[int]()
+
+        def remove_reader(fd: Any) -> bool:
+            threads.add(threading.get_ident())
+            return remove(fd)
+
+        loop.remove_reader = remove_reader  # type: ignore[method-assign]
+        readable, writable = os.pipe()
+        os.write(writable, RESULT)
+        holder: list[Any] = [MessageStream(readable)]
+        await anext(holder[0])
+        await anyio.to_thread.run_sync(holder.clear)
+        await settle()
+        assert threads == {threading.get_ident()}
+        os.close(readable)
+        os.close(writable)
+
+    ASYNCIO.run(main)
+
+
+@every_asyncio
+def test_a_task_that_nobody_holds_is_not_collected_while_it_waits(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        found: list[Any] = []
+
+        async def read(stream: MessageStream[Any]) -> None:
+            async for message in stream:
+                found.append(message["n"])
+
+        asyncio.get_running_loop().create_task(read(MessageStream(readable, Decoder(dict))))
+        for n in range(3):
+            await until_it_waits()
+            gc.collect()
+            os.write(writable, numbered(n, n + 1))
+        os.close(writable)
+        os.close(readable)
+        while len(found) < 3:
+            await asyncio.sleep(0.001)
+        assert found == [0, 1, 2]
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_stream_that_nobody_holds_does_not_live_on_in_the_loop(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        before = descriptors()
+        stream = MessageStream(readable)
+        gone = weakref.ref(stream)
+        os.write(writable, RESULT)
+        await anext(stream)
+        await leave_while_waiting(stream)
+        # The pipe stays open and silent: nothing wakes the loop.
+        del stream
+        gc.collect()  # the traceback of the cancellation held it
+        assert gone() is None
+        assert descriptors() == before
+        os.close(readable)
+        os.close(writable)
+
+    backend.run(main)
+
+
+@every_asyncio
+def test_a_loop_that_nobody_reads_in_sleeps_and_does_not_spin(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        async with MessageStream(readable, Decoder(dict)) as stream:
+            for n in range(3):
+                os.write(writable, numbered(n, n + 1))
+                assert (await anext(stream))["n"] == n
+            # More than is read ahead, so that the pipe stays readable.
+            for n in range(3, 40):
+                os.write(writable, numbered(n, n + 1))
+                await asyncio.sleep(0)
+            await until_it_waits()
+            used = time.thread_time()
+            await asyncio.sleep(0.3)
+            used = time.thread_time() - used
+            # A loop that spins uses all of it.
+            assert used < 0.15
+            for n in range(3, 40):
+                assert (await anext(stream))["n"] == n
+        os.close(readable)
+        os.close(writable)
+
+    backend.run(main)
+
+
+@every_asyncio
+def test_closing_a_loop_with_streams_in_it_leaves_nothing_behind(backend: Backend) -> None:
+    kept: list[Any] = []
+
+    async def main(numbers: list[int]) -> None:
+        for number in numbers:
+            kept.append(MessageStream(number))
+            with anyio.move_on_after(0.001):
+                await anext(kept[-1])
+
+    before = descriptors()
+    pairs = [os.pipe() for _ in range(4)]
+    backend.run(main, [readable for readable, _ in pairs])
+    # Collected after the loop is closed, and in another one.
+    kept.pop()
+
+    async def drop() -> None:
+        kept.pop()
+        gc.collect()
+        await kept.pop().aclose()
+        await assert_usable()
+
+    backend.run(drop)
+    kept.clear()
+    gc.collect()
+    for pair in pairs:
+        for number in pair:
+            os.close(number)
+    assert descriptors() == before
+
+
+# --- one loop, one process --------------------------------------------------------------------------------------------
+
+
+@every_asyncio
+def test_a_stream_belongs_to_the_loop_in_which_it_was_first_read(backend: Backend) -> None:
+    readable, writable = os.pipe()
+    stream = MessageStream(readable, Decoder(dict))
+
+    async def step() -> Any:
+        return await anext(stream)
+
+    async def close() -> None:
+        await stream.aclose()
+
+    os.write(writable, numbered(0, 1))
+    assert backend.run(step)["n"] == 0
+    for other in (ASYNCIO, UVLOOP):
+        with pytest.raises(HandleError, match="event loop"):
+            other.run(step)
+    with pytest.raises(RuntimeError):
+        TRIO.run(step)
+    backend.run(close)
+    os.close(readable)
+    os.close(writable)
+
+
+@every_asyncio
+def test_a_loop_may_stop_and_run_on_between_steps(backend: Backend) -> None:
+    # As a synchronous program does that runs its loop for one step at a time.
+    loop = pytest.importorskip("uvloop").new_event_loop() if backend is UVLOOP else asyncio.new_event_loop()
+    readable, writable = os.pipe()
+    stream = MessageStream(readable, Decoder(dict))
+
+    async def step() -> Any:
+        return await anext(stream)
+
+    for n in range(10):
+        os.write(writable, numbered(n, n + 1))
+        assert loop.run_until_complete(step())["n"] == n
+    loop.run_until_complete(stream.aclose())
+    loop.close()
+    os.close(readable)
+    os.close(writable)
+
+
+def in_child(action: Callable[[], object]) -> int:
+    """Run ``action`` in a forked child and return its exit code: 0, or 1 if an exception came out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: that is what is tested
+        pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            action()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@every_backend
+def test_a_forked_child_cannot_iterate_and_its_parent_goes_on(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        streams = [MessageStream(readable, Decoder(dict))]
+
+        def use() -> None:
+            # On trio the child is in the midst of its parent's run.
+            step = collect(streams[0])
+            with pytest.raises(HandleError, match=r"process|fork"):
+                next(step.__await__()) if backend is TRIO else asyncio.run(step)  # trio's run goes on in the child
+
+        def drop() -> None:
+            streams.clear()
+            gc.collect()
+
+        def close() -> None:
+            with suppress(StopIteration, HandleError):
+                streams[0].aclose().__await__().send(None)
+
+        assert in_child(use) == 0  # before its first step
+        n = 0
+        for action in (use, drop, close):
+            for _ in range(2):
+                os.write(writable, numbered(n, n + 1))
+                assert (await anext(streams[0]))["n"] == n
+                n += 1
+                assert in_child(action) == 0
+            # Also while a task of the parent waits: what the child does must not make it deaf.
+            async with anyio.create_task_group() as group:
+                found: list[Any] = []
+
+                async def read(found: list[Any] = found) -> None:
+                    found.append(await anext(streams[0]))
+
+                group.start_soon(read)
+                await until_it_waits()
+                if action is not use:
+                    assert in_child(action) == 0
+                os.write(writable, numbered(n, n + 1))
+            assert found[0]["n"] == n
+            n += 1
+        await streams[0].aclose()
+        os.close(readable)
+        os.close(writable)
+
+    backend.run(main)
+
+
+# --- other tasks run --------------------------------------------------------------------------------------------------
+
+#: Most bytes that may flow from one turn of the loop to the next. Reading and decoding go on for 1 ms, and then for one
+#: chunk; that is 1 to 2 MB on a fast machine. Counted in bytes and not in seconds, it is the same on a busy one.
+MOST_BYTES_A_TURN = 10_000_000
+
+FLOOD = 60_000_000
+
+
+@contextmanager
+def flood(size: int, block: bytes) -> Iterator[Any]:
+    """A child process that writes so many bytes as fast as it can."""
+    script = "import os, sys\nblock = sys.stdin.buffer.read()\nfor _ in range(int(sys.argv[1])): os.write(1, block)"
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", script, str(size // len(block))], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdin is not None
+        child.stdin.write(block)
+        child.stdin.close()
+        try:
+            yield child.stdout
+        finally:
+            child.kill()
+
+
+async def watched(stream: MessageStream[Any], iterate: Callable[[], Awaitable[Any]]) -> tuple[list[int], list[float]]:
+    """Bytes that were decoded from turn to turn of the loop, and seconds from tick to tick of a timer of 1 ms."""
+    turns = [0]
+    ticks = [time.monotonic()]
+    async with anyio.create_task_group() as group:
+
+        async def turn() -> None:
+            while True:
+                await anyio.lowlevel.checkpoint()
+                turns.append(stream.stats.bytes)
+
+        async def tick() -> None:
+            while True:
+                await anyio.sleep(0.001)
+                ticks.append(time.monotonic())
+
+        group.start_soon(turn)
+        group.start_soon(tick)
+        await until_it_waits()
+        await iterate()
+        turns.append(stream.stats.bytes)
+        group.cancel_scope.cancel()
+    return [end - start for start, end in itertools.pairwise(turns)], [b - a for a, b in itertools.pairwise(ticks)]
+
+
+def unpaused() -> AsyncIterator[bytes]:
+    """A generator that never waits."""
+    block = EVENT * (BLOCK_BYTES // len(EVENT))
+    return generate(itertools.repeat(block, FLOOD // len(block)))
+
+
+@pytest.mark.parametrize("how", ["pipe", "file", "generator", "stream-reader", "anyio"])
+@pytest.mark.parametrize("in_lists", [True, False], ids=["batches", "one-by-one"])
+@every_backend
+def test_a_producer_that_never_pauses_does_not_starve_other_tasks(
+    backend: Backend, how: str, in_lists: bool, tmp_path: Path
+) -> None:
+    if how == "stream-reader" and backend is TRIO:
+        pytest.skip("asyncio's own")
+    block = EVENT * (BLOCK_BYTES // len(EVENT))
+
+    async def main() -> None:
+        count = 0
+        async with AsyncExitStack() as stack:
+            source: Any
+            if how == "generator":
+                source = unpaused()
+            elif how == "file":
+                path = tmp_path / "flood"
+                path.write_bytes(block * (FLOOD // len(block)))
+                source = stack.enter_context(path.open("rb"))
+            elif how == "pipe":
+                source = stack.enter_context(flood(FLOOD, block))
+            elif how == "stream-reader":
+                pipe = stack.enter_context(flood(FLOOD, block))
+                source = asyncio.StreamReader(limit=1 << 20)
+                transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+                    lambda: asyncio.StreamReaderProtocol(source), os.fdopen(os.dup(pipe.fileno()), "rb")
+                )
+                stack.callback(transport.close)
+            else:
+                process = await stack.enter_async_context(
+                    await anyio.open_process(
+                        [
+                            *[sys.executable, "-S", "-c"],
+                            "import os, sys\nfor _ in range(int(sys.argv[1])): os.write(1, sys.argv[2].encode())",
+                            *[str(FLOOD // len(block)), block.decode()],
+                        ]
+                    )
+                )
+                source = process.stdout
+            stream = MessageStream(source)
+
+            async def iterate() -> None:
+                nonlocal count
+                if in_lists:
+                    async for batch in stream.batches():
+                        count += len(batch)
+                else:
+                    async for _ in stream:
+                        count += 1
+
+            turns, gaps = await watched(stream, iterate)
+        assert count == FLOOD // len(block) * (len(block) // len(EVENT))
+        assert max(turns) < MOST_BYTES_A_TURN
+        assert len(gaps) >= 10
+        assert statistics.median(gaps) < 0.01
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_line_of_100_mb_comes_and_other_tasks_run_while_it_does(backend: Backend) -> None:
+    start = b'{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"'
+    text = b"x" * 100_000_000
+
+    async def main() -> None:
+        readable, writable = os.pipe()
+        line = start + text + b'"}]},"session_id":"s"}\n' + RESULT
+        with written(writable, [line]):
+            stream = MessageStream(readable)
+            found: list[Any] = []
+
+            async def iterate() -> None:
+                async for message in stream:
+                    found.append(message)
+
+            turns, _ = await watched(stream, iterate)
+        os.close(readable)
+        message, result = found
+        assert message.text == text.decode()
+        assert type(result) is ResultSuccess
+        assert sum(turns) == len(line)
+        assert max(turns) < MOST_BYTES_A_TURN
 
     backend.run(main)

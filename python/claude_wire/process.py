@@ -393,6 +393,7 @@ class _Child:
         self._stderr: Drain | ThreadDrain | _StderrLines | None = None
         self._last_stderr = b""
         self._pidfd: int | None = None
+        drain: Drain | ThreadDrain | None = None
         try:
             assert popen.stdin is not None
             assert popen.stdout is not None
@@ -411,6 +412,8 @@ class _Child:
                 popen.stderr.close()
         except BaseException:
             _end_at_once(popen)
+            if drain is not None:
+                drain.close()
             if self._pidfd is not None:
                 os.close(self._pidfd)
             raise
@@ -473,10 +476,11 @@ class _Child:
                 return
             # The shield holds off cancellation by anyio and trio, but not Task.cancel().
             with CancelScope(shield=True):
-                for insist in (None, self.popen.terminate, self.popen.kill):
+                ladder = (None, grace), (self.popen.terminate, grace), (self.popen.kill, max(grace, LAST_SECONDS))
+                for insist, seconds in ladder:
                     if insist is not None:
                         insist()
-                    until = monotonic() + grace
+                    until = monotonic() + seconds
                     ended = False
                     while not ended and monotonic() < until:
                         try:
