@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import anyio
 import pytest
 
-__all__ = ["ASYNCIO", "BACKENDS", "TRIO", "UVLOOP", "Backend", "every_asyncio", "every_backend"]
+__all__ = ["ASYNCIO", "BACKENDS", "DEADLINE", "TRIO", "UVLOOP", "Backend", "every_asyncio", "every_backend"]
 
 T = TypeVar("T")
 

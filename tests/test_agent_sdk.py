@@ -6,6 +6,7 @@ The CLI of these tests is a small Python script. Whatever both transports do is 
 from __future__ import annotations
 
 import dataclasses
+import gc
 import inspect
 import json
 import logging
@@ -51,6 +52,7 @@ from claude_agent_sdk._internal import session_resume  # noqa: E402
 from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport  # noqa: E402
 
 from async_backends import BACKENDS, Backend  # noqa: E402
+from claude_wire.draining import DEFAULT_BYTE_BUDGET  # noqa: E402
 from claude_wire.integrations import agent_sdk  # noqa: E402
 from claude_wire.integrations.agent_sdk import SUPPORTED, WireProcessError, WireTransport  # noqa: E402
 
@@ -208,7 +210,7 @@ def test_so_are_the_private_parts() -> None:
     fields = {field.name for field in dataclasses.fields(session_resume.MaterializedResume)}
     assert fields == {"config_dir", "resume_session_id", "cleanup"}
     attributes = vars(base("", ClaudeAgentOptions()))
-    assert {"_options", "_cli_path", "_cwd", "_ready", "_exit_error", "_version_checked"} <= attributes.keys()
+    assert {"_prompt", "_options", "_cli_path", "_cwd", "_ready", "_exit_error", "_version_checked"} <= attributes.keys()
 
 
 def test_no_attribute_of_the_original_is_used_for_something_else() -> None:
@@ -494,8 +496,8 @@ async def test_a_shadowed_permission_callback_is_warned_of_once(cli: Callable[..
     assert len(shadowed) == 1
 
 
-async def test_the_prompt_may_be_left_out_and_so_may_the_options(cli: Callable[..., str]) -> None:
-    assert isinstance(WireTransport(), SubprocessCLITransport)
+def test_the_prompt_may_be_left_out_and_so_may_the_options() -> None:
+    assert WireTransport()._options == ClaudeAgentOptions()
 
 
 def test_options_that_contradict_each_other_are_refused_at_once() -> None:
@@ -516,6 +518,27 @@ async def test_the_options_are_not_changed(cli: Callable[..., str]) -> None:
     before = dataclasses.replace(options)
     assert await texts_of(ask(options)) == ["hello", "done"]
     assert options == before
+
+
+async def test_options_that_are_changed_before_connecting_count_as_with_the_sdk(cli: Callable[..., str]) -> None:
+    script = """
+        prompt()
+        init()
+        assistant(repr([os.getcwd(), [arg for arg in sys.argv if arg in ("--permission-prompt-tool", "late")]]))
+        result()
+        hear()
+    """
+    said = []
+    for transport_of in (lambda options: None), (lambda options: WireTransport(None, options)):
+        options = ClaudeAgentOptions(cli_path="/nowhere")
+        client = ClaudeSDKClient(options, transport=transport_of(options))
+        options.cli_path, options.cwd, options.model, options.can_use_tool = cli(script), "/", "late", allow
+        with anyio.fail_after(DEADLINE):
+            await client.connect("hi")
+            said.append(await texts_of(client.receive_response()))
+            await client.disconnect()
+    theirs, ours = said
+    assert ours == theirs == [repr(["/", ["late", "--permission-prompt-tool"]]), "done"]
 
 
 # --- Nothing is lost --------------------------------------------------------------------------------------------------
@@ -594,6 +617,7 @@ BAD_LINE_OF_EACH_KIND: list[tuple[str, bytes, type[Exception] | None]] = [
     ("bad UTF-8", b'{"type": "keep_alive", "a": "\xff"}', UnicodeDecodeError),
     ("no object", b"[debug] [1]", None),
     ("NaN", b'{"type": "keep_alive", "a": NaN}', None),
+    ("no double", b'{"type": "keep_alive", "a": 1e999}', None),
 ]
 
 
@@ -855,21 +879,52 @@ async def test_writing_to_a_cli_that_reads_no_more(cli: Callable[..., str], tmp_
     await transport.close()
 
 
-async def test_overflow_error_ends_the_session_with_an_error_of_the_sdk(
-    cli: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    transport = WireTransport("", ClaudeAgentOptions(cli_path=cli("init(); hear()")), overflow="error")
-    await transport.connect()
+async def test_overflow_error_ends_the_session_with_an_error_of_the_sdk(cli: Callable[..., str]) -> None:
+    script = "init()\nfor _ in range(1000): assistant('x' * 1000)\nresult(); hear()"
+    transport = WireTransport("", ClaudeAgentOptions(cli_path=cli(script)), overflow="error")
+    claude_wire.set_byte_budget(100_000)
+    try:
+        await transport.connect()
+        process = transport.process
+        assert process is not None
+        await until(lambda: process.drain_stats is not None and process.drain_stats.pauses)
+        with pytest.raises(CLIConnectionError, match="more than 100000 bytes wait") as caught:
+            await read(transport)
+        assert isinstance(caught.value.__cause__, claude_wire.ByteBudgetError)
+        with pytest.raises(CLIConnectionError, match="Cannot write to process that exited with error"):
+            await transport.write("{}\n")
+    finally:
+        claude_wire.set_byte_budget(DEFAULT_BYTE_BUDGET)
+        await transport.close()
 
-    async def over() -> None:
-        raise claude_wire.ByteBudgetError(1000)
 
-    assert transport.process is not None
-    monkeypatch.setattr(transport.process, "_next_batch", over)
-    with pytest.raises(CLIConnectionError, match="more than 1000 bytes wait") as caught:
-        await read(transport)
-    assert isinstance(caught.value.__cause__, claude_wire.ByteBudgetError)
-    await transport.close()
+async def test_spilled_output_is_delivered(cli: Callable[..., str], tmp_path: pathlib.Path) -> None:
+    done = tmp_path / "done"
+    script = f"""
+        init()
+        for number in range(1000):
+            assistant(str(number) + "x" * 1000)
+        result()
+        open({str(done)!r}, "w").close()
+        hear()
+    """
+    options = ClaudeAgentOptions(cli_path=cli(script))
+    transport = WireTransport("", options, overflow="spill", spill_limit=10_000_000)
+    claude_wire.set_byte_budget(100_000)
+    try:
+        await transport.connect()
+        process = transport.process
+        assert process is not None
+        await until(done.exists)  # it had not to wait, above the budget though it is
+        await transport.end_input()
+        messages = await read(transport)
+        assert process.drain_stats is not None
+        assert process.drain_stats.bytes_spilled > 0
+    finally:
+        claude_wire.set_byte_budget(DEFAULT_BYTE_BUDGET)
+        await transport.close()
+    texts = [message["message"]["content"][0]["text"] for message in messages if message["type"] == "assistant"]
+    assert texts == [str(number) + "x" * 1000 for number in range(1000)]
 
 
 # --- Closing ----------------------------------------------------------------------------------------------------------
@@ -884,6 +939,7 @@ async def test_leaving_a_query_early_ends_the_cli(cli: Callable[..., str]) -> No
     with anyio.fail_after(DEADLINE):
         await messages.__anext__()
         assert transport.process is not None
+        transport.process._settings = transport.process._settings._replace(grace=0.3)
         pid = transport.process.pid
         assert is_alive(pid)
         await messages.aclose()  # type: ignore[attr-defined]
@@ -940,7 +996,7 @@ async def test_closing_is_not_cut_short_by_a_cancellation_of_asyncio(
     await transport.connect()
     await until(started.exists)
     assert transport.process is not None
-    transport.process._grace = 0.3
+    transport.process._settings = transport.process._settings._replace(grace=0.3)
     pid = transport.process.pid
     assert left_over(home)
     closing = asyncio.ensure_future(transport.close())
@@ -1092,6 +1148,67 @@ async def test_the_copy_of_a_session_is_removed_when_starting_is_cancelled(
     assert seen == [True]
     assert not left_over(home)
     assert transport.process is None
+
+
+async def test_the_copy_of_a_session_is_removed_when_the_sdk_forgets_to_close(
+    cli: Callable[..., str], home: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, _ = await stored(home)
+    options = ClaudeAgentOptions(cli_path=cli("hear()"), cwd=home, session_store=store, resume=SESSION_ID)
+    # It is read after connecting, before anything would be closed.
+    monkeypatch.setenv("CLAUDE_CODE_STREAM_CLOSE_TIMEOUT", "no number")
+    pids = []
+
+    async def ask_once(transport: Transport) -> None:
+        await texts_of(query(prompt="hi", options=options, transport=transport))
+
+    async def connect(transport: Transport) -> None:
+        await ClaudeSDKClient(options, transport=transport).connect()
+
+    for use in ask_once, connect:
+        transport = WireTransport(None, options)
+        with pytest.raises(ValueError, match="no number"):
+            await use(transport)
+        assert left_over(home)
+        assert transport.process is not None
+        pids.append(transport.process.pid)
+        del transport
+        await until(lambda: not (gc.collect(), left_over(home))[1])
+    await until(lambda: not any(map(is_alive, pids)))
+
+
+def test_the_copy_of_a_session_is_removed_when_the_host_ends_without_closing(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "claude").write_text(f"#!{sys.executable}\nimport sys\nsys.stdin.read()\n")
+    (tmp_path / "claude").chmod(0o755)
+    said = run_python(f"""
+        import os, pathlib, sys, tempfile
+        import anyio
+        from claude_agent_sdk import ClaudeAgentOptions, InMemorySessionStore, project_key_for_directory
+        from claude_wire.integrations.agent_sdk import WireTransport
+
+        home = pathlib.Path({str(tmp_path)!r})
+        os.environ["HOME"] = tempfile.tempdir = str(home)
+        os.environ.pop("CLAUDE_CONFIG_DIR", None)
+        transports = []
+
+        async def main():
+            store = InMemorySessionStore()
+            key = {{"project_key": project_key_for_directory(home), "session_id": {SESSION_ID!r}}}
+            await store.append(key, [{{"type": "user", "uuid": "u"}}])
+            options = ClaudeAgentOptions(
+                cli_path=home / "claude", cwd=home, session_store=store, resume={SESSION_ID!r})
+            transports.append(WireTransport(None, options))
+            await transports[0].connect()
+            child = os.fork()
+            if child == 0:
+                sys.exit(0)  # with the finalizers of its parent
+            os.waitpid(child, 0)
+
+        anyio.run(main)
+        print(len(list(home.glob("claude-resume-*"))))
+    """)
+    assert said == "1\n"
+    assert not left_over(tmp_path)
 
 
 async def test_a_store_that_fails_starts_nothing(cli: Callable[..., str], home: pathlib.Path) -> None:

@@ -79,6 +79,13 @@ def test_terminal_is_not_waited_for(asking: str) -> None:
     assert done.stdout == ASKING.stdout
 
 
+def test_without_standard_input_nothing_is_waited_for(asking: str) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$@" <&-', "sh", *COMMAND, asking], capture_output=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == (ASKING.stdout, b"")
+
+
 def test_no_wait(asking: str) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([*COMMAND, asking, "--no-wait"], stdin=pipe, stdout=pipe) as process:
@@ -142,6 +149,9 @@ def test_flood_of_stderr(one_shot: str) -> None:
         "--cut-at 1000000 0",
         "--garbage-before 0",
         "--write-first 1",
+        "--silence -1",
+        "--stall-at 0 nan",
+        "--exit-at-once 256",
     ],
 )
 def test_wrong_option_is_wrong_usage(options: str, one_shot: str) -> None:

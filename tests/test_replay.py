@@ -343,6 +343,17 @@ def test_id_is_changed_wherever_the_answer_has_it_first_and_nothing_else(script:
         assert json.loads(child.receive_line())["response"]["request_id"] == 'a "quoted" id'
 
 
+@pytest.mark.parametrize(
+    "odd", [b'{"request_id":"r1","cut', b'["request_id"]\n', b'["request_id",' + b"[" * 100_000 + b"\n"]
+)
+def test_line_that_is_no_message_is_played_as_it_is(odd: bytes, script: Any) -> None:
+    played = session(("in", request("r1", "ask")), ("out", response("r1")), ("out", odd))
+    with running(script(played)) as child:
+        child.send(request("live", "ask"))
+        assert child.receive_line() == response("live")
+        assert child.finish() == (odd, b"", 0)
+
+
 def test_responses_may_come_in_another_order(script: Any) -> None:
     played = session(
         ("out", request("a", "can_use_tool")),
@@ -419,8 +430,10 @@ def test_recorded_standard_error_and_exit_code(script: Any) -> None:
     assert (done.stdout, done.stderr, done.returncode) == (RESULT, b"oh\n", 1)
 
 
-def test_recorded_death_by_signal(script: Any) -> None:
-    assert run(script(session(("out", RESULT), exit_json=b'{"rc": -15}'))).returncode == -15
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+def test_recorded_death_by_signal(number: int, script: Any) -> None:
+    done = run(script(session(("out", RESULT), exit_json=json.dumps({"rc": -number}).encode())))
+    assert (done.stdout, done.stderr, done.returncode) == (RESULT, b"", -number)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -553,18 +566,20 @@ def test_kill(at_byte: int, writes: str, script: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stall", "before"),
-    [(Stall(0.3, at_byte=len(said("a")) + 10), said("a") + said("b")[:10]), (Stall(0.3, before_line=2), said("a"))],
+    ("place", "before"),
+    [({"at_byte": len(said("a")) + 10}, said("a") + said("b")[:10]), ({"before_line": 2}, said("a"))],
 )
-def test_stall(stall: Stall, before: bytes, script: Any) -> None:
-    with running(script(ONE_SHOT, faults=[stall])) as child:
+def test_stall(place: dict[str, int], before: bytes, script: Any) -> None:
+    with running(script(ONE_SHOT, faults=[Stall(60.0, **place)])) as child:
         data = b""
         while len(data) < len(before):
             assert child.process.stdout is not None
             data += os.read(child.process.stdout.fileno(), 1000)
         assert data == before
         assert child.is_quiet()
-        assert child.rest() == ONE_SHOT.stdout.removeprefix(before)
+    began = time.monotonic()
+    assert run(script(ONE_SHOT, faults=[Stall(0.3, **place)])).stdout == ONE_SHOT.stdout
+    assert time.monotonic() - began >= 0.3
 
 
 @pytest.mark.parametrize("before_line", [1, 2, 4])
@@ -615,20 +630,19 @@ def test_ignore_term_ends_some_time(script: Any) -> None:
     assert run(script(ONE_SHOT, faults=[IgnoreTerm(0.01)])).returncode == 3
 
 
-def test_hold_stdout(script: Any) -> None:
-    with running(script(ONE_SHOT, faults=[HoldStdout(QUIET * 3)])) as child:
-        for step in ONE_SHOT.steps:
-            assert child.receive_line() == step.data
-        assert child.process.wait(DEADLINE) == 3
+@pytest.mark.parametrize(("more", "stdout", "code"), [([], ONE_SHOT.stdout, 3), ([Kill(0)], b"", -signal.SIGKILL)])
+def test_hold_stdout(more: list[Fault], stdout: bytes, code: int, script: Any) -> None:
+    with running(script(ONE_SHOT, faults=[HoldStdout(60.0), *more]), start_new_session=True) as child:
+        assert child.process.wait(DEADLINE) == code
+        received = b""
+        while len(received) < len(stdout):
+            received += child.receive_line()
         assert child.is_quiet()  # and not at its end
-        assert child.rest() == b""
-
-
-def test_hold_stdout_after_a_kill(script: Any) -> None:
-    with running(script(ONE_SHOT, faults=[HoldStdout(QUIET * 3), Kill(0)])) as child:
-        assert child.process.wait(DEADLINE) == -signal.SIGKILL
-        assert child.is_quiet()
-        assert child.rest() == b""
+        os.killpg(child.process.pid, signal.SIGKILL)
+        assert received + child.rest() == stdout
+    began = time.monotonic()
+    assert run(script(ONE_SHOT, faults=[HoldStdout(0.5), *more])).stdout == stdout
+    assert time.monotonic() - began >= 0.5
 
 
 def test_close_stdout_and_live_on(script: Any) -> None:
@@ -733,12 +747,27 @@ def test_wrong_arguments_are_refused() -> None:
         lambda: Stall(1.0),
         lambda: Stall(1.0, at_byte=1, before_line=1),
         lambda: WriteFirst(21),
+        lambda: Stall(-1.0, at_byte=0),
+        lambda: Silence(float("nan")),
+        lambda: IgnoreTerm(float("inf")),
+        lambda: HoldStdout(-1.0),
+        lambda: CloseStdout(-1.0),
+        lambda: FloodStderr(-1),
+        lambda: GiveUp(0),
+        lambda: CutOutput(0, exit_code=256),
+        lambda: ExitAtOnce(-9),
         lambda: Replay(ONE_SHOT, speed=0),
         lambda: Replay(ONE_SHOT, speed=float("inf")),
         lambda: Replay(ONE_SHOT, writes="words"),  # type: ignore[arg-type]
     ):
         with pytest.raises(ValueError):  # noqa: PT011
             make()
+
+
+@pytest.mark.parametrize("fault", ["kill", Silence, None])
+def test_what_is_no_fault_is_refused(fault: Any) -> None:
+    with pytest.raises(TypeError, match="is no fault"):
+        Replay(ONE_SHOT, faults=[fault])
 
 
 def test_every_fault_is_exported_and_in_the_union() -> None:
@@ -754,6 +783,17 @@ def test_script_is_for_its_owner_alone(tmp_path: Path) -> None:
     path = Replay(ONE_SHOT).script(tmp_path / "claude")
     assert path == str(tmp_path / "claude")
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o700
+
+
+def test_files_that_are_written_over_are_for_their_owner_alone(tmp_path: Path) -> None:
+    for name in "claude", "stdout.ndjson":
+        (tmp_path / name).write_bytes(b"what was there" * 1000)
+        (tmp_path / name).chmod(0o644)
+    ONE_SHOT.save(tmp_path)
+    assert (tmp_path / "stdout.ndjson").read_bytes() == ONE_SHOT.stdout
+    assert stat.S_IMODE((tmp_path / "stdout.ndjson").stat().st_mode) == 0o600
+    assert run([Replay(ONE_SHOT).script(tmp_path / "claude")]).stdout == ONE_SHOT.stdout
+    assert stat.S_IMODE((tmp_path / "claude").stat().st_mode) == 0o700
 
 
 def test_script_is_whole_in_itself(tmp_path: Path) -> None:
@@ -936,11 +976,16 @@ def test_folder_without_output_is_no_recording(tmp_path: Path) -> None:
 
 def test_file_that_is_not_what_it_should_be_is_a_value_error() -> None:
     for name in ("order.jsonl", "stdout.reads.jsonl"):
-        for data in (b"[1,\n", b"1\n", b"\n1"):
+        for data in (b"[1,\n", b"1\n", b"\n1", b"[1]\n", b'["a", "b"]\n', b'[1, "in", "b"]\n', b"[1, 2, 3, 4]\n"):
+            loaded = Recording.from_files({"stdout.ndjson": b"", name: data})
             with pytest.raises(ValueError, match=name):
-                _ = Recording.from_files({"stdout.ndjson": b"", name: data}).steps
+                _ = loaded.steps
+            if name == "stdout.reads.jsonl":
+                with pytest.raises(ValueError, match=name):
+                    _ = loaded.reads
     with pytest.raises(ValueError, match="exit"):
         _ = Recording.from_files({"stdout.ndjson": b"", "exit.json": b"{"}).exit_code
+    assert Recording.from_files({"stdout.ndjson": b"", "cmd.json": b'{"argv": 5}'}).argv == ()
 
 
 def test_nothing_of_a_recording_is_in_its_repr() -> None:

@@ -165,7 +165,8 @@ class Drain:
 
     It reads a duplicate of ``fd``, whose number may be closed from now on. Until it is closed the descriptor is in
     non-blocking mode, for all who share it; nobody else should read it. It costs two descriptors, with ``watch()`` too,
-    and one more while bytes are in a file. A process has one thread for all of its drains, as long as there are any.
+    and one more while bytes are in a file. As long as there are drains, a process has one thread for all of them, with
+    two descriptors, and one more for every 50 drains.
 
     Belongs to one thread at a time and to the process that made it. When it is collected it is closed.
 

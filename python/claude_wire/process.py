@@ -292,6 +292,8 @@ class Process(MessageStream[T], Generic[T]):
 
 
 class _NotStarted:
+    final: tuple[type[Exception], ...] = ()
+
     async def receive(self) -> bytes:
         raise HandleError("this process is not started: use it as `async with open_process(...) as process`")
 

@@ -114,7 +114,7 @@ def replay(
     Bytes and lines are those of the recorded standard output; line 1 is the first.
     """
     # A terminal where a script is written says nothing about where it will run.
-    wait = not no_wait and (script is not None or not sys.stdin.isatty())
+    wait = not no_wait and (script is not None or not os.isatty(0))
     try:
         play = Replay(recording, speed=speed, writes=writes, faults=_ordered(context), wait=wait)
         if script is None:

@@ -23,6 +23,8 @@ import dataclasses
 import logging
 import os
 import re
+import shutil
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -155,8 +157,8 @@ class WireTransport(SubprocessCLITransport):
         if overflow not in ("pause", "spill", "error"):
             raise ValueError(f"overflow must be 'pause', 'spill' or 'error', not {overflow!r}")
         validate_session_store_options(options)
-        self._given = _with_permission_prompts(options)
-        super().__init__("" if prompt is None else prompt, self._given)
+        super().__init__("" if prompt is None else prompt, _with_permission_prompts(options))
+        self._given = options
         self.process: Process[dict[str, Any]] | None = None
         self.invalid_lines = 0
         self._on_invalid = on_invalid
@@ -176,14 +178,15 @@ class WireTransport(SubprocessCLITransport):
         """
         if self.process is not None:
             return
-        # From InternalClient.process_query and ClaudeSDKClient.connect, which do it for no transport but their own.
-        materialized = await materialize_resume_session(self._given)
+        # From InternalClient.process_query and ClaudeSDKClient.connect, which do it for no transport but their own; and
+        # only now, so that what was changed in the options since they were given counts, here as there.
+        options = _with_permission_prompts(self._given)
+        materialized = await materialize_resume_session(options)
         if materialized is not None:
-            self._options = apply_materialized_options(self._given, materialized)
-            self._resumed = _Resumed(materialized, str(_get_projects_dir(self._given.env)))
-        else:
-            self._options = self._given
+            self._resumed = _Resumed(materialized, str(_get_projects_dir(options.env)))
+            options = apply_materialized_options(options, materialized)
         try:
+            super().__init__(self._prompt, options)
             await self._start()
         except BaseException:
             await self._remove_resumed()
@@ -218,7 +221,6 @@ class WireTransport(SubprocessCLITransport):
         except Exception as error:
             raise CLIConnectionError(f"Failed to start Claude Code: {error}") from error
         self.invalid_lines = 0
-        self._exit_error = None
         self.process = process
         self._batches = process.batches()
         self._ready = True
@@ -327,7 +329,8 @@ class WireTransport(SubprocessCLITransport):
     async def close(self) -> None:
         """End the CLI: the end of its input, after 5 s SIGTERM, after 5 s SIGKILL. May be called again.
 
-        Then the temporary copy of a resumed session is removed. :meth:`connect` may be called anew afterwards.
+        Then the temporary copy of a resumed session is removed, which also happens when a transport is dropped without
+        being closed, and when the interpreter exits. :meth:`connect` may be called anew afterwards.
         """
         self._ready = False
         process = self.process
@@ -345,7 +348,7 @@ class WireTransport(SubprocessCLITransport):
         resumed, self._resumed = self._resumed, None
         if resumed is not None:
             with anyio.CancelScope(shield=True):
-                await resumed.materialized.cleanup()
+                await resumed.remove()
 
 
 class _Messages:
@@ -372,9 +375,16 @@ class _Resumed:
     """A session that was put into a temporary config directory, because it is not on disk but in a session store."""
 
     def __init__(self, materialized: MaterializedResume, expected: str) -> None:
-        self.materialized = materialized
+        self._materialized = materialized
         self._projects = str(materialized.config_dir / "projects")
         self._expected = expected
+        # There may be credentials in it, and not every transport is closed: the SDK closes none if it fails between
+        # connecting and its first request, and a host may just end.
+        self._abandon = weakref.finalize(self, _remove_folder, materialized.config_dir, os.getpid())
+
+    async def remove(self) -> None:
+        await self._materialized.cleanup()
+        self._abandon.detach()
 
     def redirect(self, message: dict[str, Any]) -> None:
         """Change the path of a ``transcript_mirror`` message to the one that the SDK can make a key of.
@@ -390,6 +400,11 @@ class _Resumed:
                 return
             if not inside.startswith(os.pardir) and not os.path.isabs(inside):
                 message["filePath"] = os.path.join(self._expected, inside)
+
+
+def _remove_folder(path: os.PathLike[str], owner: int) -> None:
+    if os.getpid() == owner:  # else this is a forked child, which has a copy of the finalizer
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _with_permission_prompts(options: ClaudeAgentOptions) -> ClaudeAgentOptions:

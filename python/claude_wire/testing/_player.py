@@ -135,23 +135,36 @@ def steps_of(files: Mapping[str, bytes]) -> list[Step]:
     """The lines of both streams, line feeds included, in the order in which they went, with their times.
 
     Raises:
-        ValueError: order.jsonl or stdout.reads.jsonl is no lines of JSON arrays.
+        ValueError: order.jsonl or stdout.reads.jsonl is no lines of such JSON arrays.
     """
     written = io.BytesIO(files.get("stdout.ndjson", b"")).readlines()
     sent = io.BytesIO(files.get("stdin.ndjson", b"")).readlines()
     if "order.jsonl" in files:
-        return _recorded_order(_arrays(files, "order.jsonl"), written, sent)
-    outputs = _timed(_arrays(files, "stdout.reads.jsonl"), written)
+        return _recorded_order(_arrays(files, "order.jsonl", (_NUMBER, str, int)), written, sent)
+    outputs = _timed(reads_of(files), written)
     return _likely_order(outputs, sent) if sent else outputs
 
 
-def _arrays(files: Mapping[str, bytes], name: str) -> list[Any]:
+def reads_of(files: Mapping[str, bytes]) -> list[Any]:
+    """``[seconds, bytes]`` for each recorded read of standard output.
+
+    Raises:
+        ValueError: stdout.reads.jsonl is no lines of such JSON arrays.
+    """
+    return _arrays(files, "stdout.reads.jsonl", (_NUMBER, int))
+
+
+_NUMBER = (int, float)
+
+
+def _arrays(files: Mapping[str, bytes], name: str, kinds: tuple[Any, ...]) -> list[Any]:
     try:
         arrays: list[Any] = json.loads(b"[%b]" % b",".join(files.get(name, b"").split(b"\n")).rstrip(b","))
     except ValueError as error:
         raise ValueError(f"{name} is not one JSON array a line: {error}") from error
-    if not all(isinstance(array, list) for array in arrays):
-        raise ValueError(f"{name} is not one JSON array a line")
+    for array in map(_list, arrays):
+        if len(array) != len(kinds) or not all(map(isinstance, array, kinds)):
+            raise ValueError(f"{name} is not one JSON array of {len(kinds)} a line")
     return arrays
 
 
@@ -242,8 +255,7 @@ def _likely_order(outputs: list[Step], sent: list[bytes]) -> list[Step]:
 
 def flags_of(files: Mapping[str, bytes]) -> list[str]:
     """The arguments that the CLI was started with, without its own name; none if that was not recorded."""
-    argv: list[Any] = _json_file(files, "cmd.json").get("argv") or []
-    return [str(flag) for flag in argv[1:]]
+    return [str(flag) for flag in _list(_json_file(files, "cmd.json").get("argv"))[1:]]
 
 
 def exit_code_of(files: Mapping[str, bytes]) -> int:
@@ -303,6 +315,10 @@ class Line:
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def _with_id(data: bytes, recorded: str, live: str) -> bytes:
@@ -616,7 +632,10 @@ class Player:
         """A line of output as the live host is to see it: with the id of its own request, none if it made none."""
         if not self._requests or b"request_id" not in data:
             return data
-        message = _object(json.loads(data))
+        try:
+            message = _object(json.loads(data))
+        except (ValueError, RecursionError):  # garbage, or cut
+            return data
         identity = _object(message.get("response")).get("request_id") or message.get("request_id")
         request = self._requests.get(str(identity))
         if request is None or message.get("type") == "control_request":
@@ -690,7 +709,8 @@ class Player:
     def _exit(self, code: int) -> NoReturn:
         write_all(STDERR, self._stderr)
         if code < 0:
-            signal.signal(-code, signal.SIG_DFL)
+            if code != -KILL:  # which nothing can handle
+                signal.signal(-code, signal.SIG_DFL)
             os.kill(os.getpid(), -code)
         os._exit(code)
 

@@ -6,7 +6,8 @@ What the player adds (answers to requests that were not recorded, lines of :clas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
 __all__ = [
     "CloseStdout",
@@ -26,7 +27,20 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class CutOutput:
+class _Checked:
+    """Refuses at once what the stand-in could only fail with."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in ("seconds", "size") and not 0 <= value < math.inf:
+                raise ValueError(f"{type(self).__name__} takes {field.name} from 0 up")
+            if field.name == "exit_code" and not 0 <= value <= 255:
+                raise ValueError(f"{type(self).__name__} takes an exit_code from 0 to 255")
+
+
+@dataclass(frozen=True)
+class CutOutput(_Checked):
     """Write so many bytes of the output, then exit, in the middle of a line maybe, without a word."""
 
     at_byte: int
@@ -41,7 +55,7 @@ class Kill:
 
 
 @dataclass(frozen=True)
-class Stall:
+class Stall(_Checked):
     """Stand still for so many seconds, once, after ``at_byte`` bytes or before line ``before_line`` (1 is the first).
 
     Nothing is written or answered meanwhile. One of the two positions must be given.
@@ -52,6 +66,7 @@ class Stall:
     before_line: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.at_byte is None) == (self.before_line is None):
             raise ValueError("Stall takes one of at_byte and before_line")
 
@@ -68,14 +83,14 @@ class GarbageLine:
 
 
 @dataclass(frozen=True)
-class FloodStderr:
+class FloodStderr(_Checked):
     """Write so many bytes of text to the standard error before anything else: all of them, however long that takes."""
 
     size: int
 
 
 @dataclass(frozen=True)
-class IgnoreTerm:
+class IgnoreTerm(_Checked):
     """Ignore SIGTERM, and live on when all is played and the input has ended.
 
     For so many seconds, so that a host that fails to kill it does not have it forever.
@@ -85,21 +100,21 @@ class IgnoreTerm:
 
 
 @dataclass(frozen=True)
-class HoldStdout:
+class HoldStdout(_Checked):
     """Leave a child behind that has the standard output open for so many seconds after the stand-in has ended."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
-class CloseStdout:
+class CloseStdout(_Checked):
     """Close the standard output when all is played, and live on for so many seconds, whatever the input does."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
-class ExitAtOnce:
+class ExitAtOnce(_Checked):
     """Exit without reading or writing anything but the recorded standard error."""
 
     exit_code: int = 1
@@ -117,14 +132,14 @@ class WriteFirst:
 
 
 @dataclass(frozen=True)
-class Silence:
+class Silence(_Checked):
     """Write nothing, ever. It ends with its input, or after so many seconds if the prompt was an argument."""
 
     seconds: float = 60.0
 
 
 @dataclass(frozen=True)
-class GiveUp:
+class GiveUp(_Checked):
     """Exit with the recorded code when nobody has read for so many seconds, and leave the rest unwritten.
 
     The CLI does so 2 seconds after it has finished, if its prompt was an argument or its input has ended. While there
@@ -132,6 +147,11 @@ class GiveUp:
     """
 
     seconds: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seconds == 0:  # which would switch the timer off
+            raise ValueError("GiveUp takes more than 0 seconds")
 
 
 Fault = (

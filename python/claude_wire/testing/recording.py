@@ -7,7 +7,6 @@ this package is not imported.
 from __future__ import annotations
 
 import io
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -93,9 +92,7 @@ class Recording:
         """
         os.makedirs(folder, mode=0o700, exist_ok=True)
         for name, data in self.files.items():
-            path = os.path.join(folder, name)
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(data)
+            write_private(os.path.join(folder, name), data, 0o600)
         location = os.path.abspath(folder)
         return Recording(self.name, self.files, location)
 
@@ -126,8 +123,12 @@ class Recording:
 
     @cached_property
     def reads(self) -> tuple[bytes, ...]:
-        """The standard output in the pieces in which it was read; in one piece where that was not recorded."""
-        sizes = [json.loads(line)[1] for line in self.files.get("stdout.reads.jsonl", b"").splitlines()]
+        """The standard output in the pieces in which it was read; in one piece where that was not recorded.
+
+        Raises:
+            ValueError: ``stdout.reads.jsonl`` is not what it should be.
+        """
+        sizes = [size for _, size in _player.reads_of(self.files)]
         stream = io.BytesIO(self.stdout)
         pieces = [stream.read(size) for size in sizes] + [stream.read()]
         return tuple(piece for piece in pieces if piece)
@@ -141,3 +142,10 @@ class Recording:
     def exit_code(self) -> int:
         """The CLI's exit code, minus the number of a signal that ended it; 0 if it was not recorded."""
         return _player.exit_code_of(self.files)
+
+
+def write_private(path: str | os.PathLike[str], data: bytes, mode: int) -> None:
+    """Write a file of this mode, also if there was one of another."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        os.chmod(path, mode)
+        file.write(data)

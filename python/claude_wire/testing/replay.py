@@ -31,7 +31,7 @@ from claude_wire.testing.faults import (
     Stall,
     WriteFirst,
 )
-from claude_wire.testing.recording import Recording
+from claude_wire.testing.recording import Recording, write_private
 
 __all__ = ["Replay", "ReplayCLI", "Writes"]
 
@@ -74,6 +74,7 @@ class Replay:
 
     Raises:
         ValueError: a wrong argument; a fault is beyond the end of the recording.
+        TypeError: one of the faults is none.
         OSError: the path cannot be read.
     """
 
@@ -124,8 +125,7 @@ class Replay:
         # By way of the shell: after #! the path of an interpreter can neither be long nor have spaces.
         command = " ".join(shlex.quote(part) for part in _player_command())
         head = f'exec {command} "$0" {shlex.quote(self._settings)} "$@"'
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700), "wb") as file:
-            file.write(_player.packed(os.fsencode(head), dict(self.recording.files)))
+        write_private(path, _player.packed(os.fsencode(head), self.recording.files), 0o700)
         return os.path.abspath(path)
 
 
@@ -174,6 +174,8 @@ def _add(fault: Fault, settings: dict[str, Any], starts: list[int]) -> None:
         case GarbageLine(before_line, data):
             events.append((_start(before_line, starts), "write", data.decode("latin-1") + "\n"))
         case _:
+            if type(fault) not in _SETTINGS:
+                raise TypeError(f"{fault!r} is no fault")
             (settings[_SETTINGS[type(fault)]],) = dataclasses.astuple(fault)
 
 

@@ -111,10 +111,19 @@ impl Host {
         Ok(stream)
     }
 
-    /// Ends the membership. The last one ends the rescuer.
-    pub(super) fn leave(&self, id: u64) {
+    /// Ends the membership. The last one ends the rescuer. A descriptor that was blocking becomes so again by `block`,
+    /// or, if another stream reads the same file, when that one leaves: it would hang meanwhile.
+    pub(super) fn leave(&self, stream: &Stream, block: impl FnOnce()) {
         let mut members = self.members();
-        if members.streams.remove(&id).is_some() && members.streams.is_empty() {
+        let left = members.streams.remove(&stream.id()).is_some();
+        if stream.was_blocking() {
+            let mut others = members.streams.values();
+            match others.find(|other| other.file() == stream.file()) {
+                Some(other) => other.set_was_blocking(),
+                None => block(),
+            }
+        }
+        if left && members.streams.is_empty() {
             if let Some(rescuer) = members.rescuer.take() {
                 rescuer.stop(None);
             }

@@ -16,7 +16,7 @@
 //! is in the file, then what the descriptor has.
 //!
 //! *Waiting.* The reader waits for [`Drain::fileno`]: an epoll instance of the stream's own that holds the descriptor,
-//! and one eventfd of the whole process that is always readable, switched off except while there is something to
+//! and an eventfd that is always readable, shared with other streams, switched off except while there is something to
 //! say that the descriptor does not say. Switching is `EPOLL_CTL_MOD`, which needs no memory and cannot fail, under the
 //! lock of the stream: no wake-up is lost between a rescuer that queues and a reader that empties the queue.
 //!

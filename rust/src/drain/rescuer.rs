@@ -5,11 +5,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{epoll, eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 
 use super::host::Host;
 use super::stream::{Resumed, Stream, Taken};
@@ -21,12 +22,16 @@ const WAKE: u64 = 0;
 /// Reads of one stream at one look, so that no stream waits for another one's flood.
 const READS_A_LOOK: usize = 16;
 
+/// Streams that share one of [`Rescuer::ready`]. Linux limits the ways that lead to one descriptor: to 500 from epoll
+/// instances (of event loops) over others (of streams), and to 100 from instances which those of event loops are in.
+const MOST_SHARING: usize = 50;
+
 /// What the rescuer shares with the streams. It lives as long as one of them, the thread as long as it has members.
 pub struct Rescuer {
     epoll: OwnedFd,
     wake: OwnedFd,
-    /// Always readable; each stream has it in its own epoll instance.
-    ready: OwnedFd,
+    /// Always readable; each stream has one of them in its own epoll instance.
+    ready: Mutex<Vec<Weak<OwnedFd>>>,
     stop: AtomicBool,
     running: Mutex<bool>,
     ended: Condvar,
@@ -49,11 +54,10 @@ struct Sighting {
 
 impl Rescuer {
     pub fn new() -> io::Result<Self> {
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let rescuer = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            wake: eventfd(0, flags)?,
-            ready: eventfd(1, flags)?,
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            ready: Mutex::new(Vec::new()),
             stop: AtomicBool::new(false),
             running: Mutex::new(false),
             ended: Condvar::new(),
@@ -74,8 +78,17 @@ impl Rescuer {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    pub fn ready(&self) -> BorrowedFd<'_> {
-        self.ready.as_fd()
+    /// A descriptor that is always readable, for one more stream.
+    pub fn ready(&self) -> io::Result<Arc<OwnedFd>> {
+        let mut all = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|it| it.strong_count() > 0);
+        let mut free = all.iter().filter(|it| it.strong_count() < MOST_SHARING);
+        if let Some(ready) = free.find_map(Weak::upgrade) {
+            return Ok(ready);
+        }
+        let ready = Arc::new(eventfd(1, EventfdFlags::CLOEXEC)?);
+        all.push(Arc::downgrade(&ready));
+        Ok(ready)
     }
 
     /// Ends a wait or a sleep of the thread.
@@ -122,8 +135,9 @@ impl Rescuer {
         let mut reads = host.reads();
         let mut sleep = None;
         loop {
-            self.wait(&mut events, sleep);
-            if self.stop.load(Ordering::SeqCst) {
+            let waited = self.wait(&mut events, sleep);
+            // It fails only if somebody closed a descriptor that is not theirs. Readers read for themselves then.
+            if waited.is_err() || self.stop.load(Ordering::SeqCst) {
                 return;
             }
             let ids = events.iter().map(|event| event.data.u64());
@@ -147,7 +161,7 @@ impl Rescuer {
     }
 
     /// Without `sleep`, waits until anything is readable. With it, sleeps so long, or until kicked, and then looks what is.
-    fn wait(&self, events: &mut Vec<epoll::Event>, sleep: Option<Duration>) {
+    fn wait(&self, events: &mut Vec<epoll::Event>, sleep: Option<Duration>) -> Result<(), Errno> {
         let timeout = sleep.map(|_| Timespec::default());
         if let Some(sleep) = sleep {
             let sleep = Timespec {
@@ -159,12 +173,15 @@ impl Rescuer {
             let _ = poll(&mut wake, Some(&sleep));
         }
         events.clear();
-        if epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()).is_err() {
-            events.clear(); // interrupted
+        match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => events.clear(),
+            Err(error) => return Err(error),
         }
         if events.iter().any(|event| event.data.u64() == WAKE) {
             let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         }
+        Ok(())
     }
 
     fn set_running(&self, running: bool) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{epoll, Timespec};
-use rustix::fs::{fcntl_getfl, fcntl_setfl, OFlags};
+use rustix::fs::{fcntl_getfl, fcntl_setfl, fstat, OFlags};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
 use rustix::termios::isatty;
 
@@ -33,6 +33,10 @@ pub struct Stream {
     id: u64,
     host: &'static Host,
     rescuer: Arc<Rescuer>,
+    /// What its descriptor is of: device and inode.
+    file: (u64, u64),
+    /// Whether the descriptor was blocking before.
+    was_blocking: AtomicBool,
     /// Reads by the reader, with or without result.
     reads: AtomicU64,
     /// Whether the descriptor is left to the rescuer: because something is queued, or nobody else reads it.
@@ -97,8 +101,8 @@ struct State {
     is_terminal: bool,
     /// The reader's epoll instance.
     poll: OwnedFd,
-    /// Whether the descriptor was blocking before.
-    was_blocking: bool,
+    /// What makes that one readable.
+    ready: Arc<OwnedFd>,
     sink: Sink,
     /// What waits comes from here first,
     queue: Queue,
@@ -141,11 +145,13 @@ impl Drain {
         };
         let nobody_reads = matches!(sink, Sink::Last(_));
         let make = |id, rescuer: Arc<Rescuer>| {
+            let ready = rescuer.ready()?;
             let data = epoll::EventData::new_u64(READY);
-            epoll::add(&poll, rescuer.ready(), data, epoll::EventFlags::empty())?;
+            epoll::add(&poll, &ready, data, epoll::EventFlags::empty())?;
             if nobody_reads {
                 epoll::delete(&poll, &pipe)?;
             }
+            let file = fstat(&pipe)?;
             let flags = fcntl_getfl(&pipe)?;
             let was_blocking = !flags.contains(OFlags::NONBLOCK);
             rescuer.add(pipe.as_fd(), id)?;
@@ -153,7 +159,7 @@ impl Drain {
                 is_terminal: isatty(&pipe),
                 pipe,
                 poll,
-                was_blocking,
+                ready,
                 sink,
                 queue: Queue::default(),
                 file: None,
@@ -178,6 +184,8 @@ impl Drain {
                 id,
                 host,
                 rescuer,
+                file: (file.st_dev, file.st_ino),
+                was_blocking: AtomicBool::new(was_blocking),
                 reads: AtomicU64::new(0),
                 behind: AtomicBool::new(nobody_reads),
                 state: Mutex::new(Some(state)),
@@ -311,13 +319,24 @@ impl Drain {
 impl Drop for Drain {
     fn drop(&mut self) {
         self.0.close();
-        self.0.host.leave(self.0.id);
     }
 }
 
 impl Stream {
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    pub fn file(&self) -> (u64, u64) {
+        self.file
+    }
+
+    pub fn was_blocking(&self) -> bool {
+        self.was_blocking.load(Ordering::Relaxed)
+    }
+
+    pub fn set_was_blocking(&self) {
+        self.was_blocking.store(true, Ordering::Relaxed);
     }
 
     pub fn reads(&self) -> u64 {
@@ -375,11 +394,11 @@ impl Stream {
             self.rescuer.delete(state.pipe.as_fd());
             state.drop_waiting(self);
             state.go_on(self.host);
-            if state.was_blocking {
+            self.host.leave(self, || {
                 if let Ok(flags) = fcntl_getfl(&state.pipe) {
                     let _ = fcntl_setfl(&state.pipe, flags - OFlags::NONBLOCK);
                 }
-            }
+            });
         }
     }
 
@@ -640,7 +659,7 @@ impl State {
             };
             let data = epoll::EventData::new_u64(READY);
             // It was added when the stream was made, and to modify it takes no memory: this does not fail.
-            let _ = epoll::modify(&self.poll, stream.rescuer.ready(), data, flags);
+            let _ = epoll::modify(&self.poll, &self.ready, data, flags);
         }
     }
 
