@@ -1100,6 +1100,19 @@ def test_the_blocking_mode_is_given_back(blocking: bool) -> None:
         os.close(write_end)
 
 
+def test_a_descriptor_that_is_in_non_blocking_mode_works(kind: type[AnyDrain]) -> None:
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+    with contextlib.closing(kind(read_end)) as drain:
+        os.close(read_end)
+        assert drain.read() is None
+        for piece in (b"x", b"y" * 1000, data_of(60_000)):
+            os.write(write_end, piece)
+            assert read_exactly(drain, len(piece)) == piece
+        os.close(write_end)
+        assert read_some(drain) == b""
+
+
 @linux
 def test_the_blocking_mode_is_given_back_by_the_last_drain_of_a_pipe(pipes: Callable[..., Pipe]) -> None:
     """A stream that was made anew before the old one was collected must not block, nor the rescuer, which all need."""

@@ -344,17 +344,22 @@ def test_another_process_holds_its_pipes(backend: Backend, keep: list[int], call
     async def main() -> None:
         lines: list[str] = []
         process = plain(python(GRANDCHILD, *keep), stderr=lines.append if callback else None)
-        async with process, group_killed(process):
-            got: list[Any] = []
-            with pytest.raises(ProcessError, match="code 9") as raised:
-                await collect(process, got)
-            assert [message["n"] for message in got] == list(range(3000))
-            assert raised.value.stderr_tail == b"one\ntwo\n"
-            assert lines == (["one", "two"] if callback else [])
-            with pytest.raises(ProcessInputError):
-                await process.send({"type": "x"})
-            await process.aclose()
-            assert process.returncode == 9
+        async with group_killed(process):
+            # Nothing is held of it although the other lives on.
+            with nothing_left():
+                async with process:
+                    got: list[Any] = []
+                    with pytest.raises(ProcessError, match="code 9") as raised:
+                        await collect(process, got)
+                    assert [message["n"] for message in got] == list(range(3000))
+                    assert raised.value.stderr_tail == b"one\ntwo\n"
+                    assert lines == (["one", "two"] if callback else [])
+                    with pytest.raises(ProcessInputError):
+                        await process.send({"type": "x"})
+                assert process.returncode == 9
+                del raised
+                for _ in range(5):
+                    await anyio.sleep(0)
 
     backend.run(main)
 

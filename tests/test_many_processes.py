@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -176,3 +177,34 @@ def test_opening_and_closing_again_and_again_holds_on_to_nothing(backend: Backen
         assert resident_after - resident_before < 2 * MIB
 
     backend.run(main)
+
+
+def test_loops_in_several_threads_do_not_disturb_each_other() -> None:
+    """Each opens and closes processes at the same time as the others, and iterates over them."""
+    from async_backends import ASYNCIO, TRIO
+
+    failed: list[BaseException] = []
+
+    async def one(number: int) -> None:
+        async with open_process(python(CHATTER, number), Decoder(dict)) as process:
+            assert [message["n"] async for message in process] == [number] * 2000
+
+    async def main() -> None:
+        for number in range(15):
+            await one(number)
+
+    def run(backend: Backend) -> None:
+        try:
+            backend.run(main)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(backend,)) for backend in (ASYNCIO, ASYNCIO, TRIO, TRIO)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+CHATTER = "for _ in range(2000): say(n=int(sys.argv[1]), text='x' * 100)"

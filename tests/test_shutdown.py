@@ -264,7 +264,7 @@ def test_without_grace_it_is_killed_at_once_and_gone_at_the_end_of_the_block(bac
 
 @every_backend
 def test_what_it_writes_while_it_is_ended_does_not_hold_it_up(backend: Backend) -> None:
-    """Far more than a pipe holds, on both streams, and more than the drain may queue."""
+    """Far more than a pipe holds, on both streams."""
     code = """
 say(type="ready")
 while os.read(0, 65536):

@@ -54,8 +54,8 @@ from claude_wire import (
 )
 from claude_wire.framing import BLOCK_BYTES
 
-if sys.platform == "win32":
-    pytest.skip("the sources of these tests are those of POSIX", allow_module_level=True)
+if sys.platform != "linux":
+    pytest.skip("these tests look for what was left behind in /proc", allow_module_level=True)
 
 import pty
 import tty
@@ -1500,10 +1500,9 @@ def test_a_stream_that_nobody_holds_does_not_live_on_in_the_loop(backend: Backen
         gone = weakref.ref(stream)
         os.write(writable, RESULT)
         await anext(stream)
-        await leave_while_waiting(stream)
         # The pipe stays open and silent: nothing wakes the loop.
         del stream
-        gc.collect()  # the traceback of the cancellation held it
+        gc.collect()
         assert gone() is None
         assert descriptors() == before
         os.close(readable)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import selectors
 import stat
 import sys
 import threading
@@ -429,6 +430,11 @@ class _Pump:
                         return
                 try:
                     data = os.read(self.fd, CHUNK_BYTES)
+                except BlockingIOError:  # it is in non-blocking mode, for all who share it
+                    with selectors.DefaultSelector() as selector:
+                        selector.register(self.fd, selectors.EVENT_READ)
+                        selector.select()
+                    continue
                 except OSError as error:
                     # A terminal ends so when its other side is closed.
                     self._finish(True if error.errno == EIO and self.is_terminal else error)

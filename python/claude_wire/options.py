@@ -61,7 +61,9 @@ def _whole(value: Any) -> list[str] | None:
 
 
 def _number(value: Any) -> list[str] | None:
-    return [str(value)] if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    # As JSON, which has no NaN: a budget that no sum exceeds.
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return [json.dumps(value, allow_nan=False)] if is_number else None
 
 
 def _path(value: Any) -> list[str] | None:
@@ -228,7 +230,8 @@ class ClaudeOptions:
         if not isinstance(self.extra_args, Mapping):
             raise _wrong_type("extra_args", "mapping", self.extra_args)
         for one in dataclasses.fields(self):
-            # Whoever made the list or the dict may change it; what was checked stays what is written.
+            # Whoever made the list or the dict may change it; what was checked stays what is written (but for what is
+            # nested in a dict, of which this is no copy).
             value: Any = getattr(self, one.name)
             if _is_items(value):
                 object.__setattr__(self, one.name, tuple(value))

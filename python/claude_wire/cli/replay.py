@@ -101,8 +101,8 @@ def replay(
     """Play a recording, in place of the CLI.
 
     RECORDING is a folder (stdout.ndjson, stdin.ndjson, order.jsonl, cmd.json, exit.json, stderr.txt; only the first
-    must be there), or a file with the standard output alone; .gz and .xz are unpacked. As fast as it is read, unless
-    --speed says otherwise.
+    must be there), or a file with the standard output alone, such as "claude -p PROMPT --output-format stream-json
+    --verbose" writes it; .gz and .xz are unpacked. As fast as it is read, unless --speed says otherwise.
 
     It waits for the host where the recorded CLI did: each recorded prompt, request and response is one line of
     standard input, ids need not be the same, and when the input ends, the rest is played. A terminal is not waited
