@@ -1182,3 +1182,18 @@ def test_many_messages_that_are_there_already_do_not_starve_other_tasks(backend:
             assert steps - before >= 10
 
     backend.run(main)
+
+
+@every_backend
+def test_lines_with_strange_types_are_neither_turns_nor_errors(backend: Backend) -> None:
+    # An unhashable type, one that is no UTF-8, and one that is nested deeper than a parser goes.
+    code = "import sys; sys.stdin.read(); print('{\"type\":[]}'); print('{\"type\":{}}')"
+
+    async def main() -> None:
+        async with open_process(python(code), Decoder(dict)) as process:
+            await process.send_bytes(b'{"type":"\xff"}\n')
+            await process.send_bytes(b'{"type":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n")
+            await process.end_input()
+            assert [message async for message in process] == [{"type": []}, {"type": {}}]
+
+    backend.run(main)

@@ -215,7 +215,8 @@ class Drain:
         self._keep_last = keep_last
         # The view that the last read returned and the scratch it is of, if it did return one.
         self._lent: list[tuple[memoryview, tuple[Any, Any]]] = []
-        self._warned = False
+        # Whether a pause was told of, which with "error" the exception does.
+        self._warned = overflow == "error"
         self._final_stats: DrainStats | None = None
         self.watched = False
 
@@ -593,7 +594,8 @@ class ThreadDrain:
             raise
         self._pid = os.getpid()
         self._finalize = weakref.finalize(self, self._pump.stop)
-        self._warned = False
+        # Whether a pause was told of, which with "error" the exception does.
+        self._warned = overflow == "error"
 
     def read(self) -> bytes | None:
         """As :meth:`Drain.read`. After None the callback of :meth:`set_wakeup` is called for the next bytes."""

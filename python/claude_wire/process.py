@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, get_a
 
 import msgspec
 
-from claude_wire.codec import Decoder, encode
+from claude_wire.codec import encode
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, Overflow, open_drain
 from claude_wire.errors import HandleError, ProcessError, ProcessInputError, UnfinishedTurnError, describe_exit
 from claude_wire.framing import BLOCK_BYTES
 from claude_wire.messages import AssistantMessage, InitMessage, ResultMessage, StreamEvent, UserMessage
 from claude_wire.messages.message import RESULT_BY_SUBTYPE
-from claude_wire.stream import Drained, MessageStream, running_trio
+from claude_wire.stream import Drained, MessageStream, Slices, running_trio
 
 if TYPE_CHECKING:
     import io
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from claude_wire.codec import Decoder
     from claude_wire.draining import ThreadDrain
     from claude_wire.messages import InvalidLine, Message
 
@@ -113,7 +114,8 @@ def open_process(
     Raises:
         OSError: by entering the block, the process cannot be spawned: ``FileNotFoundError``, ``PermissionError``, or
             too many open files. Nothing is left over then.
-        TypeError: ``argv`` is a string or empty.
+        TypeError: ``argv`` is a string or empty, or ``decoder`` is no :class:`~claude_wire.Decoder`.
+        ValueError: ``stderr``, ``overflow`` or ``grace`` is none of the above.
     """
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv must be a list of arguments, not one string")
@@ -121,12 +123,14 @@ def open_process(
         raise ValueError(f"stderr must be None, 'inherit' or a function, not {stderr!r}")
     if overflow not in get_args(Overflow):
         raise ValueError(f"overflow must be one of {get_args(Overflow)}, not {overflow!r}")
+    if not grace >= 0:  # nor NaN
+        raise ValueError(f"grace must be at least 0 seconds, not {grace!r}")
     command = [os.fspath(argument) for argument in argv]
     if not command:
         raise TypeError("argv is empty")
     environment = _environment(env, extra_env)
     settings = _Settings(command, cwd, environment, user, stderr, overflow, spill_limit, grace)
-    return Process(settings, cast("Decoder[Any]", decoder or Decoder()))
+    return Process(settings, decoder)
 
 
 class _Settings(NamedTuple):
@@ -160,19 +164,16 @@ class Process(MessageStream[T], Generic[T]):
 
     A turn is open from its first ``init``, ``assistant``, ``user`` or ``stream_event`` message, those of subagents and
     replays aside, until its ``result``. The output also ends when the process does, though another that it started may
-    still hold the pipe: what it wrote itself has all been read then.
+    still hold the pipe: when nothing is in it any more, so that what it wrote itself has all been read.
 
     The process ends by the end of its input, SIGTERM and SIGKILL, with ``grace`` seconds between them, when the block
     is left. A host that is killed closes the pipe, too, and the CLI ends at the end of its input; a child that ignores
     that outlives such a host. After a fork, only the parent may use this.
     """
 
-    def __init__(
-        self,
-        settings: _Settings,
-        decoder: Decoder[T],
-    ) -> None:
-        self._begin(_NotStarted(), decoder)
+    def __init__(self, settings: _Settings, decoder: Decoder[T] | None) -> None:
+        self._begin(decoder)
+        self._chunks = _NotStarted()
         self._settings = settings
         self._child: _Child | None = None
         self._turn = _Turn()
@@ -240,7 +241,8 @@ class Process(MessageStream[T], Generic[T]):
     async def aclose(self) -> None:
         """End the process if it runs, as described above, and give back all that it holds. May be called again.
 
-        Cancellation does not cut this short, and is passed on afterwards; KeyboardInterrupt ends the process at once.
+        Cancellation does not cut this short, and is passed on afterwards. KeyboardInterrupt does: then a thread goes on
+        with it, as it does for a process that was dropped without being closed.
         """
         self._closed = self._ended = True
         self._inbox.clear()
@@ -305,7 +307,6 @@ class _NotStarted:
 
 _RESULTS = frozenset([ResultMessage, *RESULT_BY_SUBTYPE.values()])
 _OPENING = (AssistantMessage, InitMessage, StreamEvent, UserMessage)
-_OPENING_TYPES = frozenset(["assistant", "stream_event", "user"])
 
 
 class _Type(msgspec.Struct):
@@ -338,7 +339,7 @@ class _Turn:
         """Whether a prompt is among what the host wrote; asked only until the first turn."""
         if not self._seen and not self._asked:
             for line in lines.splitlines():
-                with suppress(msgspec.DecodeError):
+                with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process will say so
                     self._asked = self._asked or _TYPE_OF.decode(line).type == "user"
 
     def see(self, batch: Iterable[Any]) -> None:
@@ -360,7 +361,9 @@ class _Turn:
         if kind == "result":
             self._result(message)
             return
-        opening = kind in _OPENING_TYPES or (kind == "system" and message.get("subtype") == "init")
+        opening = kind in ("assistant", "stream_event", "user") or (
+            kind == "system" and message.get("subtype") == "init"
+        )
         if opening and message.get("parent_tool_use_id") is None and not message.get("isReplay"):
             self.open = self._seen = True
 
@@ -419,7 +422,7 @@ class _Child:
             if self._pidfd is not None:
                 os.close(self._pidfd)
             raise
-        self._abandon = weakref.finalize(self, _end_in_thread, popen, self._pidfd)
+        self._abandon = weakref.finalize(self, _end_in_thread, popen, self._pidfd, settings.grace)
         self._abandon.atexit = False  # see _end_all
 
     @property
@@ -463,15 +466,13 @@ class _Child:
 
         from anyio import CancelScope, get_cancelled_exc_class
 
-        if self.closed:  # another task is at it
-            await self.wait(3 * grace)
-            return
-        self.closed = True
+        first, self.closed = not self.closed, True
         cancelled: BaseException | None = None
         try:
-            self.chunks.stop()
-            self.chunks.drain.discard()
-            self.stdin.close()
+            if first:
+                self.chunks.stop()
+                self.chunks.drain.discard()
+                self.stdin.close()
             try:
                 get_cancelled_exc_class()
             except RuntimeError:  # a coroutine that is closed after its loop: there is nothing to wait with
@@ -480,7 +481,7 @@ class _Child:
             with CancelScope(shield=True):
                 ladder = (None, grace), (self.popen.terminate, grace), (self.popen.kill, max(grace, LAST_SECONDS))
                 for insist, seconds in ladder:
-                    if insist is not None:
+                    if first and insist is not None:  # who comes second waits for as long
                         insist()
                     until = monotonic() + seconds
                     ended = False
@@ -496,7 +497,8 @@ class _Child:
             cancelled = error
         finally:
             # It has ended, if nothing else was raised: KeyboardInterrupt, or GeneratorExit where no loop runs any more.
-            self._let_go()
+            if first:
+                self._let_go()
         if cancelled is not None:
             raise cancelled
 
@@ -529,6 +531,7 @@ class _Stdin:
         self._blocking = os.name == "nt"
         os.set_blocking(self._pipe.fileno(), self._blocking)
         self._lock = Lock(fast_acquire=True)
+        self._slices = Slices()
         # The rest of a line whose sender was cancelled.
         self._unsent = b""
 
@@ -567,6 +570,7 @@ class _Stdin:
         written = 0
         try:
             while written < len(view):
+                await self._slices.pause()
                 if self._pipe.closed:
                     raise ProcessInputError("the input of the process was ended")
                 if self._popen.poll() is not None:
@@ -686,7 +690,7 @@ def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
     _children.discard(popen)
 
 
-def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None) -> None:
+def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: float) -> None:
     """End a process whose owner is gone, if it has not ended, without holding anybody up."""
     if popen not in _children:  # a copy in a forked child
         return
@@ -698,15 +702,15 @@ def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None) -> None:
         _children.discard(popen)
         return
     with suppress(RuntimeError):  # at interpreter exit no thread starts; then _end_all follows
-        threading.Thread(target=_end_patiently, args=(popen,), name="claude-wire-reaper", daemon=True).start()
+        threading.Thread(target=_end_patiently, args=(popen, grace), name="claude-wire-reaper", daemon=True).start()
 
 
-def _end_patiently(popen: subprocess.Popen[bytes]) -> None:
-    for insist in (None, popen.terminate, popen.kill):
+def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
+    for insist, seconds in (None, grace), (popen.terminate, grace), (popen.kill, max(grace, LAST_SECONDS)):
         if insist is not None:
             insist()
         with suppress(subprocess.TimeoutExpired):
-            popen.wait(GRACE_SECONDS)
+            popen.wait(seconds)
             break
     _children.discard(popen)
 

@@ -3,8 +3,9 @@
 Knows chunks and when to wait for the next one; not what a process is. The bytes of a pipe, socket or terminal come
 through a :class:`~claude_wire.draining.Drain`, which takes them off the system's hands while nobody iterates.
 
-How it waits: while a task waits for messages, the event loop reads the pipe itself, in the very callback that tells of
-readability. When no task waits it reads one chunk ahead, then stops looking; from then on the drain's thread does.
+How it waits: while a task waits for messages, the event loop reads the pipe itself, on asyncio in the very callback
+that tells of readability. When no task waits it reads one chunk ahead there, then stops looking; from then on the
+drain's thread does.
 How it shares the loop: after 1 ms of reading without a pause it lets other tasks run, then goes on. Decoding is not
 interrupted: a chunk of 64 KiB takes about 0.1 ms, but a single line is decoded at once, however long it is. A line of
 100 MB, a string of ASCII, holds the loop for 75 ms, and for 130 ms if each 60th character is an escape (CPython 3.11,
@@ -16,6 +17,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from time import monotonic
@@ -70,11 +72,13 @@ class MessageStream(Generic[T]):
 
     Raises:
         OSError: the descriptor cannot be duplicated, or (by a step) read.
-        TypeError: ``source`` is none of the above.
+        TypeError: ``source`` is none of the above, or ``decoder`` is no :class:`~claude_wire.Decoder`.
         HandleError: by a step, another task is iterating, or this is another event loop or a forked child.
         InvalidLineError: by a step, with ``Decoder(on_invalid="raise")``.
         ByteBudgetError: by a step, with ``overflow="error"``.
     """
+
+    _chunks: Chunks
 
     @overload
     def __init__(
@@ -102,11 +106,14 @@ class MessageStream(Generic[T]):
         overflow: Overflow = "pause",
         spill_limit: int = DEFAULT_SPILL_BYTES,
     ) -> None:
-        self._begin(_chunks(source, overflow, spill_limit), cast("Decoder[T]", decoder or Decoder()))
+        self._begin(decoder)
+        self._chunks = _chunks(source, overflow, spill_limit)
 
-    def _begin(self, chunks: Chunks, decoder: Decoder[T]) -> None:
-        self._chunks = chunks
-        self._inbox: Inbox[T] = Inbox(decoder)
+    def _begin(self, decoder: Decoder[Any] | None) -> None:
+        """All but where the chunks come from."""
+        if not isinstance(decoder, (Decoder, type(None))):
+            raise TypeError(f"decoder must be a Decoder, not {type(decoder).__name__}")
+        self._inbox: Inbox[T] = Inbox(cast("Decoder[T]", decoder or Decoder()))
         self._ready = self._inbox.ready
         # Whether the source has failed; has ended; whether the stream was closed; whether a task is in a step.
         self._failed = self._ended = self._closed = self._busy = False
@@ -173,7 +180,8 @@ class MessageStream(Generic[T]):
                 self._ready.clear()
                 return batch
             inbox.resume()
-            if self._ready:
+            if self._ready:  # what an exception held back
+                self._saw(list(self._ready))
                 continue
             if self._ended:
                 await self._finish()
@@ -262,8 +270,8 @@ def _chunks(source: Any, overflow: Overflow, spill_limit: int) -> Chunks:
     )
 
 
-class _Slices:
-    """Lets other tasks run when a source gives one chunk after another without ever waiting."""
+class Slices:
+    """Lets other tasks run when there is one chunk after another to read or write without ever waiting."""
 
     __slots__ = ("_since",)
 
@@ -278,7 +286,7 @@ class _Slices:
             self._since = monotonic()
 
 
-class _FromOther:
+class _FromOther(ABC):
     """Chunks of a source that waits by itself. Closing ends a step that waits."""
 
     final: tuple[type[Exception], ...] = ()
@@ -288,7 +296,7 @@ class _FromOther:
 
         self._new_scope = CancelScope
         self._scope: CancelScope | None = None
-        self._slices = _Slices()
+        self._slices = Slices()
 
     async def receive(self) -> bytes:
         with self._new_scope() as self._scope:
@@ -299,8 +307,9 @@ class _FromOther:
                 self._scope = None
         return b""
 
+    @abstractmethod
     async def _next(self) -> bytes:
-        raise NotImplementedError
+        """As :meth:`Chunks.receive`."""
 
     async def aclose(self) -> None:
         if self._scope is not None:
@@ -362,7 +371,7 @@ class _FromFile:
     def __init__(self, fd: int) -> None:
         self._fd = os.dup(fd)
         self._owner = weakref.finalize(self, os.close, self._fd)
-        self._slices = _Slices()
+        self._slices = Slices()
 
     async def receive(self) -> bytes:
         await self._slices.pause()
@@ -400,7 +409,11 @@ class Drained:
             if waiter.closed:
                 return b""
             if self.drain.watched:
-                # What was watched, the end of the writer, may have come after the last read.
+                from anyio.lowlevel import checkpoint
+
+                # What was watched, the end of the writer, may have come after the last read. Another may write on.
+                await checkpoint()
+                self._resumed = monotonic()
                 return waiter.read() or b""
             await waiter.wait()
             self._resumed = monotonic()
@@ -464,16 +477,19 @@ class _AsyncioWaiter:
     def __init__(self, drain: Drain | ThreadDrain, loop: asyncio.AbstractEventLoop) -> None:
         import asyncio
 
+        # First what __del__ looks at: a drain that was made before a fork has no number any more.
+        self._watching = False
+        self._fd: int | None = None
         self._drain = drain
         self._loop = loop
         self._running_loop = asyncio.get_running_loop
         self._pid = os.getpid()
-        self._fd = drain.fileno() if isinstance(drain, Drain) else None
+        if isinstance(drain, Drain):
+            self._fd = drain.fileno()
         self._registration = _Registration(self, drain if isinstance(drain, Drain) else None)
         self._future: asyncio.Future[None] | None = None
         self._arrived: bytes | memoryview | None = None
         self._error: Exception | None = None
-        self._watching = False
         self.closed = False
 
     def take(self) -> bytes | memoryview | None:
@@ -514,13 +530,13 @@ class _AsyncioWaiter:
 
     def _watch(self) -> None:
         readable = self._registration.readable
-        self._watching = True
         if self._fd is not None:
             self._loop.add_reader(self._fd, readable)
         elif isinstance(self._drain, ThreadDrain):
             loop = self._loop
             self._drain.set_wakeup(lambda: loop.call_soon_threadsafe(readable))
             loop.call_soon(readable)  # for what came before
+        self._watching = True
 
     def _unwatch(self) -> None:
         if self._watching:
@@ -623,7 +639,8 @@ class _TrioWaiter:
         self.closed = True
         self._wake()
         if isinstance(self._drain, Drain):
-            trio.lowlevel.notify_closing(self._drain.fileno())
+            with suppress(RuntimeError):  # no loop runs, so nobody waits
+                trio.lowlevel.notify_closing(self._drain.fileno())
 
     def _wake(self) -> None:
         self._event.set()
