@@ -210,7 +210,15 @@ def test_so_are_the_private_parts() -> None:
     fields = {field.name for field in dataclasses.fields(session_resume.MaterializedResume)}
     assert fields == {"config_dir", "resume_session_id", "cleanup"}
     attributes = vars(base("", ClaudeAgentOptions()))
-    assert {"_prompt", "_options", "_cli_path", "_cwd", "_ready", "_exit_error", "_version_checked"} <= attributes.keys()
+    assert {
+        "_prompt",
+        "_options",
+        "_cli_path",
+        "_cwd",
+        "_ready",
+        "_exit_error",
+        "_version_checked",
+    } <= attributes.keys()
 
 
 def test_no_attribute_of_the_original_is_used_for_something_else() -> None:

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -505,6 +506,10 @@ anyio.run(main, backend=backend)
 """
 
 
+@pytest.mark.skipif(
+    sys.version_info < (3, 11, 4),
+    reason="subprocess.Popen itself leaves its first pipes open there if it can make no more",
+)
 @pytest.mark.parametrize("backend", [ASYNCIO, TRIO], ids=["asyncio", "trio"])
 @pytest.mark.parametrize("stderr", ["kept", "called back", "inherit"])
 def test_no_descriptors_left_when_it_is_spawned(backend: Backend, stderr: str) -> None:
@@ -659,11 +664,11 @@ def test_a_host_that_forks_while_it_runs(backend: Backend, how: str) -> None:
 
 
 @every_backend
-def test_a_forked_process_that_holds_the_input_does_not_keep_it_alive(backend: Backend) -> None:
-    """It sees no end of its input then, but SIGTERM."""
+def test_a_forked_process_does_not_hold_the_input(backend: Backend) -> None:
+    """It sees the end of its input though a child that was forked from the host lives on."""
 
     async def main() -> None:
-        async with plain(python("say(a=1)\nwhile os.read(0, 65536): pass"), grace=0.3) as process:
+        async with plain(python("say(a=1)\nwhile os.read(0, 65536): pass"), grace=30.0) as process:
             await process.__anext__()
             ready, write = os.pipe()
             pid = os.fork()
@@ -672,7 +677,7 @@ def test_a_forked_process_that_holds_the_input_does_not_keep_it_alive(backend: B
                 os.read(ready, 1)  # until the parent closes its end, or is gone
                 os._exit(0)
             os.close(ready)
-        assert process.returncode == -signal.SIGTERM
+        assert process.returncode == 0
         os.close(write)
         assert os.waitpid(pid, 0)[1] == 0
 

@@ -24,6 +24,7 @@ from claude_wire import (
     Decoder,
     HandleError,
     InitMessage,
+    InvalidLine,
     InvalidLineError,
     KeepAlive,
     Process,
@@ -84,6 +85,25 @@ def test_each_argument_arrives_as_it_is(backend: Backend, tmp_path: Path) -> Non
 def test_arguments_that_are_no_list_are_refused(argv: Any) -> None:
     with pytest.raises(TypeError, match="argv"):
         open_process(argv)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"decoder": dict}, TypeError),
+        ({"decoder": {"TOKEN": SECRET}}, TypeError),
+        ({"grace": -1.0}, ValueError),
+        ({"grace": float("nan")}, ValueError),
+        ({"grace": None}, TypeError),
+        ({"stderr": "away"}, ValueError),
+        ({"overflow": "drop"}, ValueError),
+    ],
+    ids=str,
+)
+def test_wrong_settings_are_refused_before_anything_is_spawned(options: Any, error: type[Exception]) -> None:
+    with pytest.raises(error) as raised:
+        open_process(["/bin/true"], **options)
+    assert SECRET not in str(raised.value)
 
 
 @every_backend
@@ -617,6 +637,31 @@ say(type="read", bytes=read)
 
 
 @every_backend
+def test_sending_without_a_pause_lets_other_tasks_run(backend: Backend) -> None:
+    """The child takes all at once, so that no send has to wait for it."""
+
+    async def main() -> None:
+        async with plain(["/bin/sh", "-c", "exec cat >/dev/null"]) as process:
+            sent = 0
+            with anyio.CancelScope() as scope:
+
+                async def other() -> None:
+                    for _ in range(10):
+                        await anyio.sleep(0)
+                    scope.cancel()
+
+                async with anyio.create_task_group() as group:
+                    group.start_soon(other)
+                    while sent < 200_000:  # a second or more
+                        await process.send_bytes(b'{"type":"keep_alive"}\n')
+                        sent += 1
+            assert scope.cancelled_caught
+            assert sent < 200_000
+
+    backend.run(main)
+
+
+@every_backend
 def test_sending_to_one_that_has_ended_is_an_error(backend: Backend) -> None:
     async def main() -> None:
         async with plain(python("sys.exit(7)")) as process:
@@ -1101,6 +1146,41 @@ def test_the_wait_for_the_exit_after_the_output_can_be_cancelled_and_resumed(bac
             await process.end_input()
             with pytest.raises(ProcessError, match="code 9"):
                 await process.__anext__()
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("typed", [False, True], ids=["dicts", "typed"])
+@pytest.mark.parametrize("how", ["raise", "callable"])
+def test_turns_are_followed_behind_invalid_lines(backend: Backend, how: Any, typed: bool) -> None:
+    """What an exception held back counts, too: that a turn began there, and that it ended."""
+
+    def complain(line: InvalidLine) -> None:
+        raise KeyError(line.line_number)
+
+    def lines(*messages: dict[str, str] | None) -> list[str]:
+        data = b"".join(b"bad\n" if message is None else json.dumps(message).encode() + b"\n" for message in messages)
+        return python(f"os.write(1, {data!r})")  # one write: one chunk
+
+    async def rest(process: Process[Any]) -> list[BaseException]:
+        raised: list[BaseException] = []
+        while True:
+            try:
+                await everything(process)
+                return raised
+            except (InvalidLineError, KeyError, ProcessError) as error:
+                raised.append(error)
+
+    async def main() -> None:
+        bad = InvalidLineError if how == "raise" else KeyError
+        make = Decoder if typed else lambda **options: Decoder(dict, **options)
+        decoders = [make(on_invalid="raise" if how == "raise" else complain) for _ in range(2)]
+        async with open_process(lines(INIT, None, RESULT), decoders[0]) as process:
+            assert list(map(type, await rest(process))) == [bad]
+            assert (process.last_result.subtype if typed else process.last_result["subtype"]) == "success"
+        async with open_process(lines(None, INIT, None), decoders[1]) as process:
+            assert list(map(type, await rest(process))) == [bad, bad, UnfinishedTurnError]
 
     backend.run(main)
 

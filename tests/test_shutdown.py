@@ -173,6 +173,19 @@ async def by_two_who_close(ladder: Ladder) -> None:
             group.start_soon(close)
 
 
+async def by_two_who_close_of_whom_one_is_cancelled(ladder: Ladder) -> None:
+    """The one who came second, and who leaves the block."""
+    async with anyio.create_task_group() as group:
+        with anyio.CancelScope() as scope:
+            async with ladder.process() as process:
+                await ladder.ready(process)
+                group.start_soon(process.aclose)
+                while not process._child.closed:  # type: ignore[union-attr]
+                    await anyio.sleep(0)
+                scope.cancel()
+        ladder.check()
+
+
 async def by_closing_while_another_task_iterates(ladder: Ladder) -> None:
     async def iterate() -> None:
         assert [message async for message in process] == []
@@ -210,6 +223,7 @@ WAYS: list[Callable[[Ladder], Awaitable[None]]] = [
     by_cancellation_while_it_is_ended,
     by_closing,
     by_two_who_close,
+    by_two_who_close_of_whom_one_is_cancelled,
     by_closing_while_another_task_iterates,
     by_closing_a_generator,
 ]
@@ -254,10 +268,16 @@ def test_sigterm_comes_when_the_end_of_the_input_was_not_enough(backend: Backend
 @every_backend
 def test_without_grace_it_is_killed_at_once_and_gone_at_the_end_of_the_block(backend: Backend) -> None:
     async def main() -> None:
-        async with open_process(python("say(a=1); signal.pause()"), Decoder(dict), grace=0.0) as process:
-            await process.__anext__()
-        assert process.returncode in (-signal.SIGTERM, -signal.SIGKILL)
-        assert not exists(process.pid)
+        for another in (False, True):
+            async with anyio.create_task_group() as group:
+                async with open_process(python("say(a=1); signal.pause()"), Decoder(dict), grace=0.0) as process:
+                    await process.__anext__()
+                    if another:  # is closing it already
+                        group.start_soon(process.aclose)
+                        while not process._child.closed:  # type: ignore[union-attr]
+                            await anyio.sleep(0)
+                assert process.returncode in (-signal.SIGTERM, -signal.SIGKILL)
+                assert not exists(process.pid)
 
     backend.run(main)
 
@@ -449,9 +469,8 @@ def eventually_gone(ladder: Ladder) -> None:
 @pytest.mark.parametrize("close_loop", [False, True])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_coroutine_that_is_closed_without_a_running_loop_ends_it(
-    close_loop: bool, ends_at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    close_loop: bool, ends_at: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("claude_wire.process.GRACE_SECONDS", GRACE)
     ladder = Ladder(tmp_path / "met", ends_at)
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda loop, context: None)  # asyncio complains of the task that it was not let finish
@@ -483,15 +502,12 @@ def test_one_that_is_dropped_is_ended(
     iterated: bool,
     callback: bool,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("claude_wire.process.GRACE_SECONDS", GRACE)
     ladder = Ladder(tmp_path / "met", ends_at)
 
     async def main() -> None:
-        process = open_process(
-            python(LADDER, ladder.path, ends_at), Decoder(dict), stderr=(lambda line: None) if callback else None
-        )
+        argv = python(LADDER, ladder.path, ends_at)
+        process = open_process(argv, Decoder(dict), stderr=(lambda line: None) if callback else None, grace=GRACE)
         await process.__aenter__()
         ladder.pid = process.pid
         if iterated:
@@ -510,15 +526,14 @@ def test_one_that_is_dropped_is_ended(
 @pytest.mark.parametrize("ends_at", ["eof", "kill"])
 @pytest.mark.parametrize("callback", [False, True])
 def test_one_that_outlives_its_loop_is_ended_when_it_is_dropped(
-    backend: Backend, ends_at: str, callback: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, ends_at: str, callback: bool, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("claude_wire.process.GRACE_SECONDS", GRACE)
     ladder = Ladder(tmp_path / "met", ends_at)
     kept: list[Process[Any]] = []
 
     async def main() -> None:
         argv = python(LADDER, ladder.path, ends_at)
-        process = open_process(argv, Decoder(dict), stderr=(lambda line: None) if callback else None)
+        process = open_process(argv, Decoder(dict), stderr=(lambda line: None) if callback else None, grace=GRACE)
         kept.append(process)
         await process.__aenter__()
         await ladder.ready(process)
@@ -600,7 +615,8 @@ def test_a_host_that_is_interrupted_ends_it(backend: Backend, body: str, tmp_pat
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=[backend.id for backend in BACKENDS])
 def test_a_host_that_is_interrupted_twice_leaves_no_orphan(backend: Backend, tmp_path: Path) -> None:
-    ladder = Ladder(tmp_path / "met", grace=1.0)
+    # On trio the second interrupt comes out of the shutdown; asyncio goes on with it before it ends its loop.
+    ladder = Ladder(tmp_path / "met", grace=30.0 if backend.name == "trio" else 1.0)
     with host(backend, ladder, "await anyio.sleep(3600)") as interrupted:
         ladder.pid = interrupted.says()["pid"]
         interrupted.interrupt()
@@ -608,7 +624,10 @@ def test_a_host_that_is_interrupted_twice_leaves_no_orphan(backend: Backend, tmp
         interrupted.interrupt()
         assert interrupted.ends() != 0
         eventually_gone(ladder)
-        assert [what for what, _ in ladder.met()] == ["eof", "term"]
+        # The end of the interpreter and the thread that was to end it may both have told it.
+        met = [what for what, _ in ladder.met()]
+        assert met[:2] == ["eof", "term"]
+        assert set(met[1:]) == {"term"}
 
 
 @pytest.mark.parametrize("ends_at", ["eof", "term", "kill"])

@@ -52,7 +52,9 @@ from claude_wire import (
     read,
     set_byte_budget,
 )
+from claude_wire.draining import open_drain
 from claude_wire.framing import BLOCK_BYTES
+from claude_wire.stream import Drained
 
 if sys.platform != "linux":
     pytest.skip("these tests look for what was left behind in /proc", allow_module_level=True)
@@ -517,6 +519,15 @@ def test_what_is_no_source_is_a_type_error() -> None:
     for wrong in ("/a/path", b"bytes", None, True, 1.5, [b"chunk"], Path("/")):
         with pytest.raises(TypeError, match=type(wrong).__name__):
             MessageStream(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("decoder", [dict, Decoder, {"type": "user"}, "dict"], ids=str)
+def test_a_decoder_that_is_none_is_a_type_error(decoder: Any) -> None:
+    readable, writable = os.pipe()
+    with pytest.raises(TypeError, match=r"decoder must be a Decoder, not (type|dict|str)$"):
+        MessageStream(readable, decoder)
+    os.close(readable)
+    os.close(writable)
 
 
 def test_a_descriptor_that_is_not_open_is_an_os_error() -> None:
@@ -1613,6 +1624,23 @@ def test_a_loop_may_stop_and_run_on_between_steps(backend: Backend) -> None:
     os.close(writable)
 
 
+@every_backend
+def test_a_stream_may_be_closed_after_its_loop(backend: Backend) -> None:
+    readable, writable = os.pipe()
+    os.write(writable, RESULT)
+
+    async def main() -> MessageStream[Any]:
+        stream = MessageStream(readable)
+        await anext(stream)
+        return stream
+
+    with suppress(StopIteration):
+        backend.run(main).aclose().__await__().send(None)
+    assert os.get_blocking(readable)  # as it was before the stream
+    os.close(readable)
+    os.close(writable)
+
+
 def in_child(action: Callable[[], object]) -> int:
     """Run ``action`` in a forked child and return its exit code: 0, or 1 if an exception came out."""
     with warnings.catch_warnings():
@@ -1620,8 +1648,12 @@ def in_child(action: Callable[[], object]) -> int:
         pid = os.fork()
     if pid == 0:
         code = 1
+        unraisable: list[Any] = []
+        sys.unraisablehook = unraisable.append
         try:
             action()
+            gc.collect()
+            assert unraisable == []
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -1727,6 +1759,39 @@ async def watched(stream: MessageStream[Any], iterate: Callable[[], Awaitable[An
         seen.append(stream.stats.bytes)
         group.cancel_scope.cancel()
     return [end - start for start, end in itertools.pairwise(seen)], [b - a for a, b in itertools.pairwise(ticks)]
+
+
+@every_backend
+def test_one_who_writes_on_after_the_process_has_ended_does_not_starve_other_tasks(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        ended, of_the_process = os.pipe()
+        os.close(of_the_process)
+        drain = open_drain(readable)
+        drain.watch(ended)  # type: ignore[union-attr]
+        while not drain.watched:
+            assert drain.read() is None
+        with written(writable, itertools.repeat(b"x" * BLOCK_BYTES)):
+            chunks = Drained(drain)
+            turns = seen = 0
+            async with anyio.create_task_group() as group:
+
+                async def turn() -> None:
+                    nonlocal turns
+                    while True:
+                        await anyio.lowlevel.checkpoint()
+                        turns += 1
+
+                group.start_soon(turn)
+                while seen < FLOOD:
+                    seen += len(await chunks.receive())
+                group.cancel_scope.cancel()
+            await chunks.aclose()
+            os.close(readable)
+        os.close(ended)
+        assert turns >= FLOOD // MOST_BYTES_A_TURN
+
+    backend.run(main)
 
 
 def unpaused() -> AsyncIterator[bytes]:

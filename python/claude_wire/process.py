@@ -675,8 +675,18 @@ def _spawn(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
 #: All that run, so that none outlives this interpreter.
 _children: set[subprocess.Popen[bytes]] = set()
 
+
+def _in_child() -> None:
+    """A forked child has nothing to end, and must not keep open what tells a process to end."""
+    for popen in _children:
+        assert popen.stdin is not None
+        with suppress(OSError):
+            popen.stdin.close()
+    _children.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_children.clear)
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
