@@ -1277,3 +1277,36 @@ def test_lines_with_strange_types_are_neither_turns_nor_errors(backend: Backend)
             assert [message async for message in process] == [{"type": []}, {"type": {}}]
 
     backend.run(main)
+
+
+@every_backend
+def test_a_prompt_in_a_later_turn_that_is_not_answered_is_noticed(backend: Backend) -> None:
+    code = f"""
+sys.stdin.readline()
+for line in {[json.dumps(INIT), json.dumps(RESULT)]!r}:
+    print(line, flush=True)
+sys.stdin.read()
+"""
+
+    async def main(*prompts: dict[str, Any]) -> list[Any]:
+        raised: list[Any] = []
+        async with plain(python(code)) as process:
+            await process.send({"type": "user", "uuid": "a"})
+            assert [(await process.__anext__())["type"] for _ in range(2)] == ["system", "result"]
+            for prompt in prompts:
+                await process.send(prompt)
+            await process.end_input()
+            try:
+                await everything(process)
+            except UnfinishedTurnError as error:
+                raised.append(str(error))
+            return raised
+
+    async def both() -> None:
+        assert await main() == []
+        unanswered = "the output ended before the turn that was asked for; the process exited with code 0"
+        assert await main({"type": "user", "uuid": "b"}) == [unanswered]
+        # The CLI starts no turn for a prompt that it has had already.
+        assert await main({"type": "user", "uuid": "a"}, {"type": "keep_alive"}) == []
+
+    backend.run(both)

@@ -106,8 +106,8 @@ def open_process(
         user: name or number of the user to run as (POSIX).
         stderr: what becomes of the standard error. It is always read. ``None`` keeps the last 64 KiB, for
             :attr:`Process.stderr_tail` and for errors; a function is called with each line besides (without its end,
-            decoded as UTF-8, wrong bytes replaced) in the event loop's thread, and what it raises is logged;
-            ``"inherit"`` leaves it to the host's own standard error.
+            decoded as UTF-8, wrong bytes replaced; above 64 KiB in pieces) in the event loop's thread, and the type of
+            what it raises is logged; ``"inherit"`` leaves it to the host's own standard error.
         overflow, spill_limit: as for :class:`~claude_wire.MessageStream`, for the standard output.
         grace: seconds that the process is given to end, first after the end of its input, then after SIGTERM.
 
@@ -159,7 +159,7 @@ class Process(MessageStream[T], Generic[T]):
     all was given, the next step waits until the process has ended (for at most ``grace`` seconds) and raises, once:
 
     * :class:`~claude_wire.UnfinishedTurnError`, if the output ended in the middle of a turn or of a line, or if a
-      prompt was sent and nothing came at all, whatever the exit code;
+      prompt was sent and no turn came after it, whatever the exit code;
     * else :class:`~claude_wire.ProcessError`, if the exit code is not 0.
 
     A turn is open from its first ``init``, ``assistant``, ``user`` or ``stream_event`` message, those of subagents and
@@ -223,7 +223,10 @@ class Process(MessageStream[T], Generic[T]):
         self._turn.sent(lines)
 
     async def end_input(self) -> None:
-        """Close the standard input, which tells the CLI to finish and end. May be called again."""
+        """Close the standard input, which tells the CLI to finish and end. May be called again.
+
+        Waits for a send that is under way. The rest of a line whose sender was cancelled is given a second.
+        """
         await self._started().stdin.end()
 
     # --- its end
@@ -309,11 +312,14 @@ _RESULTS = frozenset([ResultMessage, *RESULT_BY_SUBTYPE.values()])
 _OPENING = (AssistantMessage, InitMessage, StreamEvent, UserMessage)
 
 
-class _Type(msgspec.Struct):
-    type: str = ""
+class _Sent(msgspec.Struct):
+    """What is looked at of a line that was sent."""
+
+    type: Any = None
+    uuid: Any = None
 
 
-_TYPE_OF = msgspec.json.Decoder(_Type)
+_decode_sent = msgspec.json.Decoder(_Sent).decode
 
 
 class _Turn:
@@ -322,25 +328,33 @@ class _Turn:
     Among the recorded sessions of the CLI, those and only those that were cut end with an open turn by this rule.
     """
 
-    __slots__ = ("_asked", "_seen", "last_result", "open")
+    __slots__ = ("_asked", "_uuids", "last_result", "open")
 
     def __init__(self) -> None:
-        # Whether a turn is open, was ever seen, and was asked for.
-        self.open = self._seen = self._asked = False
+        # Whether a turn is open, and whether one was asked for since the last one that was seen.
+        self.open = self._asked = False
+        # Of all prompts that were sent: a second one with the same starts no turn.
+        self._uuids: set[str] = set()
         self.last_result: Any = None
 
     def unfinished(self) -> str:
         """Where the output stands if it ends now, in words, unless it stands between turns."""
         if self.open:
             return "in the middle of a turn"
-        return "before the turn that was asked for" if self._asked and not self._seen else ""
+        return "before the turn that was asked for" if self._asked else ""
 
     def sent(self, lines: bytes) -> None:
-        """Whether a prompt is among what the host wrote; asked only until the first turn."""
-        if not self._seen and not self._asked:
-            for line in lines.splitlines():
-                with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process will say so
-                    self._asked = self._asked or _TYPE_OF.decode(line).type == "user"
+        """Look for prompts in what the host wrote."""
+        for line in lines.splitlines():
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process will say so
+                sent = _decode_sent(line)
+                if sent.type != "user":
+                    continue
+                if isinstance(sent.uuid, str):
+                    if sent.uuid in self._uuids:
+                        continue
+                    self._uuids.add(sent.uuid)
+                self._asked = True
 
     def see(self, batch: Iterable[Any]) -> None:
         # Most batches are within a turn and have no result: looking at their types is enough.
@@ -352,7 +366,7 @@ class _Turn:
                 self._result(message)
             elif isinstance(message, _OPENING):
                 if getattr(message, "parent_tool_use_id", None) is None and not getattr(message, "isReplay", None):
-                    self.open = self._seen = True
+                    self._begin()
             elif isinstance(message, dict):
                 self._plain(cast("dict[str, Any]", message))
 
@@ -365,11 +379,14 @@ class _Turn:
             kind == "system" and message.get("subtype") == "init"
         )
         if opening and message.get("parent_tool_use_id") is None and not message.get("isReplay"):
-            self.open = self._seen = True
+            self._begin()
+
+    def _begin(self) -> None:
+        self.open = True
+        self._asked = False
 
     def _result(self, message: Any) -> None:
-        self.open = False
-        self._seen = True
+        self.open = self._asked = False
         self.last_result = message
 
 
