@@ -18,8 +18,9 @@ test: rust-test python-test
 rust-test: | cargo
 	cargo test --quiet
 
+# Several at once: many tests wait for processes, and seldom for the processor.
 python-test: $(VENV)/.native $(VENV)/.dev
-	$(BIN)/pytest
+	$(BIN)/pytest -p no:benchmark -n 3 --dist loadfile
 
 ## The real CLI against a fake API, in a network namespace of its own: Linux, and leave to make one.
 e2e: $(VENV)/.native $(VENV)/.dev
