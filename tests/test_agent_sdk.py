@@ -24,13 +24,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import anyio
+import claude_agent_sdk as sdk
 import pytest
-
-import claude_wire
-
-sdk = pytest.importorskip("claude_agent_sdk")
-
-from claude_agent_sdk import (  # noqa: E402
+from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
@@ -48,13 +44,14 @@ from claude_agent_sdk import (  # noqa: E402
     query,
     tool,
 )
-from claude_agent_sdk._internal import session_resume  # noqa: E402
-from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport  # noqa: E402
+from claude_agent_sdk._internal import session_resume
+from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
-from async_backends import BACKENDS, Backend  # noqa: E402
-from claude_wire.draining import DEFAULT_BYTE_BUDGET  # noqa: E402
-from claude_wire.integrations import agent_sdk  # noqa: E402
-from claude_wire.integrations.agent_sdk import SUPPORTED, WireProcessError, WireTransport  # noqa: E402
+import claude_wire
+from async_backends import BACKENDS, Backend
+from claude_wire.draining import DEFAULT_BYTE_BUDGET
+from claude_wire.integrations import agent_sdk
+from claude_wire.integrations.agent_sdk import SUPPORTED, WireProcessError, WireTransport
 
 pytestmark = [
     pytest.mark.anyio,

@@ -527,8 +527,8 @@ class _Pump:
 
         written = 0
         try:
-            # Closed when it is read. On Windows its type is another one.
-            file = self.file or cast("BinaryIO", tempfile.TemporaryFile(buffering=0))  # noqa: SIM115
+            # The cast is for Windows, where its type is another one.
+            file = self.file or cast("BinaryIO", tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - closed when read
             self.file = file
             file.seek(self.file_written)
             while written < len(data):
