@@ -13,6 +13,9 @@ import pytest
 
 import claude_wire
 from claude_wire import (
+    ApiError,
+    AuthenticationError,
+    BillingError,
     ByteBudgetError,
     CanUseToolRequest,
     ClaudeWireError,
@@ -20,6 +23,7 @@ from claude_wire import (
     ControlResponse,
     Decoder,
     EncodeError,
+    ExecutionError,
     HandleError,
     HookCallbackRequest,
     InitializeRequest,
@@ -28,10 +32,26 @@ from claude_wire import (
     KeepAlive,
     LineSplitter,
     LineTooLongError,
+    MaxBudgetError,
+    MaxTurnsError,
     Message,
     PayloadError,
     ProcessError,
     ProcessInputError,
+    RateLimitError,
+    RequestError,
+    RequestRefusedError,
+    RequestTimeoutError,
+    ResultError,
+    ResultErrorDuringExecution,
+    ResultErrorMaxBudgetUsd,
+    ResultErrorMaxStructuredOutputRetries,
+    ResultErrorMaxTurns,
+    ResultMessage,
+    ResultSuccess,
+    SessionEndedError,
+    StructuredOutputError,
+    TurnError,
     UnfinishedTurnError,
     UnknownObject,
     decode,
@@ -54,6 +74,19 @@ TREE = {
     ProcessInputError: BrokenPipeError,
     ProcessError: Exception,
     UnfinishedTurnError: ProcessError,
+    RequestError: Exception,
+    RequestRefusedError: RequestError,
+    RequestTimeoutError: TimeoutError,
+    SessionEndedError: RequestError,
+    TurnError: Exception,
+    ApiError: TurnError,
+    AuthenticationError: ApiError,
+    BillingError: ApiError,
+    RateLimitError: ApiError,
+    MaxTurnsError: TurnError,
+    MaxBudgetError: TurnError,
+    StructuredOutputError: TurnError,
+    ExecutionError: TurnError,
 }
 
 
@@ -66,10 +99,13 @@ def test_the_tree_is_the_one_drawn() -> None:
         assert issubclass(cls, ClaudeWireError)
         assert issubclass(cls, builtin)
         assert cls.__name__ in errors.__doc__  # type: ignore[operator]
-    # No error is another one's parent but the root, and the end of a process: an `except` catches one kind.
+    # No other error is another one's parent: an `except` catches one kind.
     parents = {
         ClaudeWireError: [cls for cls in TREE if cls is not ClaudeWireError],
         ProcessError: [UnfinishedTurnError],
+        RequestError: [RequestRefusedError, RequestTimeoutError, SessionEndedError],
+        TurnError: [cls for cls in TREE if issubclass(cls, TurnError) and cls is not TurnError],
+        ApiError: [AuthenticationError, BillingError, RateLimitError],
     }
     for one in TREE:
         assert [other for other in TREE if issubclass(other, one) and other is not one] == parents.get(one, [])
@@ -151,7 +187,89 @@ INSTANCES = [
     ProcessError(1, b"tail", {"type": "result"}),
     ProcessError(-9),
     UnfinishedTurnError(None, b"tail", message="text"),
+    RequestError("initialize", "text"),
+    RequestRefusedError("set_model", "text", "code"),
+    RequestTimeoutError("set_model", 1.5),
+    SessionEndedError("set_model", "text"),
+    TurnError(ResultSuccess(is_error=True)),
+    RateLimitError(ResultSuccess(is_error=True, api_error_status=429, api_error_type="rate_limit_error")),
+    MaxTurnsError(ResultErrorMaxTurns(terminal_reason="max_turns")),
 ]
+
+#: A failed result, the error of the assistant message before it, the exception that stands for it, and its text.
+FAILED: list[tuple[ResultMessage, str | None, type[TurnError], str]] = [
+    (ResultSuccess(is_error=True, result=SECRET), None, ApiError, "the API failed"),
+    (ResultSuccess(is_error=True, result=SECRET), "authentication_failed", AuthenticationError, "the API failed"),
+    (
+        ResultSuccess(is_error=True, api_error_status=401, api_error_type="authentication_error", result=SECRET),
+        None,
+        AuthenticationError,
+        "the API failed: 401 authentication_error",
+    ),
+    (ResultSuccess(is_error=True, api_error_status=403), None, AuthenticationError, "the API failed: 403"),
+    (ResultSuccess(is_error=True, api_error_status=402), None, BillingError, "the API failed: 402"),
+    (ResultSuccess(is_error=True, api_error_status=429), "rate_limit", RateLimitError, "the API failed: 429"),
+    (ResultSuccess(is_error=True, api_error_status=529), "overloaded", RateLimitError, "the API failed: 529"),
+    (
+        ResultSuccess(is_error=True, api_error_status=500, api_error_type="api_error"),
+        "server_error",
+        ApiError,
+        "the API failed: 500 api_error",
+    ),
+    (
+        ResultErrorMaxTurns(is_error=True, errors=[SECRET], terminal_reason="max_turns"),
+        None,
+        MaxTurnsError,
+        "the turn ended with error_max_turns (max_turns)",
+    ),
+    (ResultErrorMaxBudgetUsd(is_error=True), None, MaxBudgetError, "the turn ended with error_max_budget_usd"),
+    (
+        ResultErrorMaxStructuredOutputRetries(is_error=True),
+        None,
+        StructuredOutputError,
+        "the turn ended with error_max_structured_output_retries",
+    ),
+    (
+        ResultErrorDuringExecution(is_error=True, terminal_reason="aborted_tools"),
+        None,
+        ExecutionError,
+        "the turn ended with error_during_execution (aborted_tools)",
+    ),
+    (ResultError(errors=[SECRET]), None, ExecutionError, "the turn ended with error"),
+]
+
+
+@pytest.mark.parametrize("index", range(len(FAILED)))
+def test_a_failed_result_has_an_exception_that_says_how(index: int) -> None:
+    result, reason, kind, text = FAILED[index]
+    error = result.to_error(reason)
+    assert type(error) is kind
+    assert error.result is result
+    assert str(error) == text
+    with pytest.raises(TurnError):
+        result.raise_for_error()
+
+
+def test_a_result_that_is_no_error_has_none() -> None:
+    result = ResultSuccess(is_error=False)
+    assert result.to_error("rate_limit") is None
+    result.raise_for_error()
+
+
+def test_an_api_error_has_the_status_and_the_type() -> None:
+    result = ResultSuccess(is_error=True, api_error_status=429, api_error_type="rate_limit_error")
+    error = raised(result.raise_for_error)
+    assert isinstance(error, RateLimitError)
+    assert (error.status, error.error_type) == (429, "rate_limit_error")
+    error = ApiError(ResultSuccess(is_error=True, api_error_status=None))
+    assert (error.status, error.error_type) == (None, None)
+
+
+def test_a_refused_request_has_the_answer() -> None:
+    error = RequestRefusedError("set_model", SECRET, "invalid_model")
+    assert (error.subtype, error.error, error.error_code) == ("set_model", SECRET, "invalid_model")
+    assert str(error) == "set_model: the request was refused (invalid_model); .error says why"
+    assert str(RequestTimeoutError("interrupt", 60)) == "interrupt: no answer within 60 seconds"
 
 
 @pytest.mark.parametrize("error", INSTANCES, ids=lambda error: type(error).__name__)

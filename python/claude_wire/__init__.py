@@ -16,8 +16,9 @@
 
 :func:`decode` and :func:`encode` are for one line, :class:`Decoder` and :class:`Encoder` for a stream,
 :class:`LineSplitter` for the bare lines, :func:`read` for a file. :class:`MessageStream` reads any source of bytes
-asynchronously, and :func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes. Every message
-class is importable from here.
+asynchronously, and :func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes.
+:class:`Accumulator` makes whole messages of stream events. :func:`open_session` runs the CLI with everything that a host
+does: prompts, permission, hooks, MCP servers and control requests. Every message class is importable from here.
 """
 
 from __future__ import annotations
@@ -37,14 +38,18 @@ __version__ = "0.1.0"
 PROTOCOL_VERSION = "2.1.330"
 
 __all__ = ["PROTOCOL_VERSION", "LineSplitter", "__version__"]
-__all__ += ["Batches", "ClaudeOptions", "DrainStats", "MessageStream", "Process"]
-__all__ += ["byte_budget", "find_cli", "open_process", "set_byte_budget"]
+__all__ += ["Accumulator", "Batches", "ClaudeOptions", "DrainStats", "HookMatcher", "McpServer", "MessageStream"]
+__all__ += ["PartialBlock", "PartialMessage", "Process", "Session", "SessionBatches", "SessionMessages"]
+__all__ += ["byte_budget", "find_cli", "open_process", "open_session", "set_byte_budget"]
 __all__ += codec.__all__
 __all__ += errors.__all__
 __all__ += messages.__all__
 __all__ += reading.__all__
 
 if TYPE_CHECKING:
+    from claude_wire.accumulate import Accumulator as Accumulator
+    from claude_wire.accumulate import PartialBlock as PartialBlock
+    from claude_wire.accumulate import PartialMessage as PartialMessage
     from claude_wire.draining import DrainStats as DrainStats
     from claude_wire.draining import byte_budget as byte_budget
     from claude_wire.draining import set_byte_budget as set_byte_budget
@@ -52,19 +57,34 @@ if TYPE_CHECKING:
     from claude_wire.options import find_cli as find_cli
     from claude_wire.process import Process as Process
     from claude_wire.process import open_process as open_process
+    from claude_wire.session import HookMatcher as HookMatcher
+    from claude_wire.session import McpServer as McpServer
+    from claude_wire.session import Session as Session
+    from claude_wire.session import SessionBatches as SessionBatches
+    from claude_wire.session import SessionMessages as SessionMessages
+    from claude_wire.session import open_session as open_session
     from claude_wire.stream import Batches as Batches
     from claude_wire.stream import MessageStream as MessageStream
 
-# The transport is imported when it is first asked for: whoever only decodes should not pay for it.
+# All that is not decoding is imported when it is first asked for: whoever only decodes should not pay for it.
 _LATER = {
+    "Accumulator": "accumulate",
     "Batches": "stream",
     "ClaudeOptions": "options",
     "DrainStats": "draining",
+    "HookMatcher": "session",
+    "McpServer": "session",
     "MessageStream": "stream",
     "Process": "process",
     "byte_budget": "draining",
     "find_cli": "options",
+    "PartialBlock": "accumulate",
+    "PartialMessage": "accumulate",
+    "Session": "session",
+    "SessionBatches": "session",
+    "SessionMessages": "session",
     "open_process": "process",
+    "open_session": "session",
     "set_byte_budget": "draining",
 }
 

@@ -26,7 +26,15 @@ from claude_wire._decoding import (
     union_decoder,
 )
 from claude_wire.errors import EncodeError, HandleError, InvalidLineError
-from claude_wire.framing import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES, Block, LineBuffer, LongLine, line_starts
+from claude_wire.framing import (
+    BLOCK_BYTES,
+    DEFAULT_MAX_LINE_BYTES,
+    Block,
+    LineBuffer,
+    LineSplitter,
+    LongLine,
+    line_starts,
+)
 from claude_wire.messages import InvalidLine, Message
 from claude_wire.messages._base import Wire
 
@@ -215,6 +223,16 @@ class Decoder(Generic[T]):
         return self._take(self._buffer.close_blocks(), b"")
 
     @property
+    def typed(self) -> bool:
+        """Whether it gives typed messages, and no dicts."""
+        return isinstance(self._lines, TypedLines)
+
+    @property
+    def raises(self) -> bool:
+        """Whether it raises for invalid lines."""
+        return self._on_invalid == "raise"
+
+    @property
     def stats(self) -> DecoderStats:
         """What was seen so far."""
         seen = self._messages + self._invalid
@@ -227,6 +245,19 @@ class Decoder(Generic[T]):
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._buffer.free()
+
+    def follower(self) -> LineSplitter:
+        """A splitter that stands where this decoder stands: what is fed to it from now on gives the same lines.
+
+        For whoever looks at lines before they are decoded. Of a line that is already too long it gives the rest.
+        """
+        splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
+        if self._bytes:
+            unfinished = self._buffer.unfinished()
+            # The line feed, because a byte order mark is one at the start of a stream only. The rest of a line that is
+            # being dropped must not look like a line.
+            splitter.feed(b"\n" + (b"\0" if unfinished is None else unfinished))
+        return splitter
 
     def _skip(self, data: bytes) -> None:
         self._buffer.skip_line(data)

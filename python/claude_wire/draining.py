@@ -137,6 +137,28 @@ def set_byte_budget(limit: int) -> None:
         _changed.notify_all()
 
 
+def count_kept(count: int) -> None:
+    """Count bytes that were read ahead and are kept for the reader as queued; a negative number gives them back."""
+    status = lib.cw_budget_count(count)
+    if status == lib.CW_ERROR_UNSUPPORTED:
+        with _changed:
+            _budget.queued += count
+            _changed.notify_all()
+    elif status < 0:
+        raise library_error(status)
+
+
+def has_room() -> bool:
+    """Whether more may be queued, by the budget."""
+    limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+    status = lib.cw_budget(limit, queued)
+    if status == lib.CW_ERROR_UNSUPPORTED:
+        return _budget.queued < _budget.limit
+    if status < 0:
+        raise library_error(status)
+    return bool(queued[0] < limit[0])
+
+
 # --- Linux ------------------------------------------------------------------------------------------------------------
 
 _END = lib.CW_DRAIN_END

@@ -9,8 +9,21 @@
     ├── ByteBudgetError                 more bytes wait to be read than the process allows (overflow="error" only)
     ├── CLINotFoundError (FileNotFoundError)    there is no Claude Code CLI to be found
     ├── ProcessInputError (BrokenPipeError)     a message for a process that is gone or reads no more
-    └── ProcessError                    a process ended with an exit code that is not 0, or by a signal
-        └── UnfinishedTurnError         its output ended in the middle of a turn or a line, whatever the exit code
+    ├── ProcessError                    a process ended with an exit code that is not 0, or by a signal
+    │   └── UnfinishedTurnError         its output ended in the middle of a turn or a line, whatever the exit code
+    ├── RequestError                    a control request got no answer that can be used
+    │   ├── RequestRefusedError         the other side answered that it failed
+    │   ├── RequestTimeoutError (TimeoutError)  it did not answer in time
+    │   └── SessionEndedError           it cannot answer any more: the output has ended, or the session was closed
+    └── TurnError                       a turn ended with a result that is an error
+        ├── ApiError                    the API refused or failed
+        │   ├── AuthenticationError     the credentials are missing, wrong, or not allowed to do this
+        │   ├── BillingError            there is no credit
+        │   └── RateLimitError          too many requests, or the API is overloaded
+        ├── MaxTurnsError               the limit of turns is reached
+        ├── MaxBudgetError              the limit of dollars is reached
+        ├── StructuredOutputError       the model did not give what the JSON schema asks for
+        └── ExecutionError              anything else, an interrupt or a failed start among it
 
 A wrong argument (a ``str`` where bytes belong, an unknown option) is an ordinary ``TypeError`` or ``ValueError``.
 
@@ -24,19 +37,32 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from claude_wire.messages import InvalidLine
+    from claude_wire.messages import InvalidLine, ResultMessage
 
 __all__ = [
+    "ApiError",
+    "AuthenticationError",
+    "BillingError",
     "ByteBudgetError",
     "CLINotFoundError",
     "ClaudeWireError",
     "EncodeError",
+    "ExecutionError",
     "HandleError",
     "InvalidLineError",
     "LineTooLongError",
+    "MaxBudgetError",
+    "MaxTurnsError",
     "PayloadError",
     "ProcessError",
     "ProcessInputError",
+    "RateLimitError",
+    "RequestError",
+    "RequestRefusedError",
+    "RequestTimeoutError",
+    "SessionEndedError",
+    "StructuredOutputError",
+    "TurnError",
     "UnfinishedTurnError",
 ]
 
@@ -173,6 +199,127 @@ class UnfinishedTurnError(ProcessError):
     The exit code may be 0: the CLI ends so when nobody reads its output for 2 seconds, and what it had not written is
     gone.
     """
+
+
+class RequestError(ClaudeWireError):
+    """A control request was not answered, or not as it can be used.
+
+    Attributes:
+        subtype: what was asked for, such as ``"set_model"``.
+    """
+
+    def __init__(self, subtype: str, problem: str) -> None:
+        super().__init__(f"{subtype}: {problem}")
+        self.subtype = subtype
+        self._problem = problem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.subtype, self._problem)
+
+
+class RequestRefusedError(RequestError):
+    """The other side answered a control request with an error.
+
+    Attributes:
+        error: its text, for people.
+        error_code: such as ``"unsupported_request"``, or None: an open set, and often absent.
+    """
+
+    def __init__(self, subtype: str, error: str, error_code: str | None = None) -> None:
+        code = f" ({error_code})" if error_code else ""
+        super().__init__(subtype, f"the request was refused{code}; .error says why")
+        self.error = error
+        self.error_code = error_code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.subtype, self.error, self.error_code)
+
+
+class RequestTimeoutError(RequestError, TimeoutError):
+    """A control request was not answered in time; it has been withdrawn.
+
+    Attributes:
+        seconds: how long the answer was waited for.
+    """
+
+    def __init__(self, subtype: str, seconds: float) -> None:
+        super().__init__(subtype, f"no answer within {seconds:g} seconds")
+        self.seconds = seconds
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.subtype, self.seconds)
+
+
+class SessionEndedError(RequestError):
+    """A control request, or a turn, that cannot be answered any more.
+
+    ``__cause__`` is a :class:`ProcessError` with the exit code and the standard error if a process has ended.
+    """
+
+
+class TurnError(ClaudeWireError):
+    """A turn ended with a result that is an error; :meth:`~claude_wire.ResultMessage.to_error` makes the fitting one.
+
+    Attributes:
+        result: the :class:`~claude_wire.ResultMessage`, with the text, the cost and all else.
+    """
+
+    def __init__(self, result: ResultMessage) -> None:
+        super().__init__(self._describe(result))
+        self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.result,)
+
+    def _describe(self, result: ResultMessage) -> str:
+        reason = result.terminal_reason or result.startup_failure_reason
+        return f"the turn ended with {result.subtype}" + (f" ({reason})" if reason else "")
+
+
+class ApiError(TurnError):
+    """The API refused a request or failed, also after the CLI had tried again. The result's ``subtype`` is ``success``.
+
+    Attributes:
+        status: the HTTP status, or None if there was no answer.
+        error_type: the API's name for it, such as ``"invalid_request_error"``, or None.
+    """
+
+    def __init__(self, result: ResultMessage) -> None:
+        self.status: int | None = result.api_error_status or None
+        self.error_type = result.api_error_type
+        super().__init__(result)
+
+    def _describe(self, result: ResultMessage) -> str:
+        details = [str(detail) for detail in (self.status, self.error_type) if detail]
+        return "the API failed" + (f": {' '.join(details)}" if details else "")
+
+
+class AuthenticationError(ApiError):
+    """The credentials are missing or wrong, or may not do this (HTTP 401 and 403)."""
+
+
+class BillingError(ApiError):
+    """There is no credit (HTTP 402)."""
+
+
+class RateLimitError(ApiError):
+    """Too many requests, or the API is overloaded (HTTP 429 and 529). Trying later may help."""
+
+
+class MaxTurnsError(TurnError):
+    """The turns that were allowed are used up (``--max-turns``)."""
+
+
+class MaxBudgetError(TurnError):
+    """The dollars that were allowed are spent (``--max-budget-usd``)."""
+
+
+class StructuredOutputError(TurnError):
+    """The model did not give what the JSON schema asks for, in as many tries as it has."""
+
+
+class ExecutionError(TurnError):
+    """The turn failed otherwise: it was interrupted, or the session could not start, for instance."""
 
 
 def _process_error(

@@ -177,6 +177,11 @@ class LineBuffer:
         # What the native library has not been shown.
         self._skipped_bytes = self._skipped_lines = 0
 
+    @property
+    def max_line_bytes(self) -> int:
+        """Longest line that is kept, in bytes without its line feed."""
+        return self._max_line_bytes
+
     def is_one_line(self, data: bytes) -> bool:
         """Whether ``data`` is just one whole line, of ASCII, and no other line is unfinished. It is not consumed.
 
@@ -292,6 +297,21 @@ class LineBuffer:
                 _next(self._handle, b"", 0, 0, out)  # gives the memory back
             elif status > 0:
                 yield LongLine(bytes(_buffer(out[0].lent, size)), line_length, offset, line_number)
+        finally:
+            self._idle.append(taken)
+
+    def unfinished(self) -> bytes | None:
+        """A copy of the unfinished line as far as it has come; None if it is above the limit and being dropped."""
+        try:
+            taken = out, steps = self._idle.pop()
+        except IndexError:
+            raise self.refusal() from None
+        try:
+            status = lib.cw_buffer_unfinished(self._handle, out)
+            if status < 0:
+                raise library_error(status)
+            size = _unpack_from(steps)[1]
+            return None if status == lib.CW_TOO_LONG else _buffer(out[0].lent, size)[:]
         finally:
             self._idle.append(taken)
 

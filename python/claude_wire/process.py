@@ -7,7 +7,6 @@ Knows processes and when a turn is over; not the control protocol. What the proc
 from __future__ import annotations
 
 import atexit
-import contextvars
 import os
 import subprocess
 import threading
@@ -18,17 +17,18 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, get_a
 
 import msgspec
 
+from claude_wire._tasks import spawn
 from claude_wire.codec import encode
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, Overflow, open_drain
 from claude_wire.errors import HandleError, ProcessError, ProcessInputError, UnfinishedTurnError, describe_exit
 from claude_wire.framing import BLOCK_BYTES
 from claude_wire.messages import AssistantMessage, InitMessage, ResultMessage, StreamEvent, UserMessage
 from claude_wire.messages.message import RESULT_BY_SUBTYPE
-from claude_wire.stream import Drained, MessageStream, Slices, running_trio
+from claude_wire.stream import Drained, MessageStream, Slices
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from typing_extensions import Self
 
@@ -247,8 +247,7 @@ class Process(MessageStream[T], Generic[T]):
         Cancellation does not cut this short, and is passed on afterwards. KeyboardInterrupt does: then a thread goes on
         with it, as it does for a process that was dropped without being closed.
         """
-        self._closed = self._ended = True
-        self._inbox.clear()
+        self._forget()
         if self._child is not None and not self._child.foreign:
             await self._child.close(self._settings.grace)
 
@@ -626,7 +625,7 @@ class _StderrLines:
         self._callback = callback
         self._tail = bytearray()
         self._ended = Event()
-        _spawn(self._run)
+        spawn(self._run, name="claude-wire-stderr")
 
     def tail(self) -> bytes:
         return bytes(self._tail)
@@ -667,24 +666,6 @@ class _StderrLines:
             import logging
 
             logging.getLogger("claude_wire").warning("the stderr callback raised %s", type(error).__name__)
-
-
-#: Keeps asyncio's tasks alive, which the loop does not.
-_tasks: set[Any] = set()
-
-
-def _spawn(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a task that belongs to no task group, since it lives from one call to another. It ends by itself."""
-    if running_trio():
-        import trio
-
-        trio.lowlevel.spawn_system_task(function, context=contextvars.copy_context())
-        return
-    import asyncio
-
-    task = asyncio.get_running_loop().create_task(function())
-    _tasks.add(task)
-    task.add_done_callback(_tasks.discard)
 
 
 # --- processes that nobody closed -------------------------------------------------------------------------------------

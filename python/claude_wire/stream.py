@@ -23,6 +23,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
 
+from claude_wire._ahead import Chunks, ReadAhead, Tap
 from claude_wire._inbox import Inbox
 from claude_wire.codec import Decoder, DecoderStats
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, DrainStats, Overflow, ThreadDrain, open_drain
@@ -126,7 +127,8 @@ class MessageStream(Generic[T]):
     @property
     def drain_stats(self) -> DrainStats | None:
         """What became of the bytes of a pipe so far; None for sources without a drain."""
-        return self._chunks.drain.stats if isinstance(self._chunks, Drained) else None
+        chunks = self._chunks.source if isinstance(self._chunks, ReadAhead) else self._chunks
+        return chunks.drain.stats if isinstance(chunks, Drained) else None
 
     def __aiter__(self) -> Self:
         return self
@@ -150,9 +152,15 @@ class MessageStream(Generic[T]):
         An asynchronous generator that was given as the source is closed; what else was given remains the caller's.
         """
         if not self._closed:
-            self._closed = self._ended = True
-            self._inbox.clear()
+            self._forget()
             await self._chunks.aclose()
+
+    def _forget(self) -> None:
+        """There are no more steps, and nothing is kept for them."""
+        self._closed = self._ended = True
+        self._inbox.clear()
+        if isinstance(self._chunks, ReadAhead):
+            self._chunks.forget()
 
     async def __aenter__(self) -> Self:
         return self
@@ -216,6 +224,15 @@ class MessageStream(Generic[T]):
         await self.aclose()
 
 
+def read_ahead(stream: MessageStream[Any], tap: Tap | None = None) -> tuple[ReadAhead, Decoder[Any]]:
+    """Have a stream read through a :class:`ReadAhead` from now on; returned with the decoder that it feeds."""
+    inner = stream._chunks  # pyright: ignore[reportPrivateUsage]  # of this module
+    if isinstance(inner, ReadAhead):
+        raise HandleError("this stream has a session already")
+    ahead = stream._chunks = ReadAhead(inner, tap)  # pyright: ignore[reportPrivateUsage]
+    return ahead, stream._inbox.decoder  # pyright: ignore[reportPrivateUsage]
+
+
 class Batches(Generic[T]):
     """Iterates over a :class:`MessageStream` in lists; made by its ``batches()``."""
 
@@ -232,19 +249,6 @@ class Batches(Generic[T]):
 
 
 # --- where chunks come from -------------------------------------------------------------------------------------------
-
-
-class Chunks(Protocol):
-    @property
-    def final(self) -> tuple[type[Exception], ...]:
-        """What :meth:`receive` raises if nothing can come after it."""
-        ...
-
-    async def receive(self) -> bytes | memoryview:
-        """The next bytes, at least one; none at the end. A view is valid until the next call."""
-        ...
-
-    async def aclose(self) -> None: ...
 
 
 def _chunks(source: Any, overflow: Overflow, spill_limit: int) -> Chunks:

@@ -236,6 +236,15 @@ impl Buffer {
         })
     }
 
+    /// The unfinished line as far as it has come; or its length so far, once it is over the limit.
+    ///
+    /// # Errors
+    ///
+    /// The length, if the line is being dropped.
+    pub fn unfinished(&self) -> Result<&[u8], u64> {
+        self.too_long.map_or(Ok(&self.tail), Err)
+    }
+
     /// Work done and memory held so far.
     #[must_use]
     pub fn stats(&self) -> Stats {

@@ -18,7 +18,7 @@ use crate::frame;
 use crate::handle::{Refused, Table};
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 4;
+pub const CW_ABI_VERSION: u32 = 5;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;
@@ -318,6 +318,41 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
     })
 }
 
+/// Lends the unfinished line as far as it has come: `CW_CARRY`, or `CW_NOTHING` if there is none. `CW_TOO_LONG` if it is
+/// being dropped; then only its length is told. It remains unfinished.
+///
+/// # Safety
+///
+/// `out` is null or may be written. Memory that the step lends is not read after the next call with the same handle.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwStep) -> i32 {
+    guard(|| {
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        BUFFERS.with(handle, |buffer| {
+            let (status, line, length) = match buffer.unfinished() {
+                Ok([]) => (CW_NOTHING, &[][..], 0),
+                Ok(line) => (CW_CARRY, line, line.len() as u64),
+                Err(length) => (CW_TOO_LONG, &[][..], length),
+            };
+            let step = CwStep {
+                lent: line.as_ptr(),
+                bytes: line.len() as u64,
+                next: 0,
+                offset: 0,
+                line_number: 0,
+                lines: 0,
+                defects: 0,
+                length,
+            };
+            // SAFETY: not null, and the caller promises that it may be written.
+            unsafe { out.write(step) };
+            Ok(status)
+        })?
+    })
+}
+
 /// Counts the work that a buffer has done and the memory that it holds.
 ///
 /// # Safety
@@ -607,6 +642,25 @@ pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
             return Err(CW_ERROR_MEMORY);
         }
         host().set_limit(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Counts bytes that the caller keeps for the reader of a drain, as if they were queued there; a negative number gives
+/// them back. What is given back must have been counted before, in this process.
+#[no_mangle]
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub extern "C" fn cw_budget_count(bytes: i64) -> i32 {
+    on_linux!({
+        if !watch_forks() {
+            return Err(CW_ERROR_MEMORY);
+        }
+        let number = usize::try_from(bytes.unsigned_abs()).map_err(|_| CW_ERROR_ARGUMENT)?;
+        if bytes < 0 {
+            host().give_back_kept(number);
+        } else {
+            host().keep(number);
+        }
         Ok(CW_NOTHING)
     })
 }

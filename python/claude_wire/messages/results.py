@@ -9,6 +9,17 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
+from claude_wire.errors import (
+    ApiError,
+    AuthenticationError,
+    BillingError,
+    ExecutionError,
+    MaxBudgetError,
+    MaxTurnsError,
+    RateLimitError,
+    StructuredOutputError,
+    TurnError,
+)
 from claude_wire.messages._base import Number, Wire, constant, null
 from claude_wire.messages.conversation import MessageOrigin
 from claude_wire.messages.usage import ModelUsage, Usage
@@ -153,6 +164,50 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
         Where a dialect leaves ``is_error`` out, a turn is ok if it carries neither ``error`` nor ``errors``.
         """
         return not (self.error or self.errors) if self.is_error is None else not self.is_error
+
+    def to_error(self, reason: str | None = None) -> TurnError | None:
+        """The exception that stands for this result; None if the turn succeeded.
+
+        Args:
+            reason: :attr:`AssistantMessage.error_reason` of the turn's last message. Without credentials it alone says
+                so: then no request is made, and the result has no ``api_error_status``.
+        """
+        if self.ok:
+            return None
+        if self.subtype != "success":
+            return _BY_SUBTYPE.get(self.subtype, ExecutionError)(self)
+        for kind, signs in _API_ERRORS.items():
+            if not signs.isdisjoint((self.api_error_status, self.api_error_type, reason)):
+                return kind(self)
+        return ApiError(self)
+
+    def raise_for_error(self) -> None:
+        """Raise :meth:`to_error`, if the turn failed.
+
+        Raises:
+            TurnError: a subclass that says how.
+        """
+        error = self.to_error()
+        if error is not None:
+            raise error
+
+
+_BY_SUBTYPE: dict[str, type[TurnError]] = {
+    "error_max_turns": MaxTurnsError,
+    "error_max_budget_usd": MaxBudgetError,
+    "error_max_structured_output_retries": StructuredOutputError,
+}
+#: What tells them apart: HTTP statuses, types of the API's errors, and ``error`` of assistant messages.
+_API_ERRORS: dict[type[ApiError], frozenset[object]] = {
+    AuthenticationError: frozenset(
+        (
+            *(401, 403, "authentication_error", "permission_error", "authentication_failed", "oauth_org_not_allowed"),
+            *("account_on_hold", "verification_required", "cloud_credential_error"),
+        )
+    ),
+    BillingError: frozenset((402, "billing_error")),
+    RateLimitError: frozenset((429, 529, "rate_limit_error", "overloaded_error", "rate_limit", "overloaded")),
+}
 
 
 class ResultSuccess(ResultMessage, kw_only=True, frozen=True):

@@ -16,7 +16,7 @@ pub type Spawn = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
 pub struct Host {
     spawn: Spawn,
     limit: AtomicUsize,
-    /// Bytes in all queues. The rescuer alone adds to it.
+    /// Bytes in all queues, to which the rescuer alone adds, and bytes that readers keep.
     queued: AtomicUsize,
     /// Streams that wait for room.
     paused: AtomicUsize,
@@ -66,9 +66,18 @@ impl Host {
     /// Sets the limit. Streams above a lower one are paused when they would grow.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::SeqCst);
-        let rescuer = self.members().rescuer.clone();
-        if let Some(rescuer) = rescuer {
-            rescuer.kick();
+        self.kick();
+    }
+
+    /// Counts bytes that somebody keeps outside of any queue for the reader of a drain.
+    pub fn keep(&self, bytes: usize) {
+        self.add(bytes);
+    }
+
+    /// Gives back what [`keep`](Self::keep) counted.
+    pub fn give_back_kept(&self, bytes: usize) {
+        if self.give_back(bytes) {
+            self.kick();
         }
     }
 
@@ -159,6 +168,13 @@ impl Host {
         // A rescuer that pauses a stream counts it first and looks at `queued` afterwards; this is the other way around,
         // so that one of both sees the other.
         self.paused.load(Ordering::SeqCst) > 0 && self.has_room_again()
+    }
+
+    fn kick(&self) {
+        let rescuer = self.members().rescuer.clone();
+        if let Some(rescuer) = rescuer {
+            rescuer.kick();
+        }
     }
 
     pub(super) fn count_paused(&self, more: bool) {

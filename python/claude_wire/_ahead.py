@@ -1,0 +1,125 @@
+"""Reads a source of bytes ahead of its reader, who gets the same bytes later.
+
+Knows chunks, and the byte budget that what is kept counts in; not lines. It is for whoever must see what comes before
+the reader asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from claude_wire.draining import count_kept
+
+if TYPE_CHECKING:
+    from anyio import Event
+
+__all__ = ["Chunks", "ReadAhead", "Tap"]
+
+#: Is shown each chunk that is read, as it was read.
+Tap = Callable[[bytes], object]
+
+
+class Chunks(Protocol):
+    """Where the bytes of a stream come from."""
+
+    @property
+    def final(self) -> tuple[type[Exception], ...]:
+        """What :meth:`receive` raises if nothing can come after it."""
+        ...
+
+    async def receive(self) -> bytes | memoryview:
+        """The next bytes, at least one; none at the end. A view is valid until the next call."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class ReadAhead:
+    """Chunks that one task receives, and that another one may read before: both of them, at the same time, never read.
+
+    Bytes that are kept count in the byte budget of the process.
+    """
+
+    def __init__(self, source: Chunks, tap: Tap | None) -> None:
+        self.source = source
+        #: Chunks that were received without having been kept.
+        self.direct = 0
+        self._tap = tap
+        self._kept: deque[bytes | Exception] = deque()
+        self._ended = self._advancing = False
+        # What the reader waits for while somebody else reads.
+        self._advanced: Event | None = None
+        self._pid = os.getpid()
+
+    @property
+    def final(self) -> tuple[type[Exception], ...]:
+        """As of the source."""
+        return self.source.final
+
+    async def receive(self) -> bytes | memoryview:
+        """The next bytes for the reader, as :meth:`Chunks.receive`."""
+        while not self._kept:
+            if self._ended:
+                return b""
+            if not self._advancing:
+                self.direct += 1
+                data = await self.source.receive()
+                if self._tap is not None and data:
+                    self._tap(bytes(data))
+                return data
+            from anyio import Event
+
+            self._advanced = Event()
+            await self._advanced.wait()
+        kept = self._kept.popleft()
+        if isinstance(kept, Exception):
+            raise kept
+        self._count(-len(kept))
+        return kept
+
+    async def advance(self) -> bytes:
+        """Read the next bytes, keep them for the reader and return them; none at the end.
+
+        The reader must not be receiving from the source meanwhile. What the source raises, the reader will get, too.
+        """
+        self._advancing = True
+        try:
+            data = bytes(await self.source.receive())
+            if data:
+                self._kept.append(data)
+                self._count(len(data))
+                if self._tap is not None:
+                    self._tap(data)
+            else:
+                self._ended = True
+            return data
+        except Exception as error:
+            self._kept.append(error)
+            raise
+        finally:
+            self._advancing = False
+            if self._advanced is not None:
+                self._advanced.set()
+                self._advanced = None
+
+    async def aclose(self) -> None:
+        """Close the source, and forget what is kept."""
+        self.forget()
+        await self.source.aclose()
+
+    def forget(self) -> None:
+        """Give back what is kept."""
+        self._count(-sum(len(kept) for kept in self._kept if isinstance(kept, bytes)))
+        self._kept.clear()
+        self._ended = True
+
+    def _count(self, count: int) -> None:
+        if count and os.getpid() == self._pid:  # the budget of a forked child is another
+            count_kept(count)
+
+    def __del__(self) -> None:
+        if self._kept:
+            self.forget()

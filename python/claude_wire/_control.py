@@ -1,0 +1,329 @@
+"""The two halves of the control protocol: requests that we send, and requests that we answer.
+
+Knows the envelopes of control messages, and which answer belongs to which request; not what is asked, nor where lines
+come from and go to. Neither half minds which side of the protocol it is on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from claude_wire._tasks import Task, spawn
+from claude_wire.codec import encode
+from claude_wire.errors import RequestRefusedError, RequestTimeoutError, SessionEndedError
+from claude_wire.messages import (
+    ControlCancelRequest,
+    ControlError,
+    ControlRequest,
+    ControlResponse,
+    ControlSuccess,
+    UnknownRequest,
+)
+
+if TYPE_CHECKING:
+    from anyio import Event
+
+    from claude_wire.messages._base import Wire
+
+__all__ = ["Answers", "Handler", "NoAnswer", "Refusal", "Requests", "Send", "Tasks"]
+
+Send = Callable[[bytes], Awaitable[object]]
+#: Takes what a request asks for and gives the payload of the answer. The second is the seconds that it may take.
+Handler = tuple[Callable[[Any], Awaitable["Wire | dict[str, Any]"]], "float | None"]
+
+#: Ids of answered requests that are remembered, so that a second delivery is not answered again.
+REMEMBERED = 4096
+
+_log = logging.getLogger("claude_wire")
+
+
+class Tasks:
+    """Tasks that end with their owner."""
+
+    def __init__(self) -> None:
+        self._tasks: set[Task] = set()
+        self._closed = False
+
+    def start(self, function: Callable[[], Coroutine[Any, Any, None]], name: str) -> Task:
+        """Run ``function()`` in a task of its own."""
+        started: list[Task] = []
+
+        async def run() -> None:
+            try:
+                await function()
+            finally:
+                self._tasks.difference_update(started)
+
+        task = spawn(run, name=name)
+        if not task.done:  # an eager one may have ended
+            started.append(task)
+            self._tasks.add(task)
+        if self._closed:
+            task.cancel()
+        return task
+
+    def cancel(self) -> None:
+        """Cancel all, and those that are still started."""
+        self._closed = True
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until all have ended; those that have not by then are left to themselves."""
+        from anyio import move_on_after
+
+        with move_on_after(seconds):
+            for task in list(self._tasks):
+                await task.wait()
+        left = sum(not task.done for task in self._tasks)
+        if left:
+            _log.warning("%d callbacks did not end when they were cancelled", left)
+
+
+# --- what we ask ------------------------------------------------------------------------------------------------------
+
+
+class _Question:
+    """A request that waits for its answer."""
+
+    __slots__ = ("answer", "error", "event", "subtype")
+
+    def __init__(self, subtype: str, event: Event) -> None:
+        self.subtype = subtype
+        self.event = event
+        self.answer: ControlResponse | None = None
+        self.error: SessionEndedError | None = None
+
+
+class Requests:
+    """Our requests: each has an id of its own and gets one answer, an error, or none in its time."""
+
+    def __init__(self, send: Send, tasks: Tasks) -> None:
+        self._send = send
+        self._tasks = tasks
+        # Ids must be unique among all that this side has open; another session may use the same transport later.
+        self._prefix = os.urandom(6).hex()
+        self._count = 0
+        self._open: dict[str, _Question] = {}
+        # Why nothing can be asked any more, once that is so.
+        self._ended: tuple[str, BaseException | None] | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether any answer is waited for."""
+        return bool(self._open)
+
+    async def ask(self, request: Any, subtype: str, seconds: float, asked: Callable[[], object]) -> ControlSuccess:
+        """Send the request and wait for its answer; ``asked`` is called when it has been sent.
+
+        Raises:
+            RequestRefusedError: the answer is an error.
+            RequestTimeoutError: it did not come within so many seconds. The request is withdrawn then, as it is when
+                the caller is cancelled.
+            SessionEndedError: it will not come any more.
+        """
+        from anyio import Event, move_on_after
+
+        if self._ended is not None:
+            raise self._ended_error(subtype)
+        self._count += 1
+        request_id = f"{self._prefix}-{self._count}"
+        question = self._open[request_id] = _Question(subtype, Event())
+        sent = False
+        try:
+            with move_on_after(seconds):
+                await self._send(encode(ControlRequest(request_id, request)))
+                sent = True
+                asked()
+                await question.event.wait()
+        finally:
+            del self._open[request_id]
+            if sent and not question.event.is_set():
+                self._withdraw(request_id)
+        if question.error is not None:
+            raise question.error
+        if question.answer is None:
+            raise RequestTimeoutError(subtype, seconds)
+        answer = question.answer.response
+        if isinstance(answer, ControlSuccess):
+            return answer
+        if isinstance(answer, ControlError):
+            raise RequestRefusedError(subtype, answer.error, answer.error_code)
+        raise RequestRefusedError(subtype, "the answer is neither a success nor an error")
+
+    def resolve(self, response: ControlResponse) -> None:
+        """Give an answer to whoever waits for it. One that nobody waits for any more is dropped."""
+        question = self._open.get(response.request_id or "")
+        if question is not None and not question.event.is_set():
+            question.answer = response
+            question.event.set()
+
+    def fail(self, problem: str, cause: BaseException | None = None) -> None:
+        """No answer will come any more, and no request is sent: it fails for all who wait, and for all who come."""
+        if self._ended is None:
+            self._ended = problem, cause
+        for question in self._open.values():
+            if not question.event.is_set():
+                question.error = self._ended_error(question.subtype)
+                question.event.set()
+
+    def _ended_error(self, subtype: str) -> SessionEndedError:
+        assert self._ended is not None
+        problem, cause = self._ended
+        error = SessionEndedError(subtype, problem)
+        error.__cause__ = cause
+        return error
+
+    def _withdraw(self, request_id: str) -> None:
+        if self._ended is not None:
+            return
+
+        async def withdraw() -> None:
+            await send_quietly(self._send, encode(ControlCancelRequest(request_id)))
+
+        self._tasks.start(withdraw, "claude-wire-withdrawal")
+
+
+async def send_quietly(send: Send, line: bytes) -> None:
+    """Send what nobody waits for. That it cannot be sent is seen by whoever reads, or sends next."""
+    try:
+        await send(line)
+    except Exception as error:
+        _log.debug("a control message could not be sent: %s", type(error).__name__)
+
+
+# --- what we are asked ------------------------------------------------------------------------------------------------
+
+
+class NoAnswer(Exception):
+    """Raised by a handler whose request is to stay unanswered."""
+
+
+class Refusal(Exception):
+    """Raised by a handler whose request fails by no fault of the host; its text is the error answer."""
+
+
+class _Inquiry:
+    """A request that is not answered yet, and the tasks that belong to it."""
+
+    __slots__ = ("callback", "timer")
+
+    def __init__(self) -> None:
+        self.callback: Task | None = None
+        self.timer: Task | None = None
+
+
+class Answers:
+    """The requests of the other side: each is answered once, by a handler that runs in a task of its own.
+
+    A handler that raises, or overruns its time, is an error answer. A request that is withdrawn cancels its handler
+    and has no answer.
+
+    Args:
+        find: gives the handler for what a request asks for, or None if there is none.
+    """
+
+    def __init__(self, find: Callable[[object], Handler | None], send: Send, tasks: Tasks) -> None:
+        self._find = find
+        self._send = send
+        self._tasks = tasks
+        self._closed = False
+        self._open: dict[str, _Inquiry] = {}
+        # The last ones that are answered, or withdrawn, in order.
+        self._settled: dict[str, None] = {}
+
+    def take(self, request: ControlRequest) -> None:
+        """Answer a request, unless it is or was being answered."""
+        inquiry = self._begin(request.request_id)
+        if inquiry is None:
+            return
+        request_id, body = request.request_id, request.request
+        handler = self._find(body)
+        if handler is None:
+            subtype = body.type if isinstance(body, UnknownRequest) else body.__struct_config__.tag
+            # The words of claude-agent-sdk, and the code of the TypeScript one.
+            line = _failure(request_id, f"Unsupported control request subtype: {subtype}", "unsupported_request")
+            self._tasks.start(lambda: self._answer(request_id, line), "claude-wire-refusal")
+            return
+        function, seconds = handler
+        if seconds is not None:
+            inquiry.timer = self._tasks.start(lambda: self._overrun(request_id, seconds), "claude-wire-timer")
+        inquiry.callback = self._tasks.start(lambda: self._run(request_id, function, body), "claude-wire-callback")
+
+    def refuse(self, request_id: str, problem: str) -> None:
+        """Answer a request that cannot be read with an error."""
+        if self._begin(request_id) is not None:
+            line = _failure(request_id, problem)
+            self._tasks.start(lambda: self._answer(request_id, line), "claude-wire-refusal")
+
+    def withdraw(self, request_id: str) -> None:
+        """The other side no longer wants an answer."""
+        inquiry = self._end(request_id)
+        if inquiry is not None:
+            for task in (inquiry.callback, inquiry.timer):
+                if task is not None:
+                    task.cancel()
+
+    def close(self) -> None:
+        """Answer nothing any more. Whoever owns the tasks cancels them."""
+        self._closed = True
+        self._open.clear()
+
+    async def _run(self, request_id: str, function: Callable[[Any], Awaitable[Any]], body: Any) -> None:
+        try:
+            line = encode(ControlResponse.success(request_id, await function(body)))
+        except NoAnswer:
+            self.withdraw(request_id)
+            return
+        except Refusal as refusal:
+            line = _failure(request_id, str(refusal))
+        except asyncio.CancelledError:
+            if request_id not in self._open:
+                raise
+            # Not by us: what the callback waited for was cancelled. The other side waits for an answer all the same.
+            line = _failure(request_id, "the callback was cancelled")
+        except Exception as error:
+            _log.warning("a callback raised %s", type(error).__name__, exc_info=error)
+            line = _failure(request_id, str(error) or type(error).__name__)
+        timer = self._open[request_id].timer if request_id in self._open else None
+        if timer is not None:
+            timer.cancel()
+        await self._answer(request_id, line)
+
+    async def _overrun(self, request_id: str, seconds: float) -> None:
+        from anyio import sleep
+
+        await sleep(seconds)
+        callback = self._open[request_id].callback if request_id in self._open else None
+        if callback is not None:
+            _log.warning("a callback took longer than %g seconds", seconds)
+            line = _failure(request_id, f"the callback took longer than {seconds:g} seconds")
+            callback.cancel()
+            await self._answer(request_id, line)
+
+    def _begin(self, request_id: str) -> _Inquiry | None:
+        if self._closed or request_id in self._open or request_id in self._settled:
+            return None
+        inquiry = self._open[request_id] = _Inquiry()
+        return inquiry
+
+    def _end(self, request_id: str) -> _Inquiry | None:
+        inquiry = self._open.pop(request_id, None)
+        if inquiry is not None:
+            if len(self._settled) == REMEMBERED:
+                del self._settled[next(iter(self._settled))]
+            self._settled[request_id] = None
+        return inquiry
+
+    async def _answer(self, request_id: str, line: bytes) -> None:
+        """Send the answer, unless there was one or none is wanted any more."""
+        if self._end(request_id) is not None:
+            await send_quietly(self._send, line)
+
+
+def _failure(request_id: str, problem: str, code: str | None = None) -> bytes:
+    return encode(ControlResponse.failure(request_id, problem, error_code=code))

@@ -1,0 +1,226 @@
+"""Splits a stream of messages in two: control messages go to whom they concern at once, all others wait to be taken.
+
+Knows which messages are control messages, and who is reading; not what they mean.
+
+Who reads: the consumer's own step, as long as somebody iterates. When nobody has asked for a message for
+:data:`AWAY_SECONDS`, or a control message is waited for while nobody iterates, :meth:`Router.read_on` does: it keeps
+the bytes as they are, for the consumer to decode when it comes, and decodes only the control messages among their
+lines. The consumer comes across those again, and passes over as many as were seen ahead.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from claude_wire.codec import decode
+from claude_wire.draining import has_room
+from claude_wire.errors import HandleError, InvalidLineError, LineTooLongError
+from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
+from claude_wire.stream import read_ahead
+
+if TYPE_CHECKING:
+    from anyio import Event
+
+    from claude_wire._ahead import ReadAhead, Tap
+    from claude_wire.codec import Decoder
+    from claude_wire.framing import LineSplitter
+    from claude_wire.stream import Batches, MessageStream
+
+__all__ = ["Router"]
+
+#: Seconds without a step of the consumer after which the stream is read ahead of it.
+AWAY_SECONDS = 0.01
+#: Seconds after which it is seen whether the byte budget has room again.
+ROOM_SECONDS = 0.05
+
+_CONTROL = frozenset((ControlRequest, ControlResponse, ControlCancelRequest))
+#: What is not for the consumer, or not always.
+_ROUTED = frozenset((*_CONTROL, KeepAlive, UnknownMessage))
+
+
+def _is_control(message: Any) -> bool:
+    return type(message) in _CONTROL or (
+        type(message) is UnknownMessage and message.type is not None and message.type.startswith("control_")
+    )
+
+
+class Router:
+    """Reads a stream for a consumer that may stay away.
+
+    Args:
+        stream: of typed messages, with bad lines as values. From now on only this reads it.
+        tap: is shown the chunks that are read.
+        control: is called with each control message, in order, once. One that does not fit its type is an
+            :class:`UnknownMessage`; the consumer gets that, too.
+        is_wanted: says whether a control message is waited for.
+
+    """
+
+    _ahead: ReadAhead
+    _decoder: Decoder[Any]
+    _batches: Batches[Any]
+
+    def __init__(
+        self,
+        stream: MessageStream[Any],
+        tap: Tap | None,
+        control: Callable[[Any], None],
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        from anyio import CancelScope
+
+        self._stream = stream
+        self._tap = tap
+        self._control = control
+        self._is_wanted = is_wanted
+        self._new_scope = CancelScope
+        #: Decoded and not taken yet, without control messages.
+        self.ready: deque[Any] = deque()
+        # Of the step that the consumer is in; the number of steps so far.
+        self._scope: CancelScope | None = None
+        self._steps = 0
+        self._started = self._closed = False
+        # What read_on() waits for: somebody has it look again.
+        self._noticed: Event | None = None
+        # The step after which the consumer was found to be away.
+        self._away_since = -1
+        # Splits what is read ahead into lines; in step with the decoder until the consumer has read by itself.
+        self._follower: LineSplitter | None = None
+        self._followed = -1
+        # Control messages that were seen ahead, and that the consumer will come across.
+        self._seen_ahead = 0
+
+    def start(self) -> None:
+        """Take over the stream.
+
+        Raises:
+            TypeError: its decoder is another one.
+            HandleError: it has a router already.
+        """
+        self._ahead, self._decoder = read_ahead(self._stream, self._tap)
+        if not self._decoder.typed or self._decoder.raises:
+            raise TypeError("a session needs a stream that gives typed messages, and does not raise for bad lines")
+        self._batches = self._stream.batches()
+        self._started = True
+
+    async def step(self) -> None:
+        """Wait until ``ready`` has something. Raises what the stream raises; StopAsyncIteration, too, when closed."""
+        if self._scope is not None:
+            raise HandleError("another task is iterating over this session")
+        if not self._started:
+            raise HandleError("this session is not entered: use it as `async with ... as session`")
+        while not self.ready:
+            if self._closed:
+                raise StopAsyncIteration
+            self._steps += 1
+            batch: list[Any] = []
+            try:
+                with self._new_scope() as self._scope:
+                    batch = await self._batches.__anext__()
+            finally:
+                self._scope = None
+                self.notice()
+            if not self._closed:
+                self.ready.extend(self._route(batch))
+
+    def notice(self) -> None:
+        """Something has changed: the consumer has left its step, or a control message is waited for."""
+        if self._noticed is not None:
+            self._noticed.set()
+
+    def close(self) -> None:
+        """End the iteration, also for a task that is in a step."""
+        self._closed = True
+        self.ready.clear()
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def _route(self, batch: list[Any]) -> list[Any]:
+        # The types of most batches are few, and none of these.
+        if _ROUTED.isdisjoint(set(map(type, batch))):
+            return batch
+        return [message for message in batch if type(message) not in _ROUTED or not self._took(message)]
+
+    def _took(self, message: Any) -> bool:
+        """Route a message; whether it is not for the consumer."""
+        if type(message) is KeepAlive:
+            return True
+        if not _is_control(message):
+            return False
+        if self._seen_ahead:
+            self._seen_ahead -= 1
+        else:
+            self._control(message)
+        return type(message) is not UnknownMessage
+
+    # --- while nobody iterates
+
+    async def read_on(self) -> None:
+        """Read ahead whenever the consumer is away, until the end of the stream. To be run in a task of its own."""
+        from anyio import sleep
+
+        ahead = self._ahead
+        while True:
+            await self._consumer_away()
+            if not has_room():
+                await sleep(ROOM_SECONDS)
+                continue
+            try:
+                data = await ahead.advance()
+            except ahead.final:
+                return
+            except Exception:  # the consumer gets it, and may have the stream go on
+                await self._consumer_back()
+                continue
+            self._look_at(data)
+            if not data:
+                return
+
+    async def _consumer_away(self) -> None:
+        while self._scope is not None or not (self._is_wanted() or self._away_since == self._steps):
+            steps = self._steps
+            await self._change(None if self._scope is not None else AWAY_SECONDS)
+            if self._scope is None and self._steps == steps:
+                self._away_since = steps
+
+    async def _consumer_back(self) -> None:
+        steps = self._steps
+        while self._steps == steps:
+            await self._change(None)
+
+    async def _change(self, seconds: float | None) -> None:
+        from anyio import Event, move_on_after
+
+        self._noticed = Event()
+        with move_on_after(seconds):
+            await self._noticed.wait()
+        self._noticed = None
+
+    def _look_at(self, data: bytes) -> None:
+        """Find the control messages among the lines that end in a chunk that was read ahead; the last line, if none."""
+        if self._follower is None or self._followed != self._ahead.direct:
+            self._follower = self._decoder.follower()
+            self._followed = self._ahead.direct
+        follower = self._follower
+        more: Callable[[], list[bytes]] = (lambda: follower.feed(data)) if data else follower.close
+        while True:
+            try:
+                self._look_at_lines(more())
+                return
+            except LineTooLongError as error:
+                self._look_at_lines(error.lines)
+                more = (lambda: follower.feed(b"")) if data else follower.close
+
+    def _look_at_lines(self, lines: list[bytes]) -> None:
+        for line in lines:
+            # No writer is known that puts an escape into such a tag. A line that had one would wait for the consumer.
+            if b"control_" in line:
+                try:
+                    message = decode(line)
+                except InvalidLineError:
+                    continue
+                if _is_control(message):
+                    self._seen_ahead += 1
+                    self._control(message)

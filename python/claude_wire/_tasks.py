@@ -1,0 +1,131 @@
+"""Tasks that belong to no task group, since they live from one call to another, on asyncio and trio.
+
+Knows the event loops, and nothing of what its tasks do. Whoever spawns a task owns it: it ends by itself, or its owner
+cancels it.
+
+=======================================  ===========================================================================
+what the function of a task does         what becomes of it
+=======================================  ===========================================================================
+returns, or is cancelled by its task     nothing
+is cancelled because its loop ends       nothing: ``asyncio.run`` cancels all tasks, and trio its system tasks
+raises an ``Exception``                  logged as an error, with its type in the message
+raises ``KeyboardInterrupt`` or          asyncio: leaves through the event loop, as out of any task, and ends it.
+``SystemExit``                           trio: logged, and the program goes on. Nothing can raise it in trio's main
+                                         task, and a system task that raises ends trio with ``TrioInternalError``
+raises another ``BaseException``         logged as an error
+=======================================  ===========================================================================
+"""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import contextvars
+import logging
+from typing import TYPE_CHECKING, Any
+
+from claude_wire.stream import running_trio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+__all__ = ["Task", "spawn"]
+
+#: Keeps asyncio's tasks alive, which the loop does not.
+_asyncio_tasks: set[Any] = set()
+
+
+class Task:
+    """A task that belongs to no task group, as :func:`spawn` makes it.
+
+    Its methods are for the thread of its event loop, and may be called by any task in there.
+    """
+
+    __slots__ = ("_ended", "_name", "_scope")
+
+    def __init__(self, name: str | None) -> None:
+        from anyio import CancelScope, Event
+
+        self._name = name
+        self._scope = CancelScope()
+        self._ended = Event()
+
+    def __repr__(self) -> str:
+        return f"<Task {self._name!r}, {'ended' if self.done else 'running'}>"
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended. A task that was cancelled may run on for a while."""
+        return self._ended.is_set()
+
+    def cancel(self) -> None:
+        """Cancel it, by an anyio cancel scope: it is interrupted wherever it waits, unless a shield is there.
+
+        A task that has not begun never calls its function. This does not wait; a task that has ended does not mind.
+        """
+        self._scope.cancel()
+
+    async def wait(self) -> None:
+        """Wait until it has ended. Never raises what the task raised; cancelling this does not cancel the task."""
+        await self._ended.wait()
+
+    async def _run(
+        self, function: Callable[[], Coroutine[Any, Any, None]], passed: tuple[type[BaseException], ...]
+    ) -> None:
+        try:
+            with self._scope:
+                if not self._scope.cancel_called:
+                    await function()
+        except passed:
+            raise
+        except BaseException as error:
+            self._log(error)
+        finally:
+            self._ended.set()
+
+    def _log(self, error: BaseException) -> None:
+        from anyio import get_cancelled_exc_class
+
+        left: BaseException | None = error
+        if split := getattr(error, "split", None):  # a group, which trio makes of the cancellations of a task group too
+            left = split(get_cancelled_exc_class())[1]
+        if left is not None:
+            logging.getLogger("claude_wire").error(
+                "the task %s raised %s", self._name, type(left).__name__, exc_info=left
+            )
+
+
+def spawn(function: Callable[[], Coroutine[Any, Any, None]], *, name: str | None = None) -> Task:
+    """Run ``function()`` in a task of its own, in the context variables of the caller.
+
+    Args:
+        function: what the task does.
+        name: what it is called, in logs and by debuggers.
+
+    Raises:
+        RuntimeError: no event loop runs, or (trio) it is about to end and takes no more system tasks.
+    """
+    if name is None:
+        name = getattr(function, "__qualname__", type(function).__name__)
+    task = Task(name)
+    if running_trio():
+        import trio
+
+        trio.lowlevel.spawn_system_task(
+            task._run, function, (GeneratorExit, trio.Cancelled), name=name, context=contextvars.copy_context()
+        )
+        return task
+    import asyncio
+
+    passed = (GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit)
+    asyncio_task = asyncio.get_running_loop().create_task(task._run(function, passed), name=name)
+    _asyncio_tasks.add(asyncio_task)
+
+    def ended(asyncio_task: asyncio.Task[None]) -> None:
+        _asyncio_tasks.discard(asyncio_task)
+        task._ended.set()  # one that the loop cancelled before its first step has not said so
+        if not asyncio_task.cancelled():
+            asyncio_task.exception()  # the loop has raised it, so nobody needs to be told that nobody took it
+
+    asyncio_task.add_done_callback(ended)
+    return task

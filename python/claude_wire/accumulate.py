@@ -1,0 +1,372 @@
+"""Stream events put together: the message that the model is writing, readable at any moment.
+
+::
+
+    accumulator = Accumulator()
+    async for message in stream:
+        partial = accumulator.add(message)
+        if partial is not None and partial.blocks:
+            show(partial.blocks[-1])
+
+Knows the messages; not where they come from. Nothing in it raises for what a stream may hold.
+
+A message is two append-only lists: the pieces of text that its deltas bring, and marks, which are all other events,
+each with the number of pieces before it; a delta that does not go on where the one before it ended is a mark too. So a
+snapshot is two lengths. What a message says is found by going through its marks, of which there are a few for each
+block; the text itself is joined when it is read.
+
+The result is what the CLI puts into the ``assistant`` lines, by the CLI's own rules:
+
+* What the start of a ``text``, ``thinking``, ``tool_use`` or ``server_tool_use`` block already holds as its text,
+  signature or input does not count, only the deltas do. Blocks of other types are as they start.
+* A signature and the content of a compaction replace what was there; text and citations add to it.
+* Input that is no JSON becomes ``{"__unparsedToolInput": {"raw": ..., "len": ...}}``, in UTF-16 units, ``raw`` cut at
+  2,048. Empty input and ``null`` become ``{}``.
+* Counts of tokens are totals and replace those of the start, except that a zero replaces no input or cache count.
+
+Out of the order that the API keeps:
+
+=================================================  ==================================================================
+event                                              what it does
+=================================================  ==================================================================
+content, or a message delta, without a message     begins a message whose start was not seen (``started`` is false)
+the same after its message has stopped             the same, unless ``api_message_id`` says that it belongs there
+an event of another ``api_message_id``             the same
+a message start while another is under way         replaces that one, which is ``abandoned`` from then on
+a delta without a block                            begins a block whose ``start`` is None, of the type the delta is for
+a second start of a block                          the block begins anew; what it held is dropped
+a delta after the stop of its block                is added
+a delta of the wrong kind for its block            is added, and read as what it is (``text`` of a ``tool_use`` block)
+a second stop of a block or of a message           nothing
+a stop of a block that never began                 is kept in ``others``
+any other event that belongs to no message         nothing; :meth:`Accumulator.add` returns None
+=================================================  ==================================================================
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from claude_wire._partial_message import PartialBlock, State
+from claude_wire.messages import (
+    ApiMessage,
+    ContentBlock,
+    ContentBlockDeltaEvent,
+    ContentBlockStartEvent,
+    ErrorEvent,
+    Event,
+    InputJsonDelta,
+    MessageDeltaEvent,
+    MessageStartEvent,
+    PingEvent,
+    ResultMessage,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+    UserMessage,
+)
+
+__all__ = ["Accumulator", "PartialBlock", "PartialMessage"]
+
+#: Whose message it is: the session and the tool call whose subagent speaks, None for the main conversation.
+Key: TypeAlias = "tuple[str | None, str | None]"
+
+#: Events that begin a message if there is none.
+_CONTENT = (ContentBlockStartEvent, ContentBlockDeltaEvent, MessageDeltaEvent)
+
+
+class _Log:
+    """A message under way: all that was added to it, and where the next delta is expected to go on."""
+
+    __slots__ = ("api_id", "id", "index", "key", "kind", "marks", "partial", "pieces", "state", "ttft_ms")
+
+    def __init__(self, key: Key, message: StreamEvent) -> None:
+        self.key = key
+        self.id = message.api_message_id
+        self.ttft_ms = message.ttft_ms
+        self.pieces: list[str] = []
+        self.marks: list[tuple[int, Event | None]] = []
+        self.state = State(self.pieces)
+        self.partial = PartialMessage(self)
+        #: Of the delta before: its block, its kind, and what its line said of the message's id.
+        self.index = -1
+        self.kind: type[object] | None = None
+        self.api_id: str | None = None
+
+    def mark(self, event: Event | None) -> None:
+        at = len(self.pieces)
+        self.marks.append((at, event))
+        self.state.apply(at, event)
+        self.kind = None
+
+
+class PartialMessage:
+    """A message of the model, as far as it has come. One that an :class:`Accumulator` returned grows as more comes in;
+    a :meth:`snapshot` does not."""
+
+    __slots__ = ("_log", "_marks", "_pieces", "_state")
+
+    def __init__(self, log: _Log, pieces: int = 0, marks: int | None = None) -> None:
+        self._log = log
+        #: For a snapshot, how many pieces and marks it has.
+        self._pieces = pieces
+        self._marks = marks
+        self._state = log.state if marks is None else None
+
+    def _now(self) -> State:
+        state = self._state
+        if state is None:
+            state = State(self._log.pieces, self._pieces)
+            for at, event in self._log.marks[: self._marks]:
+                state.apply(at, event)
+            self._state = state
+        return state
+
+    def snapshot(self) -> PartialMessage:
+        """Return the message as it is now, which does not change any more.
+
+        It costs the same whatever the size of the message: it shares the message's lists, and remembers how long they
+        are. What is read of it is made at the first reading.
+        """
+        return (
+            self if self._marks is not None else PartialMessage(self._log, len(self._log.pieces), len(self._log.marks))
+        )
+
+    @property
+    def session_id(self) -> str | None:
+        """The session that it belongs to; None where the stream does not say."""
+        return self._log.key[0]
+
+    @property
+    def parent_tool_use_id(self) -> str | None:
+        """The tool call whose subagent speaks; None for the main conversation."""
+        return self._log.key[1]
+
+    @property
+    def id(self) -> str | None:
+        """The API's id of the message, which the ``assistant`` lines share."""
+        start = self._now().start
+        return self._log.id if start is None or start.id is None else start.id
+
+    @property
+    def model(self) -> str | None:
+        """The model that writes it, None if the start was not seen."""
+        start = self._now().start
+        return None if start is None else start.model
+
+    @property
+    def role(self) -> str | None:
+        """``assistant``."""
+        start = self._now().start
+        return "assistant" if start is None else start.role
+
+    @property
+    def ttft_ms(self) -> float | None:
+        """Milliseconds to the first token, if the stream said."""
+        return self._log.ttft_ms
+
+    @property
+    def started(self) -> bool:
+        """Whether its start was seen. If not, text may be missing at the front."""
+        return self._now().start is not None
+
+    @property
+    def done(self) -> bool:
+        """Whether its stop was seen."""
+        return self._now().done
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether another message took its place before it was done, as when the CLI asks the API again."""
+        return self._now().abandoned
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the model stopped, such as ``end_turn`` or ``tool_use``; None until then."""
+        return self._now().stop_reason
+
+    @property
+    def stop_sequence(self) -> str | None:
+        """The stop sequence that ended it, if one did."""
+        return self._now().stop_sequence
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens known so far; the final ones come shortly before the stop."""
+        return self._now().usage
+
+    @property
+    def error(self) -> ErrorEvent | None:
+        """The error of the API that broke the stream off, if one did."""
+        return self._now().error
+
+    @property
+    def others(self) -> list[Event]:
+        """Events that say nothing of the message but came while it was under way, in order: unknown ones, errors of
+        the API, stops of blocks that never began. Pings are not kept."""
+        return list(self._now().others)
+
+    @property
+    def blocks(self) -> tuple[PartialBlock, ...]:
+        """The content blocks that have begun, by index."""
+        blocks = self._now().blocks
+        return tuple(blocks[index] for index in sorted(blocks))
+
+    def block(self, index: int) -> PartialBlock | None:
+        """The block of that index, or None if it has not begun."""
+        return self._now().blocks.get(index)
+
+    @property
+    def text(self) -> str:
+        """The text of all text blocks, joined."""
+        return "".join(block.text for block in self.blocks if block.type == "text")
+
+    @property
+    def content(self) -> list[ContentBlock]:
+        """The blocks as the ``assistant`` lines have them, as far as they have come."""
+        return [block.content() for block in self.blocks]
+
+    def message(self) -> ApiMessage:
+        """The whole as one message, as far as it has come.
+
+        ``content`` is what the ``assistant`` lines of this id have one by one. Stop reason and usage are better than
+        theirs, which are those of the message's start.
+        """
+        state = self._now()
+        start = state.start or ApiMessage(role="assistant", content=[], id=self._log.id, type="message")
+        return replace(
+            start,
+            content=self.content,
+            usage=state.usage,
+            stop_reason=state.stop_reason,
+            stop_sequence=state.stop_sequence,
+            stop_details=state.stop_details,
+            container=state.container,
+            context_management=state.context_management,
+            input_transformations=state.input_transformations,
+        )
+
+    def __repr__(self) -> str:
+        shown = f"id={self.id!r}, blocks={len(self._now().blocks)}, stop_reason={self.stop_reason!r}, done={self.done}"
+        return f"PartialMessage({shown})"
+
+
+class Accumulator:
+    """Folds stream events into the messages that they are parts of, one for each conversation of each session.
+
+    ``add`` takes all messages of one stream or of several, in order; :mod:`claude_wire.accumulate` says what becomes
+    of events that come out of order. It is for one thread;
+    a snapshot may be read in another one.
+
+    What is kept: a finished message until the next of its conversation begins; that of a subagent at most until the
+    result of the tool call that started it, or the result of the turn. Of several sessions or abandoned subagents,
+    ``keep`` messages in all: beyond that the oldest finished one is dropped, or if none is finished, the oldest. A
+    message that somebody holds stays as it is.
+    """
+
+    __slots__ = ("_current", "_keep", "_logs")
+
+    def __init__(self, *, keep: int = 1024) -> None:
+        if keep < 1:
+            raise ValueError(f"keep must be at least 1, not {keep}")
+        self._keep = keep
+        self._logs: dict[Key, _Log] = {}
+        self._current: PartialMessage | None = None
+
+    @property
+    def current(self) -> PartialMessage | None:
+        """The message of a main conversation that began last: under way, or finished. None before the first."""
+        return self._current
+
+    @property
+    def under_way(self) -> dict[Key, PartialMessage]:
+        """All messages that are kept, those under way and the finished ones, by session and parent tool call, in the
+        order in which they began."""
+        return {key: log.partial for key, log in self._logs.items()}
+
+    def add(self, message: object) -> PartialMessage | None:
+        """Take the next message of the stream.
+
+        Returns:
+            The message that a :class:`StreamEvent` belongs to, with what the event adds; None for an event that
+            belongs to none, and for all other messages, which may be of any type.
+        """
+        if type(message) is not StreamEvent:
+            self._clear(message)
+            return None
+        event = message.event
+        log = self._logs.get((message.session_id, message.parent_tool_use_id))
+        if log is not None and type(event) is ContentBlockDeltaEvent:
+            delta = event.delta
+            # What nearly all deltas do: go on where the one before ended.
+            if type(delta) is log.kind and event.index == log.index and message.api_message_id == log.api_id:
+                if type(delta) is TextDelta:
+                    log.pieces.append(delta.text)
+                    return log.partial
+                if type(delta) is InputJsonDelta:
+                    log.pieces.append(delta.partial_json)
+                    return log.partial
+                if type(delta) is ThinkingDelta and not delta.estimated_tokens:
+                    log.pieces.append(delta.thinking)
+                    return log.partial
+        return self._add(message, event, log)
+
+    def _add(self, message: StreamEvent, event: Event, log: _Log | None) -> PartialMessage | None:
+        if isinstance(event, MessageStartEvent):
+            log = self._begin(message)
+        elif log is None or not _belongs(message, event, log):
+            if not isinstance(event, _CONTENT):
+                return None
+            log = self._begin(message)
+        if isinstance(event, PingEvent):
+            return log.partial
+        log.mark(event)
+        if isinstance(event, ContentBlockDeltaEvent):
+            delta = event.delta
+            piece: str | None = None
+            if isinstance(delta, TextDelta):
+                piece = delta.text
+            elif isinstance(delta, InputJsonDelta):
+                piece = delta.partial_json
+            elif isinstance(delta, ThinkingDelta):
+                piece = delta.thinking
+            if piece is not None:
+                log.pieces.append(piece)
+                log.index, log.kind, log.api_id = event.index, type(delta), message.api_message_id
+        return log.partial
+
+    def _begin(self, message: StreamEvent) -> _Log:
+        key = (message.session_id, message.parent_tool_use_id)
+        before = self._logs.pop(key, None)
+        if before is not None and not before.state.done:
+            before.mark(None)
+        while len(self._logs) >= self._keep:
+            oldest = next(iter(self._logs))
+            del self._logs[next((key for key, log in self._logs.items() if log.state.done), oldest)]
+        log = self._logs[key] = _Log(key, message)
+        if message.parent_tool_use_id is None:
+            self._current = log.partial
+        return log
+
+    def _clear(self, message: object) -> None:
+        """Drop the finished messages of subagents that have given their results."""
+        if isinstance(message, UserMessage):
+            answered = {result.tool_use_id for result in message.tool_results}
+            over = [key for key in self._logs if key[1] in answered]
+        elif isinstance(message, ResultMessage):
+            over = [key for key in self._logs if key[1] is not None and message.session_id in (None, key[0])]
+        else:
+            return
+        for key in over:
+            if self._logs[key].state.done:
+                del self._logs[key]
+
+
+def _belongs(message: StreamEvent, event: Event, log: _Log) -> bool:
+    own = log.partial.id
+    if message.api_message_id is not None and own is not None:
+        return message.api_message_id == own
+    return not (log.state.done and isinstance(event, _CONTENT))

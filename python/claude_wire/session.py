@@ -1,0 +1,588 @@
+"""A live session with the CLI, or with any agent that speaks its protocol: the host's side.
+
+Knows prompts, turns, control requests and callbacks; not how bytes come and go. Stands on a
+:class:`~claude_wire.MessageStream` (a :class:`~claude_wire.Process` is one) and something that writes lines.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid as uuids
+from collections import deque
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+
+from claude_wire._callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
+from claude_wire._control import Answers, Requests, Send, Tasks
+from claude_wire._routing import Router
+from claude_wire._run import MARKS, Run
+from claude_wire.codec import encode
+from claude_wire.draining import DEFAULT_SPILL_BYTES, Overflow
+from claude_wire.errors import (
+    HandleError,
+    ProcessError,
+    ProcessInputError,
+    RequestError,
+    SessionEndedError,
+    TurnError,
+)
+from claude_wire.messages import (
+    ControlCancelRequest,
+    ControlRequest,
+    ControlRequestBody,
+    ControlResponse,
+    InitializeRequest,
+    InitializeResponse,
+    InterruptRequest,
+    InterruptResponse,
+    McpMessageRequest,
+    ResultMessage,
+    SetModelRequest,
+    SetModelResponse,
+    SetPermissionModeRequest,
+    SetPermissionModeResponse,
+    UserMessage,
+)
+from claude_wire.options import ClaudeOptions
+from claude_wire.process import GRACE_SECONDS, LAST_SECONDS, Process, open_process
+from claude_wire.stream import MessageStream
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from claude_wire.messages import ContentBlock, InvalidLine, Message
+    from claude_wire.process import StderrTo, StrPath
+
+    Prompt = str | Sequence[ContentBlock] | UserMessage
+
+__all__ = ["HookMatcher", "McpServer", "Session", "SessionBatches", "SessionMessages", "open_session"]
+
+A = TypeVar("A")
+
+#: Default for ``timeout`` of requests, in seconds, as in claude-agent-sdk.
+REQUEST_SECONDS = 60.0
+#: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.
+CEILING_SECONDS = 600.0
+
+
+def open_session(
+    options: ClaudeOptions | Sequence[StrPath],
+    *,
+    initialize: InitializeRequest | None = None,
+    can_use_tool: CanUseTool | None = None,
+    hooks: Mapping[str, Sequence[HookMatcher]] | None = None,
+    mcp_servers: Mapping[str, McpServer] | None = None,
+    on_elicitation: Elicit | None = None,
+    dialogs: Mapping[str, Dialog] | None = None,
+    callback_timeout: float | None = None,
+    request_timeout: float = REQUEST_SECONDS,
+    cwd: StrPath | None = None,
+    env: Mapping[str, str] | None = None,
+    extra_env: Mapping[str, str] | None = None,
+    user: str | int | None = None,
+    stderr: StderrTo = None,
+    overflow: Overflow = "pause",
+    spill_limit: int = DEFAULT_SPILL_BYTES,
+    grace: float = GRACE_SECONDS,
+    on_received: Callable[[bytes], object] | None = None,
+    on_sent: Callable[[bytes], object] | None = None,
+) -> Session:
+    """Run the CLI with a session: ``async with open_session(ClaudeOptions(...)) as session``.
+
+    At the beginning of the block the process is spawned and ``initialize`` is sent and answered; at its end, however it
+    is left, the process has ended.
+
+    Args:
+        options: the CLI's flags, or a whole command line. With ``can_use_tool``, ``permission_prompt_tool="stdio"`` is
+            added to the flags if they say nothing of it.
+        initialize: more fields for the ``initialize`` request: agents, a system prompt, a JSON schema, ….
+        extra_env: merged into the environment, as for :func:`~claude_wire.open_process`. Unless it or ``env`` says
+            otherwise, ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1`` is added, as claude-agent-sdk does: the CLI then tells
+            when it is idle, by which :meth:`Session.receive_run` knows that a run is over.
+        cwd, env, user, stderr, overflow, spill_limit, grace: as for :func:`~claude_wire.open_process`.
+
+    The other arguments are those of :class:`Session`.
+
+    Raises:
+        CLINotFoundError: there is no CLI.
+        TurnError, ProcessError: by entering the block, the CLI ended instead of answering; for what it refuses to
+            resume, for instance.
+        RequestError: by entering the block, it did not answer ``initialize`` in time, or refused it.
+        OSError: by entering the block, the process cannot be spawned.
+    """
+    if isinstance(options, ClaudeOptions):
+        if can_use_tool is not None and options.permission_prompt_tool is None:
+            options = dataclasses.replace(options, permission_prompt_tool="stdio")
+        options = options.argv()
+    told = {_STATE_VARIABLE: "1"} if _STATE_VARIABLE not in (env or {}) else {}
+    process = open_process(
+        options,
+        cwd=cwd,
+        env=env,
+        extra_env={**told, **(extra_env or {})},
+        user=user,
+        stderr=stderr,
+        overflow=overflow,
+        spill_limit=spill_limit,
+        grace=grace,
+    )
+    session = Session(
+        process,
+        can_use_tool=can_use_tool,
+        hooks=hooks,
+        mcp_servers=mcp_servers,
+        on_elicitation=on_elicitation,
+        dialogs=dialogs,
+        callback_timeout=callback_timeout,
+        request_timeout=request_timeout,
+        on_received=on_received,
+        on_sent=on_sent,
+    )
+    session._opens = initialize or InitializeRequest()  # pyright: ignore[reportPrivateUsage]  # of this module
+    return session
+
+
+#: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
+_STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
+
+
+class Session:
+    """A conversation: prompts go in, typed messages come out, and the CLI's questions are answered by callbacks.
+
+    Args:
+        stream: a :class:`~claude_wire.Process`, or any stream of typed messages. It remains the caller's, who enters it
+            before and closes it after the session; meanwhile only the session reads it.
+        send: for a stream that is no process: writes lines, given with their line feeds. It is called by one task at a
+            time; a call that has begun is not cancelled while the session is open.
+        can_use_tool: is asked whether a tool may be used; returns ``request.allow()`` or ``request.deny("why")``.
+        hooks: functions by hook event, such as ``{"PreToolUse": [HookMatcher(guard, matcher="Bash", timeout=5)]}``.
+        mcp_servers: MCP servers in this process, by name; the session closes them.
+        on_elicitation: is asked in the name of an MCP server; without it, all such requests are declined.
+        dialogs: functions that show a dialog, by its kind; a dialog of another kind is never answered.
+        callback_timeout: seconds that a callback may take that has no time of its own. None: as long as the CLI waits.
+        request_timeout: seconds that the answer to a request of ours may take, if the request says nothing else.
+        on_received, on_sent: are shown all bytes as they are read, in chunks, and as they were written, line by line.
+
+    Callbacks run in tasks of their own, while messages flow and whether or not anybody iterates. One that raises, or
+    takes longer than it may, is an error answer to the CLI, and logged; the session goes on. One whose request the CLI
+    withdraws is cancelled, as all are when the session ends.
+
+    An iteration gives every message but control messages, ``keep_alive``, and changes of state that are marked as
+    ``sdk_host_only``; what is not JSON is an :class:`~claude_wire.InvalidLine`. It raises what the stream raises. When
+    a process ends with exit code 1 behind a result that is an error, it raises the :class:`~claude_wire.TurnError` that
+    fits the result. One task iterates at a time; requests and prompts may come from several. It belongs to one event
+    loop.
+
+    As long as nobody iterates, what arrives is kept as bytes, up to the byte budget of the process
+    (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer.
+
+    Raises:
+        TypeError: the stream gives dicts, or raises for bad lines; ``send`` is missing.
+        HandleError: the stream has a session already.
+    """
+
+    def __init__(
+        self,
+        stream: MessageStream[Any],
+        send: Send | None = None,
+        *,
+        can_use_tool: CanUseTool | None = None,
+        hooks: Mapping[str, Sequence[HookMatcher]] | None = None,
+        mcp_servers: Mapping[str, McpServer] | None = None,
+        on_elicitation: Elicit | None = None,
+        dialogs: Mapping[str, Dialog] | None = None,
+        callback_timeout: float | None = None,
+        request_timeout: float = REQUEST_SECONDS,
+        on_received: Callable[[bytes], object] | None = None,
+        on_sent: Callable[[bytes], object] | None = None,
+    ) -> None:
+        self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
+        self._process = stream if isinstance(stream, Process) else None
+        if send is None and self._process is None:
+            raise TypeError("a stream that is no Process needs a function that sends")
+        self._send_line = send
+        self._request_timeout = request_timeout
+        self._on_sent = on_sent
+        #: What the CLI answered to ``initialize``.
+        self.info: InitializeResponse | None = None
+        # What open_session is to send.
+        self._opens: InitializeRequest | None = None
+        self._tasks = Tasks()
+        self._requests = Requests(self._send, self._tasks)
+        self._answers = Answers(self._callbacks.find, self._send, self._tasks)
+        self._run = Run()
+        self._entered = self._closed = False
+        self._router = Router(stream, on_received, self._control, lambda: self._requests.waiting)
+        self._ready: deque[Message | InvalidLine] = self._router.ready
+
+    # --- from the beginning to the end
+
+    async def __aenter__(self) -> Self:
+        from anyio import Lock
+
+        if self._entered:
+            raise HandleError("a session can be entered only once; make another one")
+        self._entered = True
+        self._lock = Lock()
+        if self._opens is not None:
+            assert self._process is not None
+            await self._process.__aenter__()
+        try:
+            self._begin()
+            if self._opens is not None:
+                await self._open(self._opens)
+        except BaseException:
+            await self.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _begin(self) -> None:
+        if self._process is not None:
+            _ = self._process.pid  # raises if it is not started
+        self._router.start()
+        for name, server in self._callbacks.mcp_servers.items():
+            server.connect(self._carrier(name))
+        self._tasks.start(self._read_on, "claude-wire-reader")
+
+    async def _open(self, request: InitializeRequest) -> None:
+        try:
+            await self.initialize(request)
+        except (SessionEndedError, ProcessInputError):
+            async for _ in self:  # raises what it ended with, if that was an error
+                pass
+            raise
+
+    async def aclose(self) -> None:
+        """End the session: no more callbacks, answers or steps. A process that it runs is ended. May be called again.
+
+        MCP servers are closed. Cancellation does not cut this short.
+        """
+        from anyio import CancelScope
+
+        if self._closed:
+            return
+        self._closed = True
+        self._answers.close()
+        self._requests.fail("the session was closed")
+        closing = Tasks()
+        try:
+            self._router.close()
+            self._tasks.cancel()
+            for name, server in self._callbacks.mcp_servers.items():
+                closing.start(server.aclose, f"claude-wire-mcp-{name}")
+        finally:
+            # A shield does not hold off Task.cancel(), but the process does, and the tasks end by themselves.
+            try:
+                with CancelScope(shield=True):
+                    await self._tasks.wait(GRACE_SECONDS)
+                    await closing.wait(GRACE_SECONDS)
+            finally:
+                if self._opens is not None and self._process is not None:
+                    await self._process.aclose()
+
+    # --- what is sent
+
+    async def initialize(
+        self, request: InitializeRequest | None = None, *, timeout: float | None = None
+    ) -> InitializeResponse:
+        """Open the session: tell the CLI of the callbacks, and what else is in ``request``. :func:`open_session` does.
+
+        Raises:
+            RequestError: the CLI did not answer; or it cannot do ``on_failure="block"``, which some hook asks for.
+            ValueError: ``request`` has hooks, MCP servers or dialogs, and so has the session.
+        """
+        request = self._callbacks.complete(request or InitializeRequest())
+        self.info = info = await self.request(request, timeout=timeout)
+        if self._callbacks.must_block and not (info.hook_on_failure_supported and info.hooks_applied is not False):
+            raise RequestError("initialize", "hooks that must block when they fail are not supported by this CLI")
+        return info
+
+    async def query(
+        self, prompt: Prompt | AsyncIterable[Prompt], *, uuid: str | None = None, session_id: str = ""
+    ) -> None:
+        """Send a prompt: text, content blocks, a whole :class:`UserMessage`, or an async iterable of these.
+
+        Does not wait for the answer; prompts sent during a turn are queued by the CLI, which may merge them. Of an
+        iterable each item is sent as it comes, and this returns when there are no more.
+
+        Args:
+            uuid: of the message, for :class:`~claude_wire.CancelAsyncMessageRequest` and the result's
+                ``user_message_uuids``; a random one if not given. The CLI starts no turn for one that it has had.
+            session_id: as in :meth:`UserMessage.of`.
+
+        Raises:
+            ProcessInputError: the process is gone, or its input was ended.
+        """
+        if isinstance(prompt, AsyncIterable):
+            if uuid is not None:
+                raise TypeError("one uuid is not for several prompts")
+            async for one in prompt:
+                await self.query(one, session_id=session_id)
+            return
+        if not isinstance(prompt, UserMessage):
+            prompt = UserMessage.of(prompt, session_id=session_id, uuid=uuid or str(uuids.uuid4()))
+        elif uuid is not None:
+            prompt = msgspec.structs.replace(prompt, uuid=uuid)
+        line = encode(prompt)
+        await self._send(line)
+        self._run.ask(prompt.uuid)
+
+    async def ask(self, prompt: Prompt) -> ResultMessage:
+        """Send a prompt, pass over all messages up to the result, and return that.
+
+        Raises:
+            TurnError: the turn failed: a subclass that says how.
+            SessionEndedError: the output ended before the result.
+        """
+        await self.query(prompt)
+        async for message in self.receive_response():
+            if isinstance(message, ResultMessage):
+                error = message.to_error(self._run.reason)
+                if error is not None:
+                    raise error
+                return message
+        raise SessionEndedError("query", "the output ended before the result")
+
+    async def request(self, request: ControlRequestBody[A], *, timeout: float | None = None) -> A:
+        """Send a control request and return its answer, typed: ``await session.request(McpStatusRequest())``.
+
+        Args:
+            request: any of the requests of a host; see ``ControlRequestBody`` for what is answered.
+            timeout: seconds; that of the session if None. When they are over, or the caller is cancelled, the request
+                is withdrawn, and an answer that still comes is dropped.
+
+        Raises:
+            RequestRefusedError: the answer is an error.
+            RequestTimeoutError: there was none in time.
+            SessionEndedError: there will be none.
+            PayloadError: it does not fit the request.
+            ProcessInputError: the process is gone, or its input was ended.
+        """
+        self._require_open()
+        subtype = cast("str", type(request).__struct_config__.tag)
+        seconds = self._request_timeout if timeout is None else timeout
+        answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
+        for pending in (
+            answer.pending_permission_requests,
+            answer.pending_user_dialog_requests,
+            answer.pending_elicitation_requests,
+        ):
+            for asked in pending or ():
+                self._answers.take(asked)
+        return request.parse_answer(answer.response or {})
+
+    async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
+        """Stop the turn that is under way, which then ends with a result. See :class:`InterruptRequest`."""
+        return await self.request(InterruptRequest(cancel_queued=cancel_queued))
+
+    async def set_model(self, model: str | None) -> SetModelResponse:
+        """Change the model for the next turns; None is the session's default. See :class:`SetModelRequest`."""
+        return await self.request(SetModelRequest(model=model))
+
+    async def set_permission_mode(self, mode: str) -> SetPermissionModeResponse:
+        """Change how permission questions are decided. See :class:`SetPermissionModeRequest`."""
+        return await self.request(SetPermissionModeRequest(mode=mode))
+
+    async def _send(self, line: bytes) -> None:
+        self._require_open()
+        if self._process is not None:
+            await self._process.send_bytes(line)
+        else:
+            assert self._send_line is not None
+            await self._send_whole(self._send_line, line)
+        if self._on_sent is not None:
+            self._on_sent(line)
+
+    async def _send_whole(self, send: Send, line: bytes) -> None:
+        """Send in a task of its own, for who is cancelled must not cut the line."""
+        outcome: list[Exception | None] = []
+
+        async def write() -> None:
+            async with self._lock:
+                try:
+                    await send(line)
+                    outcome.append(None)
+                except Exception as error:
+                    outcome.append(error)
+
+        await self._tasks.start(write, "claude-wire-writer").wait()
+        if not outcome:
+            raise HandleError("this session is closed")
+        if outcome[0] is not None:
+            raise outcome[0]
+
+    def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
+        async def carry(message: dict[str, Any]) -> None:
+            await self.request(McpMessageRequest(server_name=server_name, message=message))
+
+        return carry
+
+    def _require_open(self) -> None:
+        if not self._entered:
+            raise HandleError("this session is not entered: use it as `async with ... as session`")
+        if self._closed:
+            raise HandleError("this session is closed")
+
+    # --- what is received
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message | InvalidLine:
+        ready = self._ready
+        while True:
+            if not ready:
+                await self._step()
+            message = ready.popleft()
+            if type(message) not in MARKS or not self._run.see(message):
+                return message
+
+    def batches(self) -> SessionBatches:
+        """Iterate over lists of messages instead, each of at least one; see :meth:`MessageStream.batches`."""
+        return SessionBatches(self)
+
+    def receive_response(self) -> SessionMessages:
+        """Iterate up to the result of the turn, and with it. What comes after it remains."""
+        return SessionMessages(self.__anext__, lambda message: isinstance(message, ResultMessage))
+
+    def receive_run(self, *, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
+        """Iterate until nothing more will come: past the result, while background work goes on that wakes the session.
+
+        So there may be several results. A run is over when every prompt has its result, no subagent is left in the
+        background, and the CLI says that it is idle, if it says so at all (see :func:`open_session`).
+
+        Args:
+            ceiling: seconds to wait for the CLI to become idle, or take up a turn, when nothing is known to be under
+                way: a shell in the background may run for ever. None: no limit.
+        """
+        return SessionMessages(lambda: self._next_of_run(ceiling), lambda _: False)
+
+    async def end_input(self) -> None:
+        """Close the input of the process, which tells the CLI to finish and end. Callbacks cannot be answered then.
+
+        Raises:
+            TypeError: this session has no process.
+        """
+        if self._process is None:
+            raise TypeError("only the input of a process can be ended here")
+        await self._process.end_input()
+
+    async def _next_batch(self) -> list[Message | InvalidLine]:
+        while True:
+            if not self._ready:
+                await self._step()
+            batch = [message for message in self._ready if type(message) not in MARKS or not self._run.see(message)]
+            self._ready.clear()
+            if batch:
+                return batch
+
+    async def _next_of_run(self, ceiling: float | None) -> Message | InvalidLine:
+        from anyio import move_on_after
+
+        while not self._run.over:
+            if not self._ready:
+                with move_on_after(ceiling if self._run.between_turns else None):
+                    await self._step()
+                if not self._ready:
+                    break
+            message = self._ready.popleft()
+            if type(message) not in MARKS or not self._run.see(message):
+                return message
+        raise StopAsyncIteration
+
+    async def _step(self) -> None:
+        """Wait until there is something in ``_ready``."""
+        try:
+            await self._router.step()
+        except StopAsyncIteration:
+            await self._output_ended()
+            raise
+        except ProcessError as error:
+            await self._output_ended(error)
+            failed = self._failed_turn(error)
+            if failed is None:
+                raise
+            raise failed from error
+
+    def _failed_turn(self, error: ProcessError) -> TurnError | None:
+        """What the last result says of a process that has ended as it does when that is an error."""
+        result = error.last_result
+        if type(error) is ProcessError and error.returncode == 1 and isinstance(result, ResultMessage):
+            return result.to_error(self._run.reason)
+        return None
+
+    def _control(self, message: Any) -> None:
+        if type(message) is ControlRequest:
+            self._answers.take(message)
+        elif type(message) is ControlResponse:
+            self._requests.resolve(message)
+        elif type(message) is ControlCancelRequest:
+            self._answers.withdraw(message.request_id)
+        elif message.type == "control_request" and isinstance(message.get("request_id"), str):
+            self._answers.refuse(message["request_id"], "this control request cannot be read")
+
+    async def _read_on(self) -> None:
+        await self._router.read_on()
+        await self._output_ended()
+
+    async def _output_ended(self, cause: ProcessError | None = None) -> None:
+        """No answer will come any more."""
+        from anyio import move_on_after
+
+        if cause is None and self._process is not None and not self._closed:
+            with move_on_after(LAST_SECONDS):
+                await self._process.wait()
+            cause = ProcessError(self._process.returncode, self._process.stderr_tail, self._process.last_result)
+        self._requests.fail("the output has ended", cause)
+
+
+class SessionBatches:
+    """Iterates over a :class:`Session` in lists; made by its ``batches()``."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> list[Message | InvalidLine]:
+        return await self._session._next_batch()  # pyright: ignore[reportPrivateUsage]  # the other half of it
+
+
+class SessionMessages:
+    """Iterates over a part of what a :class:`Session` says; made by its ``receive_response`` and ``receive_run``.
+
+    Args:
+        take: gives the next message, or raises StopAsyncIteration.
+        is_last: says whether there is none after this one.
+    """
+
+    def __init__(
+        self, take: Callable[[], Awaitable[Message | InvalidLine]], is_last: Callable[[Message | InvalidLine], bool]
+    ) -> None:
+        self._take = take
+        self._is_last = is_last
+        self._ended = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message | InvalidLine:
+        if self._ended:
+            raise StopAsyncIteration
+        try:
+            message = await self._take()
+        except StopAsyncIteration:
+            self._ended = True
+            raise
+        self._ended = self._is_last(message)
+        return message
