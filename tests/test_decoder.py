@@ -24,6 +24,7 @@ from claude_wire import (
     InvalidLine,
     InvalidLineError,
     KeepAlive,
+    LineTooLongError,
     Message,
     PermissionReply,
     ResultMessage,
@@ -1233,3 +1234,53 @@ def test_an_exception_does_not_hold_on_to_a_bytearray() -> None:
 def test_a_limit_that_is_no_int_is_a_type_error(limit: Any) -> None:
     with pytest.raises(TypeError, match="max_line_bytes"):
         Decoder(max_line_bytes=limit)
+
+
+# --- Looking at lines before they are decoded -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [b"", BOM])
+@pytest.mark.parametrize("kind", [Message, dict])
+def test_a_follower_gives_the_lines_that_the_decoder_will_see(kind: Any, start: bytes) -> None:
+    lines = [b'{"type":"keep_alive"}', b"[1]", BOM + b"{}", b'{"type":"x","t":"\xc3\xa9"}', b'{"type":"keep_alive"}']
+    stream = start + b"\n".join(lines) + b"\n"
+    for cut in range(len(start), len(stream) + 1):
+        for size in (1, 7, len(stream)):
+            decoder = Decoder(kind)
+            decoder.feed(stream[:cut])
+            follower = decoder.follower()
+            ahead = [
+                line for piece in in_pieces(stream[cut:], size) for line in follower.feed(piece)
+            ] + follower.close()
+            first = stream[:cut].count(b"\n")
+            assert ahead == lines[first:]
+            assert follower.close() == []
+            assert len(decoder.feed(stream[cut:])) == len(ahead)
+
+
+def test_a_follower_has_the_limit_of_its_decoder_and_takes_no_rest_of_a_line_for_one() -> None:
+    decoder = Decoder(max_line_bytes=30)
+    decoder.feed(b'{"type":"x","t":"' + b"t" * 30)
+    follower = decoder.follower()
+    assert follower.feed(b'{"type":"keep_alive"}\n{"type":"keep_alive"}\n') == [
+        b'\0{"type":"keep_alive"}',
+        b'{"type":"keep_alive"}',
+    ]
+    with pytest.raises(LineTooLongError):
+        follower.feed(b"x" * 31 + b"\n")
+
+
+def test_a_follower_does_not_change_its_decoder() -> None:
+    decoder = Decoder()
+    assert decoder.feed(b'{"type":"keep') == []
+    decoder.follower().feed(b'_alive"}\n{"type')
+    assert decoder.feed(b'_alive"}\n') == [KeepAlive()]
+
+
+def test_a_decoder_says_what_it_gives() -> None:
+    assert [Decoder().typed, Decoder(dict).typed] == [True, False]
+    assert [Decoder().raises, Decoder(on_invalid="raise").raises, Decoder(on_invalid=print).raises] == [
+        False,
+        True,
+        False,
+    ]

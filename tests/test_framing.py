@@ -477,3 +477,31 @@ def test_an_idle_buffer_holds_little_after_a_carried_line_of_any_length(size: in
         list(buffer.blocks(b"}\n" + rest))
         list(buffer.blocks(b"}\n" if rest.endswith(b"{") else b""))
         assert buffer.stats().held <= BLOCK_BYTES
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_unfinished_line_is_what_came_after_the_last_line_feed(name: str) -> None:
+    stream = STREAMS[name]
+    for limit in (10, 10**9):
+        buffer = LineBuffer(limit, keep_bom=True)
+        for at in range(len(stream) + 1):
+            unfinished = stream[:at].rpartition(b"\n")[2]
+            assert buffer.unfinished() == (None if len(unfinished) > limit else unfinished)
+            for _ in buffer.blocks(stream[at : at + 1]):
+                pass
+
+
+def test_the_unfinished_line_remains() -> None:
+    buffer = LineBuffer()
+    assert buffer.unfinished() == b""
+    assert [block.data for block in buffer.blocks(b"{}\n{") if isinstance(block, Block)] == [b"{}\n"]
+    assert buffer.unfinished() == buffer.unfinished() == b"{"
+    assert [bytes(block.data) for block in buffer.blocks(b"}\n") if isinstance(block, Block)] == [b"{}\n"]
+    for _ in buffer.blocks(b"{"):
+        pass
+    for _ in buffer.close_blocks():
+        pass
+    assert buffer.unfinished() == b""
+    buffer.free()
+    with pytest.raises(HandleError):
+        buffer.unfinished()

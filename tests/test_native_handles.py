@@ -35,6 +35,7 @@ def uses(handle: int) -> dict[str, int]:
     """The status of every use that can be made of a handle."""
     return {
         "next": lib.cw_buffer_next(handle, b"{}\n", 3, 0, ffi.new("CwStep *")),
+        "unfinished": lib.cw_buffer_unfinished(handle, ffi.new("CwStep *")),
         "close": lib.cw_buffer_close(handle, ffi.new("CwStep *")),
         "stats": lib.cw_buffer_stats(handle, ffi.new("CwStats *")),
         "free": lib.cw_buffer_free(handle),

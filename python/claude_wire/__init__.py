@@ -17,8 +17,8 @@
 :func:`decode` and :func:`encode` are for one line, :class:`Decoder` and :class:`Encoder` for a stream,
 :class:`LineSplitter` for the bare lines, :func:`read` for a file. :class:`MessageStream` reads any source of bytes
 asynchronously, and :func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes.
-:class:`Accumulator` makes whole messages of stream events. :func:`open_session` runs the CLI with everything that a host
-does: prompts, permission, hooks, MCP servers and control requests. Every message class is importable from here.
+:class:`Accumulator` makes whole messages of stream events. :func:`open_session` runs the CLI with everything that a
+host does: prompts, permission, hooks, MCP servers and control requests. Every message class is importable from here.
 """
 
 from __future__ import annotations

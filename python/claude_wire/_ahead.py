@@ -6,6 +6,7 @@ the reader asks for it.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
 from collections.abc import Callable
@@ -67,8 +68,7 @@ class ReadAhead:
             if not self._advancing:
                 self.direct += 1
                 data = await self.source.receive()
-                if self._tap is not None and data:
-                    self._tap(bytes(data))
+                self._show(data)
                 return data
             from anyio import Event
 
@@ -91,8 +91,7 @@ class ReadAhead:
             if data:
                 self._kept.append(data)
                 self._count(len(data))
-                if self._tap is not None:
-                    self._tap(data)
+                self._show(data)
             else:
                 self._ended = True
             return data
@@ -115,6 +114,13 @@ class ReadAhead:
         self._count(-sum(len(kept) for kept in self._kept if isinstance(kept, bytes)))
         self._kept.clear()
         self._ended = True
+
+    def _show(self, data: bytes | memoryview) -> None:
+        if self._tap is not None and data:
+            try:
+                self._tap(bytes(data))
+            except Exception as error:  # the reader must get it all the same
+                logging.getLogger("claude_wire").warning("what is shown the bytes raised %s", type(error).__name__)
 
     def _count(self, count: int) -> None:
         if count and os.getpid() == self._pid:  # the budget of a forked child is another

@@ -47,11 +47,14 @@ INTERNAL_ERROR = -32603
 
 
 class McpServer(Protocol):
-    """An MCP server that runs in the host's process; :class:`claude_wire.integrations.mcp.ServerInProcess` is one."""
+    """An MCP server in the host's process; :class:`claude_wire.integrations.mcp.InProcessMcpServer` is one."""
 
     def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """Called once, before any :meth:`handle`. ``send`` takes the server's own notifications and requests to the
-        CLI, one JSON-RPC object each."""
+        """Called once, before any :meth:`handle`.
+
+        ``send`` takes the server's own notifications and requests to the CLI, one JSON-RPC object each. It returns when
+        that is written; the response to a request comes through :meth:`handle`.
+        """
         ...
 
     async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:

@@ -130,19 +130,19 @@ class Requests:
 
         if self._ended is not None:
             raise self._ended_error(subtype)
-        self._count += 1
-        request_id = f"{self._prefix}-{self._count}"
+        request_id, line = self._new(request)
         question = self._open[request_id] = _Question(subtype, Event())
-        sent = False
         try:
             with move_on_after(seconds):
-                await self._send(encode(ControlRequest(request_id, request)))
-                sent = True
+                await self._send(line)
                 asked()
                 await question.event.wait()
+        except Exception:  # nothing was sent
+            question.event.set()
+            raise
         finally:
             del self._open[request_id]
-            if sent and not question.event.is_set():
+            if not question.event.is_set():
                 self._withdraw(request_id)
         if question.error is not None:
             raise question.error
@@ -154,6 +154,10 @@ class Requests:
         if isinstance(answer, ControlError):
             raise RequestRefusedError(subtype, answer.error, answer.error_code)
         raise RequestRefusedError(subtype, "the answer is neither a success nor an error")
+
+    async def tell(self, request: Any) -> None:
+        """Send a request whose answer says nothing."""
+        await self._send(self._new(request)[1])
 
     def resolve(self, response: ControlResponse) -> None:
         """Give an answer to whoever waits for it. One that nobody waits for any more is dropped."""
@@ -170,6 +174,11 @@ class Requests:
             if not question.event.is_set():
                 question.error = self._ended_error(question.subtype)
                 question.event.set()
+
+    def _new(self, request: Any) -> tuple[str, bytes]:
+        self._count += 1
+        request_id = f"{self._prefix}-{self._count}"
+        return request_id, encode(ControlRequest(request_id, request))
 
     def _ended_error(self, subtype: str) -> SessionEndedError:
         assert self._ended is not None
@@ -288,7 +297,13 @@ class Answers:
             line = _failure(request_id, "the callback was cancelled")
         except Exception as error:
             _log.warning("a callback raised %s", type(error).__name__, exc_info=error)
-            line = _failure(request_id, str(error) or type(error).__name__)
+            line = _failure(request_id, _text(error))
+        except BaseException as error:
+            # Out of here nobody can answer any more. What becomes of it is said in _tasks.
+            if request_id in self._open:
+                line = _failure(request_id, type(error).__name__)
+                self._tasks.start(lambda: self._answer(request_id, line), "claude-wire-answer")
+            raise
         timer = self._open[request_id].timer if request_id in self._open else None
         if timer is not None:
             timer.cancel()
@@ -323,6 +338,13 @@ class Answers:
         """Send the answer, unless there was one or none is wanted any more."""
         if self._end(request_id) is not None:
             await send_quietly(self._send, line)
+
+
+def _text(error: Exception) -> str:
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__
 
 
 def _failure(request_id: str, problem: str, code: str | None = None) -> bytes:

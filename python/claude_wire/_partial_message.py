@@ -230,9 +230,13 @@ class PartialBlock:
     def input(self) -> Any:
         """The tool's input: what can be read of it so far, and when the block is done, what it is.
 
-        See :func:`claude_wire._partial_json.read_part` for what is read of JSON that is cut off: never more than the
-        final input will have, ``{}`` at first. It is read again only after more of it came, in time proportional to
-        its length. The same object is returned until then: do not change it.
+        So far it is the beginning of the final input, ``{}`` where nothing can be read: each object has its first keys
+        and each array its first items, of which only the last may be incomplete. A string goes as far as it came, less
+        an escape that is cut off; a number too, so it may get more digits; a key without a value is left out. A lone
+        surrogate reads as U+FFFD until the JSON is whole.
+
+        It is read again only after more of it came, in time proportional to its length. The same object is returned
+        until then: do not change it.
         """
         return self._read_input()[2]
 

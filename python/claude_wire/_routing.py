@@ -5,7 +5,7 @@ Knows which messages are control messages, and who is reading; not what they mea
 Who reads: the consumer's own step, as long as somebody iterates. When nobody has asked for a message for
 :data:`AWAY_SECONDS`, or a control message is waited for while nobody iterates, :meth:`Router.read_on` does: it keeps
 the bytes as they are, for the consumer to decode when it comes, and decodes only the control messages among their
-lines. The consumer comes across those again, and passes over as many as were seen ahead.
+lines. The consumer comes across those again, and passes over them.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Router:
         self._follower: LineSplitter | None = None
         self._followed = -1
         # Control messages that were seen ahead, and that the consumer will come across.
-        self._seen_ahead = 0
+        self._seen_ahead: deque[Any] = deque()
 
     def start(self) -> None:
         """Take over the stream.
@@ -99,11 +99,12 @@ class Router:
             TypeError: its decoder is another one.
             HandleError: it has a router already.
         """
-        self._ahead, self._decoder = read_ahead(self._stream, self._tap)
+        self._ahead, self._decoder, ready = read_ahead(self._stream, self._tap)
         if not self._decoder.typed or self._decoder.raises:
             raise TypeError("a session needs a stream that gives typed messages, and does not raise for bad lines")
         self._batches = self._stream.batches()
         self._started = True
+        self.ready.extend(self._route(ready))
 
     async def step(self) -> None:
         """Wait until ``ready`` has something. Raises what the stream raises; StopAsyncIteration, too, when closed."""
@@ -149,8 +150,8 @@ class Router:
             return True
         if not _is_control(message):
             return False
-        if self._seen_ahead:
-            self._seen_ahead -= 1
+        if self._seen_ahead and self._seen_ahead[0] == message:
+            self._seen_ahead.popleft()
         else:
             self._control(message)
         return type(message) is not UnknownMessage
@@ -215,12 +216,11 @@ class Router:
 
     def _look_at_lines(self, lines: list[bytes]) -> None:
         for line in lines:
-            # No writer is known that puts an escape into such a tag. A line that had one would wait for the consumer.
-            if b"control_" in line:
+            if b"control_" in line or b"\\u" in line:  # its tag may have escapes
                 try:
                     message = decode(line)
                 except InvalidLineError:
                     continue
                 if _is_control(message):
-                    self._seen_ahead += 1
+                    self._seen_ahead.append(message)
                     self._control(message)

@@ -48,8 +48,9 @@ class Run:
         self._uuids: set[str] = set()
         self._state: str | None = None
         self._tasks: set[str] = set()
-        # Whether a result is owed, and whether a turn is under way.
-        self._asked = self._turn = False
+        # Prompts since the last result that left no other owed; whether a turn is under way.
+        self._asked = 0
+        self._turn = False
         #: ``error`` of the last assistant message of the turn.
         self.reason: str | None = None
 
@@ -63,13 +64,19 @@ class Run:
         """Whether nothing more will come, unless something is asked."""
         return self.between_turns and self._state in (None, "idle")
 
-    def ask(self, uuid: str | None) -> None:
-        """A prompt is sent. One with the uuid of an earlier one starts no turn."""
+    def ask(self, uuid: str | None) -> bool:
+        """A prompt is sent. Returns whether a turn is owed for it: not for one with the uuid of an earlier one."""
         if uuid is not None:
             if uuid in self._uuids:
-                return
+                return False
             self._uuids.add(uuid)
-        self._asked = True
+        self._asked += 1
+        return True
+
+    def take_back(self, uuid: str | None) -> None:
+        """A prompt for which a turn was owed was not sent after all."""
+        self._uuids.discard(uuid or "")
+        self._asked = max(self._asked - 1, 0)
 
     def see(self, message: Any) -> bool:
         """Look at one of :data:`MARKS`. Returns whether it is for the host alone, which asked for it."""
@@ -78,7 +85,8 @@ class Run:
                 self.reason = message.error_reason
         elif isinstance(message, ResultMessage):
             self._turn = False
-            self._asked = self._asked and bool(message.queued_turn_count)
+            if not message.queued_turn_count:
+                self._asked = 0
         elif isinstance(message, InitMessage):
             self._turn = True
             self.reason = None

@@ -22,17 +22,25 @@ from __future__ import annotations
 
 import contextvars
 import logging
+import sys
 from typing import TYPE_CHECKING, Any
-
-from claude_wire.stream import running_trio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-__all__ = ["Task", "spawn"]
+__all__ = ["Task", "running_trio", "spawn"]
 
 #: Keeps asyncio's tasks alive, which the loop does not.
 _asyncio_tasks: set[Any] = set()
+
+
+def running_trio() -> bool:
+    """Whether the caller runs in trio rather than in asyncio."""
+    if "trio" not in sys.modules:
+        return False
+    import sniffio
+
+    return sniffio.current_async_library() == "trio"
 
 
 class Task:

@@ -15,7 +15,9 @@ each with the number of pieces before it; a delta that does not go on where the 
 snapshot is two lengths. What a message says is found by going through its marks, of which there are a few for each
 block; the text itself is joined when it is read.
 
-The result is what the CLI puts into the ``assistant`` lines, by the CLI's own rules:
+The result is what the CLI puts into the ``assistant`` lines, by the CLI's own rules, but that the input of tools is as
+the model wrote it: of its own tools the CLI changes some (``Edit`` gets ``replace_all``, ``Write`` loses white space at
+the ends of lines).
 
 * What the start of a ``text``, ``thinking``, ``tool_use`` or ``server_tool_use`` block already holds as its text,
   signature or input does not count, only the deltas do. Blocks of other types are as they start.
@@ -301,7 +303,10 @@ class Accumulator:
         log = self._logs.get((message.session_id, message.parent_tool_use_id))
         if log is not None and type(event) is ContentBlockDeltaEvent:
             delta = event.delta
-            # What nearly all deltas do: go on where the one before ended.
+            # What nearly all deltas do: go on where the one before ended. Nanoseconds a delta, the final text included,
+            # against ``text += delta`` in a dict by session, parent and index, in one run of CPython 3.11: 239 to 251
+            # in messages of 200 deltas, 194 to 356 with 2,000, 261 to 1,203 with 20,000. A piece takes 9 bytes beside
+            # its str, a snapshot 147 ns.
             if type(delta) is log.kind and event.index == log.index and message.api_message_id == log.api_id:
                 if type(delta) is TextDelta:
                     log.pieces.append(delta.text)

@@ -15,20 +15,17 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, get_args, overload
 
-import msgspec
-
 from claude_wire._tasks import spawn
+from claude_wire._turn import Turn
 from claude_wire.codec import encode
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, Overflow, open_drain
 from claude_wire.errors import HandleError, ProcessError, ProcessInputError, UnfinishedTurnError, describe_exit
 from claude_wire.framing import BLOCK_BYTES
-from claude_wire.messages import AssistantMessage, InitMessage, ResultMessage, StreamEvent, UserMessage
-from claude_wire.messages.message import RESULT_BY_SUBTYPE
 from claude_wire.stream import Drained, MessageStream, Slices
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from typing_extensions import Self
 
@@ -65,6 +62,7 @@ def open_process(
     overflow: Overflow = ...,
     spill_limit: int = ...,
     grace: float = ...,
+    start_new_session: bool = ...,
 ) -> Process[Message | InvalidLine]: ...
 @overload
 def open_process(
@@ -79,6 +77,7 @@ def open_process(
     overflow: Overflow = ...,
     spill_limit: int = ...,
     grace: float = ...,
+    start_new_session: bool = ...,
 ) -> Process[T]: ...
 def open_process(
     argv: Sequence[StrPath],
@@ -92,6 +91,7 @@ def open_process(
     overflow: Overflow = "pause",
     spill_limit: int = DEFAULT_SPILL_BYTES,
     grace: float = GRACE_SECONDS,
+    start_new_session: bool = False,
 ) -> Process[Any]:
     """Run a process that speaks the protocol: ``async with open_process(argv) as process``.
 
@@ -110,6 +110,7 @@ def open_process(
             what it raises is logged; ``"inherit"`` leaves it to the host's own standard error.
         overflow, spill_limit: as for :class:`~claude_wire.MessageStream`, for the standard output.
         grace: seconds that the process is given to end, first after the end of its input, then after SIGTERM.
+        start_new_session: keep the signals of the host's terminal from it (POSIX): Ctrl-C is the host's alone then.
 
     Raises:
         OSError: by entering the block, the process cannot be spawned: ``FileNotFoundError``, ``PermissionError``, or
@@ -129,7 +130,7 @@ def open_process(
     if not command:
         raise TypeError("argv is empty")
     environment = _environment(env, extra_env)
-    settings = _Settings(command, cwd, environment, user, stderr, overflow, spill_limit, grace)
+    settings = _Settings(command, cwd, environment, user, stderr, overflow, spill_limit, grace, start_new_session)
     return Process(settings, decoder)
 
 
@@ -144,6 +145,7 @@ class _Settings(NamedTuple):
     overflow: Overflow
     spill_limit: int
     grace: float
+    start_new_session: bool
 
 
 def _environment(env: Mapping[str, str] | None, extra_env: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -176,7 +178,7 @@ class Process(MessageStream[T], Generic[T]):
         self._chunks = _NotStarted()
         self._settings = settings
         self._child: _Child | None = None
-        self._turn = _Turn()
+        self._turn = Turn()
         # Whether the output ended in the middle of a line; whether how it ended was said.
         self._cut = self._told = False
 
@@ -305,90 +307,6 @@ class _NotStarted:
         pass
 
 
-# --- turns ------------------------------------------------------------------------------------------------------------
-
-_RESULTS = frozenset([ResultMessage, *RESULT_BY_SUBTYPE.values()])
-_OPENING = (AssistantMessage, InitMessage, StreamEvent, UserMessage)
-
-
-class _Sent(msgspec.Struct):
-    """What is looked at of a line that was sent."""
-
-    type: Any = None
-    uuid: Any = None
-
-
-_decode_sent = msgspec.json.Decoder(_Sent).decode
-
-
-class _Turn:
-    """Whether the process is in the middle of a turn, by what it has written, and its last result.
-
-    Among the recorded sessions of the CLI, those and only those that were cut end with an open turn by this rule.
-    """
-
-    __slots__ = ("_asked", "_uuids", "last_result", "open")
-
-    def __init__(self) -> None:
-        # Whether a turn is open, and whether one was asked for since the last one that was seen.
-        self.open = self._asked = False
-        # Of all prompts that were sent: a second one with the same starts no turn.
-        self._uuids: set[str] = set()
-        self.last_result: Any = None
-
-    def unfinished(self) -> str:
-        """Where the output stands if it ends now, in words, unless it stands between turns."""
-        if self.open:
-            return "in the middle of a turn"
-        return "before the turn that was asked for" if self._asked else ""
-
-    def sent(self, lines: bytes) -> None:
-        """Look for prompts in what the host wrote."""
-        for line in lines.splitlines():
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process will say so
-                sent = _decode_sent(line)
-                if sent.type != "user":
-                    continue
-                if isinstance(sent.uuid, str):
-                    if sent.uuid in self._uuids:
-                        continue
-                    self._uuids.add(sent.uuid)
-                self._asked = True
-
-    def see(self, batch: Iterable[Any]) -> None:
-        # Most batches are within a turn and have no result: looking at their types is enough.
-        types = set(map(type, batch))
-        if self.open and types.isdisjoint(_RESULTS) and not any(issubclass(cls, dict) for cls in types):
-            return
-        for message in batch:
-            if isinstance(message, ResultMessage):
-                self._result(message)
-            elif isinstance(message, _OPENING):
-                if getattr(message, "parent_tool_use_id", None) is None and not getattr(message, "isReplay", None):
-                    self._begin()
-            elif isinstance(message, dict):
-                self._plain(cast("dict[str, Any]", message))
-
-    def _plain(self, message: dict[str, Any]) -> None:
-        kind = message.get("type")
-        if kind == "result":
-            self._result(message)
-            return
-        opening = kind in ("assistant", "stream_event", "user") or (
-            kind == "system" and message.get("subtype") == "init"
-        )
-        if opening and message.get("parent_tool_use_id") is None and not message.get("isReplay"):
-            self._begin()
-
-    def _begin(self) -> None:
-        self.open = True
-        self._asked = False
-
-    def _result(self, message: Any) -> None:
-        self.open = self._asked = False
-        self.last_result = message
-
-
 # --- the child and its pipes ------------------------------------------------------------------------------------------
 
 
@@ -409,6 +327,7 @@ class _Child:
             cwd=settings.cwd,
             env=settings.env,
             user=settings.user,
+            start_new_session=settings.start_new_session,
         )
         _children.add(popen)
         self._stderr: Drain | ThreadDrain | _StderrLines | None = None

@@ -43,6 +43,7 @@ from claude_wire.messages import (
     SetModelResponse,
     SetPermissionModeRequest,
     SetPermissionModeResponse,
+    UnknownObject,
     UserMessage,
 )
 from claude_wire.options import ClaudeOptions
@@ -88,6 +89,7 @@ def open_session(
     overflow: Overflow = "pause",
     spill_limit: int = DEFAULT_SPILL_BYTES,
     grace: float = GRACE_SECONDS,
+    start_new_session: bool = False,
     on_received: Callable[[bytes], object] | None = None,
     on_sent: Callable[[bytes], object] | None = None,
 ) -> Session:
@@ -103,7 +105,8 @@ def open_session(
         extra_env: merged into the environment, as for :func:`~claude_wire.open_process`. Unless it or ``env`` says
             otherwise, ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1`` is added, as claude-agent-sdk does: the CLI then tells
             when it is idle, by which :meth:`Session.receive_run` knows that a run is over.
-        cwd, env, user, stderr, overflow, spill_limit, grace: as for :func:`~claude_wire.open_process`.
+        cwd, env, user, stderr, overflow, spill_limit, grace, start_new_session: as for
+            :func:`~claude_wire.open_process`.
 
     The other arguments are those of :class:`Session`.
 
@@ -129,6 +132,7 @@ def open_session(
         overflow=overflow,
         spill_limit=spill_limit,
         grace=grace,
+        start_new_session=start_new_session,
     )
     session = Session(
         process,
@@ -201,8 +205,9 @@ class Session:
         on_sent: Callable[[bytes], object] | None = None,
     ) -> None:
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
-        self._process = stream if isinstance(stream, Process) else None
-        if send is None and self._process is None:
+        #: The process that is spoken to, or None.
+        self.process = stream if isinstance(stream, Process) else None
+        if send is None and self.process is None:
             raise TypeError("a stream that is no Process needs a function that sends")
         self._send_line = send
         self._request_timeout = request_timeout
@@ -229,8 +234,8 @@ class Session:
         self._entered = True
         self._lock = Lock()
         if self._opens is not None:
-            assert self._process is not None
-            await self._process.__aenter__()
+            assert self.process is not None
+            await self.process.__aenter__()
         try:
             self._begin()
             if self._opens is not None:
@@ -246,8 +251,8 @@ class Session:
         await self.aclose()
 
     def _begin(self) -> None:
-        if self._process is not None:
-            _ = self._process.pid  # raises if it is not started
+        if self.process is not None:
+            _ = self.process.pid  # raises if it is not started
         self._router.start()
         for name, server in self._callbacks.mcp_servers.items():
             server.connect(self._carrier(name))
@@ -286,8 +291,8 @@ class Session:
                     await self._tasks.wait(GRACE_SECONDS)
                     await closing.wait(GRACE_SECONDS)
             finally:
-                if self._opens is not None and self._process is not None:
-                    await self._process.aclose()
+                if self._opens is not None and self.process is not None:
+                    await self.process.aclose()
 
     # --- what is sent
 
@@ -333,8 +338,13 @@ class Session:
         elif uuid is not None:
             prompt = msgspec.structs.replace(prompt, uuid=uuid)
         line = encode(prompt)
-        await self._send(line)
-        self._run.ask(prompt.uuid)
+        owed = self._run.ask(prompt.uuid)  # before it is sent: another task may see the result before this one goes on
+        try:
+            await self._send(line)
+        except BaseException:
+            if owed:
+                self._run.take_back(prompt.uuid)
+            raise
 
     async def ask(self, prompt: Prompt) -> ResultMessage:
         """Send a prompt, pass over all messages up to the result, and return that.
@@ -371,13 +381,6 @@ class Session:
         subtype = cast("str", type(request).__struct_config__.tag)
         seconds = self._request_timeout if timeout is None else timeout
         answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
-        for pending in (
-            answer.pending_permission_requests,
-            answer.pending_user_dialog_requests,
-            answer.pending_elicitation_requests,
-        ):
-            for asked in pending or ():
-                self._answers.take(asked)
         return request.parse_answer(answer.response or {})
 
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
@@ -394,8 +397,8 @@ class Session:
 
     async def _send(self, line: bytes) -> None:
         self._require_open()
-        if self._process is not None:
-            await self._process.send_bytes(line)
+        if self.process is not None:
+            await self.process.send_bytes(line)
         else:
             assert self._send_line is not None
             await self._send_whole(self._send_line, line)
@@ -422,7 +425,8 @@ class Session:
 
     def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
         async def carry(message: dict[str, Any]) -> None:
-            await self.request(McpMessageRequest(server_name=server_name, message=message))
+            self._require_open()
+            await self._requests.tell(McpMessageRequest(server_name=server_name, message=message))
 
         return carry
 
@@ -472,9 +476,9 @@ class Session:
         Raises:
             TypeError: this session has no process.
         """
-        if self._process is None:
+        if self.process is None:
             raise TypeError("only the input of a process can be ended here")
-        await self._process.end_input()
+        await self.process.end_input()
 
     async def _next_batch(self) -> list[Message | InvalidLine]:
         while True:
@@ -525,6 +529,14 @@ class Session:
             self._answers.take(message)
         elif type(message) is ControlResponse:
             self._requests.resolve(message)
+            if not isinstance(message.response, UnknownObject):
+                for pending in (
+                    message.response.pending_permission_requests,
+                    message.response.pending_user_dialog_requests,
+                    message.response.pending_elicitation_requests,
+                ):
+                    for request in pending or ():
+                        self._answers.take(request)
         elif type(message) is ControlCancelRequest:
             self._answers.withdraw(message.request_id)
         elif message.type == "control_request" and isinstance(message.get("request_id"), str):
@@ -538,10 +550,10 @@ class Session:
         """No answer will come any more."""
         from anyio import move_on_after
 
-        if cause is None and self._process is not None and not self._closed:
+        if cause is None and self.process is not None and not self._closed:
             with move_on_after(LAST_SECONDS):
-                await self._process.wait()
-            cause = ProcessError(self._process.returncode, self._process.stderr_tail, self._process.last_result)
+                await self.process.wait()
+            cause = ProcessError(self.process.returncode, self.process.stderr_tail, self.process.last_result)
         self._requests.fail("the output has ended", cause)
 
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overloa
 
 from claude_wire._ahead import Chunks, ReadAhead, Tap
 from claude_wire._inbox import Inbox
+from claude_wire._tasks import running_trio
 from claude_wire.codec import Decoder, DecoderStats
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, DrainStats, Overflow, ThreadDrain, open_drain
 from claude_wire.errors import HandleError
@@ -224,13 +225,19 @@ class MessageStream(Generic[T]):
         await self.aclose()
 
 
-def read_ahead(stream: MessageStream[Any], tap: Tap | None = None) -> tuple[ReadAhead, Decoder[Any]]:
-    """Have a stream read through a :class:`ReadAhead` from now on; returned with the decoder that it feeds."""
+def read_ahead(stream: MessageStream[T], tap: Tap | None = None) -> tuple[ReadAhead, Decoder[T], list[T]]:
+    """Have a stream read through a :class:`ReadAhead` from now on.
+
+    Returned with the decoder that it feeds, and with what that has given already.
+    """
     inner = stream._chunks  # pyright: ignore[reportPrivateUsage]  # of this module
     if isinstance(inner, ReadAhead):
         raise HandleError("this stream has a session already")
     ahead = stream._chunks = ReadAhead(inner, tap)  # pyright: ignore[reportPrivateUsage]
-    return ahead, stream._inbox.decoder  # pyright: ignore[reportPrivateUsage]
+    inbox = stream._inbox  # pyright: ignore[reportPrivateUsage]
+    ready = list(inbox.ready)
+    inbox.ready.clear()
+    return ahead, inbox.decoder, ready
 
 
 class Batches(Generic[T]):
@@ -434,15 +441,6 @@ class Drained:
     async def aclose(self) -> None:
         self.stop()
         self.drain.close()
-
-
-def running_trio() -> bool:
-    """Whether the caller runs in trio rather than in asyncio."""
-    if "trio" not in sys.modules:
-        return False
-    import sniffio
-
-    return sniffio.current_async_library() == "trio"
 
 
 def _waiter(drain: Drain | ThreadDrain) -> _AsyncioWaiter | _TrioWaiter:

@@ -1,0 +1,73 @@
+"""Accumulating: what a delta costs in a message that is put together, its final text included."""
+
+from __future__ import annotations
+
+import pytest
+
+from claude_wire import ContentBlockDeltaEvent, StreamEvent, TextDelta, decode
+from claude_wire.accumulate import Accumulator
+from conftest import Contest
+
+LINE = (
+    b'{"type":"stream_event","event":%s,"session_id":"5f0c2f4e-8a0e-4f6b-9d57-0d7f3f1f2a11",'
+    b'"parent_tool_use_id":null,"api_message_id":"msg_01"}'
+)
+START = b'{"type":"message_start","message":{"id":"msg_01","role":"assistant","model":"x","content":[]}}'
+TEXT = b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}'
+DELTA = b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word%d "}}'
+
+
+def stream(deltas: int) -> list[StreamEvent]:
+    lines = [START, TEXT, *(DELTA % number for number in range(deltas))]
+    events = [decode(LINE % line) for line in lines]
+    return [event for event in events if isinstance(event, StreamEvent)]
+
+
+@pytest.mark.parametrize("deltas", [200, 2_000, 20_000])
+def test_text(contest: Contest, deltas: int) -> None:
+    """Against the least that an application would write itself: a dict by conversation and block, and ``+=``."""
+    events = stream(deltas)
+    passes = 20_000 // deltas
+
+    def ours() -> None:
+        for _ in range(passes):
+            accumulator = Accumulator()
+            for event in events:
+                accumulator.add(event)
+            assert accumulator.current is not None
+            assert accumulator.current.text
+
+    def by_dict() -> None:
+        for _ in range(passes):
+            state: dict[tuple[str | None, str | None], dict[int, str]] = {}
+            for message in events:
+                event = message.event
+                if isinstance(event, ContentBlockDeltaEvent) and isinstance(event.delta, TextDelta):
+                    blocks = state.setdefault((message.session_id, message.parent_tool_use_id), {})
+                    blocks[event.index] = blocks.get(event.index, "") + event.delta.text
+
+    contest(
+        f"accumulate, {deltas:,} deltas",
+        passes * len(events),
+        ours,
+        faster_than={"dict and += (no snapshots)": (by_dict, None)},
+    )
+
+
+def test_snapshots(contest: Contest) -> None:
+    """A snapshot after each delta, unread: its cost does not depend on the size of the message."""
+    events = stream(20_000)
+
+    def snapshots() -> None:
+        accumulator = Accumulator()
+        for event in events:
+            partial = accumulator.add(event)
+            assert partial is not None
+            partial.snapshot()
+
+    def none() -> None:
+        accumulator = Accumulator()
+        for event in events:
+            accumulator.add(event)
+
+    contest("accumulate, a snapshot each", len(events), snapshots, at_most={"no snapshots": (none, None)})
