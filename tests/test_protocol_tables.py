@@ -513,6 +513,8 @@ UNTABLED_FIELDS: dict[str, set[str]] = {
         "tool_use_meta",
     },
     "CanUseToolRequest": {"server_policy_ask_only"},
+    "CancelAsyncMessageResponse": {"message_uuid"},
+    "ReadFileResponse": {"requested_path"},
     "CompactBoundaryMessage": {"logical_parent_uuid"},
     "ControlResponse": {"live_only"},
     "FileSuggestionsResponse": {"cwd"},

@@ -41,6 +41,9 @@ Hook: TypeAlias = "Callable[[HookCallbackRequest], Awaitable[HookOutput | AsyncH
 Elicit: TypeAlias = "Callable[[ElicitationRequest], Awaitable[ElicitationResponse]]"
 Dialog: TypeAlias = "Callable[[RequestUserDialogRequest], Awaitable[UserDialogResult]]"
 
+#: Seconds that a hook may take beyond its own timeout, which the CLI keeps by itself. An error answer that came first
+#: would have the tool run: the CLI refuses it for a hook that did not answer, but not for one that failed.
+HOOK_SECONDS = 5.0
 #: JSON-RPC 2.0, section 5.1: no such method, which MCP uses for servers that are not there; and an error in the server.
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
@@ -78,7 +81,8 @@ class HookMatcher:
             output, or None for none. All matching ones are called at the same time.
         matcher: a pattern for the tool's name, or for what else the event goes by, as the CLI has it:
             ``"Bash"``, ``"Edit|Write"``. None matches all.
-        timeout: seconds that each may take. One that takes longer is cancelled and counts as failed.
+        timeout: seconds that each may take. The CLI withdraws what takes longer, which cancels it, and treats it as
+            failed; a few seconds later it is cancelled also if the CLI does not.
         on_failure: what a failed one does: ``"continue"`` (the CLI's default), or ``"block"`` the action.
     """
 
@@ -144,7 +148,8 @@ class Callbacks:
             return None
         timeout = self._timeout
         if isinstance(body, HookCallbackRequest):
-            timeout = self._hooks.get(body.callback_id, (None, None))[1] or timeout
+            own = self._hooks.get(body.callback_id, (None, None))[1]
+            timeout = timeout if own is None else own + HOOK_SECONDS
         return handler, timeout
 
     def complete(self, request: InitializeRequest) -> InitializeRequest:

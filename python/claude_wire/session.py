@@ -169,7 +169,8 @@ class Session:
         dialogs: functions that show a dialog, by its kind; a dialog of another kind is never answered.
         callback_timeout: seconds that a callback may take that has no time of its own. None: as long as the CLI waits.
         request_timeout: seconds that the answer to a request of ours may take, if the request says nothing else.
-        on_received, on_sent: are shown all bytes as they are read, in chunks, and as they were written, line by line.
+        on_received, on_sent: are shown all bytes: those that were read, in chunks, and each line that is about to be
+            written.
 
     Callbacks run in tasks of their own, while messages flow and whether or not anybody iterates. One that raises, or
     takes longer than it may, is an error answer to the CLI, and logged; the session goes on. One whose request the CLI
@@ -321,7 +322,8 @@ class Session:
 
         Args:
             uuid: of the message, for :class:`~claude_wire.CancelAsyncMessageRequest` and the result's
-                ``user_message_uuids``; a random one if not given. The CLI starts no turn for one that it has had.
+                ``user_message_uuids``; a random one if not given. The CLI starts no turn for one that it has had, and
+                tells what becomes of each by ``command_lifecycle`` messages. A :class:`UserMessage` is sent as it is.
             session_id: as in :meth:`UserMessage.of`.
 
         Raises:
@@ -397,13 +399,13 @@ class Session:
 
     async def _send(self, line: bytes) -> None:
         self._require_open()
+        if self._on_sent is not None:
+            self._on_sent(line)
         if self.process is not None:
             await self.process.send_bytes(line)
         else:
             assert self._send_line is not None
             await self._send_whole(self._send_line, line)
-        if self._on_sent is not None:
-            self._on_sent(line)
 
     async def _send_whole(self, send: Send, line: bytes) -> None:
         """Send in a task of its own, for who is cancelled must not cut the line."""
@@ -462,7 +464,8 @@ class Session:
         """Iterate until nothing more will come: past the result, while background work goes on that wakes the session.
 
         So there may be several results. A run is over when every prompt has its result, no subagent is left in the
-        background, and the CLI says that it is idle, if it says so at all (see :func:`open_session`).
+        background, and the CLI says that it is idle, if it says so at all (see :func:`open_session`). It says so while
+        a shell command is in the background.
 
         Args:
             ceiling: seconds to wait for the CLI to become idle, or take up a turn, when nothing is known to be under

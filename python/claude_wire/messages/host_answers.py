@@ -192,6 +192,7 @@ class CancelAsyncMessageResponse(Wire, kw_only=True, frozen=True):
     """
 
     cancelled: bool
+    message_uuid: str | None = None
 
 
 class ReadFileResponse(Wire, kw_only=True, frozen=True):
@@ -203,6 +204,7 @@ class ReadFileResponse(Wire, kw_only=True, frozen=True):
 
     contents: str
     absPath: str
+    requested_path: str | None = None
     truncated: bool | None = None
     encoding: str | None = None
     lossy: bool | None = None
