@@ -10,6 +10,7 @@ import dataclasses
 import uuid as uuids
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
@@ -272,28 +273,30 @@ class Session:
 
         MCP servers are closed. Cancellation does not cut this short.
         """
-        from anyio import CancelScope
+        from anyio import CancelScope, get_cancelled_exc_class
 
         if self._closed:
             return
         self._closed = True
         self._answers.close()
         self._requests.fail("the session was closed")
-        closing = Tasks()
-        try:
+        ending: list[Tasks] = []
+        with suppress(RuntimeError):
+            get_cancelled_exc_class()  # raises in a coroutine that is closed after its loop, where no task runs either
             self._router.close()
             self._tasks.cancel()
+            closing = Tasks()
             for name, server in self._callbacks.mcp_servers.items():
                 closing.start(server.aclose, f"claude-wire-mcp-{name}")
+            ending = [self._tasks, closing]
+        try:
+            if self._opens is not None and self.process is not None:
+                await self.process.aclose()
         finally:
-            # A shield does not hold off Task.cancel(), but the process does, and the tasks end by themselves.
-            try:
+            # A shield does not hold off Task.cancel(). Then they end by themselves.
+            for tasks in ending:
                 with CancelScope(shield=True):
-                    await self._tasks.wait(GRACE_SECONDS)
-                    await closing.wait(GRACE_SECONDS)
-            finally:
-                if self._opens is not None and self.process is not None:
-                    await self.process.aclose()
+                    await tasks.wait(GRACE_SECONDS)
 
     # --- what is sent
 
