@@ -39,7 +39,28 @@ PRINTED = {
     "pipe": ["ControlResponse", "InitMessage", "AssistantMessage", "ResultSuccess"],
     "agent_sdk": ["SystemMessage", "AssistantMessage", "ResultMessage"],
     "fixture": ["1 passed"],
+    "host": [
+        "Two writes. []",
+        " ['Bash']",
+        "may I use Bash {'command': 'touch a.txt && echo made', 'description': 'Make a'}",
+        " ['Bash']",
+        "may I use Bash {'command': 'touch b.txt && echo made', 'description': 'Make b'}",
+        " ['Write']",
+        "may I use Write {'file_path': '/home/user/repo/runs/05_perm_allow_deny/work/c.txt', 'content': 'c'}",
+        "finished []",
+        "True finished 0.0005",
+    ],
+    "hooks": ["about to use Bash", "about to use Bash", "about to use Write", "finished 4"],
+    "mcp": ["sum done"],
+    "accumulate": [
+        "thinking  {}",
+        "redacted_thinking  {}",
+        "text The answer is 42. {}",
+        "end_turn 7",
+    ],
 }
+#: The recordings that stand in for the CLI; of the others, a simple one does.
+RECORDINGS = {"host": "05_perm_allow_deny", "hooks": "06_hooks", "mcp": "07_mcp_viainit"}
 
 
 def test_every_example_is_run() -> None:
@@ -49,9 +70,10 @@ def test_every_example_is_run() -> None:
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_prints_what_it_should(name: str, tmp_path: Path) -> None:
-    session = Recording.from_files(recordings.load("01_simple_bidi_init").files)
+    session = Recording.from_files(recordings.load(RECORDINGS.get(name, "01_simple_bidi_init")).files)
     session.save(tmp_path / "recording")
     (tmp_path / "session.ndjson").write_bytes(session.stdout)
+    (tmp_path / "streamed.ndjson").write_bytes(recordings.load("03_think_partial").stdout)
     stand_in = Replay(session).script(tmp_path / "claude")
     code = EXAMPLES[name]
     if name == "agent_sdk":  # which would rather take the CLI of its own wheel
