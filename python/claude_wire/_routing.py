@@ -76,8 +76,9 @@ class Router:
         self._control = control
         self._is_wanted = is_wanted
         self._new_scope = CancelScope
-        #: Decoded and not taken yet, without control messages.
+        #: Decoded and not taken yet, without control messages; and their types, those of control messages perhaps too.
         self.ready: deque[Any] = deque()
+        self.types: set[type] = set()
         # Of the step that the consumer is in; the number of steps so far.
         self._scope: CancelScope | None = None
         self._steps = 0
@@ -139,8 +140,8 @@ class Router:
             self._scope.cancel()
 
     def _route(self, batch: list[Any]) -> list[Any]:
-        # The types of most batches are few, and none of these.
-        if _ROUTED.isdisjoint(set(map(type, batch))):
+        self.types = set(map(type, batch))
+        if _ROUTED.isdisjoint(self.types):  # as in most batches
             return batch
         return [message for message in batch if type(message) not in _ROUTED or not self._took(message)]
 

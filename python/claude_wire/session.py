@@ -225,6 +225,8 @@ class Session:
         self._entered = self._closed = False
         self._router = Router(stream, on_received, self._control, lambda: self._requests.waiting)
         self._ready: deque[Message | InvalidLine] = self._router.ready
+        # Whether no message in there is one that the run is told of.
+        self._unmarked = False
 
     # --- from the beginning to the end
 
@@ -452,7 +454,7 @@ class Session:
             if not ready:
                 await self._step()
             message = ready.popleft()
-            if type(message) not in MARKS or not self._run.see(message):
+            if self._unmarked or type(message) not in MARKS or not self._run.see(message):
                 return message
 
     def batches(self) -> SessionBatches:
@@ -490,8 +492,10 @@ class Session:
         while True:
             if not self._ready:
                 await self._step()
-            batch = [message for message in self._ready if type(message) not in MARKS or not self._run.see(message)]
+            batch = list(self._ready)
             self._ready.clear()
+            if not self._unmarked:
+                batch = [message for message in batch if type(message) not in MARKS or not self._run.see(message)]
             if batch:
                 return batch
 
@@ -513,6 +517,7 @@ class Session:
         """Wait until there is something in ``_ready``."""
         try:
             await self._router.step()
+            self._unmarked = MARKS.isdisjoint(self._router.types)
         except StopAsyncIteration:
             await self._output_ended()
             raise
