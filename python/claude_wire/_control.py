@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from claude_wire._tasks import Task, spawn
@@ -194,7 +195,8 @@ class Requests:
         async def withdraw() -> None:
             await send_quietly(self._send, encode(ControlCancelRequest(request_id)))
 
-        self._tasks.start(withdraw, "claude-wire-withdrawal")
+        with suppress(RuntimeError):  # the loop has ended, and the caller's coroutine is closed
+            self._tasks.start(withdraw, "claude-wire-withdrawal")
 
 
 async def send_quietly(send: Send, line: bytes) -> None:
@@ -283,6 +285,8 @@ class Answers:
         self._open.clear()
 
     async def _run(self, request_id: str, function: Callable[[Any], Awaitable[Any]], body: Any) -> None:
+        from anyio import get_cancelled_exc_class
+
         try:
             line = encode(ControlResponse.success(request_id, await function(body)))
         except NoAnswer:
@@ -298,6 +302,8 @@ class Answers:
         except Exception as error:
             _log.warning("a callback raised %s", type(error).__name__, exc_info=error)
             line = _failure(request_id, _text(error))
+        except (GeneratorExit, get_cancelled_exc_class()):  # trio's, whose loop ends
+            raise
         except BaseException as error:
             # Out of here nobody can answer any more. What becomes of it is said in _tasks.
             if request_id in self._open:

@@ -51,6 +51,8 @@ class Run:
         # Prompts since the last result that left no other owed; whether a turn is under way.
         self._asked = 0
         self._turn = False
+        # Whether background work has ended between turns, which brings about another one.
+        self._woken = False
         #: ``error`` of the last assistant message of the turn.
         self.reason: str | None = None
 
@@ -62,7 +64,7 @@ class Run:
     @property
     def over(self) -> bool:
         """Whether nothing more will come, unless something is asked."""
-        return self.between_turns and self._state in (None, "idle")
+        return self.between_turns and (not self._woken if self._state is None else self._state == "idle")
 
     def ask(self, uuid: str | None) -> bool:
         """A prompt is sent. Returns whether a turn is owed for it: not for one with the uuid of an earlier one."""
@@ -84,7 +86,7 @@ class Run:
             if message.parent_tool_use_id is None:
                 self.reason = message.error_reason
         elif isinstance(message, ResultMessage):
-            self._turn = False
+            self._turn = self._woken = False
             if not message.queued_turn_count:
                 self._asked = 0
         elif isinstance(message, InitMessage):
@@ -97,7 +99,12 @@ class Run:
             if message.task_type in _DELEGATED:
                 self._tasks.add(message.task_id)
         elif isinstance(message, TaskNotificationMessage):
-            self._tasks.discard(message.task_id)
+            self._task_ended(message.task_id)
         elif isinstance(message, TaskUpdatedMessage) and message.patch is not None and message.patch.status in _ENDED:
-            self._tasks.discard(message.task_id or "")
+            self._task_ended(message.task_id or "")
         return False
+
+    def _task_ended(self, task_id: str) -> None:
+        if task_id in self._tasks:
+            self._tasks.remove(task_id)
+            self._woken = not self._turn
