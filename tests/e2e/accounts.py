@@ -1,23 +1,22 @@
-"""What a conversation must have shown, whichever library held it.
-
-So two that went wrong alike are not taken for right.
-"""
+"""What a conversation has shown, as plain values, whichever library held it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import claude_agent_sdk
 from places import Place
-from scripts import DELTAS, HUGE, UNICODE
 from through_process import Host
 from through_sdk import SDK
 
 import claude_wire
 
-__all__ = ["CHECKS", "Account", "of_host", "of_sdk"]
+if TYPE_CHECKING:
+    from through_session import Talk
+
+__all__ = ["Account", "of_host", "of_sdk"]
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,32 @@ class Account:
     results: list[tuple[str, bool, int | None, str | None]]
     #: Of callbacks and tools of the host.
     calls: list[Any]
+    #: Of requests: subtype, and the answer or what they were refused with.
+    answers: list[tuple[str, Any]]
+    #: How it went: the texts of the model, those of a subagent behind "sub: ", and what `_event` makes of the rest.
+    course: list[str]
+    #: Of each result: the structured output, and the id of the session.
+    structured: list[Any]
+    sessions: list[str | None]
     #: Whether the end was an error.
     failed: bool
+
+    def made(self, name: str) -> bool:
+        """Whether a file is in the working directory."""
+        return (self.place.work / name).exists()
+
+
+def _event(plain: Mapping[str, Any]) -> list[str]:
+    """One message, as it came over the wire, in the course of the conversation; none if it says nothing of that."""
+    kind, subtype = plain["type"], plain.get("subtype", "")
+    if kind == "result":
+        return ["result"]
+    if kind == "assistant":
+        sub = "sub: " if plain.get("parent_tool_use_id") else ""
+        return [sub + block["text"] for block in plain["message"]["content"] if block["type"] == "text"]
+    if kind == "system" and subtype in ("task_started", "task_notification", "compact_boundary"):
+        return [f"{subtype} {plain['status']}" if "status" in plain else subtype]
+    return []
 
 
 def of_sdk(sdk: SDK) -> Account:
@@ -65,12 +88,33 @@ def of_sdk(sdk: SDK) -> Account:
         hooks=[(message.subtype, message.hook_event_name) for message in seen.of(claude_agent_sdk.HookEventMessage)],
         results=[(one.subtype, one.is_error, one.api_error_status, one.result) for one in results],
         calls=seen.calls,
+        answers=seen.answers,
+        course=[event for message in seen.messages for event in _event(_wire(message))],
+        structured=[one.structured_output for one in results],
+        sessions=[one.session_id for one in results],
         failed=seen.error is not None,
     )
 
 
-def of_host(host: Host) -> Account:
-    """What `open_process` showed."""
+def _wire(message: Any) -> Mapping[str, Any]:
+    """As much of a line as `_event` looks at, of what claude-agent-sdk made of it."""
+    if isinstance(message, claude_agent_sdk.SystemMessage):
+        return {**message.data}
+    if isinstance(message, claude_agent_sdk.ResultMessage):
+        return {"type": "result"}
+    if isinstance(message, claude_agent_sdk.AssistantMessage):
+        texts = [block for block in message.content if isinstance(block, claude_agent_sdk.TextBlock)]
+        content = [{"type": "text", "text": block.text} for block in texts]
+        return {
+            "type": "assistant",
+            "parent_tool_use_id": message.parent_tool_use_id,
+            "message": {"content": content},
+        }
+    return {"type": "other"}
+
+
+def of_host(host: Host | Talk) -> Account:
+    """What `open_process` or a session showed."""
 
     def of(kind: Any) -> list[Any]:
         return [message for message in host.messages if isinstance(message, kind)]
@@ -92,6 +136,10 @@ def of_host(host: Host) -> Account:
         hooks=[(message.subtype, message.hook_event) for message in hooks],
         results=[(one.subtype, one.is_error, one.api_error_status or None, one.result) for one in results],
         calls=host.calls,
+        answers=getattr(host, "answers", []),
+        course=[event for message in host.messages for event in _event(message.to_dict())],
+        structured=[one.structured_output for one in results],
+        sessions=[one.session_id for one in results],
         failed=host.error is not None,
     )
 
@@ -99,140 +147,3 @@ def of_host(host: Host) -> Account:
 def _plain(content: Any) -> Any:
     """Typed blocks as the objects that they were made of."""
     return [block.to_dict() for block in content] if isinstance(content, list) else content
-
-
-# --- The checks, by the names of the conversations --------------------------------------------------------------------
-
-
-def simple(seen: Account) -> None:
-    assert seen.texts == ["Hello, world."]
-    assert seen.results == [("success", False, None, "Hello, world.")]
-
-
-def partial(seen: Account) -> None:
-    simple(seen)
-    assert seen.streamed == "Hello, world."
-
-
-def thinking(seen: Account) -> None:
-    assert seen.thoughts == [("First this, then that.", "c2lnbmF0dXJl")]
-    assert seen.texts == ["Done thinking."]
-
-
-def tool(seen: Account) -> None:
-    [(_, content)] = seen.tools
-    assert "Another note." in content
-
-
-def permission(seen: Account) -> None:
-    assert [call[0] for call in seen.calls] == ["Bash", "Bash", "Write"]
-    assert (seen.place.work / "allowed").exists()
-    assert not (seen.place.work / "refused").exists()
-    assert (seen.place.work / "changed.txt").read_text() == "as the host wanted it"
-    assert seen.tools[1] == (True, "Not today")
-
-
-def hooks(seen: Account) -> None:
-    names = [call[0] for call in seen.calls]
-    assert names == ["UserPromptSubmit", "PreToolUse", "PostToolUse", "PreToolUse", "Stop"]
-    assert [is_error for is_error, _ in seen.tools] == [False, True]
-
-
-def command_hooks(seen: Account) -> None:
-    assert {kind for kind, _ in seen.hooks} == {"hook_started", "hook_response"}
-    assert {event for _, event in seen.hooks} == {"PreToolUse", "PostToolUse"}
-
-
-def mcp(seen: Account) -> None:
-    assert seen.calls == [("add", {"a": 20, "b": 22}), ("fail", {})]
-    assert seen.tools[0][1] == [{"type": "text", "text": "42"}]
-
-
-def interrupt(seen: Account) -> None:
-    assert [result[0] for result in seen.results] == ["error_during_execution", "success"]
-    assert seen.texts == ["One two ", "Hello again."]
-
-
-def set_model(seen: Account) -> None:
-    assert seen.models == ["claude-sonnet-4-5", "claude-haiku-4-5"]
-
-
-def queued(seen: Account) -> None:
-    # The two that waited were put to the model together.
-    assert seen.texts == ["Slowly.", "Hello again."]
-    assert seen.place.api is not None
-    [request] = seen.place.api.asked("again")
-    assert all(f"[[{name}]]" in str(request.body["messages"]) for name in ("slow", "simple", "again"))
-
-
-def max_turns(seen: Account) -> None:
-    assert [result[0] for result in seen.results] == ["error_max_turns"]
-    assert seen.failed
-
-
-def unicode(seen: Account) -> None:
-    # The halves that met are one character; those that are alone stay alone.
-    whole = "".join(UNICODE).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    assert "\ud83d" in whole
-    assert seen.streamed == "".join(UNICODE)
-    assert seen.texts == [whole] == [seen.results[0][3]]
-
-
-def long(seen: Account) -> None:
-    assert seen.streamed == "".join(f"word {number} " for number in range(DELTAS))
-    assert seen.texts == [seen.streamed]
-
-
-def huge(seen: Account) -> None:
-    assert seen.streamed == "x" * HUGE
-    assert seen.texts == [seen.streamed]
-
-
-def huge_at_once(seen: Account) -> None:
-    assert seen.streamed == "y" * HUGE
-    assert seen.texts == [seen.streamed]
-
-
-def failed(status: int) -> Callable[[Account], None]:
-    def check(seen: Account) -> None:
-        [(_, is_error, api_error_status, _)] = seen.results
-        assert is_error
-        assert api_error_status == status
-        assert seen.failed
-
-    return check
-
-
-def recovered(text: str) -> Callable[[Account], None]:
-    def check(seen: Account) -> None:
-        assert seen.texts == [text]
-        assert seen.results == [("success", False, None, text)]
-        assert not seen.failed
-
-    return check
-
-
-CHECKS: dict[str, Callable[[Account], None]] = {
-    "simple": simple,
-    "partial": partial,
-    "thinking": thinking,
-    "tool": tool,
-    "permission": permission,
-    "hooks": hooks,
-    "command_hooks": command_hooks,
-    "mcp": mcp,
-    "interrupt": interrupt,
-    "set_model": set_model,
-    "queued": queued,
-    "three_in_a_stream": queued,
-    "max_turns": max_turns,
-    "unicode": unicode,
-    "long": long,
-    "huge": huge,
-    "huge_at_once": huge_at_once,
-    "error_400": failed(400),
-    "error_401": failed(401),
-    "error_429": recovered("After the limit."),
-    "error_500": failed(500),
-    "overloaded": recovered("At the second try."),
-}

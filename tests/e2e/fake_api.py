@@ -8,7 +8,12 @@ A test gives the server one *script* per name, and names it in the prompt as ``[
 A script is a list of *steps*. Which step answers a request is read from the request itself: as many steps are done as
 there are assistant messages after the prompt that names the script. So a script with a tool call has two steps, and
 neither lost nor repeated requests put it out of order. A step is a `Reply`, a `Failure`, or a list of both: one for
-each attempt, the last for all further ones.
+each attempt, the last for all further ones. A subagent has a conversation of its own: the prompt that starts it names
+another script, so the requests of both are told apart. A turn that the CLI begins by itself, because a background task
+has ended, goes on with the script of the last prompt.
+
+A `Reply` may wait behind a *gate*, until the test calls `FakeAPI.open`: so two conversations that run at the same time
+always speak in the same order.
 
 Ids are made of the script's name and the step, so that two runs of one script give the same bytes; tokens are counted
 in characters. Requests that name no script, which the CLI makes on its own account, get a short harmless reply.
@@ -20,7 +25,7 @@ import json
 import re
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -63,7 +68,7 @@ def thinking(*pieces: str, signature: str = "c2lnbmF0dXJl") -> Block:
     )
 
 
-def tool(name: str, **arguments: Any) -> Block:
+def tool(name: str, /, **arguments: Any) -> Block:
     """A tool call; its input arrives as JSON in two halves, as the real API cuts it anywhere."""
     whole = json.dumps(arguments)
     halves = [whole[: len(whole) // 2], whole[len(whole) // 2 :]]
@@ -76,15 +81,22 @@ def tool(name: str, **arguments: Any) -> Block:
 class Reply:
     """A message of the assistant.
 
-    `stall` seconds pass before the first byte; `cut` ends the stream after that many events with an ``error`` event
-    of type ``overloaded_error``, as the real API does when it must give up in mid-message.
+    `stall` seconds pass before the first byte, and nothing comes before the `gate` of that name is opened; `cut` ends
+    the stream after that many events with an ``error`` event of type ``overloaded_error``, as the real API does when it
+    must give up in mid-message.
     """
 
     def __init__(
-        self, *blocks: Block, stall: float = 0.0, cut: int | None = None, stop_reason: str | None = None
+        self,
+        *blocks: Block,
+        stall: float = 0.0,
+        gate: str | None = None,
+        cut: int | None = None,
+        stop_reason: str | None = None,
     ) -> None:
         self.blocks = blocks
         self.stall = stall
+        self.gate = gate
         self.cut = cut
         self.stop_reason = stop_reason or (
             "tool_use" if any(block.start["type"] == "tool_use" for block in blocks) else "end_turn"
@@ -203,6 +215,7 @@ class FakeAPI:
         self._attempts: Counter[tuple[str, int]] = Counter()
         #: Set when the server stops: nothing that waits outlives it.
         self._stopped = threading.Event()
+        self._gates: defaultdict[str, threading.Event] = defaultdict(threading.Event)
         #: Every request, in the order of arrival.
         self.requests: list[Request] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -220,6 +233,8 @@ class FakeAPI:
 
     def __exit__(self, *exc_info: object) -> None:
         self._stopped.set()
+        for name in list(self._gates):
+            self.open(name)
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -227,6 +242,20 @@ class FakeAPI:
     def wait(self, seconds: float) -> bool:
         """Wait; tell whether the server still runs."""
         return not (self._stopped.wait(seconds) if seconds else self._stopped.is_set())
+
+    def open(self, gate: str) -> None:
+        """Let the replies behind this gate come, those that are still to be asked for as well."""
+        with self._lock:
+            self._gates[gate].set()
+
+    def wait_for(self, gate: str) -> bool:
+        """Wait until a gate is open; tell whether the server still runs."""
+        with self._lock:
+            opened = self._gates[gate]
+        # A gate that nobody knew of when the server stopped was not opened by it.
+        if not self._stopped.is_set():
+            opened.wait()
+        return not self._stopped.is_set()
 
     def asked(self, script: str) -> list[Request]:
         """The requests that this script answered."""
@@ -266,7 +295,8 @@ class FakeAPI:
                 done += 1
                 continue
             if message["role"] == "user":
-                for written in _texts(message):
+                # Messages that waited together, or what a command has left behind, are texts of one message.
+                for written in reversed(list(_texts(message))):
                     named = [name for name in MARKER.findall(written) if name in self._scripts]
                     if named:
                         return named[-1], done
@@ -298,6 +328,9 @@ def _handler(api: FakeAPI) -> type[BaseHTTPRequestHandler]:
 
         def _message(self, body: dict[str, Any]) -> None:
             name, reply = api.answer(body)
+            if isinstance(reply, Reply) and reply.gate is not None and not api.wait_for(reply.gate):
+                self.close_connection = True
+                return
             if isinstance(reply, Failure):
                 error = {"type": "error", "error": {"type": reply.type, "message": reply.message}}
                 headers = {} if reply.retry_after is None else {"retry-after": str(reply.retry_after)}

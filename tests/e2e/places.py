@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 import claude_agent_sdk
 import sandbox
 from fake_api import FakeAPI
@@ -37,6 +38,17 @@ class Place:
     def environment(self) -> dict[str, str]:
         """The environment of the CLI, all of it."""
         return sandbox.environment(self.home, self.url)
+
+    async def file(self, name: str) -> None:
+        """Wait until a file is in the working directory. It is for the caller to wait no longer than is right."""
+        while not (self.work / name).exists():
+            await anyio.sleep(0.02)
+
+    async def asked(self, script: str) -> None:
+        """Wait until the API has been asked for a reply of that script, as long as `file` does."""
+        assert self.api is not None
+        while not self.api.asked(script):
+            await anyio.sleep(0.02)
 
 
 def new_place(folder: Path, api: FakeAPI) -> Place:

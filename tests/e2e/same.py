@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from places import Place
@@ -14,8 +14,12 @@ __all__ = ["comparable", "plain"]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 #: A socket that the CLI names after its process.
 SOCKET = re.compile(r"\d+\.sock\b")
-#: What is different each time: milliseconds and moments.
-TIMES = re.compile(r".*_ms$|.*Ms$|^timestamp$|^time$|^elapsed.*|^durationSeconds$")
+#: Fields with ids that the CLI makes up, which stand in texts and paths as well.
+IDS = re.compile(r"^(task_id|run_id|agent_id)$")
+#: What is different each time: milliseconds and moments, and the number of a process.
+TIMES = re.compile(r".*_ms$|.*Ms$|^timestamp$|^time$|^end_time$|^elapsed.*|^durationSeconds$|^pid$")
+#: The same in a text for people.
+TEXT_TIMES = re.compile(r"(duration \(\w+\): +|duration_ms: )[\dhms. ]+")
 
 
 def plain(value: Any) -> Any:
@@ -31,27 +35,44 @@ def plain(value: Any) -> Any:
 
 
 def comparable(value: Any, place: Place) -> Any:
-    """Plain values without what two runs of the same conversation cannot share: ids, times, folders, the port."""
+    """Plain values without what two runs of the same conversation cannot share: ids, times, folders, the port.
+
+    Ids are numbered in the order in which they come, so that one in the wrong place shows.
+    """
     value = plain(value)
+    replaced = {
+        str(place.work): "<work>",
+        re.sub(r"[^0-9A-Za-z]", "-", str(place.work)): "<work>",
+        str(place.home): "<home>",
+        place.url.removeprefix("http://"): "<api>",
+    }
+    for id in _ids(value):
+        replaced.setdefault(id, f"<id {len(replaced)}>")
+    return _replace(value, replaced)
+
+
+def _ids(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if IDS.match(key) and isinstance(item, str):
+                yield item
+            else:
+                yield from _ids(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _ids(item)
+
+
+def _replace(value: Any, replaced: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {
-            comparable(key, place): "<time>" if TIMES.match(key) and item is not None else comparable(item, place)
+            _replace(key, replaced): "<time>" if TIMES.match(key) and item is not None else _replace(item, replaced)
             for key, item in value.items()
         }
     if isinstance(value, list):
-        return [comparable(item, place) for item in value]
+        return [_replace(item, replaced) for item in value]
     if isinstance(value, str):
-        return _text(value, place)
+        for found, written in replaced.items():
+            value = value.replace(found, written)
+        return TEXT_TIMES.sub(r"\1<time>", SOCKET.sub("<pid>.sock", UUID.sub("<uuid>", value)))
     return value
-
-
-def _text(value: str, place: Place) -> str:
-    replaced = (
-        (str(place.work), "<work>"),
-        (re.sub(r"[^0-9A-Za-z]", "-", str(place.work)), "<work>"),
-        (str(place.home), "<home>"),
-        (place.url.removeprefix("http://"), "<api>"),
-    )
-    for found, written in replaced:
-        value = value.replace(found, written)
-    return SOCKET.sub("<pid>.sock", UUID.sub("<uuid>", value))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fake_api import Failure, Reply, Step, deltas, text, thinking, tool
 
-__all__ = ["DELTAS", "HUGE", "SCRIPTS", "UNICODE"]
+__all__ = ["DELTAS", "HOOK_SECONDS", "HUGE", "REPORT", "SCHEMA", "SCRIPTS", "SESSION_ID", "UNICODE", "UUIDS"]
 
 #: Deltas of the long reply.
 DELTAS = 2_000
@@ -22,9 +23,31 @@ UNICODE = (
 )
 
 
-def bash(command: str) -> Reply:
+#: What `structured` has to fit.
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+}
+#: Of the session that is resumed and forked.
+SESSION_ID = "0e5c1a54-6a5c-4a6c-9a54-0d3c2a1b0f9e"
+#: Of messages that have one.
+UUIDS = tuple(f"{number}0000000-0000-4000-8000-000000000000" for number in (1, 2, 3))
+#: Seconds that a hook may take before it is withdrawn.
+HOOK_SECONDS = 1.0
+#: What the subagents of the scripts report to the conversation that sent them.
+REPORT = "All is quiet here."
+
+
+def bash(command: str, **more: Any) -> Reply:
     """One call of Bash."""
-    return Reply(text("I will run a command."), tool("Bash", command=command, description="For the test"))
+    return Reply(text("I will run a command."), tool("Bash", command=command, description="For the test", **more))
+
+
+def agent(script: str, **more: Any) -> Reply:
+    """One call of a subagent, whose own conversation follows that script."""
+    prompt = f"[[{script}]] Look around."
+    return Reply(tool("Agent", description="Look around", prompt=prompt, subagent_type="general-purpose", **more))
 
 
 SCRIPTS: Mapping[str, Sequence[Step]] = {
@@ -44,9 +67,60 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
     ],
     "hooks": [bash("echo hooked"), bash("echo forbidden"), Reply(text("Hooks ran."))],
     "mcp": [Reply(tool("mcp__calc__add", a=20, b=22)), Reply(tool("mcp__calc__fail")), Reply(text("Added."))],
+    # The first brings its own permission for the second along, if the host echoes it.
+    "permission_kept": [bash("touch first"), bash("touch second"), Reply(text("Asked once."))],
+    # One question that is never answered; an answer that stops the turn.
+    "permission_open": [bash("touch refused")],
+    "permission_raises": [bash("touch refused"), Reply(text("Nobody could be asked."))],
+    # What the host's hooks do with each: allow it, block it, change it, take too long over it, raise over it, and raise
+    # where that blocks.
+    "hooks_decide": [
+        bash("touch allowed"),
+        bash("touch forbidden"),
+        bash("touch changed"),
+        bash("touch slow"),
+        bash("touch raised"),
+        Reply(tool("Write", file_path="guarded.txt", content="as the model wanted it")),
+        Reply(text("Hooks decided.")),
+    ],
+    "hooks_overrun": [*(bash(f"touch overrun{number}") for number in range(10)), Reply(text("All refused."))],
+    # Runs until the file is there, or it is interrupted.
+    "long_bash": [bash("touch begun; until [ -e never ]; do sleep 0.1; done")],
+    # Tasks that run until the host makes a file or opens a gate, which is after the first turn has ended.
+    "background_bash": [
+        bash("until [ -e go ]; do sleep 0.05; done; echo finished", run_in_background=True),
+        Reply(text("It runs.")),
+        Reply(text("It has ended.")),
+    ],
+    "background_stopped": [
+        bash("until [ -e never ]; do sleep 0.1; done", run_in_background=True),
+        Reply(text("It runs.")),
+        Reply(text("It was stopped.")),
+    ],
+    # Runs in the foreground until the host sends it to the background.
+    "sent_away": [bash("touch begun; echo so far; until [ -e never ]; do sleep 0.1; done"), Reply(text("It runs."))],
+    "background_agent": [
+        agent("scout", run_in_background=True),
+        Reply(text("It is on its way.")),
+        Reply(text("It is back.")),
+    ],
+    "scout": [Reply(*bash("echo scouted").blocks, gate="scout"), Reply(text(REPORT))],
+    "agent": [agent("worker", run_in_background=False), Reply(text("The worker has reported."))],
+    "worker": [bash("echo worked > worker.txt"), Reply(text(REPORT))],
+    "structured": [
+        Reply(tool("StructuredOutput", name="Ada", age="no number")),
+        Reply(tool("StructuredOutput", name="Ada", age=36)),
+    ],
+    "unstructured": [Reply(text("In plain words.")) for _ in range(9)],
+    "never_fits": [Reply(tool("StructuredOutput", name="Ada", age="no number")) for _ in range(9)],
+    "summary": [Reply(text("<summary>They said hello.</summary>"))],
+    "mcp_asks": [Reply(tool("mcp__calc__ask")), Reply(text("Asked."))],
+    "mcp_elicits": [Reply(tool("mcp__asker__who")), Reply(text("Answered."))],
     "read": [Reply(tool("Read", file_path="notes.txt")), Reply(text("I have read it."))],
     # Says something, then nothing: until it is interrupted or the server stops.
     "stall": [Reply(text("One ", "two "), deltas(2, pause=120))],
+    "write": [Reply(tool("Write", file_path="written.txt", content="written")), Reply(text("I have written it."))],
+    "held": [Reply(text("Held no more."), gate="held")],
     # Long enough for messages that are sent meanwhile to be queued.
     "slow": [Reply(text("Slowly."), stall=1.0)],
     "endless": [bash(f"echo {turn}") for turn in range(9)],
@@ -54,5 +128,8 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
     "error_401": [Failure(401, "authentication_error", "invalid x-api-key")],
     "error_429": [[Failure(429, "rate_limit_error", "Slow down", retry_after=0), Reply(text("After the limit."))]],
     "error_500": [Failure(500, "api_error", "Internal server error")],
+    # Never lets anybody in.
+    "limited": [Failure(429, "rate_limit_error", "Slow down", retry_after=0)],
+    "error_529": [Failure(529, "overloaded_error", "Overloaded")],
     "overloaded": [[Reply(text("This is ", "cut ", "off here"), cut=5), Reply(text("At the second try."))]],
 }

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import anyio
 import pytest
-from accounts import CHECKS, of_sdk
+from accounts import of_sdk
+from checks import CHECKS
 from places import Place
 from same import comparable
 from through_sdk import CONVERSATIONS, SDK, hold
@@ -22,8 +23,8 @@ def test_the_same_messages_calls_and_error_as_with_the_transport_of_the_sdk(
     wire = SDK(places("wire"), WireTransport)
 
     async def both() -> None:
-        await hold(name, stock)
-        await hold(name, wire)
+        await hold(CONVERSATIONS[name], stock)
+        await hold(CONVERSATIONS[name], wire)
 
     anyio.run(both)
     for sdk in (stock, wire):
@@ -39,5 +40,5 @@ def test_the_same_messages_calls_and_error_as_with_the_transport_of_the_sdk(
 @pytest.mark.parametrize("name", ["simple", "permission", "mcp", "interrupt"])
 def test_on_trio_too(name: str, place: Place) -> None:
     wire = SDK(place, WireTransport)
-    anyio.run(hold, name, wire, backend="trio")
+    anyio.run(hold, CONVERSATIONS[name], wire, backend="trio")
     CHECKS[name](of_sdk(wire))

@@ -7,7 +7,8 @@ from typing import Any
 
 import anyio
 import pytest
-from accounts import CHECKS, of_host
+from accounts import of_host
+from checks import CHECKS
 from claude_agent_sdk._internal.message_parser import parse_message
 from correspondence import NOT_GIVEN, differences
 from places import Place

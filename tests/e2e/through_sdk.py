@@ -13,6 +13,7 @@ from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
     HookMatcher,
+    McpSdkServerConfig,
     PermissionResultAllow,
     PermissionResultDeny,
     StreamEvent,
@@ -21,7 +22,7 @@ from claude_agent_sdk import (
 )
 from places import Place
 
-__all__ = ["CONVERSATIONS", "DEADLINE", "FEW_RETRIES", "SDK", "Seen", "hold"]
+__all__ = ["CONVERSATIONS", "DEADLINE", "FEW_RETRIES", "SDK", "Seen", "calculator", "hold", "user"]
 
 #: Seconds that one conversation may take.
 DEADLINE = 60
@@ -39,6 +40,8 @@ class Seen:
     messages: list[Any] = field(default_factory=list)
     #: Calls of callbacks and tools, in order, as plain values.
     calls: list[Any] = field(default_factory=list)
+    #: Of the requests that were made: each subtype, and the answer or what was refused with.
+    answers: list[tuple[str, Any]] = field(default_factory=list)
     #: What the iteration raised at its end.
     error: Exception | None = None
 
@@ -85,6 +88,19 @@ class SDK:
         async for message in client.receive_response():
             self.seen.messages.append(message)
 
+    async def request(self, client: ClaudeSDKClient, request: Any) -> None:
+        """Make a request of any kind, and keep the answer or the refusal. The client has methods for a few only."""
+        body = request.to_dict()
+        assert client._query is not None
+        try:
+            answer: Any = await client._query._send_control_request(body)
+        except Exception as error:
+            # What the SDK raises for a refusal is an Exception by exactly that class.
+            if type(error) is not Exception:
+                raise
+            answer = str(error)
+        self.seen.answers.append((body["subtype"], answer))
+
 
 async def _nothing() -> AsyncIterator[dict[str, Any]]:
     """What ClaudeSDKClient gives its transport for a prompt."""
@@ -92,7 +108,8 @@ async def _nothing() -> AsyncIterator[dict[str, Any]]:
     yield {}
 
 
-def _user(prompt: str) -> dict[str, Any]:
+def user(prompt: str) -> dict[str, Any]:
+    """A prompt as a message."""
     return {
         "type": "user",
         "message": {"role": "user", "content": prompt},
@@ -180,20 +197,25 @@ async def command_hooks(sdk: SDK) -> None:
     await sdk.query("[[hooks]]", settings=settings, allowed_tools=["Bash"], include_hook_events=True)
 
 
-async def mcp(sdk: SDK) -> None:
+def calculator(calls: list[Any]) -> McpSdkServerConfig:
+    """An MCP server in this process, with one tool that adds and one that fails."""
+
     @claude_agent_sdk.tool("add", "Add two numbers", {"a": int, "b": int})
     async def add(arguments: dict[str, Any]) -> dict[str, Any]:
-        sdk.seen.calls.append(("add", arguments))
+        calls.append(("add", arguments))
         return {"content": [{"type": "text", "text": str(arguments["a"] + arguments["b"])}]}
 
     @claude_agent_sdk.tool("fail", "Fail", {})
     async def fail(arguments: dict[str, Any]) -> dict[str, Any]:
-        sdk.seen.calls.append(("fail", arguments))
+        calls.append(("fail", arguments))
         return {"content": [{"type": "text", "text": "it failed"}], "is_error": True}
 
-    server = create_sdk_mcp_server("calc", tools=[add, fail])
+    return create_sdk_mcp_server("calc", tools=[add, fail])
+
+
+async def mcp(sdk: SDK) -> None:
     allowed = ["mcp__calc__add", "mcp__calc__fail"]
-    await sdk.query("[[mcp]]", mcp_servers={"calc": server}, allowed_tools=allowed)
+    await sdk.query("[[mcp]]", mcp_servers={"calc": calculator(sdk.seen.calls)}, allowed_tools=allowed)
 
 
 async def interrupt(sdk: SDK) -> None:
@@ -231,7 +253,7 @@ async def queued(sdk: SDK) -> None:
 async def three_in_a_stream(sdk: SDK) -> None:
     async def prompts() -> AsyncIterator[dict[str, Any]]:
         for prompt in ("[[slow]]", "[[simple]]", "[[again]]"):
-            yield _user(prompt)
+            yield user(prompt)
 
     await sdk.query(prompts())
 
@@ -276,8 +298,7 @@ CONVERSATIONS: dict[str, Callable[[SDK], Awaitable[None]]] = {
 }
 
 
-async def hold(name: str, sdk: SDK) -> Seen:
+async def hold(conversation: Callable[[SDK], Awaitable[None]], sdk: SDK) -> None:
     """Hold one conversation. Raises TimeoutError if it does not end."""
     with anyio.fail_after(DEADLINE):
-        await CONVERSATIONS[name](sdk)
-    return sdk.seen
+        await conversation(sdk)

@@ -1,0 +1,388 @@
+"""On the real CLI, what a `Session` does that the client of claude-agent-sdk does not, or does otherwise."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from calculator import Calculator
+from places import CLI, Place
+from scripts import REPORT, SCHEMA, UUIDS
+from through_sdk import DEADLINE, FEW_RETRIES
+from through_session import Talk
+
+from claude_wire import (
+    ApiError,
+    AuthenticationError,
+    CanUseToolRequest,
+    ClaudeOptions,
+    ElicitationRequest,
+    ElicitationResponse,
+    ExecutionError,
+    HandleError,
+    HookCallbackRequest,
+    HookMatcher,
+    InitMessage,
+    MaxBudgetError,
+    MaxTurnsError,
+    McpStatusRequest,
+    PermissionResult,
+    ProcessInputError,
+    RateLimitError,
+    ResultMessage,
+    Session,
+    StreamEvent,
+    StructuredOutputError,
+    TurnError,
+    open_process,
+)
+
+BACKENDS = ("asyncio", "trio")
+
+
+def within_deadline(main: Callable[[], Awaitable[None]], backend: str = "asyncio") -> None:
+    async def bounded() -> None:
+        with anyio.fail_after(DEADLINE):
+            await main()
+
+    anyio.run(bounded, backend=backend)
+
+
+def children() -> set[str]:
+    """The processes that this one has started and not waited for."""
+    return {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+
+
+# --- ask: the result, or the error that it stands for
+
+
+def test_ask_returns_the_result_of_each_turn(place: Place) -> None:
+    async def main() -> None:
+        async with Talk(place).session(json_schema=SCHEMA) as session:
+            first = await session.ask("[[structured]]")
+            assert first.structured_output == {"name": "Ada", "age": 36}
+            second = await session.ask("[[unstructured]]")
+            assert (second.result, second.structured_output) == ("In plain words.", None)
+
+    within_deadline(main)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "status"),
+    [
+        ("error_400", ApiError, 400),
+        ("error_401", AuthenticationError, 401),
+        ("limited", RateLimitError, 429),
+        ("error_500", ApiError, 500),
+        ("error_529", RateLimitError, 529),
+    ],
+)
+def test_ask_raises_the_error_of_the_api_and_the_session_goes_on(
+    script: str, kind: type[ApiError], status: int, place: Place
+) -> None:
+    async def main() -> None:
+        async with Talk(place).session(env=FEW_RETRIES) as session:
+            with pytest.raises(kind) as caught:
+                await session.ask(f"[[{script}]]")
+            assert type(caught.value) is kind
+            assert caught.value.status == status
+            assert (caught.value.result.subtype, caught.value.result.is_error) == ("success", True)
+            assert (await session.ask("[[simple]]")).result == "Hello, world."
+
+    within_deadline(main)
+
+
+LIMITS: dict[str, tuple[str, dict[str, Any], type[TurnError]]] = {
+    "turns": ("endless", {"max_turns": 2, "allowed_tools": ["Bash"]}, MaxTurnsError),
+    "budget": ("endless", {"max_budget_usd": 0.0001, "allowed_tools": ["Bash"]}, MaxBudgetError),
+    "structure": ("never_fits", {"json_schema": SCHEMA}, StructuredOutputError),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_ask_raises_when_a_limit_is_reached(limit: str, place: Place) -> None:
+    script, options, kind = LIMITS[limit]
+
+    async def main() -> None:
+        async with Talk(place).session(**options) as session:
+            with pytest.raises(kind) as caught:
+                await session.ask(f"[[{script}]]")
+            assert caught.value.result.is_error
+
+    within_deadline(main)
+
+
+def test_ask_raises_when_the_turn_is_interrupted(place: Place) -> None:
+    async def main() -> None:
+        async with Talk(place).session(allowed_tools=["Bash"]) as session, anyio.create_task_group() as tasks:
+
+            async def interrupt() -> None:
+                await place.file("begun")
+                await session.interrupt()
+
+            tasks.start_soon(interrupt)
+            with pytest.raises(ExecutionError) as caught:
+                await session.ask("[[long_bash]]")
+            assert caught.value.result.subtype == "error_during_execution"
+
+    within_deadline(main)
+
+
+def test_a_session_that_cannot_be_resumed_does_not_begin(place: Place) -> None:
+    async def main() -> None:
+        with pytest.raises(ExecutionError) as caught:
+            async with Talk(place).session(resume=UUIDS[0]):
+                pytest.fail("there is no such session")
+        assert UUIDS[0] in str(caught.value.result.errors)
+        assert UUIDS[0] not in str(caught.value)
+
+    within_deadline(main)
+
+
+# --- the host is called whether or not it iterates
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_permission_is_asked_while_nobody_iterates_and_nothing_is_lost(backend: str, place: Place) -> None:
+    talk = Talk(place)
+
+    async def ask(request: CanUseToolRequest) -> PermissionResult:
+        talk.calls.append(request.tool_name)
+        return request.deny("Not today") if "refused" in str(request.input) else request.allow()
+
+    async def main() -> None:
+        async with talk.session(host={"can_use_tool": ask}) as session:
+            await session.query("[[permission]]")
+            await place.file("changed.txt")
+            assert talk.calls == ["Bash", "Bash", "Write"]
+            await talk.turn(session)
+        assert [type(message) for message in talk.messages].count(InitMessage) == 1
+        results = [block.is_error for message in talk.messages for block in getattr(message, "tool_results", [])]
+        assert results == [False, True, None]
+        assert isinstance(talk.messages[-1], ResultMessage)
+        assert talk.messages[-1].result == "All three asked."
+
+    within_deadline(main, backend)
+
+
+def test_messages_and_answers_come_while_a_question_is_open(place: Place) -> None:
+    talk = Talk(place)
+    decided = anyio.Event()
+
+    async def ask(request: CanUseToolRequest) -> PermissionResult:
+        await decided.wait()
+        return request.allow()
+
+    async def main() -> None:
+        async with talk.session(host={"can_use_tool": ask}) as session:
+            await session.query("[[permission_raises]]")
+            async for message in session.receive_response():
+                talk.messages.append(message)
+                if getattr(message, "tool_uses", []):
+                    # The question is open by now, or about to be.
+                    assert (await session.request(McpStatusRequest())).mcpServers == []
+                    assert not (place.work / "refused").exists()
+                    decided.set()
+        assert (place.work / "refused").exists()
+
+    within_deadline(main)
+
+
+@pytest.mark.parametrize("iterating", [True, False])
+def test_a_request_is_answered_in_mid_stream(iterating: bool, place: Place) -> None:
+    async def main() -> None:
+        async with Talk(place).session(include_partial_messages=True) as session:
+            await session.query("[[stall]]")
+            if iterating:
+                async for message in session:
+                    if isinstance(message, StreamEvent) and message.text_delta == "two ":
+                        break
+            else:
+                await place.asked("stall")
+            assert (await session.request(McpStatusRequest())).mcpServers == []
+            await session.interrupt()
+            *_, result = [message async for message in session.receive_response()]
+            assert isinstance(result, ResultMessage)
+            assert result.subtype == "error_during_execution"
+
+    within_deadline(main)
+
+
+def test_hooks_serve_a_subagent_that_outlives_the_turn(place: Place) -> None:
+    called: list[tuple[str, int]] = []
+    results = 0
+
+    async def note(request: HookCallbackRequest) -> None:
+        called.append((request.input.to_dict()["hook_event_name"], results))
+
+    async def main() -> None:
+        nonlocal results
+        assert place.api is not None
+        events = ("PreToolUse", "SubagentStop", "Stop")
+        hooks = {event: [HookMatcher(note)] for event in events}
+        async with Talk(place).session(host={"hooks": hooks}, allowed_tools=["Bash"]) as session:
+            await session.query("[[background_agent]]")
+            async for message in session.receive_run():
+                if isinstance(message, ResultMessage):
+                    results += 1
+                    place.api.open("scout")
+            await session.end_input()
+            assert [message async for message in session if isinstance(message, ResultMessage)] == []
+        # Agent and the end of its turn; then the subagent's command and its end; then the turn that this has brought.
+        assert [event for event, after in called if after == 0] == ["PreToolUse", "Stop"]
+        assert [event for event, after in called if after == 1] == ["PreToolUse", "SubagentStop", "Stop"]
+        assert results == 2
+        assert len(place.api.asked("scout")) == 2
+        assert REPORT in str(place.api.asked("background_agent")[-1].body["messages"])
+
+    within_deadline(main)
+
+
+def test_a_hook_that_overruns_its_time_never_lets_the_tool_run(place: Place) -> None:
+    async def overrun(request: HookCallbackRequest) -> None:
+        await anyio.sleep_forever()
+
+    async def main() -> None:
+        hooks = {"PreToolUse": [HookMatcher(overrun, timeout=0.2)]}
+        # Allowed, so that the command would run if the hook counted as one without an opinion.
+        async with Talk(place).session(host={"hooks": hooks}, allowed_tools=["Bash"]) as session:
+            assert (await session.ask("[[hooks_overrun]]")).result == "All refused."
+        assert [path.name for path in place.work.iterdir()] == ["notes.txt"]
+
+    within_deadline(main)
+
+
+# --- MCP
+
+
+def test_an_mcp_server_asks_the_cli_while_it_is_called_and_is_closed(place: Place) -> None:
+    talk = Talk(place)
+    server = Calculator(talk.calls)
+
+    async def main() -> None:
+        async with talk.session(host={"mcp_servers": {"calc": server}}, allowed_tools=["mcp__calc__ask"]) as session:
+            assert (await session.ask("[[mcp_asks]]")).result == "Asked."
+            [status] = (await session.request(McpStatusRequest())).mcpServers
+            assert (status.name, status.status) == ("calc", "connected")
+            assert not server.closed
+        assert talk.calls == [("ask", {})]
+        assert server.closed
+        assert place.api is not None
+        assert "Method not found" in str(place.api.asked("mcp_asks")[-1].body["messages"])
+
+    within_deadline(main)
+
+
+async def accept(request: ElicitationRequest) -> ElicitationResponse:
+    assert (request.mcp_server_name, request.message) == ("asker", "Who is there?")
+    assert request.requested_schema is not None
+    return ElicitationResponse(action="accept", content={"name": "Ada"})
+
+
+async def fail(request: ElicitationRequest) -> ElicitationResponse:
+    raise RuntimeError("Nobody is there")
+
+
+ELICITATIONS = {
+    "accepted": ({"on_elicitation": accept}, {"action": "accept", "content": {"name": "Ada"}}),
+    "nobody to ask": ({}, {"action": "decline"}),
+    "raises": ({"on_elicitation": fail}, {"action": "cancel"}),
+}
+
+
+@pytest.mark.parametrize("case", ELICITATIONS)
+def test_a_server_of_the_cli_asks_the_user(case: str, place: Place) -> None:
+    host, expected = ELICITATIONS[case]
+    server = {"type": "stdio", "command": sys.executable, "args": [str(Path(__file__).parent / "eliciting_server.py")]}
+    options = {"mcp_config": {"mcpServers": {"asker": server}}, "allowed_tools": ["mcp__asker__who"]}
+    talk = Talk(place)
+
+    async def main() -> None:
+        async with talk.session(host=host, **options) as session:
+            await session.query("[[mcp_elicits]]")
+            await talk.turn(session)
+        [result] = [block for one in talk.messages for block in getattr(one, "tool_results", [])]
+        assert json.loads(result.content[0].text) == expected
+
+    within_deadline(main)
+
+
+# --- what is queued, and how it ends
+
+
+def test_an_interrupt_says_what_is_still_queued_and_takes_it_back_if_told_to(place: Place) -> None:
+    async def main() -> None:
+        assert place.api is not None
+        async with Talk(place).session() as session:
+            await session.query("[[stall]]", uuid=UUIDS[0])
+            await place.asked("stall")
+            await session.query("[[held]]", uuid=UUIDS[1])
+            assert (await session.interrupt()).still_queued == [UUIDS[1]]
+            await place.asked("held")
+            await session.query("[[simple]]", uuid=UUIDS[2])
+            answer = await session.interrupt(cancel_queued=True)
+            assert (answer.still_queued, answer.cancelled) == ([], [UUIDS[2]])
+            subtypes = [one.subtype async for one in session.receive_run() if isinstance(one, ResultMessage)]
+            assert subtypes == ["error_during_execution"] * 2
+        assert place.api.asked("simple") == []
+
+    within_deadline(main)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_leaving_in_the_middle_of_a_turn_withdraws_callbacks_and_ends_the_cli(backend: str, place: Place) -> None:
+    talk = Talk(place)
+
+    async def main() -> None:
+        asked = anyio.Event()
+
+        async def ask(request: CanUseToolRequest) -> PermissionResult:
+            asked.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                talk.calls.append("withdrawn")
+
+        async with talk.session(host={"can_use_tool": ask, "grace": 1.0}) as session:
+            await session.query("[[permission]]")
+            await asked.wait()
+            assert len(children()) == 1
+        assert children() == set()
+        assert talk.calls == ["withdrawn"]
+        assert not (place.work / "allowed").exists()
+        with pytest.raises(HandleError):
+            await session.query("[[again]]")
+
+    within_deadline(main, backend)
+
+
+def test_a_session_over_a_process_leaves_it_to_its_owner(place: Place) -> None:
+    async def main() -> None:
+        argv = ClaudeOptions(cli_path=CLI, system_prompt="").argv()
+        async with open_process(argv, cwd=place.work, env=place.environment) as process:
+            async with Session(process) as session:
+                assert session.info is None
+                info = await session.initialize()
+                assert session.info is info
+                assert (await session.ask("[[simple]]")).result == "Hello, world."
+            assert process.returncode is None
+            await process.end_input()
+            assert await process.wait() == 0
+
+    within_deadline(main)
+
+
+def test_after_the_end_of_the_input_nothing_can_be_asked(place: Place) -> None:
+    async def main() -> None:
+        async with Talk(place).session() as session:
+            await session.end_input()
+            with pytest.raises(ProcessInputError):
+                await session.query("[[simple]]")
+            assert [message async for message in session if isinstance(message, ResultMessage)] == []
+
+    within_deadline(main)
