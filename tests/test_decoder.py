@@ -24,7 +24,6 @@ from claude_wire import (
     InvalidLine,
     InvalidLineError,
     KeepAlive,
-    LineTooLongError,
     Message,
     PermissionReply,
     ResultMessage,
@@ -1241,33 +1240,28 @@ def test_a_limit_that_is_no_int_is_a_type_error(limit: Any) -> None:
 
 @pytest.mark.parametrize("start", [b"", BOM])
 @pytest.mark.parametrize("kind", [Message, dict])
-def test_a_follower_gives_the_lines_that_the_decoder_will_see(kind: Any, start: bytes) -> None:
-    lines = [b'{"type":"keep_alive"}', b"[1]", BOM + b"{}", b'{"type":"x","t":"\xc3\xa9"}', b'{"type":"keep_alive"}']
-    stream = start + b"\n".join(lines) + b"\n"
-    for cut in range(len(start), len(stream) + 1):
-        for size in (1, 7, len(stream)):
-            decoder = Decoder(kind)
-            decoder.feed(stream[:cut])
-            follower = decoder.follower()
-            ahead = [
-                line for piece in in_pieces(stream[cut:], size) for line in follower.feed(piece)
-            ] + follower.close()
-            first = stream[:cut].count(b"\n")
-            assert ahead == lines[first:]
-            assert follower.close() == []
-            assert len(decoder.feed(stream[cut:])) == len(ahead)
+def test_a_follower_gives_the_lines_and_messages_that_the_decoder_will_give(kind: Any, start: bytes) -> None:
+    lines = [KEEP_ALIVE, b"[1]", BOM + b"{}", ASSISTANT, LONE, NEW_BLOCK, RESULT, b'{"type":"keep_alive"}']
+    stream = start + b"\n".join(lines)
+    surrogates: Any
+    for surrogates, cut in itertools.product(("keep", "replace"), range(len(start), len(stream) + 1, 3)):
+        decoder = Decoder(kind, surrogates=surrogates)
+        first = len(decoder.feed(stream[:cut]))
+        follower = decoder.follower()
+        rest = [line for piece in in_pieces(stream[cut:], 7) for line in follower.feed(piece)] + follower.feed(b"")
+        assert rest == lines[first:]
+        for line, message in zip(rest, decoder.feed(stream[cut:]) + decoder.close(), strict=True):
+            assert follower.decode(line) == (None if isinstance(message, InvalidLine) else message)
 
 
 def test_a_follower_has_the_limit_of_its_decoder_and_takes_no_rest_of_a_line_for_one() -> None:
     decoder = Decoder(max_line_bytes=30)
     decoder.feed(b'{"type":"x","t":"' + b"t" * 30)
     follower = decoder.follower()
-    assert follower.feed(b'{"type":"keep_alive"}\n{"type":"keep_alive"}\n') == [
-        b'\0{"type":"keep_alive"}',
-        b'{"type":"keep_alive"}',
-    ]
-    with pytest.raises(LineTooLongError):
-        follower.feed(b"x" * 31 + b"\n")
+    lines = follower.feed(KEEP_ALIVE + b"\n" + b"x" * 31 + b"\n" + KEEP_ALIVE + b"\n" + b"y" * 31 + b"\nlast")
+    assert lines == [b"\0" + KEEP_ALIVE, KEEP_ALIVE]
+    assert [follower.decode(line) for line in lines] == [None, KeepAlive()]
+    assert follower.feed(b"") == [b"last"]
 
 
 def test_a_follower_does_not_change_its_decoder() -> None:

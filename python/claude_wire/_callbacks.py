@@ -177,11 +177,12 @@ class Callbacks:
 
     def _register(self, matcher: HookMatcher) -> HookCallbackMatcher:
         ids: list[str] = []
+        timeout = self._timeout if matcher.timeout is None else matcher.timeout
         for hook in matcher.hooks:
             ids.append(f"hook_{len(self._hooks)}")
-            self._hooks[ids[-1]] = hook, matcher.timeout
+            self._hooks[ids[-1]] = hook, timeout
         return HookCallbackMatcher(
-            matcher=matcher.matcher, hookCallbackIds=ids, timeout=matcher.timeout, onFailure=matcher.on_failure
+            matcher=matcher.matcher, hookCallbackIds=ids, timeout=timeout, onFailure=matcher.on_failure
         )
 
     async def _permission(self, request: CanUseToolRequest) -> Wire:

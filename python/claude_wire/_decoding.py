@@ -79,6 +79,10 @@ class Lines(Protocol[M]):
         """The message of one line, checked or not, of valid UTF-8 or not. Raises :class:`BadLine`."""
         ...
 
+    def fresh(self) -> Self:
+        """Another one that makes the same messages, with counters of its own."""
+        ...
+
 
 # --- JSON objects, strictly, with surrogates --------------------------------------------------------------------------
 
@@ -279,6 +283,9 @@ class TypedLines(_Objects):
         self._noting_decoder: json.JSONDecoder | None = None
         self._ambiguous: Ambiguities = {}
 
+    def fresh(self) -> TypedLines:
+        return TypedLines("keep" if self.keep else "replace")
+
     def block(self, data: Bytes, count: int) -> list[Any] | None:
         if count == 1:
             try:
@@ -385,6 +392,9 @@ class DictLines(_Objects):
     def __init__(self, surrogates: str, loads: Callable[[bytes], Any] | None) -> None:
         super().__init__(surrogates)
         self._loads = loads
+
+    def fresh(self) -> DictLines:
+        return DictLines("keep" if self.keep else "replace", self._loads)
 
     def block(self, data: Bytes, count: int) -> list[dict[str, Any]] | None:
         try:

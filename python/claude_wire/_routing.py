@@ -14,9 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from claude_wire.codec import decode
 from claude_wire.draining import has_room
-from claude_wire.errors import HandleError, InvalidLineError, LineTooLongError
+from claude_wire.errors import HandleError
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
 from claude_wire.stream import read_ahead
 
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from anyio import Event
 
     from claude_wire._ahead import ReadAhead, Tap
-    from claude_wire.codec import Decoder
-    from claude_wire.framing import LineSplitter
+    from claude_wire.codec import Decoder, Follower
     from claude_wire.stream import Batches, MessageStream
 
 __all__ = ["Router"]
@@ -88,7 +86,7 @@ class Router:
         # The step after which the consumer was found to be away.
         self._away_since = -1
         # Splits what is read ahead into lines; in step with the decoder until the consumer has read by itself.
-        self._follower: LineSplitter | None = None
+        self._follower: Follower[Any] | None = None
         self._followed = -1
         # Control messages that were seen ahead, and that the consumer will come across.
         self._seen_ahead: deque[Any] = deque()
@@ -205,23 +203,9 @@ class Router:
         if self._follower is None or self._followed != self._ahead.direct:
             self._follower = self._decoder.follower()
             self._followed = self._ahead.direct
-        follower = self._follower
-        more: Callable[[], list[bytes]] = (lambda: follower.feed(data)) if data else follower.close
-        while True:
-            try:
-                self._look_at_lines(more())
-                return
-            except LineTooLongError as error:
-                self._look_at_lines(error.lines)
-                more = (lambda: follower.feed(b"")) if data else follower.close
-
-    def _look_at_lines(self, lines: list[bytes]) -> None:
-        for line in lines:
+        for line in self._follower.feed(data):
             if b"control_" in line or b"\\u" in line:  # its tag may have escapes
-                try:
-                    message = decode(line)
-                except InvalidLineError:
-                    continue
+                message = self._follower.decode(line)
                 if _is_control(message):
                     self._seen_ahead.append(message)
                     self._control(message)

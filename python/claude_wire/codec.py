@@ -25,7 +25,7 @@ from claude_wire._decoding import (
     TypedLines,
     union_decoder,
 )
-from claude_wire.errors import EncodeError, HandleError, InvalidLineError
+from claude_wire.errors import EncodeError, HandleError, InvalidLineError, LineTooLongError
 from claude_wire.framing import (
     BLOCK_BYTES,
     DEFAULT_MAX_LINE_BYTES,
@@ -246,10 +246,11 @@ class Decoder(Generic[T]):
     ) -> None:
         self._buffer.free()
 
-    def follower(self) -> LineSplitter:
-        """A splitter that stands where this decoder stands: what is fed to it from now on gives the same lines.
+    def follower(self) -> Follower[T]:
+        """For whoever looks at lines before they are decoded: it stands where this decoder stands.
 
-        For whoever looks at lines before they are decoded. Of a line that is already too long it gives the rest.
+        What is fed to it from now on gives the same lines, and these decode to the same messages. Of a line that is
+        already too long it gives the rest.
         """
         splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
         if self._bytes:
@@ -257,7 +258,7 @@ class Decoder(Generic[T]):
             # The line feed, because a byte order mark is one at the start of a stream only. The rest of a line that is
             # being dropped must not look like a line.
             splitter.feed(b"\n" + (b"\0" if unfinished is None else unfinished))
-        return splitter
+        return Follower(splitter, self._lines.fresh())
 
     def _skip(self, data: bytes) -> None:
         self._buffer.skip_line(data)
@@ -371,6 +372,35 @@ class Decoder(Generic[T]):
         state.ready = []
         state.start = state.checked = 0
         return ready
+
+
+class Follower(Generic[T]):
+    """Lines that a :class:`Decoder` has not seen yet; made by its ``follower()``."""
+
+    def __init__(self, splitter: LineSplitter, lines: Lines[T]) -> None:
+        self._splitter = splitter
+        self._lines = lines
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take the next bytes of the stream, and return the lines that they complete; no bytes: it has ended.
+
+        Lines come without their ends, those that are too long or blank not at all.
+        """
+        lines: list[bytes] = []
+        more = self._splitter.close if not data else lambda: self._splitter.feed(data)
+        while True:
+            try:
+                return lines + more()
+            except LineTooLongError as error:
+                lines += error.lines
+                more = self._splitter.close if not data else lambda: self._splitter.feed(b"")
+
+    def decode(self, line: bytes) -> T | None:
+        """The message that the decoder will make of the line; None if it is invalid."""
+        try:
+            return self._lines.line(line)
+        except BadLine:
+            return None
 
 
 def _decode_first(line: bytes | bytearray | memoryview | str) -> Any:
