@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 
 from async_backends import ASYNCIO, TRIO, Backend, every_asyncio, every_backend
-from claude_wire._tasks import Task, spawn
+from claude_wire._tasks import Task, current_task, spawn
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="none")
 
@@ -388,3 +388,47 @@ def test_a_task_that_asyncio_cancels_itself_has_ended() -> None:
 def test_without_an_event_loop_there_is_no_task() -> None:
     with pytest.raises(RuntimeError):
         spawn(anyio.sleep_forever)
+
+
+@every_backend
+def test_who_is_to_be_told_of_the_end_is_told_once_with_the_task(backend: Backend) -> None:
+    async def main() -> None:
+        told: list[Task] = []
+
+        async def returns() -> None:
+            pass
+
+        async def raises() -> None:
+            raise ValueError
+
+        tasks = [spawn(function, then=told.append) for function in (returns, raises, anyio.sleep_forever)]
+        tasks[2].cancel()  # before its first step
+        for task in tasks:
+            await task.wait()
+            assert task.done
+        assert len(told) == 3
+        assert set(told) == set(tasks)
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_task_knows_itself_and_so_do_those_that_it_begins(backend: Backend) -> None:
+    async def main() -> None:
+        seen: list[Task | None] = []
+
+        async def look() -> None:
+            seen.append(current_task())
+
+        async def begin() -> None:
+            await look()
+            async with anyio.create_task_group() as group:
+                group.start_soon(look)
+
+        await look()
+        task = spawn(begin)
+        await task.wait()
+        await look()
+        assert seen == [None, task, task, None]
+
+    backend.run(main)

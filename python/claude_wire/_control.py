@@ -13,7 +13,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from claude_wire._tasks import Task, spawn
+from anyio import Event, get_cancelled_exc_class, move_on_after, sleep
+
+from claude_wire._tasks import Task, current_task, spawn
 from claude_wire.codec import encode
 from claude_wire.errors import RequestRefusedError, RequestTimeoutError, SessionEndedError
 from claude_wire.messages import (
@@ -26,8 +28,6 @@ from claude_wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from anyio import Event
-
     from claude_wire.messages._base import Wire
 
 __all__ = ["Answers", "Handler", "NoAnswer", "Refusal", "Requests", "Send", "Tasks"]
@@ -51,17 +51,8 @@ class Tasks:
 
     def start(self, function: Callable[[], Coroutine[Any, Any, None]], name: str) -> Task:
         """Run ``function()`` in a task of its own."""
-        started: list[Task] = []
-
-        async def run() -> None:
-            try:
-                await function()
-            finally:
-                self._tasks.difference_update(started)
-
-        task = spawn(run, name=name)
-        if not task.done:  # an eager one may have ended
-            started.append(task)
+        task = spawn(function, name=name, then=self._tasks.discard)
+        if not task.done:
             self._tasks.add(task)
         if self._closed:
             task.cancel()
@@ -74,13 +65,12 @@ class Tasks:
             task.cancel()
 
     async def wait(self, seconds: float) -> None:
-        """Wait until all have ended; those that have not by then are left to themselves."""
-        from anyio import move_on_after
-
+        """Wait until all have ended but the caller's; those that have not by then are left to themselves."""
+        others = self._tasks - {current_task()}
         with move_on_after(seconds):
-            for task in list(self._tasks):
+            for task in others:
                 await task.wait()
-        left = sum(not task.done for task in self._tasks)
+        left = sum(not task.done for task in others)
         if left:
             _log.warning("%d callbacks did not end when they were cancelled", left)
 
@@ -127,8 +117,6 @@ class Requests:
                 the caller is cancelled.
             SessionEndedError: it will not come any more.
         """
-        from anyio import Event, move_on_after
-
         if self._ended is not None:
             raise self._ended_error(subtype)
         request_id, line = self._new(request)
@@ -285,8 +273,6 @@ class Answers:
         self._open.clear()
 
     async def _run(self, request_id: str, function: Callable[[Any], Awaitable[Any]], body: Any) -> None:
-        from anyio import get_cancelled_exc_class
-
         try:
             line = encode(ControlResponse.success(request_id, await function(body)))
         except NoAnswer:
@@ -316,8 +302,6 @@ class Answers:
         await self._answer(request_id, line)
 
     async def _overrun(self, request_id: str, seconds: float) -> None:
-        from anyio import sleep
-
         await sleep(seconds)
         callback = self._open[request_id].callback if request_id in self._open else None
         if callback is not None:

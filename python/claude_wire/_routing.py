@@ -14,14 +14,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from anyio import CancelScope, Event, move_on_after, sleep
+
 from claude_wire.draining import has_room
 from claude_wire.errors import HandleError
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
 from claude_wire.stream import read_ahead
 
 if TYPE_CHECKING:
-    from anyio import Event
-
     from claude_wire._ahead import ReadAhead, Tap
     from claude_wire.codec import Decoder, Follower
     from claude_wire.stream import Batches, MessageStream
@@ -67,22 +67,21 @@ class Router:
         control: Callable[[Any], None],
         is_wanted: Callable[[], bool],
     ) -> None:
-        from anyio import CancelScope
-
         self._stream = stream
         self._tap = tap
         self._control = control
         self._is_wanted = is_wanted
-        self._new_scope = CancelScope
         #: Decoded and not taken yet, without control messages; and their types, those of control messages perhaps too.
         self.ready: deque[Any] = deque()
         self.types: set[type] = set()
-        # Of the step that the consumer is in; the number of steps so far.
+        # Whether the consumer is in a step, what ends that, and the number of steps so far.
+        self._stepping = False
         self._scope: CancelScope | None = None
         self._steps = 0
         self._started = self._closed = False
-        # What read_on() waits for: somebody has it look again.
+        # What read_on() waits for: somebody has it look again. Whether it has to be told of the end of a step.
         self._noticed: Event | None = None
+        self._asleep = False
         # The step after which the consumer was found to be away.
         self._away_since = -1
         # Splits what is read ahead into lines; in step with the decoder until the consumer has read by itself.
@@ -91,8 +90,8 @@ class Router:
         # Control messages that were seen ahead, and that the consumer will come across.
         self._seen_ahead: deque[Any] = deque()
 
-    def start(self) -> None:
-        """Take over the stream.
+    def start(self, *, ends_with_stream: bool) -> None:
+        """Take over the stream. If it ends together with the router, a step need not be ended by :meth:`close`.
 
         Raises:
             TypeError: its decoder is another one.
@@ -103,11 +102,12 @@ class Router:
             raise TypeError("a session needs a stream that gives typed messages, and does not raise for bad lines")
         self._batches = self._stream.batches()
         self._started = True
+        self._ends_with_stream = ends_with_stream
         self.ready.extend(self._route(ready))
 
     async def step(self) -> None:
         """Wait until ``ready`` has something. Raises what the stream raises; StopAsyncIteration, too, when closed."""
-        if self._scope is not None:
+        if self._stepping:
             raise HandleError("another task is iterating over this session")
         if not self._started:
             raise HandleError("this session is not entered: use it as `async with ... as session`")
@@ -115,18 +115,24 @@ class Router:
             if self._closed:
                 raise StopAsyncIteration
             self._steps += 1
+            self._stepping = True
             batch: list[Any] = []
             try:
-                with self._new_scope() as self._scope:
+                if self._ends_with_stream:
                     batch = await self._batches.__anext__()
+                else:
+                    with CancelScope() as self._scope:
+                        batch = await self._batches.__anext__()
             finally:
+                self._stepping = False
                 self._scope = None
-                self.notice()
+                if self._asleep:
+                    self.notice()
             if not self._closed:
                 self.ready.extend(self._route(batch))
 
     def notice(self) -> None:
-        """Something has changed: the consumer has left its step, or a control message is waited for."""
+        """Have it seen at once that a control message is waited for."""
         if self._noticed is not None:
             self._noticed.set()
 
@@ -159,8 +165,6 @@ class Router:
 
     async def read_on(self) -> None:
         """Read ahead whenever the consumer is away, until the end of the stream. To be run in a task of its own."""
-        from anyio import sleep
-
         ahead = self._ahead
         while True:
             await self._consumer_away()
@@ -179,20 +183,26 @@ class Router:
                 return
 
     async def _consumer_away(self) -> None:
-        while self._scope is not None or not (self._is_wanted() or self._away_since == self._steps):
-            steps = self._steps
-            await self._change(None if self._scope is not None else AWAY_SECONDS)
-            if self._scope is None and self._steps == steps:
+        """Wait until the consumer is away, at a cost that does not depend on the number of its steps."""
+        before = -1
+        while self._stepping or not (self._is_wanted() or self._away_since == self._steps):
+            steps, stepping = self._steps, self._stepping
+            # Who was in one step all the time waits for the stream. Until it has got something, there is nothing to do.
+            self._asleep = stepping and steps == before
+            await self._change(None if self._asleep else AWAY_SECONDS)
+            self._asleep = False
+            if not stepping and not self._stepping and self._steps == steps:
                 self._away_since = steps
+            before = steps
 
     async def _consumer_back(self) -> None:
         steps = self._steps
         while self._steps == steps:
+            self._asleep = True
             await self._change(None)
+        self._asleep = False
 
     async def _change(self, seconds: float | None) -> None:
-        from anyio import Event, move_on_after
-
         self._noticed = Event()
         with move_on_after(seconds):
             await self._noticed.wait()

@@ -28,7 +28,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-__all__ = ["Task", "running_trio", "spawn"]
+    from anyio import Event
+
+__all__ = ["Task", "current_task", "running_trio", "spawn"]
+
+_current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_wire_task", default=None)
 
 #: Keeps asyncio's tasks alive, which the loop does not.
 _asyncio_tasks: set[Any] = set()
@@ -43,20 +47,28 @@ def running_trio() -> bool:
     return sniffio.current_async_library() == "trio"
 
 
+def current_task() -> Task | None:
+    """The task that the caller runs in, or that has begun the one that it runs in; None if it is none of these."""
+    return _current.get()
+
+
 class Task:
     """A task that belongs to no task group, as :func:`spawn` makes it.
 
     Its methods are for the thread of its event loop, and may be called by any task in there.
     """
 
-    __slots__ = ("_ended", "_name", "_scope")
+    __slots__ = ("_done", "_event", "_name", "_scope", "_then")
 
-    def __init__(self, name: str | None) -> None:
-        from anyio import CancelScope, Event
+    def __init__(self, name: str | None, then: Callable[[Task], object] | None) -> None:
+        from anyio import CancelScope
 
         self._name = name
+        self._then = then
         self._scope = CancelScope()
-        self._ended = Event()
+        self._done = False
+        # What those who wait for the end wait for.
+        self._event: Event | None = None
 
     def __repr__(self) -> str:
         return f"<Task {self._name!r}, {'ended' if self.done else 'running'}>"
@@ -64,7 +76,7 @@ class Task:
     @property
     def done(self) -> bool:
         """Whether it has ended. A task that was cancelled may run on for a while."""
-        return self._ended.is_set()
+        return self._done
 
     def cancel(self) -> None:
         """Cancel it, by an anyio cancel scope: it is interrupted wherever it waits, unless a shield is there.
@@ -75,12 +87,18 @@ class Task:
 
     async def wait(self) -> None:
         """Wait until it has ended. Never raises what the task raised; cancelling this does not cancel the task."""
-        await self._ended.wait()
+        if not self._done:
+            from anyio import Event
+
+            if self._event is None:
+                self._event = Event()
+            await self._event.wait()
 
     async def _run(
         self, function: Callable[[], Coroutine[Any, Any, None]], passed: tuple[type[BaseException], ...]
     ) -> None:
         try:
+            _current.set(self)
             with self._scope:
                 if not self._scope.cancel_called:
                     await function()
@@ -89,7 +107,15 @@ class Task:
         except BaseException as error:
             self._log(error)
         finally:
-            self._ended.set()
+            self._end()
+
+    def _end(self) -> None:
+        if not self._done:
+            self._done = True
+            if self._event is not None:
+                self._event.set()
+            if self._then is not None:
+                self._then(self)
 
     def _log(self, error: BaseException) -> None:
         from anyio import get_cancelled_exc_class
@@ -103,19 +129,25 @@ class Task:
             )
 
 
-def spawn(function: Callable[[], Coroutine[Any, Any, None]], *, name: str | None = None) -> Task:
+def spawn(
+    function: Callable[[], Coroutine[Any, Any, None]],
+    *,
+    name: str | None = None,
+    then: Callable[[Task], object] | None = None,
+) -> Task:
     """Run ``function()`` in a task of its own, in the context variables of the caller.
 
     Args:
         function: what the task does.
         name: what it is called, in logs and by debuggers.
+        then: is called with the task when it has ended. That is before this returns if tasks of the loop begin at once.
 
     Raises:
         RuntimeError: no event loop runs, or (trio) it is about to end and takes no more system tasks.
     """
     if name is None:
         name = getattr(function, "__qualname__", type(function).__name__)
-    task = Task(name)
+    task = Task(name, then)
     if running_trio():
         import trio
 
@@ -131,7 +163,7 @@ def spawn(function: Callable[[], Coroutine[Any, Any, None]], *, name: str | None
 
     def ended(asyncio_task: asyncio.Task[None]) -> None:
         _asyncio_tasks.discard(asyncio_task)
-        task._ended.set()  # one that the loop cancelled before its first step has not said so
+        task._end()  # one that the loop cancelled before its first step has not said so
         if not asyncio_task.cancelled():
             asyncio_task.exception()  # the loop has raised it, so nobody needs to be told that nobody took it
 

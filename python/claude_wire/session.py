@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
+from anyio import CancelScope, Lock, get_cancelled_exc_class, move_on_after
 
 from claude_wire._callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire._control import Answers, Requests, Send, Tasks
@@ -231,8 +232,6 @@ class Session:
     # --- from the beginning to the end
 
     async def __aenter__(self) -> Self:
-        from anyio import Lock
-
         if self._entered:
             raise HandleError("a session can be entered only once; make another one")
         self._entered = True
@@ -257,7 +256,7 @@ class Session:
     def _begin(self) -> None:
         if self.process is not None:
             _ = self.process.pid  # raises if it is not started
-        self._router.start()
+        self._router.start(ends_with_stream=self._opens is not None)
         for name, server in self._callbacks.mcp_servers.items():
             server.connect(self._carrier(name))
         self._tasks.start(self._read_on, "claude-wire-reader")
@@ -275,8 +274,6 @@ class Session:
 
         MCP servers are closed. Cancellation does not cut this short.
         """
-        from anyio import CancelScope, get_cancelled_exc_class
-
         if self._closed:
             return
         self._closed = True
@@ -500,8 +497,6 @@ class Session:
                 return batch
 
     async def _next_of_run(self, ceiling: float | None) -> Message | InvalidLine:
-        from anyio import move_on_after
-
         while not self._run.over:
             if not self._ready:
                 with move_on_after(ceiling if self._run.between_turns else None):
@@ -559,8 +554,6 @@ class Session:
 
     async def _output_ended(self, cause: ProcessError | None = None) -> None:
         """No answer will come any more."""
-        from anyio import move_on_after
-
         if cause is None and self.process is not None and not self._closed:
             with move_on_after(LAST_SECONDS):
                 await self.process.wait()

@@ -1,0 +1,94 @@
+"""The child of the session benches: answers a host's requests, and does what its prompts say.
+
+A prompt is a command: ``blocks N`` and ``lines N`` write N recorded lines, in writes of 64 KiB or of one line each;
+``ask N`` asks for a permission N times, waiting for the answer each time. Each ends with a result, whose text has the
+nanoseconds between the write of each question and the line that answered it. Started by a host as its CLI, it ignores
+the flags.
+"""
+
+import functools
+import itertools
+import json
+import os
+import sys
+import time
+
+QUESTION = (
+    b'{"type":"control_request","request_id":"%d","request":{"subtype":"can_use_tool","tool_name":"Bash",'
+    b'"display_name":"Bash","input":{"command":"touch a.txt && echo made","description":"Make a"},'
+    b'"description":"Make a","permission_suggestions":[],"tool_use_id":"toolu_%d"}}\n'
+)
+RESULT = {
+    "type": "result",
+    "subtype": "success",
+    "is_error": False,
+    "duration_ms": 1,
+    "duration_api_ms": 1,
+    "num_turns": 1,
+    "session_id": "s",
+    "total_cost_usd": 0.0,
+    "usage": {},
+    "uuid": "u",
+}
+INITIALIZED = {
+    "commands": [],
+    "agents": [],
+    "output_style": "default",
+    "available_output_styles": [],
+    "models": [],
+    "account": {},
+}
+
+
+def write(data: bytes) -> None:
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def say(**message: object) -> None:
+    write(json.dumps(message).encode() + b"\n")
+
+
+def main(path: str) -> None:
+    with open(path, "rb") as file:
+        different = file.read().splitlines(keepends=True)
+
+    @functools.cache  # what is written is made before the first round that is measured
+    def made(how: str, count: int) -> list[bytes]:
+        lines = list(itertools.islice(itertools.cycle(different), count))
+        if how == "lines":
+            return lines
+        data = b"".join(lines)
+        return [data[at : at + 65_536] for at in range(0, len(data), 65_536)]
+
+    def ask(count: int) -> list[int]:
+        found = []
+        for number in range(count):
+            question = QUESTION % (number, number)
+            begin = time.perf_counter_ns()
+            write(question)
+            while b'"control_response"' not in sys.stdin.buffer.readline():
+                pass
+            found.append(time.perf_counter_ns() - begin)
+        return found
+
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if message["type"] == "control_request":
+            answer = INITIALIZED if message["request"]["subtype"] == "initialize" else {}
+            response = {"subtype": "success", "request_id": message["request_id"], "response": answer}
+            say(type="control_response", response=response)
+        elif message["type"] == "user":
+            content = message["message"]["content"]
+            how, count = (content if isinstance(content, str) else content[0]["text"]).split()
+            taken = ask(int(count)) if how == "ask" else []
+            for piece in made(how, int(count)) if how != "ask" else ():
+                write(piece)
+            say(**RESULT, result=json.dumps(taken))
+
+
+if __name__ == "__main__":
+    if sys.argv[-1] in ("-v", "--version"):
+        print("2.1.330 (Claude Code)")
+    else:
+        main(sys.argv[1] if sys.argv[1:] and not sys.argv[1].startswith("-") else os.environ["LINES_FILE"])

@@ -1,0 +1,239 @@
+"""A session through a real pipe: what a message costs, how long a permission takes, and what an idle session holds.
+
+A child (asker.py) stays alive for all rounds and writes when it is told to, so neither its start nor the start of an
+event loop is measured. ``query()`` of claude-agent-sdk starts a child for each call, so what is compared with it does
+too, and its time counts from the first message on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import claude_agent_sdk
+import pytest
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
+
+import claude_wire
+import workloads
+
+if TYPE_CHECKING:  # run as a program, there is another conftest in the way
+    from conftest import Contest
+
+ASKER = Path(__file__).with_name("asker.py")
+LINES = 40_000
+QUESTIONS = 300
+SESSIONS = 1_000
+
+
+@pytest.fixture(scope="module")
+def lines_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("asker") / "lines.ndjson"
+    path.write_bytes(workloads.deltas())
+    return path
+
+
+@pytest.fixture
+def stand_in(lines_file: Path, tmp_path: Path) -> str:
+    """The child as a program that a host can start as its CLI."""
+    path = tmp_path / "claude"
+    path.write_text(f"#!/bin/sh\nLINES_FILE='{lines_file}' exec '{sys.executable}' -S '{ASKER}' \"$@\"\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+@pytest.fixture
+def runner() -> Iterator[Callable[[Awaitable[Any]], Any]]:
+    loop = asyncio.new_event_loop()
+    yield loop.run_until_complete
+    loop.close()
+
+
+# --- what a message costs ---------------------------------------------------------------------------------------------
+
+
+async def by_process(process: claude_wire.Process[Any], command: str) -> None:
+    await process.send(claude_wire.UserMessage.of(command))
+    async for message in process:
+        if isinstance(message, claude_wire.ResultMessage):
+            return
+
+
+async def by_session(session: claude_wire.Session, command: str) -> None:
+    await session.query(command)
+    async for _ in session.receive_response():
+        pass
+
+
+async def by_process_in_batches(process: claude_wire.Process[Any], command: str) -> None:
+    await process.send(claude_wire.UserMessage.of(command))
+    async for batch in process.batches():
+        if isinstance(batch[-1], claude_wire.ResultMessage):
+            return
+
+
+async def by_session_in_batches(session: claude_wire.Session, command: str) -> None:
+    await session.query(command)
+    async for batch in session.batches():
+        if isinstance(batch[-1], claude_wire.ResultMessage):
+            return
+
+
+@pytest.mark.parametrize("how", ["blocks", "lines"])
+@pytest.mark.parametrize("iterate", ["one by one", "in batches"])
+def test_message(contest: Contest, stand_in: str, runner: Any, how: str, iterate: str) -> None:
+    """A child that writes blocks, as a CLI does whose reader was away; and one that writes one line at a time."""
+    command = f"{how} {LINES}"
+    process, session = claude_wire.open_process([stand_in]), claude_wire.open_session([stand_in])
+    ours, theirs = by_session, by_process
+    if iterate == "in batches":
+        ours, theirs = by_session_in_batches, by_process_in_batches
+    runner(process.__aenter__())
+    runner(session.__aenter__())
+    contest(
+        f"session, child writes {how}, {iterate}",
+        LINES,
+        lambda: runner(ours(session, command)),
+        at_most={"open_process alone": (lambda: runner(theirs(process, command)), 1.5)},
+    )
+    runner(session.aclose())
+    runner(process.aclose())
+
+
+def test_message_against_query(contest: Contest, stand_in: str) -> None:
+    """Seconds for a message, from the first one to the result."""
+
+    async def ours() -> float:
+        async with claude_wire.open_session([stand_in]) as session:
+            await session.query(f"blocks {LINES}")
+            begin = 0.0
+            async for _ in session.receive_response():
+                begin = begin or time.perf_counter()
+            return (time.perf_counter() - begin) / LINES
+
+    async def theirs() -> float:
+        begin = end = 0.0
+        options = ClaudeAgentOptions(cli_path=stand_in, include_partial_messages=True)
+        async for message in claude_agent_sdk.query(prompt=f"blocks {LINES}", options=options):
+            begin = begin or time.perf_counter()
+            if isinstance(message, claude_agent_sdk.ResultMessage):
+                end = time.perf_counter()
+        return (end - begin) / LINES
+
+    contest.measured(
+        "session, child writes blocks, from the first message on",
+        lambda: anyio.run(ours),
+        at_most={"claude-agent-sdk's query()": (lambda: anyio.run(theirs), 1 / 8)},
+        rounds=3,
+    )
+
+
+# --- how long a permission takes --------------------------------------------------------------------------------------
+
+
+# On trio, claude-agent-sdk leaves generators unclosed.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:Async generator 'claude_agent_sdk:ResourceWarning")
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_permission(contest: Contest, stand_in: str, backend: str) -> None:
+    """From the write of a question to its answer in the child's hands, one after another."""
+
+    async def allow(request: claude_wire.CanUseToolRequest) -> claude_wire.PermissionResult:
+        return request.allow()
+
+    async def ours() -> list[float]:
+        async with claude_wire.open_session([stand_in], can_use_tool=allow) as session:
+            result = await session.ask(f"ask {QUESTIONS}")
+            return json.loads(result.result or "")
+
+    async def allow_by_theirs(name: str, input: dict[str, Any], context: Any) -> claude_agent_sdk.PermissionResult:
+        return claude_agent_sdk.PermissionResultAllow()
+
+    async def theirs() -> list[float]:
+        async with ClaudeSDKClient(ClaudeAgentOptions(cli_path=stand_in, can_use_tool=allow_by_theirs)) as client:
+            await client.query(f"ask {QUESTIONS}")
+            results: list[str] = []
+            async for message in client.receive_response():  # which ends behind the result
+                if isinstance(message, claude_agent_sdk.ResultMessage):
+                    results.append(message.result or "")
+        return json.loads(results[0])
+
+    def median(latencies: Callable[[], Awaitable[list[float]]]) -> float:
+        found = anyio.run(latencies, backend=backend)
+        assert len(found) == QUESTIONS
+        return statistics.median(found) / 1e9
+
+    contest.measured(
+        f"permission, {backend}",
+        lambda: median(ours),
+        at_most={"claude-agent-sdk's client": (lambda: median(theirs), 1.0)},
+    )
+
+
+# --- what an idle session holds ---------------------------------------------------------------------------------------
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+async def held() -> float:
+    """Bytes of memory for each of many sessions that iterate, with nothing to receive."""
+
+    async def send(line: bytes) -> None:
+        raise AssertionError("nothing is asked")
+
+    async def allow(request: claude_wire.CanUseToolRequest) -> claude_wire.PermissionResult:
+        return request.allow()
+
+    async with AsyncExitStack() as stack, anyio.create_task_group() as group:
+
+        async def iterate(session: claude_wire.Session) -> None:
+            async for _ in session:
+                pass
+
+        async def open(count: int) -> None:
+            for _ in range(count):
+                output, source = anyio.create_memory_object_stream[bytes]()
+                stack.enter_context(output)
+                stack.enter_context(source)
+                session = claude_wire.Session(claude_wire.MessageStream(source), send, can_use_tool=allow)
+                group.start_soon(iterate, await stack.enter_async_context(session))
+            await anyio.sleep(0.5)
+
+        await open(10)  # what is made once is made now
+        before = resident()
+        await open(SESSIONS)
+        after = resident()
+        group.cancel_scope.cancel()
+    return (after - before) / SESSIONS
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_memory(benchmark: Any, capsys: pytest.CaptureFixture[str], backend: str) -> None:
+    """In a process of its own, which has no memory left from before."""
+    found: list[float] = []
+
+    def measure() -> None:
+        found.append(float(subprocess.check_output([sys.executable, __file__, backend])))
+
+    benchmark.pedantic(measure, rounds=1)
+    benchmark.extra_info["bytes of an idle session"] = found[0]
+    with capsys.disabled():
+        print(f"\nan idle session in memory holds {found[0] / 1024:.1f} KiB ({backend})")
+
+
+if __name__ == "__main__":
+    print(anyio.run(held, backend=sys.argv[1]))

@@ -1,0 +1,331 @@
+"""Session: hooks, MCP servers, elicitation, dialogs, and what the CLI asks otherwise."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+
+from async_backends import Backend, every_backend
+from claude_wire import (
+    AsyncHookOutput,
+    CanUseToolRequest,
+    ElicitationRequest,
+    ElicitationResponse,
+    HookCallbackRequest,
+    HookMatcher,
+    HookOutput,
+    PermissionResult,
+    PreToolUseHookInput,
+    RequestRefusedError,
+    RequestUserDialogRequest,
+    UnknownMessage,
+    UserDialogCancelled,
+    UserDialogCompleted,
+)
+from session_peer import RESULT, Peer, Server, allow, hook_request, numbered, opened, stays_unanswered
+
+# --- callbacks: hooks -------------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_hooks_are_called_by_their_ids_and_give_any_kind_of_output(backend: Backend) -> None:
+    inputs: list[Any] = []
+
+    def returns(output: Any) -> Any:
+        async def hook(request: HookCallbackRequest) -> Any:
+            inputs.append(request.input)
+            return output
+
+        return hook
+
+    outputs: list[tuple[Any, Any]] = [
+        (None, {}),
+        ({"continue": False, "stopReason": "enough"}, {"continue": False, "stopReason": "enough"}),
+        (HookOutput(decision="block", reason="r"), {"decision": "block", "reason": "r"}),
+        (AsyncHookOutput(async_=True, asyncTimeout=5), {"async": True, "asyncTimeout": 5}),
+        ({}, {}),
+    ]
+
+    async def main() -> None:
+        hooks = {
+            "PreToolUse": [HookMatcher(*(returns(output) for output, _ in outputs))],
+            "Stop": [HookMatcher(returns("wrong"))],
+        }
+        async with opened(hooks=hooks) as (peer, _):
+            told = (await peer.asked("initialize"))["hooks"]
+            ids = told["PreToolUse"][0]["hookCallbackIds"]
+            peer.say(*(hook_request(f"h{number}", callback_id) for number, callback_id in enumerate(ids)))
+            for number, (_, expected) in enumerate(outputs):
+                answer = await peer.answer_to(f"h{number}")
+                assert (answer["subtype"], answer["response"]) == ("success", expected)
+            peer.say(hook_request("wrong", told["Stop"][0]["hookCallbackIds"][0], "Stop"))
+            peer.say(hook_request("unknown", "nobody's"))
+            assert (await peer.answer_to("wrong"))["subtype"] == "error"
+            assert (await peer.answer_to("unknown"))["subtype"] == "error"
+        assert all(isinstance(given, PreToolUseHookInput) for given in inputs[: len(outputs)])
+        assert inputs[0].tool_input == {"command": "ls"}
+
+    backend.run(main)
+
+
+# --- callbacks: MCP servers -------------------------------------------------------------------------------------------
+
+
+def rpc(request_id: str, server: str, method: str, **fields: Any) -> dict[str, Any]:
+    message = {"jsonrpc": "2.0", "method": method, **fields}
+    return Peer.request(request_id, "mcp_message", server_name=server, message=message)
+
+
+@every_backend
+def test_mcp_servers_are_connected_called_and_closed(backend: Backend) -> None:
+    async def main() -> None:
+        calc, other = Server(), Server()
+        peer = Peer({"mcp_message": None})
+        async with opened(peer, mcp_servers={"calc": calc, "other": other}) as (_, session):
+            assert calc.send is not None
+            peer.say(
+                rpc("request", "calc", "tools/list", id=7),
+                rpc("notification", "calc", "notifications/initialized"),
+                rpc("raises", "calc", "raise", id=8),
+                rpc("unknown", "nobody", "tools/list", id=9),
+                rpc("notifies", "other", "notify", id=10),
+            )
+
+            async def response(request_id: str) -> dict[str, Any]:
+                answer = await peer.answer_to(request_id)
+                assert answer["subtype"] == "success"
+                value: dict[str, Any] = answer["response"]["mcp_response"]
+                assert value["jsonrpc"] == "2.0"
+                return value
+
+            assert (await response("request"))["result"] == {"echo": "tools/list"}
+            assert (await response("request"))["id"] == 7
+            assert (await response("notification"))["result"] == {}
+            raised, unknown = await response("raises"), await response("unknown")
+            assert (raised["id"], raised["error"]["code"]) == (8, -32603)
+            assert "inside" not in raised["error"]["message"]
+            assert (unknown["id"], unknown["error"]["code"]) == (9, -32601)
+            assert (await response("notifies"))["id"] == 10
+            # What a server starts of itself.
+            await calc.send({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
+            sent = [(asked["server_name"], asked["message"]["method"]) for asked in peer.requests("mcp_message")]
+            assert sent == [("other", "notifications/progress"), ("calc", "roots/list")]
+            assert session.info is not None
+        assert (calc.closed, other.closed) == (1, 1)
+
+    backend.run(main)
+
+
+@every_backend
+def test_mcp_requests_before_the_answer_to_initialize_are_served(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer()
+        del peer.answers["initialize"]
+        async with peer.session(mcp_servers={"calc": Server()}, can_use_tool=allow) as session:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.initialize)
+                asked = await peer.asked("initialize")
+                peer.say(rpc("m", "calc", "initialize", id=0))
+                await peer.answer_to("m")
+                peer.say(rpc("n", "calc", "notifications/initialized"))
+                await peer.answer_to("n")
+                assert session.info is None
+                peer.answer(asked["request_id"], {})
+            assert session.info is not None
+
+    backend.run(main)
+
+
+@every_backend
+def test_an_mcp_server_that_does_not_close_or_raises_does_not_hold_up_the_rest(backend: Backend) -> None:
+    class Bad(Server):
+        async def aclose(self) -> None:
+            raise ValueError("cannot close")
+
+    async def main() -> None:
+        good = Server()
+        async with opened(mcp_servers={"bad": Bad(), "good": good}):
+            pass
+        assert good.closed == 1
+
+    backend.run(main)
+
+
+# --- callbacks: elicitation and dialogs -------------------------------------------------------------------------------
+
+
+@every_backend
+def test_elicitation_is_asked_or_declined(backend: Backend) -> None:
+    async def elicit(request: ElicitationRequest) -> ElicitationResponse:
+        if request.message == "wrong":
+            return {"action": "accept"}  # type: ignore[return-value]
+        return ElicitationResponse(action="accept", content={"name": request.mcp_server_name})
+
+    def elicitation(request_id: str, message: str = "m") -> dict[str, Any]:
+        return Peer.request(request_id, "elicitation", mcp_server_name="srv", message=message)
+
+    async def main() -> None:
+        async with opened(on_elicitation=elicit) as (peer, _):
+            peer.say(elicitation("e"), elicitation("w", "wrong"))
+            assert (await peer.answer_to("e"))["response"] == {"action": "accept", "content": {"name": "srv"}}
+            assert (await peer.answer_to("w"))["subtype"] == "error"
+        async with opened() as (peer, _):
+            peer.say(elicitation("e"))
+            assert (await peer.answer_to("e"))["response"] == {"action": "decline"}
+
+    backend.run(main)
+
+
+@every_backend
+def test_dialogs_of_known_kinds_are_shown_and_others_never_answered(backend: Backend) -> None:
+    async def survey(request: RequestUserDialogRequest) -> Any:
+        return {"done": UserDialogCompleted(result=[1]), "closed": UserDialogCancelled()}.get(request.payload["x"])
+
+    def dialog(request_id: str, kind: str, x: str = "done") -> dict[str, Any]:
+        return Peer.request(request_id, "request_user_dialog", dialog_kind=kind, payload={"x": x})
+
+    async def main() -> None:
+        async with opened(dialogs={"survey": survey}) as (peer, _):
+            peer.say(dialog("d", "survey"), dialog("c", "survey", "closed"), dialog("w", "survey", "wrong"))
+            peer.say(dialog("u", "of tomorrow"))
+            assert (await peer.answer_to("d"))["response"] == {"behavior": "completed", "result": [1]}
+            assert (await peer.answer_to("c"))["response"] == {"behavior": "cancelled"}
+            assert (await peer.answer_to("w"))["subtype"] == "error"
+            await stays_unanswered(peer, "u")
+
+    backend.run(main)
+
+
+# --- what is asked otherwise ------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_unknown_requests_get_the_error_answer_that_the_cli_expects(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            # A request that only hosts send is as unknown.
+            peer.say(Peer.request("u", "of_tomorrow", x=1), Peer.request("h", "interrupt"), numbered(1), RESULT)
+            for request_id, subtype in ("u", "of_tomorrow"), ("h", "interrupt"):
+                answer = await peer.answer_to(request_id)
+                assert answer["error"] == f"Unsupported control request subtype: {subtype}"
+                assert answer["error_code"] == "unsupported_request"
+            assert len([message async for message in session.receive_response()]) == 2
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_request_that_cannot_be_read_gets_an_error_answer(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened(can_use_tool=allow) as (peer, session):
+            peer.say(
+                {"type": "control_request", "request_id": "no request"},
+                {"type": "control_request", "request_id": "no object", "request": 7},
+                {"type": "control_request", "request_id": "no subtype", "request": {}},
+                Peer.request("misfit", "can_use_tool", tool_name=7),
+                {"type": "control_request", "request": {"subtype": "interrupt"}},
+                {"type": "control_request", "request_id": 7, "request": {"subtype": "interrupt"}},
+                {"type": "control_response"},
+                {"type": "control_response", "response": 7},
+                {"type": "control_cancel_request"},
+                {"type": "control_of_tomorrow"},
+                Peer.permission("fine"),
+                RESULT,
+            )
+            for request_id in "no request", "no object", "no subtype", "misfit":
+                assert (await peer.answer_to(request_id))["subtype"] == "error"
+            assert (await peer.answer_to("fine"))["subtype"] == "success"
+            got = [message async for message in session.receive_response()]
+            assert all(isinstance(message, UnknownMessage) for message in got[:-1])
+            assert "control_of_tomorrow" in [message.type for message in got if isinstance(message, UnknownMessage)]
+            assert len([message for message in peer.lines if message["type"] == "control_response"]) == 5
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_request_that_comes_twice_is_answered_once(backend: Backend) -> None:
+    async def main() -> None:
+        go = anyio.Event()
+        calls: list[str | None] = []
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            calls.append(request.tool_use_id)
+            await go.wait()
+            return request.allow()
+
+        async with opened(can_use_tool=decide) as (peer, _):
+            peer.say(Peer.permission("p"), Peer.permission("p"))
+            await stays_unanswered(peer, "p")
+            peer.say(Peer.permission("p"))
+            go.set()
+            await peer.answer_to("p")
+            peer.say(Peer.permission("p"))
+            await stays_unanswered(peer)
+            assert len(peer.answers_to("p")) == 1
+            assert calls == ["use-p"]
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("kind", ["a success", "an error"])
+def test_requests_that_ride_on_the_answer_to_initialize_are_answered_once(backend: Backend, kind: str) -> None:
+    async def survey(request: RequestUserDialogRequest) -> UserDialogCancelled:
+        return UserDialogCancelled()
+
+    async def main() -> None:
+        peer = Peer()
+        del peer.answers["initialize"]
+        async with peer.session(can_use_tool=allow, dialogs={"survey": survey}) as session:
+            async with anyio.create_task_group() as group:
+
+                async def initialize() -> None:
+                    with suppress(RequestRefusedError):
+                        await session.initialize()
+
+                group.start_soon(initialize)
+                asked = await peer.asked("initialize")
+                dialog = Peer.request("d", "request_user_dialog", dialog_kind="survey", payload={})
+                elicitation = Peer.request("e", "elicitation", mcp_server_name="s", message="m")
+                peer.answer(
+                    asked["request_id"],
+                    {} if kind == "a success" else Exception("Already initialized"),
+                    pending_permission_requests=[Peer.permission("p")],
+                    pending_user_dialog_requests=[dialog],
+                    pending_elicitation_requests=[elicitation],
+                )
+                peer.say(Peer.permission("p"), dialog)
+            for request_id in "p", "d", "e":
+                assert (await peer.answer_to(request_id))["subtype"] == "success"
+            await stays_unanswered(peer)
+            for request_id in "p", "d", "e":
+                assert len(peer.answers_to(request_id)) == 1
+
+    backend.run(main)
+
+
+@every_backend
+def test_an_answer_that_cannot_be_sent_does_not_end_the_session(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened(can_use_tool=allow) as (peer, session):
+            tried = anyio.Event()
+
+            async def fail() -> None:
+                tried.set()
+                raise OSError("broken")
+
+            hold, peer.hold = peer.hold, fail
+            peer.say(Peer.permission("p"))
+            await tried.wait()
+            peer.hold = hold
+            peer.say(Peer.permission("q"), RESULT)
+            await peer.answer_to("q")
+            assert len([message async for message in session.receive_response()]) == 1
+
+    backend.run(main)

@@ -1,0 +1,186 @@
+"""Session: over a child process, and what is shown of its bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from async_backends import Backend, every_backend
+from children import python
+from claude_wire import (
+    CanUseToolRequest,
+    ControlRequest,
+    Decoder,
+    ExecutionError,
+    ProcessError,
+    RateLimitError,
+    RequestTimeoutError,
+    ResultMessage,
+    ResultSuccess,
+    SessionEndedError,
+    open_session,
+)
+from session_peer import RESULT, Peer, allow, line, numbered, numbers
+
+# --- what is shown ----------------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_all_bytes_of_both_directions_are_shown_in_order(backend: Backend) -> None:
+    async def main() -> None:
+        received: list[bytes] = []
+        sent: list[bytes] = []
+        peer = Peer()
+        session = peer.session(on_received=received.append, on_sent=sent.append, can_use_tool=allow)
+        async with session:
+            await session.initialize()
+            said = [numbered(number) for number in range(50)]
+            peer.say(*said, Peer.permission("p"), size=100)
+            await peer.answer_to("p")  # read ahead
+            for _ in range(25):
+                await session.__anext__()
+            peer.say(*said, RESULT, size=100)
+            await session.query("x")
+            async for _ in session.receive_response():
+                pass
+        whole = b"".join(received)
+        assert whole.endswith(b"".join(map(line, [*said, Peer.permission("p"), *said, RESULT])))
+        assert whole.count(b"\n") == 103
+        assert b"".join(sent).count(b"\n") == len(sent) == len(peer.lines) == 3
+
+    backend.run(main)
+
+
+@every_backend
+def test_who_is_shown_the_bytes_and_raises_takes_none_of_them_away(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        def refuse(data: bytes) -> None:
+            raise ValueError
+
+        peer = Peer()
+        async with peer.session(on_received=refuse, can_use_tool=allow) as session:
+            await session.initialize()
+            peer.say(*map(numbered, range(10)), Peer.permission("p"), size=50)
+            await peer.answer_to("p")  # read ahead
+            peer.say(*map(numbered, range(10, 20)), RESULT, size=50)
+            assert numbers([message async for message in session.receive_response()][:-1]) == list(range(20))
+
+    backend.run(main)
+    assert {record.getMessage() for record in caplog.records} == {"what is shown the bytes raised ValueError"}
+
+
+# --- a process --------------------------------------------------------------------------------------------------------
+
+#: Answers all requests, asks for permission in each turn, and ends a turn with what it was told. Its exit code is its
+#: first argument; its version is the value of the environment variable that the second one names.
+CHILD = """
+for text in sys.stdin:
+    message = json.loads(text)
+    if message["type"] == "control_request":
+        say(type="control_response", response={"subtype": "success", "request_id": message["request_id"],
+            "response": {"pid": os.getpid(), "claude_code_version": os.environ.get(sys.argv[2])}})
+    elif message["type"] == "user":
+        say(type="system", subtype="init", session_id="s")
+        say(type="control_request", request_id=message["uuid"], request={"subtype": "can_use_tool", "tool_name": "Bash",
+            "input": {"text": message["message"]["content"]}, "tool_use_id": "t"})
+    elif message["type"] == "control_response":
+        say(type="result", subtype="success", is_error=False, result=json.dumps(message["response"]["response"]))
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@every_backend
+def test_a_process_is_opened_asked_and_ended(backend: Backend) -> None:
+    async def main() -> None:
+        async with open_session(python(CHILD, 0, "CLAUDE_CODE_SDK_READS_SESSION_STATE"), can_use_tool=allow) as session:
+            assert session.info is not None
+            assert session.info.claude_code_version == "1"
+            for text in "first", "second":
+                result = await session.ask(text)
+                assert isinstance(result, ResultSuccess)
+                assert f'"updatedInput": {{"text": "{text}"}}' in (result.result or "")
+            await session.end_input()
+            assert [message async for message in session] == []
+            with pytest.raises(SessionEndedError) as info:
+                await session.interrupt()
+            assert isinstance(info.value.__cause__, (ProcessError, type(None)))
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_process_that_ends_instead_of_answering_is_an_error_of_the_block(backend: Backend) -> None:
+    async def main() -> None:
+        with pytest.raises(ProcessError) as info:
+            async with open_session(python("sys.stderr.write('cannot'); sys.exit(3)")):
+                pytest.fail("the block was entered")
+        assert info.value.returncode == 3
+        assert b"cannot" in info.value.stderr_tail
+        failed = """
+sys.stdin.readline()
+say(type="result", subtype="error_during_execution", is_error=True, errors=["No conversation found"])
+sys.exit(1)
+"""
+        with pytest.raises(ExecutionError) as turn:
+            async with open_session(python(failed)):
+                pytest.fail("the block was entered")
+        assert isinstance(turn.value.result, ResultMessage)
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_process_that_never_answers_times_out_and_is_ended(backend: Backend) -> None:
+    async def main() -> None:
+        with pytest.raises(RequestTimeoutError):
+            async with open_session(python("sys.stdin.read()"), request_timeout=0.2):
+                pytest.fail("the block was entered")
+
+    backend.run(main)
+
+
+@every_backend
+def test_exit_code_one_behind_a_failed_result_is_that_turns_error(backend: Backend) -> None:
+    code = CHILD.replace("is_error=False", "is_error=True, api_error_status=429").replace(
+        'say(type="result"', 'say(type="keep_alive") or say(type="result"'
+    )
+
+    async def main() -> None:
+        async with open_session(python(code, 1, "HOME"), can_use_tool=allow) as session:
+            with pytest.raises(RateLimitError):
+                await session.ask("x")
+            await session.end_input()
+            with pytest.raises(RateLimitError) as info:
+                async for _ in session:
+                    pass
+            assert isinstance(info.value.__cause__, ProcessError)
+            assert info.value.__cause__.returncode == 1
+
+    backend.run(main)
+
+
+@every_backend
+def test_requests_of_a_process_that_dies_fail_with_its_exit_code(backend: Backend) -> None:
+    dies = """
+request = json.loads(sys.stdin.readline())
+say(type="control_response", response={"subtype": "success", "request_id": request["request_id"], "response": {}})
+sys.stdin.readline()
+sys.exit(9)
+"""
+
+    async def main() -> None:
+        async with open_session(python(dies)) as session:
+            with pytest.raises(SessionEndedError) as info:
+                await session.interrupt()
+            assert isinstance(info.value.__cause__, ProcessError)
+            assert info.value.__cause__.returncode == 9
+
+    backend.run(main)
+
+
+def test_request_bodies_are_those_of_the_envelope() -> None:
+    """What the peer makes is what the library reads; else all the above would show nothing."""
+    [request] = Decoder().feed(line(Peer.permission("p")))
+    assert isinstance(request, ControlRequest)
+    assert isinstance(request.request, CanUseToolRequest)

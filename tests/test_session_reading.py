@@ -1,0 +1,629 @@
+"""How a session reads: whoever reads, every message comes once, in order, and control messages are served in time.
+
+The consumer reads while it iterates; while it is away the session reads ahead. So there are hand-overs, which these
+tests put at every place.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from async_backends import Backend, every_backend
+from children import linux_only, nothing_left, python
+from claude_wire import (
+    CanUseToolRequest,
+    Decoder,
+    HandleError,
+    InvalidLine,
+    McpStatusRequest,
+    PermissionResult,
+    ResultMessage,
+    Session,
+    UnknownMessage,
+    byte_budget,
+    open_process,
+    open_session,
+    set_byte_budget,
+)
+from session_peer import RESULT, Peer, line, numbered, numbers, queued_bytes
+from virtual_time import VirtualBackend, every_virtual_backend
+
+
+async def allow(request: CanUseToolRequest) -> PermissionResult:
+    return request.allow()
+
+
+@asynccontextmanager
+async def opened(peer: Peer | None = None, **arguments: Any) -> AsyncIterator[tuple[Peer, Session]]:
+    peer = peer or Peer()
+    async with peer.session(**{"can_use_tool": allow, **arguments}) as session:
+        yield peer, session
+    await peer.stream.aclose()
+
+
+async def rest(session: Session) -> list[Any]:
+    return [message async for message in session]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_queued() -> Iterator[None]:
+    gc.collect()
+    before, limit = queued_bytes(), byte_budget()
+    yield
+    set_byte_budget(limit)
+    gc.collect()
+    assert queued_bytes() == before
+
+
+# --- nobody iterates --------------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_a_question_behind_ten_thousand_unread_messages_is_answered(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened(Peer({"mcp_status": {"mcpServers": []}})) as (peer, session):
+            said = [numbered(number, 100) for number in range(10_000)]
+            peer.say(*said, Peer.permission("p"), size=65536)
+            await peer.answer_to("p")
+            assert await session.request(McpStatusRequest())
+            peer.say(numbered(10_000), Peer.permission("q"))
+            await peer.answer_to("q")
+            # Bytes, and no messages, are what is kept.
+            assert queued_bytes() > 10_000 * 100
+            peer.output.end()
+            assert numbers(await rest(session)) == list(range(10_001))
+
+    backend.run(main)
+
+
+@every_backend
+def test_control_lines_are_found_whatever_stands_around_them(backend: Backend) -> None:
+    permission = line(Peer.permission("p"))
+    escaped = line(Peer.permission("e")).replace(b"control_request", b"control\\u005frequest")
+    spaced = json.dumps(Peer.permission("s"), indent=None, separators=(" ,  ", " : ")).encode() + b"\r\n"
+    reordered = line(dict(reversed(Peer.permission("r").items())))
+    text = line(numbered(0)).replace(b"0 ", b'0 \\"type\\":\\"control_request\\" ')
+
+    async def main() -> None:
+        async with opened() as (peer, session):
+            peer.write(b"\xef\xbb\xbf" + text + b"control_request\n\n{" + permission + escaped + text)
+            peer.write(spaced + reordered + permission)
+            for request_id in "e", "s", "r", "p":
+                assert (await peer.answer_to(request_id))["subtype"] == "success"
+            peer.output.end()
+            got = await rest(session)
+            assert [type(message) is InvalidLine for message in got] == [False, True, True, False]
+            assert [(bad.line_number, bad.length) for bad in got if isinstance(bad, InvalidLine)] == [
+                (2, 15),
+                (4, len(permission)),
+            ]
+            for request_id in "e", "s", "r", "p":
+                assert len(peer.answers_to(request_id)) == 1
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("surrogates", ["keep", "replace"])
+def test_control_lines_with_lone_surrogates_are_served_once_each(backend: Backend, surrogates: Any) -> None:
+    calls: list[str | None] = []
+
+    async def ask(request: CanUseToolRequest) -> PermissionResult:
+        calls.append(request.tool_use_id)
+        return request.allow({"x": request.input["command"]})
+
+    async def main() -> None:
+        async with opened(Peer(), decoder=Decoder(surrogates=surrogates), can_use_tool=ask) as (peer, session):
+            asked = [f"p{number}" for number in range(20)]
+            for request_id in asked:
+                peer.say(
+                    Peer.permission(request_id, input={"command": "\ud83d"}), numbered(0), Peer.permission("other")
+                )
+                answer = await peer.answer_to(request_id)
+                assert answer["response"]["updatedInput"] == {"x": {"keep": "\ud83d", "replace": "\ufffd"}[surrogates]}
+            peer.output.end()
+            assert numbers(await rest(session)) == [0] * len(asked)
+            assert calls.count("use-other") == 1
+            assert len(calls) == len(asked) + 1
+
+    backend.run(main)
+
+
+@every_backend
+def test_what_the_stream_had_decoded_before_the_session_is_not_lost(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer()
+        peer.say(numbered(0), numbered(1), Peer.permission("p"), numbered(2))
+        peer.write(line(Peer.permission("q"))[:20])
+        assert numbers([await peer.stream.__anext__()]) == [0]
+        async with opened(peer) as (_, session):
+            peer.write(line(Peer.permission("q"))[20:])
+            peer.say(numbered(3), Peer.permission("r"))
+            for request_id in "p", "q", "r":
+                await peer.answer_to(request_id)
+            peer.output.end()
+            assert numbers(await rest(session)) == [1, 2, 3]
+
+    backend.run(main)
+
+
+# --- hand-overs -------------------------------------------------------------------------------------------------------
+
+#: Five lines for the consumer, one of them bad, with three control lines between them.
+SAID = [
+    line(numbered(1)),
+    line(Peer.permission("p")),
+    b'{"type":"bad\n',
+    line({"type": "keep_alive"}),
+    line(numbered(2)),
+    line(Peer.permission("q")),
+    line(Peer.permission("r")),
+    line(numbered(3)),
+    b"\n[]\n",
+    line(numbered(4)),
+]
+WHOLE = b"".join(SAID)
+
+
+def places(got: list[Any]) -> list[Any]:
+    return [
+        (message.line_number, message.offset) if isinstance(message, InvalidLine) else numbers([message])[0]
+        for message in got
+    ]
+
+
+#: What the consumer gets of them.
+PLACES = [1, (3, len(SAID[0] + SAID[1])), 2, 3, (10, len(WHOLE) - len(SAID[-1]) - 3), 4]
+
+
+@every_virtual_backend
+@pytest.mark.parametrize("taken", [0, 1, 2, 3])
+def test_the_consumer_may_leave_off_anywhere(virtual: VirtualBackend, taken: int) -> None:
+    """For each place in the stream: up to there the consumer reads, from there on nobody, until all is answered."""
+
+    async def main(cut: int) -> None:
+        async with opened() as (peer, session):
+            got: list[Any] = []
+
+            async def consume() -> None:
+                async for message in session:
+                    got.append(message)
+
+            # First it comes, and goes, so that something was read ahead before.
+            peer.write(SAID[0][:7])
+            await anyio.sleep(1)
+            async with anyio.create_task_group() as group:
+                group.start_soon(consume)
+                await anyio.sleep(1)
+                # The first chunk is the last that is read ahead; the second one is the consumer's own.
+                for chunk in WHOLE[7:12], WHOLE[12:cut]:
+                    peer.write(chunk)
+                    await anyio.sleep(1)
+                group.cancel_scope.cancel()
+            peer.write(WHOLE[cut:], 3)
+            await anyio.sleep(1)
+            for request_id in "p", "q", "r":
+                await peer.answer_to(request_id)
+            for _ in range(taken):
+                if len(got) < len(PLACES):
+                    got.append(await session.__anext__())
+            peer.output.end()
+            got += await rest(session)
+            assert places(got) == PLACES
+            assert all(len(peer.answers_to(request_id)) == 1 for request_id in ("p", "q", "r"))
+
+    for cut in range(12, len(WHOLE), 1 if taken == 0 else 5):
+        virtual.run(main, cut)
+
+
+@every_virtual_backend
+def test_the_consumer_may_come_back_anywhere_and_go_again(virtual: VirtualBackend) -> None:
+    """Byte by byte, with a consumer that is there for so many bytes and away for as many."""
+
+    async def main(stretch: int) -> None:
+        async with opened() as (peer, session):
+            got: list[Any] = []
+
+            async def consume() -> None:
+                async for message in session:
+                    got.append(message)
+
+            for start in range(0, len(WHOLE), stretch):
+                async with anyio.create_task_group() as group:
+                    if start // stretch % 2:
+                        group.start_soon(consume)
+                        await anyio.sleep(0.1)
+                    for at in range(start, min(start + stretch, len(WHOLE))):
+                        peer.write(WHOLE[at : at + 1])
+                        await anyio.sleep(0.1)
+                    group.cancel_scope.cancel()
+            for request_id in "p", "q", "r":
+                await peer.answer_to(request_id)
+            peer.output.end()
+            got += await rest(session)
+            assert places(got) == PLACES
+            assert all(len(peer.answers_to(request_id)) == 1 for request_id in ("p", "q", "r"))
+
+    for stretch in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233):
+        virtual.run(main, stretch)
+
+
+@every_virtual_backend
+@pytest.mark.parametrize("more", [-1, 0, 1, 2])
+def test_lines_about_as_long_as_they_may_be_are_the_same_to_both(virtual: VirtualBackend, more: int) -> None:
+    asked = line(Peer.permission("p"))
+    limit = len(asked) - 1 - more
+
+    async def main(cut: int) -> None:
+        async with opened(Peer(), decoder=Decoder(max_line_bytes=limit)) as (peer, session):
+            got: list[Any] = []
+
+            async def consume() -> None:
+                async for message in session:
+                    got.append(message)
+
+            short = line(RESULT)
+            async with anyio.create_task_group() as group:
+                group.start_soon(consume)
+                await anyio.sleep(1)
+                peer.write(short + asked[:cut])
+                await anyio.sleep(1)
+                group.cancel_scope.cancel()
+            peer.write(asked[cut:] + asked + short)
+            await anyio.sleep(1)
+            assert len(peer.answers_to("p")) == (0 if more > 0 else 1)
+            peer.output.end()
+            got += await rest(session)
+            bad = [True, True] if more > 0 else []
+            assert [type(message) is InvalidLine for message in got] == [False, *bad, False]
+            lengths = [message.length for message in got if isinstance(message, InvalidLine)]
+            assert lengths == [len(asked) - 1] * len(bad)
+
+    assert len(line(RESULT)) < limit
+    for cut in range(1, len(asked), 3):
+        virtual.run(main, cut)
+
+
+# --- what the stream raises, and its end ------------------------------------------------------------------------------
+
+
+@every_backend
+@pytest.mark.parametrize("who", ["read ahead", "by the consumer"])
+def test_what_the_stream_raises_comes_in_its_place(backend: Backend, who: str) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            peer.say(numbered(1), Peer.permission("p"))
+            if who == "read ahead":
+                await peer.answer_to("p")
+            half = line(numbered(2))
+            peer.write(half[:10])
+            peer.output.write(OSError("first"))
+            peer.write(half[10:])
+            peer.output.write(ValueError("second"))
+            peer.say(Peer.permission("q"))
+            peer.output.end()
+            if who == "read ahead":
+                await anyio.wait_all_tasks_blocked()
+            got: list[Any] = []
+            for _ in range(4):
+                try:
+                    got.append(numbers([await session.__anext__()])[0])
+                except (OSError, ValueError) as error:
+                    got.append(str(error))
+            assert got == [1, "first", 2, "second"]
+            assert await rest(session) == []
+            await peer.answer_to("q")
+
+    backend.run(main)
+
+
+@every_virtual_backend
+def test_a_stream_that_raises_for_ever_is_not_asked_for_ever(virtual: VirtualBackend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            for _ in range(1000):
+                peer.output.write(OSError("again"))
+            await anyio.sleep(3600)
+            assert peer.output.waiting >= 998
+            for _ in range(3):
+                with pytest.raises(OSError, match="again"):
+                    await session.__anext__()
+            peer.output._chunks.clear()
+            peer.output.end()
+            assert await rest(session) == []
+
+    virtual.run(main)
+
+
+@every_backend
+def test_a_last_line_without_line_feed_counts(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            peer.write(line(numbered(1)) + line(Peer.permission("p"))[:-1])
+            peer.output.end()
+            await peer.answer_to("p")
+            assert numbers(await rest(session)) == [1]
+            assert len(peer.answers_to("p")) == 1
+
+    backend.run(main)
+
+
+@every_backend
+def test_questions_are_answered_after_the_end_of_the_output_was_seen(backend: Backend) -> None:
+    async def main() -> None:
+        go = anyio.Event()
+
+        async def ask(request: CanUseToolRequest) -> PermissionResult:
+            await go.wait()
+            return request.allow()
+
+        async with opened(can_use_tool=ask) as (peer, session):
+            peer.say(Peer.permission("p"))
+            peer.output.end()
+            assert await rest(session) == []
+            go.set()
+            await peer.answer_to("p")
+
+    backend.run(main)
+
+
+# --- the byte budget --------------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_reading_ahead_stops_at_the_byte_budget_and_goes_on_when_there_is_room(backend: Backend) -> None:
+    async def main() -> None:
+        before = queued_bytes()
+        set_byte_budget(before + 20_000)
+        async with opened() as (peer, session):
+            for number in range(100):
+                peer.say(numbered(number, 1000))
+            peer.say(Peer.permission("p"))
+            peer.output.end()
+            with anyio.fail_after(20):
+                while queued_bytes() < before + 20_000:
+                    await anyio.sleep(0.001)
+            for _ in range(3):
+                await anyio.sleep(0.05)  # as often as it looks for room
+            assert peer.output.waiting > 70
+            assert before + 20_000 <= queued_bytes() < before + 22_500
+            assert not peer.answers_to("p")
+            # By the consumer it comes to the question; or by the room that it makes.
+            got = [await session.__anext__() for _ in range(95)]
+            await peer.answer_to("p")
+            got += await rest(session)
+            assert numbers(got) == list(range(100))
+            assert queued_bytes() == before
+
+    backend.run(main)
+
+
+@every_backend
+def test_what_is_kept_is_given_back_when_it_is_not_wanted(backend: Backend) -> None:
+    async def main() -> None:
+        before = queued_bytes()
+        peer = Peer()
+        async with opened(peer) as (_, session):
+            peer.say(*(numbered(number, 1000) for number in range(50)), Peer.permission("p"))
+            await peer.answer_to("p")
+            assert queued_bytes() > before + 50_000
+            assert numbers([await session.__anext__()]) == [0]
+            peer.say(*(numbered(number, 1000) for number in range(50)), Peer.permission("q"))
+            await peer.answer_to("q")
+            assert queued_bytes() > before + 50_000
+        assert queued_bytes() == before
+
+    backend.run(main)
+
+
+# --- who iterates -----------------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_one_task_iterates_at_a_time(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            got: list[Any] = []
+
+            async def consume() -> None:
+                got.append(await session.__anext__())
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(consume)
+                await anyio.wait_all_tasks_blocked()
+                for step in session.__anext__, session.batches().__anext__, session.receive_response().__anext__:
+                    with pytest.raises(HandleError, match="another task"):
+                        await step()
+                peer.say(numbered(1))
+            assert numbers(got) == [1]
+            peer.say(numbered(2))
+            assert numbers([await session.__anext__()]) == [2]
+
+    backend.run(main)
+
+
+@every_backend
+def test_closing_ends_a_step_that_waits(backend: Backend) -> None:
+    async def main() -> None:
+        for read_before in False, True:
+            async with opened() as (peer, session):
+                if read_before:
+                    peer.say(Peer.permission("p"))
+                    await peer.answer_to("p")
+                ended: list[int] = []
+
+                async def consume(session: Session = session, ended: list[int] = ended) -> None:
+                    ended.append(len(await rest(session)))
+
+                async with anyio.create_task_group() as group:
+                    group.start_soon(consume)
+                    await anyio.wait_all_tasks_blocked()
+                    await session.aclose()
+                assert ended == [0]
+                assert await rest(session) == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_session_leaves_the_stream_to_its_owner(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer()
+        async with peer.session(can_use_tool=allow) as session:
+            peer.say(numbered(1), numbered(2), Peer.permission("p"))
+            await peer.answer_to("p")
+            assert numbers([await session.__anext__()]) == [1]
+        peer.say(numbered(3))
+        peer.output.end()
+        left = [message async for message in peer.stream]
+        assert numbers(message for message in left if not hasattr(message, "request_id"))[-1] == 3
+
+    backend.run(main)
+
+
+# --- nothing is left --------------------------------------------------------------------------------------------------
+
+
+def living_tasks(backend: Backend) -> int:
+    if backend.name == "trio":
+        import trio
+
+        return trio.lowlevel.current_statistics().tasks_living
+    import asyncio
+
+    return len(asyncio.all_tasks())
+
+
+@every_backend
+@pytest.mark.parametrize("how", ["closed", "left by an exception", "cancelled", "iterating", "asking"])
+def test_no_task_is_left(backend: Backend, how: str) -> None:
+    async def main() -> None:
+        before = living_tasks(backend)
+
+        async def forever(request: CanUseToolRequest) -> PermissionResult:
+            await anyio.sleep_forever()
+            return request.allow()
+
+        async def use() -> None:
+            peer = Peer()
+            async with opened(peer, can_use_tool=forever, callback_timeout=1000) as (_, session):
+                peer.say(Peer.permission("p"), numbered(1))
+                await anyio.wait_all_tasks_blocked()
+                if how == "left by an exception":
+                    raise ValueError("of the host")
+                if how == "iterating":
+                    async for _ in session:
+                        break
+                if how == "asking":
+                    await session.request(McpStatusRequest())
+                if how == "cancelled":
+                    await rest(session)
+
+        if how in ("cancelled", "asking"):
+            async with anyio.create_task_group() as group:
+                group.start_soon(use)
+                await anyio.wait_all_tasks_blocked()
+                await anyio.sleep(0.02)
+                group.cancel_scope.cancel()
+        elif how == "left by an exception":
+            with pytest.raises(ValueError, match="of the host"):
+                await use()
+        else:
+            await use()
+        with anyio.fail_after(20):
+            while living_tasks(backend) > before:
+                await anyio.lowlevel.checkpoint()
+
+    backend.run(main)
+
+
+#: Asks for permission behind so many messages; the result comes with the answer.
+CHILD = """
+for text in sys.stdin:
+    message = json.loads(text)
+    if message["type"] == "control_request":
+        say(type="control_response", response={"subtype": "success", "request_id": message["request_id"]})
+    elif message["type"] == "user":
+        for number in range(int(sys.argv[1])):
+            say(type="user", message={"role": "user", "content": f"{number} "}, session_id="")
+        say(type="control_request", request_id="p" + message["uuid"], request={"subtype": "can_use_tool",
+            "tool_name": "Bash", "input": {}, "tool_use_id": "t"})
+    elif message["type"] == "control_response":
+        say(type="result", subtype="success", is_error=False)
+"""
+
+
+@linux_only
+@every_backend
+@pytest.mark.parametrize("how", ["to its end", "broken off", "cancelled", "raised"])
+def test_a_process_leaves_no_descriptor_thread_or_child(backend: Backend, how: str) -> None:
+    async def main() -> None:
+        async with open_session(python(CHILD, 50), can_use_tool=allow) as session:
+            await session.query("x")
+            if how == "raised":
+                raise ValueError("of the host")
+            async for message in session:
+                if how == "broken off":
+                    break
+                if how == "cancelled":
+                    scopes[0].cancel()
+                if how == "to its end" and isinstance(message, ResultMessage):
+                    await session.end_input()
+
+    async def cancelled() -> None:
+        with anyio.CancelScope() as scope:
+            scopes.append(scope)
+            await main()
+
+    scopes: list[anyio.CancelScope] = []
+    with nothing_left():
+        if how == "raised":
+            with pytest.raises(ValueError, match="of the host"):
+                backend.run(main)
+        else:
+            backend.run(cancelled)
+
+
+@every_backend
+def test_a_process_is_answered_while_nobody_iterates(backend: Backend) -> None:
+    async def main() -> None:
+        asked = anyio.Event()
+
+        async def ask(request: CanUseToolRequest) -> PermissionResult:
+            asked.set()
+            return request.allow()
+
+        async with open_process(python(CHILD, 10_000)) as process, Session(process, can_use_tool=ask) as session:
+            await session.initialize()
+            await session.query("x")
+            await asked.wait()
+            got = [message async for message in session.receive_response()]
+            assert isinstance(got.pop(), ResultMessage)
+            assert numbers(got) == list(range(10_000))
+
+    backend.run(main)
+
+
+@every_backend
+def test_unknown_control_messages_reach_the_consumer_once(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            peer.say({"type": "control_of_tomorrow", "x": 1}, Peer.permission("p"), {"type": "of_tomorrow"})
+            await peer.answer_to("p")
+            peer.output.end()
+            got = await rest(session)
+            assert [message.type for message in got if isinstance(message, UnknownMessage)] == [
+                "control_of_tomorrow",
+                "of_tomorrow",
+            ]
+            assert len(got) == 2
+
+    backend.run(main)
