@@ -1,12 +1,18 @@
-"""The command ``claude-wire``: ``check`` a recording, ``replay`` it, and ``demo`` without an account.
+"""The command ``claude-wire``: ``run`` the CLI and watch it, ``view``, ``check`` and ``replay`` what was recorded, add
+up its ``stats``, and ``demo`` without an account.
 
 It needs the extra: ``pip install "claude-wire[cli]"``. This module knows how a command starts and ends (the extra that
 may be missing, signals, exit codes); ``app`` knows the commands.
 
-Which module holds what: ``check`` is a command, ``survey`` what it counts, ``fields`` how it finds what no class knows,
-and ``report`` how that is written down. ``replay`` is a command, what it starts is in ``claude_wire.testing``. ``demo``
-is a command, ``data/session`` the recording it plays, ``transcript`` how it is shown, ``race`` what is measured then.
-``printable`` makes foreign text safe to print.
+Which module holds what: ``run`` is a command; ``hosting`` runs its session, ``asking`` asks at the terminal, ``record``
+writes it all down. ``view`` is a command; ``live`` shows messages on a ``page``, as ``run`` and ``demo`` do, too, and
+``notices``, ``questions`` and ``excerpts`` say what is shown of each. ``stats`` is a command, ``tally`` adds up.
+``check`` is a command, ``survey`` what it counts, ``fields`` how it finds what no class knows, and ``report`` how that
+is written down. ``replay`` is a command, what it starts is in ``claude_wire.testing``. ``demo`` is a command,
+``data/session`` the recording it plays, ``race`` what is measured then.
+
+``sources`` opens what the user names, ``kinds`` says what messages are called, ``printable`` makes foreign text safe to
+print, ``failure`` ends a command that cannot do what it was told to.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ import claude_wire
 from claude_wire.cli.check import check
 from claude_wire.cli.demo import demo
 from claude_wire.cli.replay import replay
+from claude_wire.cli.run import run as run_command
+from claude_wire.cli.stats import stats
+from claude_wire.cli.view import view
 
 __all__ = ["cli", "run"]
 
@@ -19,12 +22,15 @@ __all__ = ["cli", "run"]
     message=f"%(prog)s %(version)s (protocol of CLI {claude_wire.PROTOCOL_VERSION})",
 )
 def cli() -> None:
-    """Look at NDJSON (stream-json) of the Claude Code CLI, and play it."""
+    """Run the Claude Code CLI, and look at its NDJSON (stream-json)."""
 
 
 cli.add_command(check)
 cli.add_command(demo)
 cli.add_command(replay)
+cli.add_command(run_command)
+cli.add_command(stats)
+cli.add_command(view)
 
 
 def run() -> int:

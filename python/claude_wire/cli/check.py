@@ -1,41 +1,30 @@
-"""The command ``claude-wire check``: opens files, shows progress, prints reports."""
+"""The command ``claude-wire check``: what recordings hold, with the progress of large ones, as text or JSON."""
 
 from __future__ import annotations
 
 import json
-import os
-import stat
-from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import IO, Any, Protocol
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
 from claude_wire import PROTOCOL_VERSION
-from claude_wire.cli.printable import printable
 from claude_wire.cli.report import invalid_as_json, invalid_as_text, summary_as_json, summary_as_text
+from claude_wire.cli.sources import display_name, known_size, pieces, several_sources
 from claude_wire.cli.survey import Summary, Survey
 from claude_wire.messages import InvalidLine
 
 __all__ = ["check"]
-
-#: As much as a pipe of Linux holds.
-CHUNK_BYTES = 64 * 1024
 
 #: Files above this size get a progress bar.
 LARGE_BYTES = 50_000_000
 
 
 @click.command()
-@click.argument(
-    "files",
-    metavar="FILE...|-",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
-)
+@several_sources
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def check(files: tuple[str, ...], as_json: bool) -> None:
     """Check recorded lines; - is standard input.
@@ -44,7 +33,9 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     lists what this version of claude-wire does not know: types, subtypes, blocks, events, deltas, requests, hook
     events, and fields by path. Each is listed once, with its count and the first line that has it.
 
-    Nothing of a line's content is printed, only names of types and fields. A file is read once, in constant memory.
+    A FILE has the lines that the CLI wrote; .gz and .xz are unpacked, and of a recording's folder it is the
+    stdout.ndjson. Files are read once, in constant memory; folders are loaded. Nothing of a line's content is printed,
+    only names of types and fields.
 
     Exit code: 0 if every line is a JSON object (unknown things are no error), 1 if a line is invalid, 2 if a file
     cannot be read.
@@ -61,8 +52,6 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     "what" is one of field, type, subtype, block, event, delta, request, hook event, object, message.
     Offsets and lengths are bytes; line numbers begin with 1 and count blank lines, which "lines" does not.
     """
-    if files.count("-") > 1:
-        raise click.UsageError("'-' (standard input) can be read only once.")
     report: _Report = _JsonReport() if as_json else _TextReport()
     total = Summary()
     for file in files:
@@ -133,52 +122,25 @@ class _JsonReport:
         click.echo(json.dumps({"files": self._files, "total": totals, "protocol": PROTOCOL_VERSION}))
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- one file ---------------------------------------------------------------------------------------------------------
 
 
 def _check_file(file: str, report: _Report) -> Summary:
-    name = printable(os.fsdecode(file), keep="") if file != "-" else "standard input"
-    report.begin_file(name)
-    with _open(file, name) as stream, _progress(stream) as progress:
+    name = display_name(file)
+    with pieces(file) as stream, _progress(known_size(file)) as progress:
+        report.begin_file(name)
 
         def invalid(line: InvalidLine) -> None:
             with progress.paused():
                 report.invalid(line)
 
         survey = Survey(name, invalid)
-        for chunk in _chunks(stream, name):
-            survey.feed(chunk)
-            progress.advance(len(chunk))
+        for piece in stream:
+            survey.feed(piece.data)
+            progress.advance(len(piece.data))
         summary = survey.close()
     report.end_file(summary)
     return summary
-
-
-class _Unreadable(click.ClickException):
-    exit_code = 2
-
-    def __init__(self, name: str, error: OSError) -> None:
-        super().__init__(f"{name} cannot be read: {error.strerror}")
-
-
-def _open(file: str, name: str) -> AbstractContextManager[IO[Any]]:
-    try:
-        return click.open_file(file, "rb")
-    except OSError as error:
-        raise _Unreadable(name, error) from error
-
-
-def _chunks(stream: IO[Any], name: str) -> Iterator[bytes]:
-    # read1 returns what a pipe has instead of waiting for all of it.
-    read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
-    while True:
-        try:
-            chunk = read(CHUNK_BYTES)
-        except OSError as error:
-            raise _Unreadable(name, error) from error
-        if not chunk:
-            return
-        yield chunk
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------
@@ -210,8 +172,7 @@ class _Bar(_NoProgress):
 
 
 @contextmanager
-def _progress(stream: IO[Any]) -> Generator[_NoProgress, None, None]:
-    size = _file_size(stream)
+def _progress(size: int) -> Generator[_NoProgress, None, None]:
     console = Console(stderr=True)
     if size <= LARGE_BYTES or not console.is_terminal:
         yield _NoProgress()
@@ -219,12 +180,3 @@ def _progress(stream: IO[Any]) -> Generator[_NoProgress, None, None]:
     columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
         yield _Bar(progress, size)
-
-
-def _file_size(stream: IO[Any]) -> int:
-    """The size in bytes of a regular file; 0 for a pipe and the like, where it is not known."""
-    try:
-        status = os.fstat(stream.fileno())
-    except OSError:  # a stream without a descriptor
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0

@@ -1,7 +1,8 @@
-"""The command ``claude-wire demo``: a recorded session as a transcript, then how fast it is decoded."""
+"""The command ``claude-wire demo``: a recorded session as it was seen, then how fast it is decoded."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -11,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from claude_wire import open_process
+from claude_wire.cli.live import LiveView
+from claude_wire.cli.page import Page
 from claude_wire.cli.race import CHUNK_BYTES, Lap, race, ways
-from claude_wire.cli.transcript import Transcript
 from claude_wire.testing import Recording, Replay
 
 __all__ = ["demo"]
@@ -34,7 +36,7 @@ RACE_SECONDS = 5.0
 
 
 @click.command()
-@click.option("--no-bench", is_flag=True, help="Show the transcript only; measure nothing.")
+@click.option("--no-bench", is_flag=True, help="Show the session only; measure nothing.")
 def demo(no_bench: bool) -> None:
     """Play a recorded session, then measure decoders on it.
 
@@ -50,12 +52,13 @@ def demo(no_bench: bool) -> None:
 
 
 async def _play(recording: Recording, console: Console) -> None:
-    transcript = Transcript(console)
-    async with open_process(Replay(recording, speed=SPEED).argv()) as process:
-        async for message in process:
-            transcript.show(message)
-        code = await process.wait()
-    transcript.close()
+    with closing(Page(console, row=True)) as page:
+        live = LiveView(page)
+        async with open_process(Replay(recording, speed=SPEED).argv()) as process:
+            async for message in process:
+                live.show(message)
+                page.wait()
+            code = await process.wait()
     stats = process.stats
     console.print(
         f"\n{stats.bytes:,} bytes through the pipe of a process that exited with {code}: {stats.messages} messages, "

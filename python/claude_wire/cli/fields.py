@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, cast, get_args
 
 import msgspec
 
+from claude_wire.cli.kinds import tag
 from claude_wire.cli.printable import one_line
 from claude_wire.messages import (
     Message,
@@ -85,12 +86,7 @@ def find_unknown(plain: dict[str, Any], message: Message) -> Iterator[Finding]:
 def _root(message: Wire) -> str:
     if isinstance(message, SystemMessage):
         return f"system.{message.subtype}"
-    return _tag(message) or type(message).__name__
-
-
-def _tag(value: Wire) -> str | None:
-    tag = type(value).__struct_config__.tag
-    return tag if isinstance(tag, str) else None
+    return tag(message) or type(message).__name__
 
 
 def _unknown_message(message: UnknownMessage) -> Finding:
@@ -144,8 +140,8 @@ def _in_struct(plain: dict[str, Any], struct: Wire, path: str) -> Iterator[Findi
 
 def _in_value(plain: Any, value: Any, path: str) -> Iterator[Finding]:
     if isinstance(value, Wire):
-        tag = _tag(value)
-        yield from _in_struct(plain, value, path if tag is None else f"{path}.{tag}")
+        name = tag(value)
+        yield from _in_struct(plain, value, f"{path}.{name}" if name else path)
     elif isinstance(value, Unknown):
         what, name = _WHAT.get(type(value), "object"), one_line(value.type or "")
         yield Finding(what, name, path, _INDEX.sub("[]", value.reason))

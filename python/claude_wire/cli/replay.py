@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar, cast, get_args
 
 import click
 
+from claude_wire.cli.failure import Failure
 from claude_wire.testing import (
     CloseStdout,
     CutOutput,
@@ -60,10 +61,6 @@ def _stall_at(at_byte: int, seconds: float) -> Stall:
 
 def _stall_before(before_line: int, seconds: float) -> Stall:
     return Stall(seconds, before_line=before_line)
-
-
-class _Failed(click.ClickException):
-    exit_code = 2
 
 
 @click.command()
@@ -123,7 +120,7 @@ def replay(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     except OSError as error:
-        raise _Failed(f"{script or recording}: {error.strerror}") from error
+        raise Failure(f"{script or recording}: {error.strerror}") from error
 
 
 def _become(argv: list[str]) -> NoReturn:

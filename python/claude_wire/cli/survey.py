@@ -14,22 +14,11 @@ from typing import Any, NamedTuple
 
 from claude_wire import Decoder, LineSplitter, LineTooLongError
 from claude_wire.cli.fields import Finding, find_unknown
+from claude_wire.cli.kinds import kind
 from claude_wire.framing import DEFAULT_MAX_LINE_BYTES
-from claude_wire.messages import (
-    ContentBlockDeltaEvent,
-    ControlRequest,
-    ControlResponse,
-    HookCallbackRequest,
-    InvalidLine,
-    Message,
-    ResultMessage,
-    StreamEvent,
-    SystemMessage,
-    Unknown,
-)
-from claude_wire.messages._base import Wire
+from claude_wire.messages import InvalidLine, Message
 
-__all__ = ["MOST_FINDINGS", "Seen", "Summary", "Survey", "kind"]
+__all__ = ["MOST_FINDINGS", "Seen", "Summary", "Survey"]
 
 #: At most this many different unknown things are listed; more are only counted. A file that makes up a new name on
 #: every line is no protocol.
@@ -57,7 +46,7 @@ class Summary:
     messages: int = 0
     #: Lines that are not.
     invalid: int = 0
-    #: Messages by kind, as :func:`kind` names it.
+    #: Messages by kind, as :func:`~claude_wire.cli.kinds.kind` names it.
     kinds: Counter[str] = field(default_factory=lambda: Counter[str]())
     #: What no class knows.
     findings: dict[Finding, Seen] = field(default_factory=lambda: dict[Finding, Seen]())
@@ -190,43 +179,3 @@ def _names_of(line: InvalidLine) -> dict[str, Any]:
     """
     names: dict[str, Any] = json.loads(line.raw, parse_int=float, parse_float=float)
     return names
-
-
-# --- kinds ------------------------------------------------------------------------------------------------------------
-
-
-def kind(message: Message) -> str:
-    """A message's type and what else tells it apart: ``stream_event/content_block_delta/text_delta``.
-
-    Each step is known to a class, or is ``unknown``: no text of a line gets into a kind, and their number is fixed.
-    """
-    return "/".join(_steps(message))
-
-
-def _steps(message: Message) -> Iterator[str]:
-    match message:
-        case Unknown():
-            yield "unknown"
-        case SystemMessage(subtype=subtype):
-            yield from ("system", subtype)
-        case ResultMessage(subtype=subtype):
-            yield from ("result", "unknown" if type(message) is ResultMessage else subtype)
-        case StreamEvent(event=event):
-            yield from ("stream_event", _tag(event))
-            if isinstance(event, ContentBlockDeltaEvent):
-                yield _tag(event.delta)
-        case ControlRequest(request=request):
-            yield from ("control_request", _tag(request))
-            if isinstance(request, HookCallbackRequest):
-                yield _tag(request.input)
-        case ControlResponse(response=response):
-            yield from ("control_response", _tag(response))
-        case _:
-            yield _tag(message)
-
-
-def _tag(value: Wire | Unknown) -> str:
-    if isinstance(value, Unknown):
-        return "unknown"
-    tag = type(value).__struct_config__.tag
-    return tag if isinstance(tag, str) else type(value).__name__

@@ -1,0 +1,94 @@
+"""Inputs and results of tools cut down to a few lines, with how much was left out.
+
+Knows content blocks and JSON values; not where the lines go. All lines are safe to print. However long a text is, only
+what is shown of it is looked at closely.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, cast
+
+from claude_wire.cli.kinds import tag
+from claude_wire.cli.printable import one_line, printable
+from claude_wire.messages import ContentBlock, TextBlock, ToolResultBlock
+
+__all__ = ["block_kind", "blocks_text", "excerpt", "fields", "plain_json", "result_text"]
+
+#: So many lines of a text are shown, and so many characters of each.
+MOST_LINES = 6
+MOST_CHARS = 160
+
+#: An object that takes no more characters than this is shown as one line of JSON.
+ONE_LINE_CHARS = 76
+
+#: So many members of an object are shown.
+MOST_FIELDS = 12
+
+
+def excerpt(text: str, most_lines: int = MOST_LINES, most_chars: int = MOST_CHARS) -> list[str]:
+    """The first lines of a text, and one that says how much more there is."""
+    text = text.rstrip("\n")
+    lines: list[str] = []
+    cut = at = 0
+    while len(lines) < most_lines and at <= len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        lines.append(printable(text[at : min(end, at + most_chars)], keep="\t"))
+        over = end - at - most_chars
+        if over > 0:
+            cut += over
+            lines[-1] += "…"
+        at = end + 1
+    left = len(text) - at
+    if left >= 0:
+        lines.append(f"… {text.count(chr(10), at) + 1:,} more lines, {left + cut:,} characters")
+    elif cut:
+        lines.append(f"… {cut:,} more characters")
+    return lines
+
+
+def fields(value: Any) -> list[str]:
+    """A JSON value: on one line if it is short, else an object member by member."""
+    if not isinstance(value, dict):
+        return excerpt(value if isinstance(value, str) else plain_json(value))
+    members = cast("dict[str, Any]", value)
+    if not any(
+        isinstance(member, str) and ("\n" in member or len(member) > ONE_LINE_CHARS) for member in members.values()
+    ):
+        line = printable(plain_json(members), keep="")
+        if len(line) <= ONE_LINE_CHARS:
+            return [line]
+    lines: list[str] = []
+    for shown, (name, member) in enumerate(members.items()):
+        if shown == MOST_FIELDS:
+            lines.append(f"… {len(members) - shown:,} more members")
+            break
+        first, *rest = excerpt(member if isinstance(member, str) else plain_json(member))
+        lines += [f"{one_line(name)}: {first}", *(f"  {line}" for line in rest)]
+    return lines
+
+
+def plain_json(value: Any) -> str:
+    """A JSON value on one line, not yet safe to print."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "(nested too deeply)"
+
+
+def result_text(result: ToolResultBlock) -> str:
+    """What a tool returned, as one text; blocks other than text are named."""
+    content = result.content
+    return content if isinstance(content, str) else blocks_text(content or ())
+
+
+def blocks_text(blocks: Iterable[ContentBlock]) -> str:
+    """The text of blocks, with the names of those that are no text."""
+    return "\n".join(block.text if isinstance(block, TextBlock) else f"[{block_kind(block)}]" for block in blocks)
+
+
+def block_kind(block: ContentBlock) -> str:
+    """The ``type`` of a block, safe to print."""
+    return one_line(tag(block) or "unknown")

@@ -1,0 +1,65 @@
+"""What messages and their parts are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from claude_wire.messages import (
+    ContentBlockDeltaEvent,
+    ControlRequest,
+    ControlResponse,
+    HookCallbackRequest,
+    Message,
+    ResultMessage,
+    StreamEvent,
+    SystemMessage,
+    Unknown,
+)
+from claude_wire.messages._base import Wire
+
+__all__ = ["kind", "tag"]
+
+
+def tag(value: Wire | Unknown) -> str:
+    """What tells a value of a union from the others, as it is on the wire, where anybody may have made it up.
+
+    Empty if there is none.
+    """
+    if isinstance(value, Unknown):
+        return value.type or ""
+    found = type(value).__struct_config__.tag
+    return found if isinstance(found, str) else ""
+
+
+def kind(message: Message) -> str:
+    """A message's type and what else tells it apart: ``stream_event/content_block_delta/text_delta``.
+
+    Each step is known to a class, or is ``unknown``: no text of a line gets into a kind, and their number is fixed.
+    """
+    return "/".join(_steps(message))
+
+
+def _steps(message: Message) -> Iterator[str]:
+    match message:
+        case Unknown():
+            yield "unknown"
+        case SystemMessage(subtype=subtype):
+            yield from ("system", subtype)
+        case ResultMessage(subtype=subtype):
+            yield from ("result", "unknown" if type(message) is ResultMessage else subtype)
+        case StreamEvent(event=event):
+            yield from ("stream_event", _known(event))
+            if isinstance(event, ContentBlockDeltaEvent):
+                yield _known(event.delta)
+        case ControlRequest(request=request):
+            yield from ("control_request", _known(request))
+            if isinstance(request, HookCallbackRequest):
+                yield _known(request.input)
+        case ControlResponse(response=response):
+            yield from ("control_response", _known(response))
+        case _:
+            yield _known(message)
+
+
+def _known(value: Wire | Unknown) -> str:
+    return "unknown" if isinstance(value, Unknown) else tag(value) or type(value).__name__

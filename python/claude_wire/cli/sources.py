@@ -1,0 +1,147 @@
+"""What the user names on the command line, as bytes: a file, a compressed file, a recording's folder, a pipe.
+
+Knows files; not what their bytes mean. Anything but a folder is read piece by piece, in constant memory, and a piece of
+a pipe is handed on as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple, cast
+
+import click
+
+from claude_wire.cli.failure import Failure
+from claude_wire.cli.printable import printable
+from claude_wire.testing import Recording
+
+__all__ = ["SOURCE", "Piece", "Unreadable", "display_name", "known_size", "pieces", "several_sources"]
+
+#: The type of an argument that names a source.
+SOURCE = click.Path(exists=True, readable=True, allow_dash=True)
+
+#: As much as a pipe of Linux holds.
+CHUNK_BYTES = 64 * 1024
+
+#: A file that begins so may be a script with a recording in it, as ``claude-wire replay --script`` writes it.
+SCRIPT = b"#!"
+
+#: What reading a compressed file can raise, but for OSError.
+DAMAGES = (EOFError, lzma.LZMAError, zlib.error, ValueError)
+
+
+class Piece(NamedTuple):
+    """Some bytes of a stream, cut anywhere."""
+
+    #: Whether the host wrote them, to the CLI's standard input.
+    sent: bool
+    data: bytes
+
+
+class Unreadable(Failure):
+    """A source that cannot be read, or not to its end."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(f"{display_name(source)} cannot be read: {reason}")
+
+
+def several_sources(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the argument ``files``: one source or more, standard input once at the most."""
+    argument = click.argument(
+        "files", metavar="FILE...|-", nargs=-1, required=True, type=SOURCE, callback=_standard_input_once
+    )
+    return argument(command)
+
+
+def _standard_input_once(context: click.Context, parameter: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
+    if files.count("-") > 1:
+        raise click.UsageError("'-' (standard input) can be read only once.", context)
+    return files
+
+
+def display_name(source: str) -> str:
+    """The name of a source, safe to print."""
+    return "standard input" if source == "-" else printable(os.fsdecode(source), keep="")
+
+
+@contextmanager
+def pieces(source: str, *, both: bool = False) -> Generator[Iterator[Piece], None, None]:
+    """Open a path, or ``-`` for standard input, and yield its pieces; it is closed at the end of the block.
+
+    A folder is a recording: its lines come one by one, with ``both`` those of the host among them, in the order in
+    which they went.
+
+    Raises:
+        Unreadable: it cannot be opened; a step of the iteration raises it when it cannot be read.
+    """
+    if source == "-":
+        yield _chunks(source, sys.stdin.buffer)
+        return
+    try:
+        if os.path.isdir(source):
+            yield _recorded(Recording.load(source), both)
+            return
+        with _opened(source) as file:
+            # What is no regular file cannot be rewound.
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            if regular and file.peek(len(SCRIPT))[: len(SCRIPT)] == SCRIPT:
+                yield _recorded(Recording.load(source), both)
+            else:
+                yield _chunks(source, file)
+    except OSError as error:
+        raise Unreadable(source, _reason(error)) from error
+    except DAMAGES as error:
+        raise Unreadable(source, f"it is damaged: {error}") from error
+
+
+def known_size(source: str) -> int:
+    """How many bytes there are to read; 0 where only reading them tells."""
+    try:
+        status = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
+    except OSError:  # standard input without a descriptor
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) and not source.endswith((".gz", ".xz")) else 0
+
+
+def _opened(source: str) -> Any:
+    if source.endswith(".gz"):
+        return gzip.open(source, "rb")
+    if source.endswith(".xz"):
+        return lzma.open(source, "rb")
+    return open(source, "rb")
+
+
+def _recorded(recording: Recording, both: bool) -> Iterator[Piece]:
+    for step in recording.steps:
+        sent = step.direction == "in"
+        if both or not sent:
+            yield Piece(sent, step.data)
+
+
+def _chunks(source: str, file: IO[bytes]) -> Iterator[Piece]:
+    # read1 returns what a pipe has instead of waiting for all of it.
+    read1 = cast("Any", file).read1
+    while True:
+        try:
+            chunk: bytes | None = read1(CHUNK_BYTES)
+        except OSError as error:
+            raise Unreadable(source, _reason(error)) from error
+        except DAMAGES as error:
+            raise Unreadable(source, f"it is damaged: {error}") from error
+        if chunk is None:
+            raise Unreadable(source, "it is non-blocking")
+        if not chunk:
+            return
+        yield Piece(False, chunk)
+
+
+def _reason(error: OSError) -> str:
+    # gzip reports damage as an OSError without a number.
+    return error.strerror or f"it is damaged: {error}"

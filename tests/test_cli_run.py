@@ -1,0 +1,366 @@
+"""``claude-wire run``: the CLI is run, its questions are asked, it is interrupted, and all of it is recorded."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+if os.name != "posix":
+    pytest.skip("scripts that stand in for the CLI, and pseudo-terminals of POSIX", allow_module_level=True)
+
+from click.testing import CliRunner
+
+from claude_wire.cli.app import cli
+from claude_wire.cli.record import ENVIRONMENT, Recorder
+from claude_wire.testing import ExitAtOnce, Fault, Kill, Recording, Replay, Silence, Stall
+from recordings import load
+from screens import PATIENCE, AtTerminal, terminal_environment
+from shown import in_order
+
+COMMAND = [sys.executable, "-m", "claude_wire.cli", "run"]
+
+
+def stand_in(tmp_path: Path, name: str, *faults: Fault, **files: bytes) -> str:
+    recording = Recording.from_files({**load(name).files, **files})
+    return Replay(recording, faults=faults).script(tmp_path / "claude")
+
+
+def run(*arguments: str, stdin: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, *arguments], input=stdin, capture_output=True, timeout=PATIENCE, check=False, **options
+    )
+
+
+def at_terminal(*arguments: str) -> AtTerminal:
+    return AtTerminal([*COMMAND, *arguments], terminal_environment(NO_COLOR="1"))
+
+
+# --- without a terminal -----------------------------------------------------------------------------------------------
+
+
+def test_session_is_shown_and_the_exit_code_tells_the_outcome(tmp_path: Path) -> None:
+    done = run("--cli", stand_in(tmp_path, "15_subagent_partial"), "--", "hello")
+    assert done.returncode == 0, done.stderr
+    in_order(
+        done.stdout.decode(),
+        "> hello\n* claude-opus-5-5 in ",
+        "\nspawning\n+ Agent",
+        "| + Bash",
+        "\nparent done\n= ok, $0.001120",
+        "and $0.001120 in all, exit code 0\n",
+    )
+    assert b"\x1b" not in done.stdout
+    assert done.stderr == b""
+
+
+def test_nobody_to_ask_is_no(tmp_path: Path) -> None:
+    record = tmp_path / "r"
+    done = run("--cli", stand_in(tmp_path, "05_perm_allow_deny"), "--record", str(record), "--", "hello")
+    assert done.stdout.count(b"? denied: Nobody is there to be asked for permission.\n") == 3
+    answers = [json.loads(line)["response"] for line in Recording.load(record).stdin.splitlines()[2:]]
+    assert [answer["response"]["behavior"] for answer in answers] == ["deny"] * 3
+
+
+@pytest.mark.parametrize("name", ["09_err400", "09_max_turns_bidi", "09_no_key"])
+def test_failed_turn_is_1(tmp_path: Path, name: str) -> None:
+    done = run("--cli", stand_in(tmp_path, name), "--", "hello")
+    assert done.returncode == 1
+    assert b"= not ok (" in done.stdout
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [([Kill(5000)], "! "), ([ExitAtOnce(3)], "! the process exited with code 3"), ([Kill(0)], "! ")],
+    ids=str,
+)
+def test_cli_that_ends_too_early_is_1(tmp_path: Path, faults: list[Fault], said: str) -> None:
+    done = run("--cli", stand_in(tmp_path, "15_subagent_partial", *faults), "--", "hello")
+    assert done.returncode == 1
+    assert said in done.stdout.decode()
+    assert b"Traceback" not in done.stdout + done.stderr
+
+
+def test_standard_error_of_the_cli_is_shown_and_recorded(tmp_path: Path) -> None:
+    path = stand_in(tmp_path, "15_subagent_partial", **{"stderr.txt": b"one\x1b[2J\ntwo\n"})
+    done = run("--cli", path, "--record", str(tmp_path / "r"), "--", "hello")
+    assert b"! stderr: one\\x1b[2J\n! stderr: two\n" in done.stdout
+    assert Recording.load(tmp_path / "r").stderr == b"one\x1b[2J\ntwo\n"
+
+
+def test_flags_of_the_cli(tmp_path: Path) -> None:
+    record = tmp_path / "r"
+    options = ["--model", "m", "--permission-mode", "plan", "--max-turns", "3", "--no-partial", "--resume", "x"]
+    options += ["--allowed-tools", "Read", "--allowed-tools", "Bash(ls *)", "--disallowed-tools", "Write"]
+    path = stand_in(tmp_path, "15_subagent_partial")
+    run("--cli", path, *options, "--cwd", str(tmp_path), "--record", str(record), "--", "p", "--effort", "high")
+    command = json.loads((record / "cmd.json").read_bytes())
+    assert command["cwd"] == str(tmp_path)
+    argv = command["argv"]
+    assert argv[0] == path
+    assert argv[-2:] == ["--effort", "high"]
+    assert "--include-partial-messages" not in argv
+    assert "--resume=x" in argv
+    pairs = list(itertools.pairwise(argv))
+    for pair in (
+        ("--model", "m"),
+        ("--permission-mode", "plan"),
+        ("--max-turns", "3"),
+        ("--allowedTools", "Read,Bash(ls *)"),
+        ("--disallowedTools", "Write"),
+        ("--permission-prompt-tool", "stdio"),
+        ("--input-format", "stream-json"),
+    ):
+        assert pair in pairs
+
+
+def test_prompt_from_standard_input(tmp_path: Path) -> None:
+    record = tmp_path / "r"
+    done = run("--cli", stand_in(tmp_path, "09_err400"), "--record", str(record), "-", stdin=b"from a pipe\n")
+    assert b"> from a pipe\n" in done.stdout
+    prompt = json.loads(Recording.load(record).stdin.splitlines()[1])
+    assert prompt["message"] == {"role": "user", "content": "from a pipe\n"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--", ""], ["--nonsense", "--", "p"], ["--max-turns", "0", "--", "p"], ["--cli", "nowhere", "--", "p"],
+     ["--cwd", "nowhere", "--", "p"], ["--model", "a\0b", "--", "p"], ["-"]],
+    ids=repr,
+)  # fmt: skip
+def test_wrong_usage_is_2(arguments: list[str]) -> None:
+    done = CliRunner().invoke(cli, ["run", *arguments], input=b"")
+    assert done.exit_code == 2
+    assert done.stdout == ""
+
+
+def test_no_cli_is_2(tmp_path: Path) -> None:
+    program = "import claude_wire.options as o, claude_wire.cli as c\n"
+    program += "def no(): raise o.CLINotFoundError('no CLI here')\no.find_cli = no\nc.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "run", "--", "p"], capture_output=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 2
+    assert b"no CLI here" in done.stderr
+
+
+def test_reader_that_goes_away_ends_it_and_the_cli(tmp_path: Path) -> None:
+    path = stand_in(tmp_path, "15_subagent_partial", Stall(PATIENCE, before_line=10))
+    record = tmp_path / "r"
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [*COMMAND, "--cli", path, "--record", str(record), "--", "p"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE) as process:
+        os.close(writing)
+        assert process.wait(PATIENCE) == -signal.SIGPIPE
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert json.loads((record / "exit.json").read_bytes())["rc"] is not None
+
+
+def test_ctrl_c_that_ends_the_reader_too_ends_it_without_a_word(tmp_path: Path) -> None:
+    path = stand_in(tmp_path, "02_long_partial", Stall(PATIENCE, before_line=20))
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*COMMAND, "--cli", path, "--", "p"], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        while not process.stdout.readline().startswith(b"* claude-opus"):
+            pass
+        process.stdout.close()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == -signal.SIGPIPE
+        assert process.stderr.read() == b""
+
+
+def test_cli_that_cannot_be_started_is_1(tmp_path: Path) -> None:
+    path = tmp_path / "claude"
+    path.write_text("#!/nowhere/to/be/found\n")
+    path.chmod(0o700)
+    done = run("--cli", str(path), "--record", str(tmp_path / "r"), "--", "p")
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert done.stdout.startswith(b"! No such file or directory\n")
+    assert not (tmp_path / "r" / "exit.json").exists()
+
+
+# --- at a terminal ----------------------------------------------------------------------------------------------------
+
+
+def test_questions_are_asked_and_answered(tmp_path: Path) -> None:
+    record = tmp_path / "r"
+    with at_terminal("--cli", stand_in(tmp_path, "05_perm_allow_deny"), "--record", str(record), "--", "p") as host:
+        host.type_when("allow? [", "what\n")
+        host.type_when("allow? [", "y\n", times=2)
+        host.type_when("allow? [", "n not today\n", times=3)
+        host.type_when("allow? [", "a\n", times=4)
+        shown, code = host.end()
+    assert code == 0
+    in_order(
+        shown,
+        '+ Bash {"command": "touch a.txt',
+        "? may Bash run?\n",
+        "    always: ",
+        "allow? [y, n, n REASON, a (always)] what\n",
+        "allow? [y, n, n REASON, a (always)] y\n",
+        "? allowed\n",
+        "? denied: not today\n",
+        "? may Write run?",
+        "? allowed, and from now on\n",
+        "finished\n",
+        "= ok, ",
+    )
+    requests = [json.loads(line) for line in load("05_perm_allow_deny").stdout.splitlines() if b"can_use_tool" in line]
+    asked = [request["request"] for request in requests if request["type"] == "control_request"]
+    answers = [json.loads(line)["response"]["response"] for line in Recording.load(record).stdin.splitlines()[2:]]
+    assert [answer["behavior"] for answer in answers] == ["allow", "deny", "allow"]
+    assert answers[0]["updatedInput"] == asked[0]["input"]
+    assert "updatedPermissions" not in answers[0]
+    assert answers[1]["message"] == "not today"
+    assert answers[2]["updatedPermissions"] == asked[2]["permission_suggestions"]
+
+
+def test_end_of_the_input_is_no(tmp_path: Path) -> None:
+    with at_terminal("--cli", stand_in(tmp_path, "05_perm_allow_deny"), "--", "p") as host:
+        for times in (1, 2, 3):
+            host.type_when("allow? [", "\x04", times)
+        shown, code = host.end()
+    assert (shown.count("? denied: The user gave no answer."), code) == (3, 0)
+
+
+def test_ctrl_c_interrupts_once_and_ends_on_the_second(tmp_path: Path) -> None:
+    record = tmp_path / "r"
+    path = stand_in(tmp_path, "02_long_partial", Stall(PATIENCE, before_line=20))
+    with at_terminal("--cli", path, "--record", str(record), "--", "p") as host:
+        host.type_when("* claude-opus", "\x03")
+        host.type_when("! interrupted; Ctrl-C once more ends the CLI", "\x03")
+        shown, code = host.end()
+    assert code == 130
+    assert "Traceback" not in shown
+    sent = [json.loads(line) for line in Recording.load(record).stdin.splitlines()]
+    assert [message.get("request", {}).get("subtype") for message in sent] == ["initialize", None, "interrupt"]
+    assert json.loads((record / "exit.json").read_bytes())["rc"] is not None
+    assert host.screen.shown.count(b"\x1b[?25l") == host.screen.shown.count(b"\x1b[?25h")
+
+
+def test_interrupted_turn_ends_with_its_result_and_130(tmp_path: Path) -> None:
+    with at_terminal("--cli", stand_in(tmp_path, "08_interrupt_nopartial"), "--", "p") as host:
+        host.type_when("* claude-opus", "\x03")
+        shown, code = host.end()
+    assert code == 130
+    in_order(shown, "! interrupted", "= not ok (aborted_", "exit code 130")
+
+
+def test_ctrl_c_before_the_session_has_begun_ends_it(tmp_path: Path) -> None:
+    with at_terminal("--cli", stand_in(tmp_path, "02_long_partial", Silence(PATIENCE)), "--", "p") as host:
+        host.type_when("waiting for the CLI", "\x03")
+        shown, code = host.end()
+    assert code == 130
+    assert "Traceback" not in shown
+
+
+def test_sigterm_ends_it_and_the_cli(tmp_path: Path) -> None:
+    path = stand_in(tmp_path, "02_long_partial", Stall(PATIENCE, before_line=20))
+    with at_terminal("--cli", path, "--", "p") as host:
+        host.until("* claude-opus")
+        host.process.terminate()
+        shown, code = host.end()
+    assert code == 143
+    assert "Traceback" not in shown
+
+
+# --- recordings -------------------------------------------------------------------------------------------------------
+
+
+def test_recording_is_read_back_and_played(tmp_path: Path) -> None:
+    record = tmp_path / "r"
+    original = load("15_subagent_partial")
+    run("--cli", stand_in(tmp_path, "15_subagent_partial"), "--record", str(record), "--", "hello")
+    recording = Recording.load(record)
+    lines = original.stdout.splitlines(keepends=True)
+    # The stand-in answers initialize by itself; what else it writes is the recorded output.
+    assert [line for line in recording.stdout.splitlines(keepends=True) if b"control_response" not in line] == lines
+    assert b"".join(recording.reads) == recording.stdout
+    assert b"".join(step.data for step in recording.steps if step.direction == "out") == recording.stdout
+    assert b"".join(step.data for step in recording.steps if step.direction == "in") == recording.stdin
+    seconds = [step.seconds for step in recording.steps]
+    assert seconds == sorted(seconds)
+    assert [step.direction for step in recording.steps][:2] == ["in", "out"]
+    assert recording.exit_code == 0
+    again = run("--cli", Replay(recording).script(tmp_path / "again"), "--record", str(tmp_path / "s"), "--", "hello")
+    assert again.returncode == 0
+    shown = CliRunner().invoke(cli, ["view", str(record)]).stdout
+    assert again.stdout.decode().startswith(shown)
+
+
+def test_recording_is_for_its_owner_alone(tmp_path: Path) -> None:
+    record = tmp_path / "deep" / "r"
+    environment = {**os.environ, "ANTHROPIC_API_KEY": "secret", "LANG": "C.UTF-8"}
+    run("--cli", stand_in(tmp_path, "09_err400"), "--record", str(record), "--", "hello", env=environment)
+    assert stat.S_IMODE(record.stat().st_mode) == 0o700
+    files = sorted(path.name for path in record.iterdir())
+    assert files == [
+        *("cmd.json", "exit.json", "order.jsonl", "stderr.txt", "stdin.ndjson", "stdout.ndjson"),
+        "stdout.reads.jsonl",
+    ]
+    for path in record.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert b"secret" not in path.read_bytes()
+    known = json.loads((record / "cmd.json").read_bytes())["env"]
+    assert known["LANG"] == "C.UTF-8"
+    assert set(known) <= set(ENVIRONMENT)
+    assert json.loads((record / "exit.json").read_bytes())["rc"] == 1
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    record = tmp_path / "r"
+    record.mkdir()
+    (record / "stdout.ndjson").write_bytes(b"mine")
+    for target in (record, record / "stdout.ndjson"):
+        done = run("--cli", stand_in(tmp_path, "09_err400"), "--record", str(target), "--", "hello")
+        assert done.returncode == 2
+        assert done.stdout == b""
+    assert [path.name for path in record.iterdir()] == ["stdout.ndjson"]
+    assert (record / "stdout.ndjson").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("size", [1, 3, 10, 100])
+def test_recorder_takes_bytes_as_they_come(tmp_path: Path, size: int) -> None:
+    data = b'{"a":1}\n\n\xff\xfe\r\n{"type":"keep_alive"}\nunfinished'
+    with closing(Recorder(tmp_path / "r")) as recorder:
+        recorder.started(["claude"], "/", {})
+        for at in range(0, len(data), size):
+            recorder.received(data[at : at + size])
+        recorder.sent(b'{"b":1}\n')
+        recorder.ended(-9)
+    recording = Recording.load(tmp_path / "r")
+    assert recording.stdout == data
+    assert recording.stdin == b'{"b":1}\n'
+    assert b"".join(recording.reads) == data
+    assert len(recording.reads) == -(-len(data) // size)
+    assert [step.data for step in recording.steps if step.direction == "out"] == data.splitlines(keepends=True) or (
+        b"".join(step.data for step in recording.steps if step.direction == "out") == data
+    )
+    assert recording.exit_code == -9
+
+
+def test_full_disk_ends_the_recording_and_not_the_session(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    with closing(Recorder(tmp_path / "r")) as recorder:
+        recorder._files["stdout.ndjson"].close()
+        recorder._files["stdout.ndjson"] = open("/dev/full", "wb")  # noqa: SIM115 # pyright: ignore
+        recorder.received(b"x\n")
+        recorder.sent(b"y\n")
+    assert recorder.error is not None
+    assert recorder.error.errno == 28

@@ -1,0 +1,455 @@
+"""``claude-wire stats``: sums that are exact, whatever the stream, and in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from click.testing import CliRunner, Result
+
+from claude_wire import PROTOCOL_VERSION, Decoder, InvalidLine
+from claude_wire.cli import tally as tally_module
+from claude_wire.cli.app import cli
+from claude_wire.cli.tally import OTHERS, Stats, Tally
+from claude_wire.testing import Recording
+from recordings import load, names
+from screens import PATIENCE, Screen, terminal_environment
+
+COMMAND = [sys.executable, "-m", "claude_wire.cli", "stats"]
+
+
+def line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def lines(*messages: dict[str, Any]) -> bytes:
+    return b"".join(map(line, messages))
+
+
+def tallied(data: bytes, size: int = 65536) -> Stats:
+    tally = Tally()
+    for at in range(0, len(data), size):
+        tally.feed(data[at : at + size])
+    return tally.close()
+
+
+def model(tokens: int, cost: float) -> dict[str, Any]:
+    return {
+        "inputTokens": tokens,
+        "outputTokens": 2 * tokens,
+        "cacheReadInputTokens": 3 * tokens,
+        "cacheCreationInputTokens": 4 * tokens,
+        "costUSD": cost,
+    }
+
+
+def result(total: float, tokens: int, *, session: str = "s", recent: Any = None, **others: Any) -> dict[str, Any]:
+    message: dict[str, Any] = {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "session_id": session,
+        "total_cost_usd": total,
+        "modelUsage": {"m": model(tokens, total)},
+        **others,
+    }
+    return message if recent is None else {**message, "model_usage_since_last_result": recent}
+
+
+def call(id: str, name: str = "Bash", kind: str = "tool_use") -> dict[str, Any]:
+    block = {"type": kind, "id": id, "name": name, "input": {}}
+    return {"type": "assistant", "message": {"role": "assistant", "content": [block]}}
+
+
+def answer(id: str, is_error: bool | None = None) -> dict[str, Any]:
+    block = {"type": "tool_result", "tool_use_id": id, "content": "x", "is_error": is_error}
+    return {"type": "user", "message": {"role": "user", "content": [block]}}
+
+
+def invoke(*arguments: str, stdin: bytes = b"") -> Result:
+    return CliRunner().invoke(cli, ["stats", *arguments], input=stdin)
+
+
+def as_json(*arguments: str, stdin: bytes = b"") -> dict[str, Any]:
+    done = invoke("--json", *arguments, stdin=stdin)
+    assert done.exit_code == 0, done.output
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+# --- what is counted --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", names())
+def test_bytes_and_lines_of_all_kinds_add_up(name: str) -> None:
+    data = load(name).stdout
+    stats = tallied(data)
+    assert stats.bytes == sum(kind.bytes for kind in stats.kinds.values()) == len(data)
+    blank = stats.kinds.pop("blank", None)
+    assert stats.lines == sum(kind.lines for kind in stats.kinds.values())
+    assert sum(part.strip() == b"" for part in data.split(b"\n")[:-1]) == (blank.lines if blank else 0)
+    decoder = Decoder()
+    messages = decoder.feed(data) + decoder.close()
+    invalid = [message for message in messages if isinstance(message, InvalidLine)]
+    assert (stats.messages, stats.invalid) == (len(messages) - len(invalid), len(invalid))
+    if invalid:
+        found = stats.kinds["invalid"]
+        assert found.lines == len(invalid)
+        assert found.bytes - sum(each.length for each in invalid) in (found.lines, found.lines - 1)
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 10**7])
+@pytest.mark.parametrize("name", ["05_perm_allow_deny", "15_subagent_partial", "17_sdk_client_full"])
+def test_sums_are_the_same_at_every_chunking(name: str, size: int) -> None:
+    data = load(name).stdout[:200_000]
+    assert tallied(data, size) == tallied(data)
+
+
+def test_line_above_the_limit_is_one_invalid_line_with_all_its_bytes() -> None:
+    tally = Tally(max_line_bytes=100)
+    data = b"{}\n" + b'{"x":"' + b"a" * 500 + b'"}\n' + line({"type": "keep_alive"})
+    for at in range(0, len(data), 64):
+        tally.feed(data[at : at + 64])
+    stats = tally.close()
+    assert (stats.kinds["invalid"].lines, stats.kinds["invalid"].bytes) == (1, 509)
+    assert (stats.kinds["keep_alive"].bytes, stats.bytes) == (23, len(data))
+
+
+def test_unterminated_last_line_and_blank_lines_have_their_bytes() -> None:
+    stats = tallied(b'\n  \r\n{"type":"keep_alive"}')
+    assert (stats.lines, stats.bytes) == (1, 26)
+    assert {kind: (count.lines, count.bytes) for kind, count in stats.kinds.items()} == {
+        "blank": (2, 5),
+        "keep_alive": (1, 21),
+    }
+
+
+# --- turns ------------------------------------------------------------------------------------------------------------
+
+
+def test_turns_are_ok_or_failed_for_a_reason() -> None:
+    stats = tallied(
+        lines(
+            result(0, 0, num_turns=2, duration_ms=10),
+            result(0, 0, is_error=True, api_error_status=400, terminal_reason="completed"),
+            result(0, 0, is_error=True, terminal_reason="aborted_tools", subtype="error_during_execution"),
+            result(0, 0, is_error=True, subtype="error_during_execution", startup_failure_reason="bypass_root"),
+            result(0, 0, is_error=True, subtype="error_max_turns", num_turns=3, duration_ms=1.5),
+        )
+    )
+    assert (stats.results, stats.ok, stats.num_turns, stats.duration_ms) == (5, 1, 5, 11.5)
+    assert stats.failed == {"api_error": 1, "aborted_tools": 1, "bypass_root": 1, "error_max_turns": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "unfinished"),
+    [("08_eof_midturn", 0), ("05_perm_allow_deny", 0), ("17_sdk_client_full", 1), ("15_subagent_background", 0)],
+)
+def test_stream_that_ends_in_a_turn_is_unfinished(name: str, unfinished: int) -> None:
+    assert tallied(load(name).stdout).unfinished == unfinished
+
+
+def test_every_cut_before_the_result_leaves_the_turn_unfinished() -> None:
+    data = load("03_think_partial").stdout
+    cuts = [at for at in range(len(data)) if data[at : at + 1] == b"\n"]
+    for at in cuts[:-1]:
+        assert tallied(data[: at + 1]).unfinished == 1
+    assert tallied(data).unfinished == 0
+
+
+def test_subagent_in_the_background_opens_no_turn() -> None:
+    stats = tallied(lines(result(0, 0), {**call("a"), "parent_tool_use_id": "p"}))
+    assert (stats.unfinished, stats.tools["Bash"].calls) == (0, 1)
+
+
+# --- tokens and cost --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_was_used_is_what_the_running_totals_grew_by(name: str) -> None:
+    """In the recordings, each from the start of a process to its end; but of two, which go on with a session."""
+    data = load(name).stdout
+    decoder = Decoder()
+    totals: dict[Any, Any] = {}
+    for message in decoder.feed(data):
+        if getattr(message, "total_cost_usd", None) is not None:
+            totals[message.session_id] = message  # type: ignore[union-attr]
+    stats = tallied(data)
+    before = {"16_resume_b": (0.0001, 10), "16_resume_fork": (0.0002, 20)}.get(name, (0, 0))
+    assert stats.cost_usd == pytest.approx(sum(last.total_cost_usd for last in totals.values()) - before[0])
+    used = sum(usage.inputTokens for last in totals.values() for usage in (last.modelUsage or {}).values())
+    assert stats.tokens.input == used - before[1]
+
+
+def test_running_totals_are_not_added_up() -> None:
+    stats = tallied(lines(result(0.1, 10), result(0.3, 30), result(0.3, 30)))
+    assert stats.cost_usd == pytest.approx(0.3)
+    assert (stats.tokens.input, stats.tokens.output) == (30, 60)
+    assert (stats.tokens.cache_read, stats.tokens.cache_creation) == (90, 120)
+
+
+def test_totals_that_shrink_began_anew_and_sessions_are_apart() -> None:
+    stats = tallied(lines(result(0.3, 30), result(1.0, 100, session="t"), result(0.5, 50), result(0.1, 10)))
+    assert stats.cost_usd == pytest.approx(1.6)
+    assert stats.tokens.input == 160
+
+
+def test_resumed_session_does_not_count_what_went_before() -> None:
+    stats = tallied(
+        lines(result(5.0, 500, recent={"m": model(1, 0.25)}), result(5.5, 502, recent={"m": model(2, 0.5)}))
+    )
+    assert stats.cost_usd == pytest.approx(0.75)
+    assert (stats.tokens.input, stats.models["m"].cost_usd) == (3, 0.75)
+
+
+def test_result_that_says_that_nothing_was_used() -> None:
+    assert tallied(lines(result(5.0, 500, recent={}))).cost_usd == 0
+
+
+def test_main_loop_is_the_usage_of_the_results() -> None:
+    usage = {"input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 7, "cache_creation_input_tokens": None}
+    stats = tallied(lines(result(0.1, 10, usage=usage), result(0.1, 10, usage=usage)))
+    assert (stats.main_loop.input, stats.main_loop.output, stats.main_loop.cache_read) == (10, 12, 14)
+    assert stats.tokens.input == 10
+
+
+def test_other_spelling_of_a_dialect() -> None:
+    message = {**result(0, 0), "modelUsage": {"m": {"input_tokens": 3, "output_tokens": 4}}}
+    assert (tallied(line(message)).tokens.input, tallied(line(message)).tokens.output) == (3, 4)
+
+
+def test_subagents_are_in_the_tokens_and_not_in_the_main_loop() -> None:
+    stats = tallied(load("15_subagent").stdout)
+    assert (stats.tokens.input, stats.main_loop.input) == (50, 20)
+
+
+# --- tools ------------------------------------------------------------------------------------------------------------
+
+
+def test_calls_and_their_results() -> None:
+    stats = tallied(
+        lines(
+            *(call(id) for id in ("a", "b", "c")),
+            call("a"),  # again, as in a line that supersedes the first
+            answer("a"),
+            answer("b", is_error=True),
+            answer("b", is_error=True),
+            answer("nobody asked"),
+            call("d", "web_search", "server_tool_use"),
+            result(0, 0, permission_denials=[{"tool_name": "Bash", "tool_use_id": "b", "tool_input": {}}]),
+        )
+    )
+    bash, search = stats.tools["Bash"], stats.tools["web_search"]
+    assert (bash.calls, bash.errors, bash.denied, bash.unanswered) == (3, 1, 1, 1)
+    assert (search.calls, search.unanswered) == (1, 1)
+
+
+def test_results_of_tools_that_the_api_runs() -> None:
+    tools = tallied(load("16_server_tools").stdout).tools
+    assert tools["web_search"].calls == 1
+    assert tools["web_search"].unanswered == 0
+    failed = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "a",
+        "content": {"type": "web_search_tool_result_error", "error_code": "unavailable"},
+    }
+    message = {"type": "assistant", "message": {"content": [failed]}}
+    assert tallied(lines(call("a", "web_search", "server_tool_use"), message)).tools["web_search"].errors == 1
+
+
+def test_recorded_permissions() -> None:
+    tools = tallied(load("05_perm_allow_deny").stdout).tools
+    assert {name: (tool.calls, tool.errors, tool.denied, tool.unanswered) for name, tool in tools.items()} == {
+        "Bash": (2, 1, 1, 0),
+        "Write": (1, 0, 0, 0),
+    }
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+def test_names_that_a_stream_makes_up_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally_module, "MOST_NAMES", 5)
+    tally = Tally()
+    for number in range(20):
+        tally.feed(line(call(f"id{number}", f"tool{number}")))
+        tally.feed(line(result(1, 1, session=f"s{number}", is_error=True, terminal_reason=f"r{number}")))
+        assert len(tally._waiting) <= 5  # pyright: ignore[reportPrivateUsage]
+        assert len(tally._sessions) <= 5  # pyright: ignore[reportPrivateUsage]
+    stats = tally.close()
+    assert len(stats.tools) == len(stats.failed) == 6
+    assert sum(tool.calls for tool in stats.tools.values()) == 20
+    assert sum(tool.unanswered for tool in stats.tools.values()) == 20
+    assert stats.failed[OTHERS] == 15
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    path = tmp_path / "recorded.ndjson"
+    path.write_bytes(load("05_perm_allow_deny").stdout)
+    return path
+
+
+def test_json_has_the_documented_shape(recorded: Path) -> None:
+    report = as_json(str(recorded))
+    assert list(report) == ["files", "total", "protocol"]
+    assert report["protocol"] == PROTOCOL_VERSION
+    (file,) = report["files"]
+    assert file.pop("file") == str(recorded)
+    assert file == report["total"]
+    total = report["total"]
+    assert list(total) == [
+        *("bytes", "lines", "messages", "invalid", "unknown", "turns", "duration_ms", "duration_api_ms", "cost_usd"),
+        *("tokens", "models", "main_loop_tokens", "tools", "kinds"),
+    ]
+    tokens = {"input": 40, "output": 17, "cache_read": 0, "cache_creation": 0}
+    assert (total["bytes"], total["lines"], total["messages"]) == (29582, 14, 14)
+    assert total["turns"] == {
+        "results": 1,
+        "ok": 1,
+        "failed": {},
+        "unfinished": 0,
+        "num_turns": 4,
+        "api_retries": 0,
+    }
+    assert total["cost_usd"] == pytest.approx(0.0005)
+    assert total["tokens"] == total["main_loop_tokens"] == tokens
+    assert total["models"] == {"claude-opus-5-5": {**tokens, "cost_usd": pytest.approx(0.0005)}}
+    assert total["tools"]["Bash"] == {"calls": 2, "errors": 1, "denied": 1, "unanswered": 0}
+    assert total["kinds"]["control_request/can_use_tool"] == {"lines": 3, "bytes": 1802}
+    help_text = invoke("--help").output
+    assert all(f'"{name}"' in help_text for name in total)
+    assert all(f'"{name}"' in help_text for name in total["turns"])
+
+
+def test_several_files_are_added_up(recorded: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.ndjson"
+    other.write_bytes(load("15_subagent_partial").stdout)
+    report = as_json(str(recorded), str(other), "-", stdin=line(result(1.0, 7)))
+    assert [file["file"] for file in report["files"]] == [str(recorded), str(other), "standard input"]
+    for name in ("bytes", "lines", "messages", "cost_usd", "duration_ms"):
+        assert report["total"][name] == pytest.approx(sum(file[name] for file in report["files"]))
+    assert report["total"]["tokens"]["input"] == 40 + 50 + 7
+    assert report["total"]["tools"]["Bash"]["calls"] == 4
+    assert report["total"]["turns"]["results"] == 3
+
+
+def test_folders_and_compressed_files(tmp_path: Path) -> None:
+    source = load("09_err429_retries")
+    folder = Recording.from_files(source.files).save(tmp_path / "folder").path or ""
+    (tmp_path / "a.ndjson.gz").write_bytes(gzip.compress(source.stdout))
+    (tmp_path / "a.ndjson.xz").write_bytes(lzma.compress(source.stdout))
+    report = as_json(folder, str(tmp_path / "a.ndjson.gz"), str(tmp_path / "a.ndjson.xz"))
+    first, *others = [{**file, "file": ""} for file in report["files"]]
+    assert all(other == first for other in others)
+    assert first["bytes"] == len(source.stdout)
+    assert first["turns"]["api_retries"] == 2
+    assert first["turns"]["failed"] == {"api_error": 1}
+
+
+def test_tables_say_what_json_says(recorded: Path) -> None:
+    done = invoke(str(recorded))
+    assert done.exit_code == 0
+    text = done.stdout
+    for expected in (
+        f"{recorded}:\n  turns: 1 (1 ok), 4 answers of the model\n",
+        "  cost: $0.000500\n",
+        "  lines: 14 in 29,582 bytes, 14 messages, 0 invalid, 0 with something unknown\n",
+    ):
+        assert expected in text
+    rows = [row.split() for row in text.splitlines()]
+    assert ["claude-opus-5-5", "40", "17", "0", "0", "$0.000500"] in rows
+    assert ["Bash", "2", "1", "1", "0"] in rows
+    assert ["control_request/can_use_tool", "3", "1,802", "6.1%"] in rows
+
+
+def test_turn_without_result_is_named_in_the_cost(tmp_path: Path) -> None:
+    file = tmp_path / "cut.ndjson"
+    file.write_bytes(load("03_think_partial").stdout[:4000])
+    text = invoke(str(file)).stdout
+    assert "turns: 1 (1 without a result)" in text
+    assert "cost: $0.000000 and what the turns without a result cost" in text
+
+
+def test_empty_file_has_zeros(tmp_path: Path) -> None:
+    file = tmp_path / "empty"
+    file.touch()
+    done = invoke(str(file))
+    assert done.exit_code == 0
+    assert "turns: 0 (0 ok)" in done.stdout
+
+
+def test_names_out_of_the_stream_are_made_harmless(tmp_path: Path) -> None:
+    file = tmp_path / "evil"
+    evil = "\x1b]0;owned\x07\n\u202e" + "x" * 500
+    file.write_bytes(
+        lines(call("a", evil), {**result(1, 1, is_error=True, terminal_reason=evil), "modelUsage": {evil: model(1, 1)}})
+    )
+    text = invoke(str(file)).stdout
+    assert "\\x1b]0;owned" in text
+    assert all(part.isprintable() for part in text.splitlines())
+    assert max(map(len, text.splitlines())) < 250
+    assert evil in as_json(str(file))["total"]["tools"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("bad.gz", b"no gzip", "damaged"),
+        ("cut.gz", gzip.compress(b"x" * 1000)[:-9], "damaged"),
+        ("bad.xz", b"no xz", "damaged"),
+        ("cut.xz", lzma.compress(b"x" * 1000)[:-9], "damaged"),
+    ],
+)
+def test_damaged_file_ends_with_2(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = invoke(str(tmp_path / name))
+    assert done.exit_code == 2
+    assert reason in done.output
+    assert name in done.output
+
+
+def test_what_is_no_recording_ends_with_2(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nowhere"):
+        done = invoke(str(path))
+        assert done.exit_code == 2
+        assert done.stdout == ""
+    assert invoke().exit_code == 2
+    assert invoke("-", "-").exit_code == 2
+
+
+def test_in_a_process_from_a_pipe() -> None:
+    data = load("05_perm_allow_deny").stdout
+    done = subprocess.run([*COMMAND, "--json", "-"], input=data, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["total"]["bytes"] == len(data)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals of POSIX")
+@pytest.mark.parametrize("columns", [20, 40, 80])
+def test_narrow_terminal_cuts_no_number(recorded: Path, columns: int) -> None:
+    screen = Screen(columns)
+    with subprocess.Popen(
+        [*COMMAND, str(recorded)], stdout=screen.terminal, env=terminal_environment(NO_COLOR="1")
+    ) as process:
+        os.close(screen.terminal)
+        while screen.read():
+            pass
+        assert process.wait(PATIENCE) == 0
+    screen.close()
+    for number in (b"17,370", b"29,582", b"58.7%", b"$0.000500", b"1,802"):
+        assert number in screen.shown
