@@ -70,6 +70,8 @@ A = TypeVar("A")
 REQUEST_SECONDS = 60.0
 #: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.
 CEILING_SECONDS = 600.0
+#: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
+STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
 def open_session(
@@ -123,7 +125,7 @@ def open_session(
         if can_use_tool is not None and options.permission_prompt_tool is None:
             options = dataclasses.replace(options, permission_prompt_tool="stdio")
         options = options.argv()
-    told = {_STATE_VARIABLE: "1"} if _STATE_VARIABLE not in (env or {}) else {}
+    told = {STATE_VARIABLE: "1"} if STATE_VARIABLE not in (env or {}) else {}
     process = open_process(
         options,
         cwd=cwd,
@@ -150,10 +152,6 @@ def open_session(
     )
     session._opens = initialize or InitializeRequest()  # pyright: ignore[reportPrivateUsage]  # of this module
     return session
-
-
-#: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
-_STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
 class Session:

@@ -913,4 +913,26 @@ mod tests {
             prop_assert_eq!(lines, expected(&stream, max_line, on_bom));
         }
     }
+
+    #[test]
+    fn the_unfinished_line_is_what_came_after_the_last_line_feed() {
+        let stream = b"{}\n{\"a\":1}\n\n0123456789\n{";
+        for limit in [5, NO_LIMIT] {
+            let mut buffer = Buffer::new(limit, Bom::Keep);
+            for at in 0..stream.len() {
+                let came = &stream[..at];
+                let from = came
+                    .iter()
+                    .rposition(|&byte| byte == b'\n')
+                    .map_or(0, |lf| lf + 1);
+                let unfinished = &came[from..];
+                if unfinished.len() > limit {
+                    assert_eq!(buffer.unfinished(), Err(unfinished.len() as u64));
+                } else {
+                    assert_eq!(buffer.unfinished(), Ok(unfinished));
+                }
+                buffer.next(&stream[at..=at]).unwrap();
+            }
+        }
+    }
 }

@@ -817,6 +817,25 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_a_reader_keeps_leave_less_room_until_they_are_given_back() {
+        let host = host(200_000);
+        host.keep(150_000);
+        let (drain, writer) = drained(host, Mode::Pause);
+        thread::scope(|scope| {
+            scope.spawn(|| write_all(&writer, &bytes(150_000)));
+            until(|| drain.stats().unwrap().paused);
+            assert_eq!(host.queued(), 200_000);
+            assert_eq!(drain.stats().unwrap().queued, 50_000);
+            host.give_back_kept(100_000);
+            until(|| drain.stats().unwrap().queued > 50_000);
+            host.give_back_kept(50_000);
+            until(|| host.queued() == 150_000);
+        });
+        drop(drain);
+        assert_eq!(host.queued(), 0);
+    }
+
+    #[test]
     fn bytes_given_back_let_others_go_on() {
         let host = host(200_000);
         let (first, first_writer) = drained(host, Mode::Pause);
