@@ -1,0 +1,116 @@
+"""What a type checker makes of a session. Checked by test_typing.py, never run."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from typing_extensions import assert_type
+
+from claude_wire import (
+    CanUseToolRequest,
+    ClaudeOptions,
+    ContentBlock,
+    ElicitationRequest,
+    ElicitationResponse,
+    FileSuggestionsRequest,
+    GetContextUsageRequest,
+    GetContextUsageResponse,
+    HookCallbackRequest,
+    HookMatcher,
+    HookOutput,
+    InitializeResponse,
+    InterruptResponse,
+    InvalidLine,
+    McpServer,
+    McpStatusRequest,
+    McpStatusResponse,
+    Message,
+    MessageStream,
+    PermissionResult,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    Process,
+    ResultMessage,
+    Session,
+    SetModelResponse,
+    StopTaskRequest,
+    TurnError,
+    UserMessage,
+    open_session,
+)
+from claude_wire.integrations.mcp import InProcessMcpServer
+
+
+async def what_is_received(session: Session) -> None:
+    async for message in session:
+        assert_type(message, Message | InvalidLine)
+    async for batch in session.batches():
+        assert_type(batch, list[Message | InvalidLine])
+    async for message in session.receive_response():
+        assert_type(message, Message | InvalidLine)
+    async for message in session.receive_run(ceiling=None):
+        assert_type(message, Message | InvalidLine)
+    assert_type(session.info, InitializeResponse | None)
+    assert_type(session.process, Process[Any] | None)
+
+
+async def what_is_answered(session: Session) -> None:
+    assert_type(await session.request(McpStatusRequest()), McpStatusResponse)
+    assert_type(await session.request(GetContextUsageRequest(detail="summary"), timeout=5), GetContextUsageResponse)
+    assert_type(await session.request(StopTaskRequest(task_id="t")), dict[str, Any])
+    assert_type((await session.request(FileSuggestionsRequest(query="a"))).cwd, str | None)
+    assert_type(await session.interrupt(), InterruptResponse)
+    assert_type(await session.set_model(None), SetModelResponse)
+    await session.request("interrupt")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    try:
+        assert_type(await session.ask("text"), ResultMessage)
+    except TurnError as error:
+        assert_type(error.result, ResultMessage)
+
+
+async def prompts() -> AsyncIterator[str | UserMessage]:
+    yield "one"
+    yield UserMessage.of("two")
+
+
+async def what_is_asked(session: Session, blocks: list[ContentBlock]) -> None:
+    await session.query("text", uuid="u")
+    await session.query(blocks)
+    await session.query(prompts())
+    await session.query(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def ask(request: CanUseToolRequest) -> PermissionResult:
+    assert_type(request.allow(), PermissionResultAllow)
+    assert_type(request.deny("no"), PermissionResultDeny)
+    return request.allow({**request.input, "more": 1})
+
+
+async def hook(request: HookCallbackRequest) -> HookOutput | None:
+    return None
+
+
+async def plain_hook(request: HookCallbackRequest) -> dict[str, Any]:
+    return {"continue": False}
+
+
+async def elicit(request: ElicitationRequest) -> ElicitationResponse:
+    return ElicitationResponse(action="decline")
+
+
+async def wrong(request: str) -> PermissionResult:
+    raise AssertionError(request)
+
+
+def what_opens(server: object, stream: MessageStream[Any]) -> None:
+    servers: dict[str, McpServer] = {"calc": InProcessMcpServer(server)}
+    hooks = {"PreToolUse": [HookMatcher(hook, plain_hook, matcher="Bash", timeout=5, on_failure="block")]}
+    session = open_session(
+        ClaudeOptions(), can_use_tool=ask, hooks=hooks, mcp_servers=servers, on_elicitation=elicit, stderr=print
+    )
+    assert_type(session, Session)
+    open_session(["claude"], can_use_tool=wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+    async def send(line: bytes) -> None:
+        pass
+
+    assert_type(Session(stream, send, can_use_tool=ask), Session)
