@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import claude_agent_sdk
 import pytest
 
+import claude_wire
 import recordings
+from claude_wire.integrations import mcp
 from claude_wire.testing import Recording, Replay
 
 ROOT = Path(__file__).parent.parent
@@ -112,3 +116,12 @@ def test_the_files_that_it_links_exist() -> None:
 
 def test_no_place_is_left_open() -> None:
     assert set(re.findall(r"<!-- (.*?) -->", README)) == {f"example: {name}" for name in EXAMPLES}
+
+
+@pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_the_names_in_a_document_exist_and_so_do_the_files_that_it_links(document: Path) -> None:
+    text = document.read_text()
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (document.parent / link).exists(), link
+    for name in re.findall(r"`(\w+(?:Error|Request|Matcher|Output|Options|Session|McpServer))\b", text):
+        assert any(hasattr(module, name) for module in (claude_wire, mcp, claude_agent_sdk, builtins)), name
