@@ -14,7 +14,7 @@ import pytest
 
 import claude_wire
 import recordings
-from claude_wire.integrations import mcp
+from claude_wire.integrations import agent_sdk, mcp
 from claude_wire.testing import Recording, Replay
 
 ROOT = Path(__file__).parent.parent
@@ -124,4 +124,4 @@ def test_the_names_in_a_document_exist_and_so_do_the_files_that_it_links(documen
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (document.parent / link).exists(), link
     for name in re.findall(r"`(\w+(?:Error|Request|Matcher|Output|Options|Session|McpServer))\b", text):
-        assert any(hasattr(module, name) for module in (claude_wire, mcp, claude_agent_sdk, builtins)), name
+        assert any(hasattr(module, name) for module in (claude_wire, agent_sdk, mcp, claude_agent_sdk, builtins)), name

@@ -7,6 +7,7 @@ import click
 import claude_wire
 from claude_wire.cli.check import check
 from claude_wire.cli.demo import demo
+from claude_wire.cli.failure import Failure
 from claude_wire.cli.replay import replay
 from claude_wire.cli.run import run as run_command
 from claude_wire.cli.stats import stats
@@ -43,8 +44,17 @@ def run() -> int:
         # In click's own standalone mode Ctrl-C would be a message and exit code 1.
         code = cli.main(prog_name="claude-wire", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _ended(error)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # What a command reads or runs it gives the blame itself.
+        return _ended(Failure(f"the output cannot be written: {error.strerror}"))
     except click.Abort:
         raise KeyboardInterrupt from None
     return code if isinstance(code, int) else 0
+
+
+def _ended(error: click.ClickException) -> int:
+    error.show()
+    return error.exit_code

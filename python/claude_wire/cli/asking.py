@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any, cast
 
 import anyio
 
 from claude_wire.cli.excerpts import fields
 from claude_wire.cli.live import LiveView
 from claude_wire.cli.page import Page
-from claude_wire.cli.questions import answer, permission_question, suggestion
-from claude_wire.messages import CanUseToolRequest, ControlResponse, PermissionResult
+from claude_wire.cli.questions import permission_question, permission_result, suggestion
+from claude_wire.messages import CanUseToolRequest, PermissionResult
+
+if sys.platform != "win32":
+    import termios
 
 __all__ = ["Terminal"]
 
@@ -32,7 +36,8 @@ class Terminal:
     def __init__(self, page: Page, live: LiveView) -> None:
         self._page = page
         self._live = live
-        self.is_there = sys.stdin is not None and sys.stdin.isatty() and page.is_terminal
+        # On Windows only sockets can be waited for.
+        self.is_there = sys.platform != "win32" and bool(sys.stdin) and sys.stdin.isatty() and page.is_terminal
         #: Held by who shows something, while a question is open, too; who has shown a message notifies it.
         self.turn = anyio.Condition()
 
@@ -40,50 +45,65 @@ class Terminal:
         """Show a question, and return the answer."""
         async with self.turn:
             with anyio.move_on_after(SECONDS_TO_SHOW):
-                while request.tool_use_id is not None and not self._live.has_shown(request.tool_use_id):
+                while request.tool_use_id is not None and self._live.input_of(request.tool_use_id) is None:
                     await self.turn.wait()
             told = permission_question(request)
             self._page.line(told.text, told.style)
-            if request.tool_use_id is None or not self._live.has_shown(request.tool_use_id):
-                self._page.line("\n".join(f"    {line}" for line in fields(request.input)), "cyan")
+            not_shown = self._not_shown(request)
+            if not_shown:
+                self._indented(fields(not_shown))
             try:
                 result = await self._answer(request)
             finally:
                 self._page.end_text()
-            given = answer("can_use_tool", ControlResponse.success("", result))
-            if given is not None:
-                self._page.line(given.text, given.style)
+            given = permission_result(result)
+            self._page.line(given.text, given.style)
             return result
+
+    def _not_shown(self, request: CanUseToolRequest) -> dict[str, Any]:
+        """What the tool's input is otherwise than it was shown with the call: paths made absolute, or by a hook."""
+        shown = self._live.input_of(request.tool_use_id or "")
+        if not isinstance(shown, dict):
+            return request.input
+        before = cast("dict[str, Any]", shown)
+        return {name: value for name, value in request.input.items() if name not in before or before[name] != value}
 
     async def _answer(self, request: CanUseToolRequest) -> PermissionResult:
         if not self.is_there:
             return request.deny("Nobody is there to be asked for permission.")
-        suggestions = request.permission_suggestions or []
-        if request.suppress_always_allow_rule:
-            suggestions = []
-        for update in suggestions:
-            self._page.line(f"    always: {suggestion(update)}")
-        choices = "y, n, n REASON" + (", a (always)" if suggestions else "")
+        suggestions = [] if request.suppress_always_allow_rule else request.permission_suggestions or []
+        numbered = {str(number): update for number, update in enumerate(suggestions, 1)}
+        for number, update in numbered.items():
+            self._page.line(f"    {number}: yes, and {suggestion(update)}")
+        whole = fields(request.input, whole=True)
+        is_cut = whole != fields(request.input)
+        choices = ", ".join(["y", "n", "n REASON", *numbered, *(["s (show all of it)"] if is_cut else [])])
         while True:
             typed = await self._line(f"  allow? [{choices}] ")
             word, _, reason = typed.strip().partition(" ")
-            match word.lower():
-                case "y" | "yes":
+            match word.lower(), reason.strip():
+                case "y" | "yes", "":
                     return request.allow()
-                case "a" | "always" if suggestions:
-                    return request.allow(updated_permissions=suggestions)
-                case "n" | "no":
-                    return request.deny(reason.strip() or "The user does not want this tool to run.")
-                case "" if not typed:  # the end of the input
-                    return request.deny("The user gave no answer.")
+                case number, "" if number in numbered:
+                    return request.allow(updated_permissions=[numbered[number]])
+                case "n" | "no", reason:
+                    return request.deny(reason or "The user does not want this tool to run.")
+                case "s" | "show", "" if is_cut:
+                    self._indented(whole)
                 case _:
-                    pass
+                    if not typed:
+                        return request.deny("The user gave no answer.")
+
+    def _indented(self, lines: list[str]) -> None:
+        self._page.line("\n".join(f"    {line}" for line in lines), "cyan")
 
     async def _line(self, prompt: str) -> str:
         """A line that the user types; empty at the end of the input. Can be cancelled while it waits."""
+        descriptor = sys.stdin.fileno()
+        # What was typed before the question was there is no answer to it.
+        termios.tcflush(descriptor, termios.TCIFLUSH)
         self._page.text(prompt, "bold")
         self._page.flush()
-        descriptor = sys.stdin.fileno()
         await anyio.wait_readable(descriptor)
         # A terminal gives one line at a time.
         line = os.read(descriptor, 65536).decode("utf-8", "replace")

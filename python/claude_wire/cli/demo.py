@@ -13,6 +13,7 @@ from rich.text import Text
 
 from claude_wire import open_process
 from claude_wire.cli.live import LiveView
+from claude_wire.cli.output import Output
 from claude_wire.cli.page import Page
 from claude_wire.cli.race import CHUNK_BYTES, Lap, race, ways
 from claude_wire.testing import Recording, Replay
@@ -44,7 +45,7 @@ def demo(no_bench: bool) -> None:
     account is needed. A child process plays it, twice as fast as it was, and its messages are shown as they come
     through the pipe.
     """
-    console = Console(markup=False, highlight=False, emoji=False)
+    console = Output()
     recording = Recording.load(SESSION)
     anyio.run(_play, recording, console)
     if not no_bench:

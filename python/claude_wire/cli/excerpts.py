@@ -7,6 +7,7 @@ what is shown of it is looked at closely.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -49,10 +50,11 @@ def excerpt(text: str, most_lines: int = MOST_LINES, most_chars: int = MOST_CHAR
     return lines
 
 
-def fields(value: Any) -> list[str]:
-    """A JSON value: on one line if it is short, else an object member by member."""
+def fields(value: Any, *, whole: bool = False) -> list[str]:
+    """A JSON value: on one line if it is short, else an object member by member; cut, unless it is to be ``whole``."""
+    most_lines, most_chars, most_fields = (sys.maxsize,) * 3 if whole else (MOST_LINES, MOST_CHARS, MOST_FIELDS)
     if not isinstance(value, dict):
-        return excerpt(value if isinstance(value, str) else plain_json(value))
+        return excerpt(value if isinstance(value, str) else plain_json(value), most_lines, most_chars)
     members = cast("dict[str, Any]", value)
     if not any(
         isinstance(member, str) and ("\n" in member or len(member) > ONE_LINE_CHARS) for member in members.values()
@@ -62,10 +64,11 @@ def fields(value: Any) -> list[str]:
             return [line]
     lines: list[str] = []
     for shown, (name, member) in enumerate(members.items()):
-        if shown == MOST_FIELDS:
+        if shown == most_fields:
             lines.append(f"… {len(members) - shown:,} more members")
             break
-        first, *rest = excerpt(member if isinstance(member, str) else plain_json(member))
+        text = member if isinstance(member, str) else plain_json(member)
+        first, *rest = excerpt(text, most_lines, most_chars)
         lines += [f"{one_line(name)}: {first}", *(f"  {line}" for line in rest)]
     return lines
 

@@ -23,6 +23,7 @@ from claude_wire.cli.printable import one_line
 from claude_wire.cli.record import Recorder
 from claude_wire.errors import ClaudeWireError, HandleError, ProcessInputError, TurnError
 from claude_wire.messages import InvalidLine, Message, UserMessage
+from claude_wire.session import STATE_VARIABLE
 
 __all__ = ["Host"]
 
@@ -50,29 +51,34 @@ class Host:
         self._tasks: TaskGroup | None = None
         self._signals: list[int] = []
         self._failed = False
-        #: That nobody reads what is shown any more.
-        self._gone: BrokenPipeError | None = None
+        #: Why nothing can be shown any more.
+        self._unwritable: OSError | None = None
 
     async def run(self, argv: list[str], prompt: str, cwd: str | None) -> int:
         """Run the CLI with a prompt, and return the exit code of the command.
 
         Raises:
-            BrokenPipeError: nobody reads what is shown any more.
+            OSError: nothing can be shown any more; BrokenPipeError if that is because nobody reads it.
         """
         began = time.monotonic()
+        failure: ClaudeWireError | OSError | None = None
         async with anyio.create_task_group() as self._tasks:
             if os.name == "posix":
                 await self._tasks.start(self._watch)
             try:
                 await self._converse(argv, prompt, cwd)
-            except (ClaudeWireError, OSError) as error:
-                if isinstance(error, BrokenPipeError) and not isinstance(error, ProcessInputError):
-                    self._gone = error
+            except ClaudeWireError as error:
+                failure = error
+            except OSError as error:
+                if self._session is None:  # the CLI cannot be started
+                    failure = error
                 else:
-                    self._fail(error)
+                    self._unwritable = error
             self._tasks.cancel_scope.cancel()
-        if self._gone is not None:
-            raise self._gone
+        if self._unwritable is not None:
+            raise self._unwritable
+        if failure is not None and not self._signals:
+            self._fail(failure)
         code = self._code()
         seconds = time.monotonic() - began
         self._page.line(f"* {seconds:.2f} s and ${self._live.spent_usd:.6f} in all, exit code {code}", QUIET)
@@ -85,19 +91,18 @@ class Host:
         return int(self._failed or result is None or not result.ok)
 
     def _fail(self, error: ClaudeWireError | OSError) -> None:
-        if not self._signals:
-            self._failed = True
-            if isinstance(error, TurnError):
-                if error.result is not self._live.last_result:  # the CLI has ended before the first prompt
-                    self._live.show(error.result)
-            else:
-                text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                self._page.line(f"! {one_line(text, DETAIL_CHARS)}", ERROR)
+        self._failed = True
+        if isinstance(error, TurnError):
+            if error.result is not self._live.last_result:  # the CLI has ended before the first prompt
+                self._live.show(error.result)
+        else:
+            text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            self._page.line(f"! {one_line(text, DETAIL_CHARS)}", ERROR)
 
     async def _converse(self, argv: list[str], prompt: str, cwd: str | None) -> None:
         recorder = self._recorder
         if recorder is not None:
-            recorder.started(argv, cwd or os.getcwd(), os.environ)
+            recorder.started(argv, cwd or os.getcwd(), {**os.environ, STATE_VARIABLE: "1"})
         self._page.activity("waiting for the CLI")
         self._page.wait()
         session = open_session(
@@ -147,12 +152,12 @@ class Host:
         self._tell(f"! stderr: {one_line(line, DETAIL_CHARS)}", WARNING)
 
     def _tell(self, text: str, style: str) -> None:
-        """Show a line from outside of the conversation, which ends if nobody reads it."""
+        """Show a line from outside of the conversation, which ends if that cannot be."""
         try:
             self._page.line(text, style)
-        except BrokenPipeError as error:
+        except OSError as error:
             assert self._tasks is not None
-            self._gone = error
+            self._unwritable = error
             self._tasks.cancel_scope.cancel()
 
     # --- signals ------------------------------------------------------------------------------------------------------

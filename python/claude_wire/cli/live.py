@@ -76,6 +76,14 @@ class _Agent(NamedTuple):
     level: int
 
 
+class _Call(NamedTuple):
+    """A tool that was called, and the level of who called it."""
+
+    name: str
+    input: Any
+    level: int
+
+
 class _Streamed:
     """A block that deltas bring, and how much of it was shown."""
 
@@ -123,8 +131,8 @@ class LiveView:
         #: The call whose subagent was shown last; None for the main conversation.
         self._speaker: str | None = None
         self._agents: dict[str, _Agent] = {}
-        #: Calls without a result yet: the tool's name, and the level of who called it.
-        self._calls: dict[str, _Agent] = {}
+        #: Calls without a result yet.
+        self._calls: dict[str, _Call] = {}
         #: Requests of the CLI without an answer yet, by their subtype.
         self._asked: dict[str, str] = {}
         #: Prompts that were shown when the host sent them, and which the CLI may repeat.
@@ -135,9 +143,10 @@ class LiveView:
         self._costs: dict[str | None, float] = {}
         self._input_chars = 0
 
-    def has_shown(self, tool_use_id: str) -> bool:
-        """Whether a call was shown that has no result yet."""
-        return tool_use_id in self._calls
+    def input_of(self, tool_use_id: str) -> Any:
+        """The input of a call that was shown and has no result yet, else None."""
+        call = self._calls.get(tool_use_id)
+        return None if call is None else call.input
 
     # --- what the CLI writes ------------------------------------------------------------------------------------------
 
@@ -314,7 +323,7 @@ class LiveView:
         first, *rest = fields(block.input)
         lines = [f"+ {name} {first}"] if not rest else [f"+ {name}", *(f"    {line}" for line in (first, *rest))]
         self._page.line("\n".join(lines), "cyan", level)
-        _remember(self._calls, block.id, _Agent(name, level))
+        _remember(self._calls, block.id, _Call(name, block.input, level))
         given: Any = block.input
         if block.name in AGENT_TOOLS and isinstance(given, dict):
             parts = (cast("dict[str, Any]", given).get(name) for name in ("subagent_type", "description"))
@@ -360,12 +369,12 @@ class LiveView:
         first, *rest = excerpt(result_text(result))
         # Where others of the same caller are under way it is not clear whose result this is.
         others = call is not None and any(other.level == call.level for other in self._calls.values())
-        name = f"{call.label}: " if call is not None and others else ""
+        name = f"{call.name}: " if call is not None and others else ""
         lines = [f"  = {name}{first}".rstrip(), *(f"    {line}" for line in rest)]
         self._page.line("\n".join(lines), "red" if result.is_error else "green", level)
         if self._floor is not None and self._floor.partial.parent_tool_use_id == result.tool_use_id:
             self._yield_floor()  # a subagent that was ended in mid-sentence
-        running = [call.label for call in self._calls.values()]
+        running = [call.name for call in self._calls.values()]
         self._page.activity(f"running {running[-1]}" if running else "waiting for the model")
 
     # --- subagents ----------------------------------------------------------------------------------------------------
@@ -373,7 +382,7 @@ class LiveView:
     def _agent(self, id: str, label: str) -> _Agent:
         call = self._calls.get(id)
         level = call.level + 1 if call is not None else self._agents[id].level if id in self._agents else 1
-        return _remember(self._agents, id, _Agent(one_line(label or (call.label if call else "")), level))
+        return _remember(self._agents, id, _Agent(one_line(label or (call.name if call else "")), level))
 
     def _speaks(self, parent: str | None) -> int:
         """The level of who speaks next; a subagent is named when it begins."""

@@ -10,7 +10,8 @@ from typing import Any, cast
 from claude_wire.cli.excerpts import excerpt, fields, plain_json
 from claude_wire.cli.kinds import tag
 from claude_wire.cli.notices import DETAIL_CHARS, ERROR, WARNING, Notice
-from claude_wire.cli.printable import one_line
+from claude_wire.cli.printable import one_line, printable
+from claude_wire.errors import PayloadError
 from claude_wire.messages import (
     AddDirectories,
     AddRules,
@@ -22,6 +23,9 @@ from claude_wire.messages import (
     HookCallbackRequest,
     InitializeRequest,
     McpMessageRequest,
+    PermissionResult,
+    PermissionResultAllow,
+    PermissionResultDeny,
     PermissionRuleValue,
     PermissionUpdate,
     RemoveDirectories,
@@ -33,7 +37,7 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.unknown import Unknown
 
-__all__ = ["answer", "permission_question", "prompt_of", "question", "request", "suggestion"]
+__all__ = ["answer", "permission_question", "permission_result", "prompt_of", "question", "request", "suggestion"]
 
 ALLOWED, DENIED = "green", "red"
 
@@ -108,7 +112,10 @@ def answer(asked: str | None, response: ControlResponse) -> Notice | None:
         return Notice(f"! the host refuses: {one_line(response.response.error, DETAIL_CHARS)}", ERROR)
     payload = response.payload
     if asked == "can_use_tool":
-        return _permission(payload)
+        try:
+            return permission_result(response.payload_as(CanUseToolRequest))
+        except PayloadError:
+            return Notice("! neither allowed nor denied", ERROR)
     if asked == "mcp_message" or payload in ({}, {"continue": True}):
         return None
     if asked == "elicitation":
@@ -120,16 +127,20 @@ def answer(asked: str | None, response: ControlResponse) -> Notice | None:
     return None
 
 
-def _permission(payload: dict[str, object]) -> Notice:
-    if payload.get("behavior") != "allow":
-        message = payload.get("message")
-        said = f": {one_line(message, DETAIL_CHARS)}" if isinstance(message, str) and message else ""
-        return Notice(f"? denied{said}", DENIED)
-    return Notice(f"? allowed{', and from now on' if payload.get('updatedPermissions') else ''}", ALLOWED)
+def permission_result(result: PermissionResult) -> Notice:
+    """The answer to a question for permission."""
+    match result:
+        case PermissionResultAllow(updatedPermissions=granted):
+            return Notice("\n    and ".join(["? allowed", *map(suggestion, granted or ())]), ALLOWED)
+        case PermissionResultDeny(message=message):
+            said = f": {one_line(message, DETAIL_CHARS)}" if message else ""
+            return Notice(f"? denied{said}", DENIED)
+        case _:
+            return Notice("! neither allowed nor denied", ERROR)
 
 
 def suggestion(update: PermissionUpdate) -> str:
-    """A change of permissions in words."""
+    """A change of permissions in words, on one line; not cut, for somebody has to answer for it."""
     match update:
         case AddRules(rules=rules, behavior=behavior, destination=destination):
             text = f"{behavior} {_rules(rules)}"
@@ -138,14 +149,14 @@ def suggestion(update: PermissionUpdate) -> str:
         case RemoveRules(rules=rules, behavior=behavior, destination=destination):
             text = f"no longer {behavior} {_rules(rules)}"
         case SetMode(mode=mode, destination=destination):
-            text = f"permission mode {mode}"
+            text = f"switch to permission mode {mode}"
         case AddDirectories(directories=directories, destination=destination):
             text = f"work in {', '.join(directories)}"
         case RemoveDirectories(directories=directories, destination=destination):
             text = f"no longer work in {', '.join(directories)}"
         case _:
-            return one_line(plain_json(update), DETAIL_CHARS)
-    return one_line(f"{text} ({destination})", DETAIL_CHARS)
+            return printable(plain_json(update), keep="")
+    return printable(f"{text} ({destination})", keep="")
 
 
 def _rules(rules: list[PermissionRuleValue]) -> str:

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from contextlib import closing
 from typing import Any
 
 import anyio
 import click
-from rich.console import Console
 
 from claude_wire import ClaudeOptions
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.hosting import Host
+from claude_wire.cli.output import Output
 from claude_wire.cli.page import Page
 from claude_wire.cli.record import Recorder
+from claude_wire.cli.sources import standard_input
 from claude_wire.errors import CLINotFoundError
 
 __all__ = ["run"]
-
-
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        # rich would end this process on the spot, and the CLI would have to notice by itself.
-        raise BrokenPipeError
 
 
 @click.command()
@@ -63,8 +57,9 @@ def run(
     What is shown is explained by "claude-wire view --help". The run is over when nothing more will come: work in the
     background included, if it wakes the session.
 
-    The CLI's questions for permission are asked at the terminal: y, n, n with a reason for the model, or a for always,
-    if the CLI has suggested what that means. Where standard input or output is no terminal, they are denied.
+    The CLI's questions for permission are asked at the terminal: y, n, or n with a reason for the model. What the CLI
+    suggests to allow for longer than this once is listed with numbers; such a number is y, and that one suggestion.
+    Where standard input or output is no terminal, everything that is asked is denied.
 
     Ctrl-C interrupts the turn; once more, it ends the CLI.
 
@@ -73,11 +68,14 @@ def run(
     must be empty or not be there. Only its owner can read it: prompts, results of tools and the command line are in
     it, with whatever secrets they have; of the environment only what can be no secret.
 
-    Exit code: 0 if the last turn succeeded, 1 if it failed or the CLI did, 2 for wrong usage or if there is no CLI, 130
-    after Ctrl-C.
+    Exit code: 0 if the last turn succeeded, 1 if it failed or the CLI did, 2 for wrong usage, without a CLI, or if the
+    output cannot be written, 130 after Ctrl-C.
     """
     if prompt == "-":
-        prompt = sys.stdin.read()
+        try:
+            prompt = standard_input().read()
+        except UnicodeDecodeError as error:
+            raise Failure(f"the prompt is not {error.encoding}: {error.reason} at byte {error.start}") from error
     if not prompt.strip():
         raise click.UsageError("the prompt is empty.")
     try:
@@ -105,9 +103,8 @@ def _run(argv: list[str], prompt: str, cwd: str | None, recorder: Recorder | Non
     if os.name == "posix":
         # A CLI that has ended must not end this process when it is written to.
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    console = _Console(markup=False, highlight=False, emoji=False)
     try:
-        with closing(Page(console, row=True)) as page:
+        with closing(Page(Output(), row=True)) as page:
             return anyio.run(Host(page, recorder).run, argv, prompt, cwd)
     except BrokenPipeError:
         if os.name == "posix":  # as other filters end when nobody reads them any more

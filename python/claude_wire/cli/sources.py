@@ -13,8 +13,8 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from typing import IO, Any, NamedTuple, cast
+from contextlib import ExitStack, contextmanager
+from typing import IO, Any, NamedTuple, TextIO, cast
 
 import click
 
@@ -22,7 +22,7 @@ from claude_wire.cli.failure import Failure
 from claude_wire.cli.printable import printable
 from claude_wire.testing import Recording
 
-__all__ = ["SOURCE", "Piece", "Unreadable", "display_name", "known_size", "pieces", "several_sources"]
+__all__ = ["SOURCE", "Piece", "Unreadable", "display_name", "known_size", "pieces", "several_sources", "standard_input"]
 
 #: The type of an argument that names a source.
 SOURCE = click.Path(exists=True, readable=True, allow_dash=True)
@@ -81,24 +81,21 @@ def pieces(source: str, *, both: bool = False) -> Generator[Iterator[Piece], Non
     Raises:
         Unreadable: it cannot be opened; a step of the iteration raises it when it cannot be read.
     """
-    if source == "-":
-        yield _chunks(source, sys.stdin.buffer)
-        return
-    try:
-        if os.path.isdir(source):
-            yield _recorded(Recording.load(source), both)
-            return
-        with _opened(source) as file:
-            # What is no regular file cannot be rewound.
-            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            if regular and file.peek(len(SCRIPT))[: len(SCRIPT)] == SCRIPT:
-                yield _recorded(Recording.load(source), both)
-            else:
-                yield _chunks(source, file)
-    except OSError as error:
-        raise Unreadable(source, _reason(error)) from error
-    except DAMAGES as error:
-        raise Unreadable(source, f"it is damaged: {error}") from error
+    with ExitStack() as stack:
+        with _reading(source):
+            stream = _stream(source, both, stack)
+        yield stream
+
+
+def standard_input() -> TextIO:
+    """Standard input.
+
+    Raises:
+        Unreadable: it was closed before this process began.
+    """
+    if sys.stdin is None:
+        raise Unreadable("-", "it is closed")
+    return sys.stdin
 
 
 def known_size(source: str) -> int:
@@ -110,6 +107,31 @@ def known_size(source: str) -> int:
     return status.st_size if stat.S_ISREG(status.st_mode) and not source.endswith((".gz", ".xz")) else 0
 
 
+@contextmanager
+def _reading(source: str) -> Generator[None, None, None]:
+    """Whatever goes wrong in the block, the source is to blame."""
+    try:
+        yield
+    except OSError as error:
+        # gzip reports damage as an OSError without a number.
+        raise Unreadable(source, error.strerror or f"it is damaged: {error}") from error
+    except DAMAGES as error:
+        raise Unreadable(source, f"it is damaged: {error}") from error
+
+
+def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
+    if source == "-":
+        return _chunks(source, standard_input().buffer)
+    if os.path.isdir(source):
+        return _recorded(Recording.load(source), both)
+    file = stack.enter_context(_opened(source))
+    # What is no regular file cannot be rewound.
+    regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    if regular and file.peek(len(SCRIPT))[: len(SCRIPT)] == SCRIPT:
+        return _recorded(Recording.load(source), both)
+    return _chunks(source, file)
+
+
 def _opened(source: str) -> Any:
     if source.endswith(".gz"):
         return gzip.open(source, "rb")
@@ -119,29 +141,18 @@ def _opened(source: str) -> Any:
 
 
 def _recorded(recording: Recording, both: bool) -> Iterator[Piece]:
-    for step in recording.steps:
-        sent = step.direction == "in"
-        if both or not sent:
-            yield Piece(sent, step.data)
+    steps = (Piece(step.direction == "in", step.data) for step in recording.steps)
+    return (step for step in steps if both or not step.sent)
 
 
 def _chunks(source: str, file: IO[bytes]) -> Iterator[Piece]:
     # read1 returns what a pipe has instead of waiting for all of it.
     read1 = cast("Any", file).read1
     while True:
-        try:
+        with _reading(source):
             chunk: bytes | None = read1(CHUNK_BYTES)
-        except OSError as error:
-            raise Unreadable(source, _reason(error)) from error
-        except DAMAGES as error:
-            raise Unreadable(source, f"it is damaged: {error}") from error
         if chunk is None:
             raise Unreadable(source, "it is non-blocking")
         if not chunk:
             return
         yield Piece(False, chunk)
-
-
-def _reason(error: OSError) -> str:
-    # gzip reports damage as an OSError without a number.
-    return error.strerror or f"it is damaged: {error}"

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from claude_wire import PROTOCOL_VERSION
+from claude_wire.cli.output import Output
 from claude_wire.cli.printable import one_line
 from claude_wire.cli.sources import display_name, pieces, several_sources
 from claude_wire.cli.tally import Stats, Tally
@@ -64,7 +65,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     """
     total = Stats()
     done: list[dict[str, Any]] = []
-    console = Console(markup=False, highlight=False, emoji=False)
+    console = Output()
     for number, file in enumerate(files):
         found = _read(file)
         total.add(found)

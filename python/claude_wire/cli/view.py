@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import closing
 
 import click
-from rich.console import Console
 
 from claude_wire import Decoder
 from claude_wire.cli.live import LiveView
+from claude_wire.cli.output import Output
 from claude_wire.cli.page import Page
 from claude_wire.cli.sources import SOURCE, pieces
 
@@ -34,9 +34,8 @@ def view(source: str) -> None:
     What tools are given and give back is cut to a few lines, and control characters are shown as escapes. Exit code: 0,
     also if a turn has failed or a line is invalid; 2 if the file cannot be read.
     """
-    console = Console(markup=False, highlight=False, emoji=False)
     written, sent = Decoder(), Decoder()
-    with closing(Page(console, row=source == "-")) as page, pieces(source, both=True) as stream:
+    with closing(Page(Output(), row=source == "-")) as page, pieces(source, both=True) as stream:
         live = LiveView(page)
         page.activity("waiting for the first line")
         page.wait()
