@@ -50,6 +50,10 @@ class Screen:
             assert time.monotonic() < deadline, self.shown
             assert self.read(), self.shown
 
+    def text(self) -> str:
+        """What was shown, without escapes and carriage returns."""
+        return re.sub(r"\x1b\[[?\d;]*[a-zA-Z]|\r", "", self.shown.decode("utf-8", "replace"))
+
     def close(self) -> None:
         """Close the end that is ours."""
         os.close(self.master)
@@ -93,8 +97,7 @@ class AtTerminal:
         """Wait for the end, and return what was shown, without escapes, and the exit code."""
         while self.screen.read():
             pass
-        shown = self.screen.shown.decode("utf-8", "replace")
-        return re.sub(r"\x1b\[[?\d;]*[a-zA-Z]|\r", "", shown), self.process.wait(PATIENCE)
+        return self.screen.text(), self.process.wait(PATIENCE)
 
 
 #: Makes standard input the terminal that Ctrl-C comes from.

@@ -108,6 +108,33 @@ def test_library_does_not_need_the_extra() -> None:
     assert run(command=[sys.executable, "-c", program]).returncode == 0
 
 
+# --- streams that are not there or full -------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["check", "-"], ["check", "--json", "-"], ["demo"], ["stats", "-"], ["stats", "--json", "-"],
+     ["view", "-"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_output_that_cannot_be_written_ends_it_with_2_and_one_line(arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments], input=b"x\n", stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"Error: the output cannot be written: No space left on device\n"
+
+
+@POSIX
+@pytest.mark.parametrize("arguments", [["check", "-"], ["run", "-"], ["stats", "-"], ["view", "-"]], ids=" ".join)
+def test_closed_standard_input_ends_it_with_2_and_one_line(arguments: list[str]) -> None:
+    done = run(*arguments, command=["/bin/sh", "-c", 'exec "$@" <&-', "sh", *COMMAND])
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"Error: standard input cannot be read: it is closed\n"
+
+
 # --- ends that come from outside --------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,8 @@ from claude_wire.cli import live as live_module
 from claude_wire.cli.excerpts import MOST_CHARS, MOST_LINES, excerpt, fields
 from claude_wire.cli.live import LiveView
 from claude_wire.cli.page import Page
+from claude_wire.cli.questions import answer
+from claude_wire.messages import ControlResponse
 from cli_lines import assistant, block_start, call, delta, event, result, returned, start, stop, system
 from recordings import load, names
 from shown import decoded, viewed
@@ -138,6 +140,13 @@ def test_message_that_was_cut_off_gives_up_the_floor() -> None:
         delta("three", id="o", parent="p"),
     )
     assert shown == "one\n! API error (x): try 1 of 2 in 0.5 s\ntwo\n= ok\n| -- subagent\n| three\n"
+
+
+def test_subagent_that_is_ended_in_mid_sentence_gives_up_the_floor() -> None:
+    sub: dict[str, Any] = {"id": "n", "parent": "p"}
+    called = assistant(call("p", "Agent", description="look"))
+    shown = show(called, start(**sub), delta("sub", **sub), returned("p", "ended"), start(), delta("main"))
+    assert shown.splitlines()[1:] == ["| -- subagent look", "| sub", "  = ended", "main"]
 
 
 def test_thinking_is_dim() -> None:
@@ -312,6 +321,39 @@ def test_what_the_cli_tells_of_itself(message: dict[str, Any], shown: str) -> No
 def test_permission_question_in_a_file_of_the_output_alone() -> None:
     shown = viewed(decoded(load("05_perm_allow_deny").stdout))
     assert shown.count("? may Bash run?\n    Make a\n    path: ") == 1
+
+
+@pytest.mark.parametrize(
+    ("payload", "shown"),
+    [
+        ({"behavior": "allow", "updatedInput": {}}, "? allowed"),
+        ({"behavior": "deny", "message": "no\n"}, "? denied: no"),
+        ({"behavior": "perhaps"}, "! neither allowed nor denied"),
+        ({"behavior": "deny"}, "! neither allowed nor denied"),
+        ({}, "! neither allowed nor denied"),
+        ({"behavior": "allow", "updatedPermissions": [
+            {"type": "setMode", "mode": "plan", "destination": "session"},
+            {"type": "replaceRules", "rules": [{"toolName": "A"}, {"toolName": "B", "ruleContent": "c"}],
+             "behavior": "deny", "destination": "session"},
+            {"type": "removeRules", "rules": [{"toolName": "A"}], "behavior": "ask", "destination": "userSettings"},
+            {"type": "addDirectories", "directories": ["/a", "/b"], "destination": "session"},
+            {"type": "removeDirectories", "directories": ["/a"], "destination": "session"},
+            {"type": "zzz"},
+         ]},
+         "? allowed\n"
+         "    and switch to permission mode plan (session)\n"
+         "    and deny only A, B(c) (session)\n"
+         "    and no longer ask A (userSettings)\n"
+         "    and work in /a, /b (session)\n"
+         "    and no longer work in /a (session)\n"
+         '    and {"type": "zzz"}'),
+    ],
+    ids=["allowed", "denied", "perhaps", "denied for no reason", "nothing", "allowed and more"],
+)  # fmt: skip
+def test_what_a_permission_grants(payload: dict[str, Any], shown: str) -> None:
+    told = answer("can_use_tool", ControlResponse.success("r", payload))
+    assert told is not None
+    assert told.text == shown
 
 
 def test_question_that_is_withdrawn() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import os
@@ -22,14 +23,17 @@ if os.name != "posix":
 
 from click.testing import CliRunner
 
+from claude_wire import ResultMessage
 from claude_wire.cli.app import cli
 from claude_wire.cli.record import ENVIRONMENT, Recorder
-from claude_wire.testing import ExitAtOnce, Fault, Kill, Recording, Replay, Silence, Stall
+from claude_wire.session import STATE_VARIABLE
+from claude_wire.testing import ExitAtOnce, Fault, FloodStderr, Kill, Recording, Replay, Silence, Stall
 from recordings import load
 from screens import PATIENCE, AtTerminal, terminal_environment
-from shown import in_order
+from shown import decoded, in_order
 
 COMMAND = [sys.executable, "-m", "claude_wire.cli", "run"]
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 
 
 def stand_in(tmp_path: Path, name: str, *faults: Fault, **files: bytes) -> str:
@@ -77,7 +81,8 @@ def test_nobody_to_ask_is_no(tmp_path: Path) -> None:
 def test_failed_turn_is_1(tmp_path: Path, name: str) -> None:
     done = run("--cli", stand_in(tmp_path, name), "--", "hello")
     assert done.returncode == 1
-    assert b"= not ok (" in done.stdout
+    failed = [message for message in decoded(load(name).stdout) if isinstance(message, ResultMessage)]
+    assert done.stdout.count(b"= not ok (") == len(failed) > 0
     assert b"Traceback" not in done.stderr
 
 
@@ -91,6 +96,47 @@ def test_cli_that_ends_too_early_is_1(tmp_path: Path, faults: list[Fault], said:
     assert done.returncode == 1
     assert said in done.stdout.decode()
     assert b"Traceback" not in done.stdout + done.stderr
+
+
+def own_cli(tmp_path: Path, *program: str) -> str:
+    """A CLI that reads `initialize` and then is as the lines of a program say; `write` writes a message."""
+    path = tmp_path / "own"
+    beginning = (
+        f"#!{sys.executable}",
+        "import json, os, sys",
+        "def write(**message): print(json.dumps(message), flush=True)",
+        "request_id = json.loads(sys.stdin.readline())['request_id']",
+        "answer = {'subtype': 'success', 'request_id': request_id, 'response': {}}",
+    )
+    path.write_text("\n".join([*beginning, *program]))
+    path.chmod(0o700)
+    return str(path)
+
+
+def test_what_a_cli_says_that_takes_no_prompt_is_shown(tmp_path: Path) -> None:
+    path = own_cli(
+        tmp_path,
+        "os.close(0)",
+        "write(type='control_response', response=answer)",
+        "write(type='result', subtype='success', is_error=True, api_error_status=400, result='Not today.')",
+    )
+    done = run("--cli", path, "--", "hello")
+    assert (done.returncode, done.stderr) == (1, b"")
+    in_order(done.stdout.decode(), "> hello\n", "Not today.\n= not ok (api_error)\n", "exit code 1\n")
+
+
+def test_what_a_cli_says_when_its_input_has_ended_is_shown(tmp_path: Path) -> None:
+    path = own_cli(
+        tmp_path,
+        "write(type='control_response', response=answer)",
+        "sys.stdin.readline()",
+        "write(type='result', subtype='success', is_error=False)",
+        "assert not sys.stdin.readline()",
+        "write(type='system', subtype='informational', level='info', content='Goodbye.')",
+    )
+    done = run("--cli", path, "--", "hello")
+    assert (done.returncode, done.stderr) == (0, b"")
+    in_order(done.stdout.decode(), "> hello\n", "= ok\n", "* Goodbye.\n", "exit code 0\n")
 
 
 def test_standard_error_of_the_cli_is_shown_and_recorded(tmp_path: Path) -> None:
@@ -146,6 +192,12 @@ def test_wrong_usage_is_2(arguments: list[str]) -> None:
     assert done.stdout == ""
 
 
+def test_prompt_that_is_no_text_is_2() -> None:
+    done = run("-", stdin=b"a\xff", env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"})
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"Error: the prompt is not utf-8: invalid start byte at byte 1\n"
+
+
 def test_no_cli_is_2(tmp_path: Path) -> None:
     program = "import claude_wire.options as o, claude_wire.cli as c\n"
     program += "def no(): raise o.CLINotFoundError('no CLI here')\no.find_cli = no\nc.main()"
@@ -168,6 +220,20 @@ def test_reader_that_goes_away_ends_it_and_the_cli(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert json.loads((record / "exit.json").read_bytes())["rc"] is not None
+
+
+@FULL
+@pytest.mark.parametrize("faults", [[], [FloodStderr(1000)]], ids=str)
+def test_output_that_cannot_be_written_ends_it_and_the_cli_with_2(tmp_path: Path, faults: list[Fault]) -> None:
+    path = stand_in(tmp_path, "05_perm_allow_deny", *faults)
+    command = [*COMMAND, "--cli", path, "--record", str(tmp_path / "r"), "--", "p"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"Error: the output cannot be written: No space left on device\n"
+    assert json.loads((tmp_path / "r" / "exit.json").read_bytes())["rc"] is not None
 
 
 def test_ctrl_c_that_ends_the_reader_too_ends_it_without_a_word(tmp_path: Path) -> None:
@@ -201,22 +267,24 @@ def test_questions_are_asked_and_answered(tmp_path: Path) -> None:
     record = tmp_path / "r"
     with at_terminal("--cli", stand_in(tmp_path, "05_perm_allow_deny"), "--record", str(record), "--", "p") as host:
         host.type_when("allow? [", "what\n")
-        host.type_when("allow? [", "y\n", times=2)
+        host.type_when("allow? [", "2\n", times=2)
         host.type_when("allow? [", "n not today\n", times=3)
-        host.type_when("allow? [", "a\n", times=4)
+        host.type_when("allow? [", "y\n", times=4)
         shown, code = host.end()
     assert code == 0
     in_order(
         shown,
         '+ Bash {"command": "touch a.txt',
         "? may Bash run?\n",
-        "    always: ",
-        "allow? [y, n, n REASON, a (always)] what\n",
-        "allow? [y, n, n REASON, a (always)] y\n",
-        "? allowed\n",
+        "    1: yes, and allow Bash(",
+        "    2: yes, and work in ",
+        "    3: yes, and switch to permission mode acceptEdits",
+        "allow? [y, n, n REASON, 1, 2, 3] what\n",
+        "allow? [y, n, n REASON, 1, 2, 3] 2\n",
+        "? allowed\n    and work in ",
         "? denied: not today\n",
-        "? may Write run?",
-        "? allowed, and from now on\n",
+        '? may Write run?\n    c.txt\n    {"file_path": "/',
+        "? allowed\n",
         "finished\n",
         "= ok, ",
     )
@@ -225,9 +293,21 @@ def test_questions_are_asked_and_answered(tmp_path: Path) -> None:
     answers = [json.loads(line)["response"]["response"] for line in Recording.load(record).stdin.splitlines()[2:]]
     assert [answer["behavior"] for answer in answers] == ["allow", "deny", "allow"]
     assert answers[0]["updatedInput"] == asked[0]["input"]
-    assert "updatedPermissions" not in answers[0]
+    assert answers[0]["updatedPermissions"] == [asked[0]["permission_suggestions"][1]]
     assert answers[1]["message"] == "not today"
-    assert answers[2]["updatedPermissions"] == asked[2]["permission_suggestions"]
+    assert "updatedPermissions" not in answers[2]
+
+
+def test_question_comes_behind_its_call_and_waits_no_longer(tmp_path: Path) -> None:
+    patient = (
+        f"import claude_wire.cli.asking as a; a.SECONDS_TO_SHOW = {2 * PATIENCE}; import claude_wire.cli as c; c.main()"
+    )
+    command = [sys.executable, "-c", patient, "run", "--cli", stand_in(tmp_path, "05_perm_allow_deny"), "--", "p"]
+    with AtTerminal(command, terminal_environment(NO_COLOR="1")) as host:
+        for times in (1, 2, 3):
+            host.type_when("allow? [", "n\n", times)
+        shown, _ = host.end()
+    in_order(shown, *("+ Bash", "? may Bash", "? denied") * 2, "+ Write", "? may Write", "? denied")
 
 
 def test_end_of_the_input_is_no(tmp_path: Path) -> None:
@@ -305,8 +385,11 @@ def test_recording_is_read_back_and_played(tmp_path: Path) -> None:
 
 def test_recording_is_for_its_owner_alone(tmp_path: Path) -> None:
     record = tmp_path / "deep" / "r"
-    environment = {**os.environ, "ANTHROPIC_API_KEY": "secret", "LANG": "C.UTF-8"}
-    run("--cli", stand_in(tmp_path, "09_err400"), "--record", str(record), "--", "hello", env=environment)
+    environment = {**os.environ, "ANTHROPIC_API_KEY": "secret", "LANG": "C.UTF-8", STATE_VARIABLE: "0"}
+    path = tmp_path / "wrapper"
+    path.write_text(f'#!/bin/sh\nenv >{tmp_path}/env\nexec {stand_in(tmp_path, "09_err400")} "$@"\n')
+    path.chmod(0o700)
+    run("--cli", str(path), "--record", str(record), "--", "hello", env=environment)
     assert stat.S_IMODE(record.stat().st_mode) == 0o700
     files = sorted(path.name for path in record.iterdir())
     assert files == [
@@ -317,9 +400,16 @@ def test_recording_is_for_its_owner_alone(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert b"secret" not in path.read_bytes()
     known = json.loads((record / "cmd.json").read_bytes())["env"]
-    assert known["LANG"] == "C.UTF-8"
-    assert set(known) <= set(ENVIRONMENT)
+    assert {"LANG", STATE_VARIABLE} <= set(known) <= set(ENVIRONMENT)
+    given = dict(row.partition("=")[::2] for row in (tmp_path / "env").read_text().splitlines())
+    assert known == {name: given[name] for name in known}
     assert json.loads((record / "exit.json").read_bytes())["rc"] == 1
+
+
+def test_folder_that_is_there_is_closed_to_others(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    Recorder(tmp_path).close()
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
@@ -348,15 +438,25 @@ def test_recorder_takes_bytes_as_they_come(tmp_path: Path, size: int) -> None:
     assert recording.stdin == b'{"b":1}\n'
     assert b"".join(recording.reads) == data
     assert len(recording.reads) == -(-len(data) // size)
-    assert [step.data for step in recording.steps if step.direction == "out"] == data.splitlines(keepends=True) or (
-        b"".join(step.data for step in recording.steps if step.direction == "out") == data
-    )
+    assert [step.data for step in recording.steps if step.direction == "out"] == io.BytesIO(data).readlines()
+    order = [json.loads(row)[1:] for row in recording.files["order.jsonl"].splitlines()]
+    assert order == [*(["out", len(part)] for part in data.split(b"\n")[:-1]), ["in", 7]]
     assert recording.exit_code == -9
 
 
+def test_what_was_recorded_is_there_before_the_end(tmp_path: Path) -> None:
+    with closing(Recorder(tmp_path / "r")) as recorder:
+        recorder.started(["claude"], "/", {})
+        recorder.received(b"x\n")
+        recorder.sent(b"y\n")
+        recorder.stderr("z")
+        recording = Recording.load(tmp_path / "r")
+    assert (recording.stdout, recording.stdin, recording.stderr) == (b"x\n", b"y\n", b"z\n")
+    assert [step.direction for step in recording.steps] == ["out", "in"]
+
+
+@FULL
 def test_full_disk_ends_the_recording_and_not_the_session(tmp_path: Path) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("there is no /dev/full")
     with closing(Recorder(tmp_path / "r")) as recorder:
         recorder._files["stdout.ndjson"].close()
         recorder._files["stdout.ndjson"] = open("/dev/full", "wb")  # noqa: SIM115 # pyright: ignore

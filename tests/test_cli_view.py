@@ -189,13 +189,36 @@ def test_row_says_what_goes_on_and_goes_away() -> None:
         screen.until(lambda shown: b"running Bash" in shown)
         process.stdin.write(line(returned("a", "slept")))
         screen.until(lambda shown: b"= slept" in shown)
+        screen.until(lambda shown: b"waiting for the model" in shown)
+        for message in (start("n"), delta("Slept.", id="n")):
+            process.stdin.write(line(message))
         process.stdin.close()
         while screen.read():
             pass
         assert process.wait(PATIENCE) == 0
     screen.close()
     assert screen.shown.count(b"\x1b[?25l") == screen.shown.count(b"\x1b[?25h") > 0
-    assert not screen.shown.rstrip().endswith(b"s")  # the row was cleared, not left
+    for row in (b"waiting for the first line", b"running Bash", b"waiting for the model"):
+        after = screen.shown.rpartition(row)[2]
+        assert re.match(rb", \d+ s\x1b\[0m\r", after)
+        # The line that it stood in is erased before anything else is written.
+        assert re.match(rb"(?:\r|\n|\x1b\[\?25h|\x1b\[1A)+\x1b\[2K", after.partition(b"\x1b[0m")[2])
+    assert b"\x1b[2m, " not in screen.shown  # no row about nothing
+
+
+def test_no_row_where_nothing_can_be_erased() -> None:
+    screen = Screen(60)
+    environment = terminal_environment(TERM="dumb")
+    with running("-", stdin=subprocess.PIPE, stdout=screen.terminal, env=environment) as process:
+        os.close(screen.terminal)
+        assert process.stdin is not None
+        process.stdin.write(line(assistant("Hello")))
+        screen.until(lambda shown: b"Hello" in shown)
+        process.stdin.close()
+        while screen.read():
+            pass
+    screen.close()
+    assert screen.shown == b"Hello\r\n"
 
 
 def test_closed_pipe_ends_it_without_a_word(recorded: str) -> None:

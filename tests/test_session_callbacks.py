@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -10,6 +11,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
+import claude_wire.session as session_module
 from async_backends import Backend, every_backend
 from claude_wire import (
     AsyncHookOutput,
@@ -329,3 +331,76 @@ def test_an_answer_that_cannot_be_sent_does_not_end_the_session(backend: Backend
             assert len([message async for message in session.receive_response()]) == 1
 
     backend.run(main)
+
+
+@every_backend
+def test_a_session_that_cannot_begin_closes_no_server_of_another(backend: Backend) -> None:
+    async def main() -> None:
+        class Once(Server):
+            def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+                if self.send is not None:
+                    raise RuntimeError("serves a session already")
+                super().connect(send)
+
+        server = Once()
+        async with opened(mcp_servers={"a": server}) as (peer, _):
+            own = Server()
+            with pytest.raises(RuntimeError):
+                async with Peer().session(mcp_servers={"own": own, "a": server}):
+                    raise AssertionError
+            assert (own.closed, server.closed) == (1, 0)
+            peer.say(rpc("r", "a", "tools/list", id=1))
+            assert "result" in (await peer.answer_to("r"))["response"]["mcp_response"]
+        assert server.closed == 1
+
+    backend.run(main)
+
+
+@every_backend
+def test_the_spelling_of_claude_agent_sdk_is_that_of_the_wire_in_a_plain_output(backend: Backend) -> None:
+    async def main() -> None:
+        async def stop(request: HookCallbackRequest) -> dict[str, Any]:
+            return {"continue_": False, "stopReason": "enough"}
+
+        async def later(request: HookCallbackRequest) -> dict[str, Any]:
+            return {"async_": True}
+
+        async with opened(hooks={"PreToolUse": [HookMatcher(stop, later)]}) as (peer, _):
+            peer.say(hook_request("a", "hook_0"), hook_request("b", "hook_1"))
+            assert (await peer.answer_to("a"))["response"] == {"continue": False, "stopReason": "enough"}
+            assert (await peer.answer_to("b"))["response"] == {"async": True}
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_known_request_that_does_not_fit_is_not_called_unsupported(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, _):
+            peer.say(Peer.request("r", "can_use_tool", tool_name=[], input={}))
+            answer = await peer.answer_to("r")
+            assert answer["subtype"] == "error"
+            assert "cannot be read" in answer["error"]
+            assert "tool_name" in answer["error"]
+
+    backend.run(main)
+
+
+@every_backend
+def test_an_mcp_server_whose_end_hangs_does_not_hold_up_the_others_nor_the_session_for_long(
+    backend: Backend, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "GRACE_SECONDS", 0.05)
+
+    async def main() -> None:
+        class Hangs(Server):
+            async def aclose(self) -> None:
+                await anyio.sleep_forever()
+
+        good = Server()
+        async with opened(mcp_servers={"hangs": Hangs(), "good": good}):
+            pass
+        assert good.closed == 1
+
+    backend.run(main)
+    assert any("did not end" in record.getMessage() for record in caplog.records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import threading
 from collections.abc import Callable
@@ -365,3 +366,62 @@ def test_a_callback_may_end_the_session(virtual: VirtualBackend) -> None:
         assert peer.answers_to("p") == []
 
     virtual.run(main)
+
+
+@every_backend
+def test_who_closes_a_session_second_waits_for_as_long(backend: Backend) -> None:
+    async def main() -> None:
+        stopping, go = anyio.Event(), anyio.Event()
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            try:
+                return await never()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    stopping.set()
+                    await go.wait()
+
+        ended: list[str] = []
+        async with opened(can_use_tool=decide) as (peer, session), anyio.create_task_group() as group:
+            peer.say(Peer.permission("p"))
+            await anyio.wait_all_tasks_blocked()
+
+            async def close(name: str) -> None:
+                await session.aclose()
+                ended.append(name)
+
+            group.start_soon(close, "first")
+            await stopping.wait()
+            group.start_soon(close, "second")
+            await anyio.wait_all_tasks_blocked()
+            assert ended == []
+            go.set()
+        assert sorted(ended) == ["first", "second"]
+
+    backend.run(main)
+
+
+VARIABLE = contextvars.ContextVar("VARIABLE", default="none")
+
+
+@every_backend
+def test_callbacks_have_the_context_in_which_the_session_was_made(backend: Backend) -> None:
+    async def main() -> None:
+        seen: list[str] = []
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            seen.append(VARIABLE.get())
+            return request.allow()
+
+        VARIABLE.set("made")
+        async with opened(can_use_tool=decide) as (peer, session):
+            VARIABLE.set("iterating")
+            peer.say(Peer.permission("p"))
+            await peer.answer_to("p")  # read ahead
+            peer.say(Peer.permission("q"), RESULT)
+            async for _ in session.receive_response():
+                pass
+            await peer.answer_to("q")
+        assert seen == ["made", "made"]
+
+    backend.run(main)

@@ -11,7 +11,9 @@ from claude_wire import (
     ControlRequest,
     Decoder,
     ExecutionError,
+    PermissionResult,
     ProcessError,
+    ProcessInputError,
     RateLimitError,
     RequestTimeoutError,
     ResultMessage,
@@ -59,7 +61,7 @@ def test_who_is_shown_the_bytes_and_raises_takes_none_of_them_away(
             raise ValueError
 
         peer = Peer()
-        async with peer.session(on_received=refuse, can_use_tool=allow) as session:
+        async with peer.session(on_received=refuse, on_sent=refuse, can_use_tool=allow) as session:
             await session.initialize()
             peer.say(*map(numbered, range(10)), Peer.permission("p"), size=50)
             await peer.answer_to("p")  # read ahead
@@ -184,3 +186,34 @@ def test_request_bodies_are_those_of_the_envelope() -> None:
     [request] = Decoder().feed(line(Peer.permission("p")))
     assert isinstance(request, ControlRequest)
     assert isinstance(request.request, CanUseToolRequest)
+
+
+@every_backend
+def test_a_process_that_closes_its_input_and_lives_on_does_not_hold_up_the_block(backend: Backend) -> None:
+    child = python("os.close(0); say(type='x'); time.sleep(60)")
+
+    async def main() -> None:
+        with pytest.raises((ProcessInputError, SessionEndedError, RequestTimeoutError)):
+            async with open_session(child, grace=0.1, request_timeout=0.5):
+                raise AssertionError
+
+    backend.run(main)
+
+
+@every_backend
+def test_after_a_callback_has_closed_the_session_the_process_has_ended_at_the_end_of_the_block(
+    backend: Backend,
+) -> None:
+    async def main() -> None:
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            await session.aclose()
+            return request.allow()
+
+        async with open_session(python(CHILD, "0", "NONE"), can_use_tool=decide) as session:
+            await session.query("x")
+            async for _ in session:
+                pass
+        assert session.process is not None
+        assert session.process.returncode is not None
+
+    backend.run(main)

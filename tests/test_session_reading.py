@@ -6,8 +6,10 @@ tests put at every place.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,9 +18,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from async_backends import Backend, every_backend
+from async_backends import ASYNCIO, Backend, every_backend
 from children import linux_only, nothing_left, python
 from claude_wire import (
+    ByteBudgetError,
     CanUseToolRequest,
     Decoder,
     HandleError,
@@ -27,12 +30,14 @@ from claude_wire import (
     PermissionResult,
     ResultMessage,
     Session,
+    SessionEndedError,
     UnknownMessage,
     byte_budget,
     open_process,
     open_session,
     set_byte_budget,
 )
+from claude_wire._routing import SHARE_BYTES
 from session_peer import RESULT, Peer, line, numbered, numbers, queued_bytes
 from virtual_time import VirtualBackend, every_virtual_backend
 
@@ -382,19 +387,20 @@ def test_questions_are_answered_after_the_end_of_the_output_was_seen(backend: Ba
 def test_reading_ahead_stops_at_the_byte_budget_and_goes_on_when_there_is_room(backend: Backend) -> None:
     async def main() -> None:
         before = queued_bytes()
-        set_byte_budget(before + 20_000)
+        budget = 2 * SHARE_BYTES
+        set_byte_budget(before + budget)
         async with opened() as (peer, session):
             for number in range(100):
-                peer.say(numbered(number, 1000))
+                peer.say(numbered(number, 10_000))
             peer.say(Peer.permission("p"))
             peer.output.end()
             with anyio.fail_after(20):
-                while queued_bytes() < before + 20_000:
+                while queued_bytes() < before + budget:
                     await anyio.sleep(0.001)
             for _ in range(3):
                 await anyio.sleep(0.05)  # as often as it looks for room
-            assert peer.output.waiting > 70
-            assert before + 20_000 <= queued_bytes() < before + 22_500
+            assert peer.output.waiting > 40
+            assert before + budget <= queued_bytes() < before + budget + 22_000
             assert not peer.answers_to("p")
             # By the consumer it comes to the question; or by the room that it makes.
             got = [await session.__anext__() for _ in range(95)]
@@ -402,6 +408,24 @@ def test_reading_ahead_stops_at_the_byte_budget_and_goes_on_when_there_is_room(b
             got += await rest(session)
             assert numbers(got) == list(range(100))
             assert queued_bytes() == before
+
+    backend.run(main)
+
+
+@every_backend
+def test_one_session_that_exhausts_the_budget_does_not_silence_the_others(backend: Backend) -> None:
+    async def main() -> None:
+        before = queued_bytes()
+        set_byte_budget(before + 2 * SHARE_BYTES)
+        async with opened() as (peer, session):
+            peer.say(*(numbered(number, 10_000) for number in range(100)))
+            with anyio.fail_after(20):
+                while queued_bytes() < before + 2 * SHARE_BYTES:
+                    await anyio.sleep(0.001)
+            async with opened() as (other, _):  # with initialize, and its answer
+                other.say(*(numbered(number, 1000) for number in range(100)), Peer.permission("p"))
+                await other.answer_to("p")
+            assert numbers([await session.__anext__()]) == [0]
 
     backend.run(main)
 
@@ -627,3 +651,53 @@ def test_unknown_control_messages_reach_the_consumer_once(backend: Backend) -> N
             assert len(got) == 2
 
     backend.run(main)
+
+
+@every_backend
+def test_what_fails_while_nobody_iterates_is_told_to_whom_it_concerns_and_to_the_consumer(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer()
+        async with peer.session() as session:
+            peer.output.write(ConnectionResetError("text"))
+            with pytest.raises(SessionEndedError) as caught:
+                await session.initialize()
+            assert isinstance(caught.value.__cause__, ConnectionResetError)
+            with pytest.raises(ConnectionResetError, match="text"):
+                await session.__anext__()
+            await session.initialize()  # it goes on
+
+    backend.run(main)
+
+
+@every_backend
+def test_reading_ahead_goes_on_behind_an_exhausted_budget_that_is_an_error(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            peer.output.write(ByteBudgetError(100))
+            peer.say(Peer.permission("p"), numbered(1))
+            await peer.answer_to("p")
+            with pytest.raises(ByteBudgetError):
+                await session.__anext__()
+            assert numbers([await session.__anext__()]) == [1]
+
+    backend.run(main)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="there are no eager tasks")
+def test_eager_callbacks_do_not_take_messages_before_their_turn() -> None:
+    async def main() -> None:
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+        got: list[Any] = []
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            got.extend([await session.__anext__(), await session.__anext__()])
+            return request.allow()
+
+        async with opened(can_use_tool=decide) as (peer, session):
+            peer.write(b"".join(map(line, [numbered(1), Peer.permission("p"), numbered(2), numbered(3)])))
+            first = await session.__anext__()
+            await peer.answer_to("p")
+            assert sorted([*numbers([first]), *numbers(got)]) == [1, 2, 3]
+            assert numbers(got) == sorted(numbers(got))
+
+    ASYNCIO.run(main)

@@ -16,6 +16,8 @@ from claude_wire import (
     ApiError,
     AuthenticationError,
     BillingError,
+    CancelAsyncMessageRequest,
+    ClaudeOptions,
     Decoder,
     ExecutionError,
     HandleError,
@@ -41,8 +43,9 @@ from claude_wire import (
     UnknownMessage,
     UserDialogCancelled,
     UserMessage,
+    open_session,
 )
-from session_peer import INIT, RESULT, Peer, Server, numbered, numbers, opened
+from session_peer import INIT, RESULT, Peer, Server, allow, numbered, numbers, opened
 
 # --- what a session takes ---------------------------------------------------------------------------------------------
 
@@ -512,3 +515,163 @@ def test_ask_raises_what_the_result_says_and_iterating_shows_it(
             assert type(later.value) is ApiError
 
     backend.run(main)
+
+
+@every_backend
+def test_ask_passes_over_the_result_of_a_prompt_that_was_given_up(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            with anyio.move_on_after(0.01):
+                await session.ask("first")
+            first = peer.prompts()[0]["uuid"]
+
+            async def answer() -> None:
+                await peer.until(lambda: len(peer.prompts()) == 2)
+                second = peer.prompts()[1]["uuid"]
+                peer.say(INIT, {**RESULT, "result": "one", "user_message_uuids": [first]})
+                peer.say(INIT, {**RESULT, "result": "two", "user_message_uuids": [second]})
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(answer)
+                assert (await session.ask("second")).result == "two"
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_prompt_that_is_cancelled_before_its_turn_to_be_sent_is_not_sent(backend: Backend) -> None:
+    async def main() -> None:
+        go = anyio.Event()
+        sent: list[bytes] = []
+
+        async def send(data: bytes) -> None:
+            await go.wait()
+            sent.append(data)
+
+        async with Session(MessageStream(Peer().output), send) as session, anyio.create_task_group() as group:
+            scopes = [anyio.CancelScope(), anyio.CancelScope()]
+
+            async def ask(scope: anyio.CancelScope, text: str) -> None:
+                with scope:
+                    await session.query(text)
+
+            for scope, text in zip(scopes, ("first", "second"), strict=True):
+                group.start_soon(ask, scope, text)
+                await anyio.wait_all_tasks_blocked()
+            for scope in scopes:
+                scope.cancel()  # the first in the middle of being sent, and so it is sent
+            await anyio.wait_all_tasks_blocked()
+            go.set()
+            await anyio.wait_all_tasks_blocked()
+            assert len(sent) == 1
+            assert b"first" in sent[0]
+            assert not session._run.over
+
+    backend.run(main)
+
+
+@every_backend
+def test_ask_passes_over_the_turn_of_background_work_and_refuses_what_would_wait_for_ever(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+
+            async def answer() -> None:
+                uuid = (await peer.until(peer.prompts))[0]["uuid"]
+                peer.say(INIT, {**RESULT, "result": "background", "origin": {"kind": "task-notification"}})
+                peer.say(INIT, {**RESULT, "result": "mine", "user_message_uuids": [uuid]})
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(answer)
+                assert (await session.ask("x")).result == "mine"
+            sent = len(peer.prompts())
+            with pytest.raises(ValueError, match="uuid"):
+                await session.ask(UserMessage.of("again", uuid=peer.prompts()[0]["uuid"]))
+
+            async def iterate() -> None:
+                await session.__anext__()
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(iterate)
+                await anyio.wait_all_tasks_blocked()
+                with pytest.raises(HandleError):
+                    await session.ask("beside another")
+                assert len(peer.prompts()) == sent
+                group.cancel_scope.cancel()
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("states", [True, False])
+def test_a_result_that_was_not_read_yet_is_not_that_of_a_later_prompt(backend: Backend, states: bool) -> None:
+    def state(name: str) -> list[dict[str, Any]]:
+        changed = {"type": "system", "subtype": "session_state_changed", "state": name, "sdk_host_only": True}
+        return [changed] if states else []
+
+    async def main() -> None:
+        async with opened() as (peer, session):
+            for number in range(2):
+                await session.query(str(number))
+                uuid = peer.prompts()[number]["uuid"]
+                if number == 0:
+                    peer.say(*state("running"), INIT, {**RESULT, "user_message_uuids": [uuid]}, *state("idle"))
+            peer.say(*state("running"), INIT, {**RESULT, "user_message_uuids": [uuid]}, *state("idle"))
+            got = [message async for message in session.receive_run()]
+            assert sum(isinstance(message, ResultMessage) for message in got) == 2
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_prompt_that_the_cli_has_taken_out_of_its_queue_is_owed_nothing(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened(Peer({"cancel_async_message": {"cancelled": True}})) as (peer, session):
+            await session.query("x", uuid="u")
+            assert (await session.request(CancelAsyncMessageRequest(message_uuid="u"))).cancelled
+            assert [message async for message in session.receive_run()] == []
+            await session.query("y", uuid="v")
+            peer.answers["interrupt"] = {"cancelled": ["v"]}
+            await session.interrupt(cancel_queued=True)
+            assert [message async for message in session.receive_run()] == []
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("prompt", [{"type": "user"}, ["one", "two"], [], b"bytes", 5], ids=str)
+def test_what_is_no_prompt_is_refused_and_not_sent(backend: Backend, prompt: Any) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            with pytest.raises(TypeError, match="a prompt is text"):
+                await session.query(prompt)
+            assert peer.prompts() == []
+
+    backend.run(main)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"can_use_tool": "ask"}, TypeError, "can_use_tool"),
+        ({"on_elicitation": 5}, TypeError, "on_elicitation"),
+        ({"hooks": {"Stop": [print]}}, TypeError, "Stop"),
+        ({"hooks": {"Stop": HookMatcher(print)}}, TypeError, "Stop"),
+        ({"mcp_servers": {"calc": {"command": "x"}}}, TypeError, "InProcessMcpServer"),
+        ({"dialogs": {"survey": None}}, TypeError, "survey"),
+        ({"callback_timeout": 0}, ValueError, "callback_timeout"),
+        ({"callback_timeout": "5"}, TypeError, "callback_timeout"),
+        ({"request_timeout": -1}, ValueError, "request_timeout"),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+def test_a_wrong_argument_is_refused_at_once_in_words_of_its_own(
+    arguments: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    for make in (lambda: Peer().session(**arguments), lambda: open_session(["claude"], **arguments)):
+        with pytest.raises(error, match=says):
+            make()
+
+
+def test_a_permission_callback_beside_another_permission_prompt_tool_is_refused() -> None:
+    with pytest.raises(ValueError, match="stdio"):
+        open_session(ClaudeOptions(cli_path="claude", permission_prompt_tool="mcp__a__b"), can_use_tool=allow)

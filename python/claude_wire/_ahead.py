@@ -17,10 +17,19 @@ from claude_wire.draining import count_kept
 if TYPE_CHECKING:
     from anyio import Event
 
-__all__ = ["Chunks", "ReadAhead", "Tap"]
+__all__ = ["Chunks", "ReadAhead", "Tap", "show"]
 
 #: Is shown each chunk that is read, as it was read.
 Tap = Callable[[bytes], object]
+
+
+def show(tap: Tap | None, data: bytes | memoryview) -> None:
+    """Show bytes to a tap. What that raises is logged: they are on their way all the same."""
+    if tap is not None and data:
+        try:
+            tap(bytes(data))
+        except Exception as error:
+            logging.getLogger("claude_wire").warning("what is shown the bytes raised %s", type(error).__name__)
 
 
 class Chunks(Protocol):
@@ -48,6 +57,8 @@ class ReadAhead:
         self.source = source
         #: Chunks that were received without having been kept.
         self.direct = 0
+        #: Bytes that are kept.
+        self.kept_bytes = 0
         self._tap = tap
         self._kept: deque[bytes | Exception] = deque()
         self._ended = self._advancing = False
@@ -68,7 +79,7 @@ class ReadAhead:
             if not self._advancing:
                 self.direct += 1
                 data = await self.source.receive()
-                self._show(data)
+                show(self._tap, data)
                 return data
             from anyio import Event
 
@@ -91,7 +102,7 @@ class ReadAhead:
             if data:
                 self._kept.append(data)
                 self._count(len(data))
-                self._show(data)
+                show(self._tap, data)
             else:
                 self._ended = True
             return data
@@ -111,18 +122,12 @@ class ReadAhead:
 
     def forget(self) -> None:
         """Give back what is kept."""
-        self._count(-sum(len(kept) for kept in self._kept if isinstance(kept, bytes)))
+        self._count(-self.kept_bytes)
         self._kept.clear()
         self._ended = True
 
-    def _show(self, data: bytes | memoryview) -> None:
-        if self._tap is not None and data:
-            try:
-                self._tap(bytes(data))
-            except Exception as error:  # the reader must get it all the same
-                logging.getLogger("claude_wire").warning("what is shown the bytes raised %s", type(error).__name__)
-
     def _count(self, count: int) -> None:
+        self.kept_bytes += count
         if count and os.getpid() == self._pid:  # the budget of a forked child is another
             count_kept(count)
 

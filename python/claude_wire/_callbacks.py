@@ -5,8 +5,8 @@ Knows what each request of the CLI means and how it is answered; not how request
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import msgspec
@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from claude_wire.messages import PermissionResult, UserDialogResult
     from claude_wire.messages._base import Wire
 
-__all__ = ["Callbacks", "CanUseTool", "Dialog", "Elicit", "Hook", "HookMatcher", "McpServer"]
+__all__ = ["Callbacks", "CanUseTool", "Dialog", "Elicit", "Hook", "HookMatcher", "McpServer", "require_seconds"]
 
 CanUseTool: TypeAlias = "Callable[[CanUseToolRequest], Awaitable[PermissionResult]]"
 Hook: TypeAlias = "Callable[[HookCallbackRequest], Awaitable[HookOutput | AsyncHookOutput | dict[str, Any] | None]]"
 Elicit: TypeAlias = "Callable[[ElicitationRequest], Awaitable[ElicitationResponse]]"
 Dialog: TypeAlias = "Callable[[RequestUserDialogRequest], Awaitable[UserDialogResult]]"
+
+_log = logging.getLogger("claude_wire")
 
 #: Seconds that a hook may take beyond its own timeout, which the CLI keeps by itself. An error answer that came first
 #: would have the tool run: the CLI refuses it for a hook that did not answer, but not for one that failed.
@@ -72,7 +74,10 @@ class McpServer(Protocol):
         ...
 
 
-@dataclass(frozen=True, init=False)
+#: How claude-agent-sdk spells what are keywords in Python.
+_SPELLED = {"continue_": "continue", "async_": "async"}
+
+
 class HookMatcher:
     """Functions that are called for some uses of a hook event.
 
@@ -86,22 +91,20 @@ class HookMatcher:
         on_failure: what a failed one does: ``"continue"`` (the CLI's default), or ``"block"`` the action.
     """
 
-    hooks: tuple[Hook, ...]
-    matcher: str | None
-    timeout: float | None
-    on_failure: str | None
+    __slots__ = ("hooks", "matcher", "on_failure", "timeout")
 
     def __init__(
         self, *hooks: Hook, matcher: str | None = None, timeout: float | None = None, on_failure: str | None = None
     ) -> None:
         if not hooks or not all(map(callable, hooks)):
             raise TypeError("HookMatcher takes one or more functions")
-        if timeout is not None and not timeout > 0:
-            raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}")
+        require_seconds("timeout", timeout)
         if on_failure not in (None, "continue", "block"):
             raise ValueError(f"on_failure must be 'continue' or 'block', not {on_failure!r}")
-        for name, value in ("hooks", hooks), ("matcher", matcher), ("timeout", timeout), ("on_failure", on_failure):
-            object.__setattr__(self, name, value)
+        self.hooks = hooks
+        self.matcher = matcher
+        self.timeout = timeout
+        self.on_failure = on_failure
 
 
 class Callbacks:
@@ -120,8 +123,20 @@ class Callbacks:
         dialogs: Mapping[str, Dialog] | None,
         timeout: float | None,
     ) -> None:
-        if timeout is not None and not timeout > 0:
-            raise ValueError(f"callback_timeout must be more than 0 seconds, not {timeout!r}")
+        require_seconds("callback_timeout", timeout)
+        for name, callback in ("can_use_tool", can_use_tool), ("on_elicitation", on_elicitation):
+            if callback is not None and not callable(callback):
+                raise TypeError(f"{name} must be an async function, not {type(callback).__name__}")
+        for server_name, server in (mcp_servers or {}).items():
+            if not all(callable(getattr(server, method, None)) for method in ("connect", "handle", "aclose")):
+                raise TypeError(
+                    f"mcp_servers[{server_name!r}] must be an McpServer, not {type(server).__name__}: a server of the "
+                    "mcp package goes into claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into "
+                    "ClaudeOptions(mcp_config=...)"
+                )
+        for kind, dialog in (dialogs or {}).items():
+            if not callable(dialog):
+                raise TypeError(f"dialogs[{kind!r}] must be an async function, not {type(dialog).__name__}")
         self._can_use_tool = can_use_tool
         self.mcp_servers = dict(mcp_servers or {})
         self._on_elicitation = on_elicitation
@@ -130,7 +145,7 @@ class Callbacks:
         self._hooks: dict[str, tuple[Hook, float | None]] = {}
         self._matchers: dict[str, list[HookCallbackMatcher]] = {}
         for event, matchers in (hooks or {}).items():
-            if isinstance(matchers, HookMatcher):
+            if not isinstance(matchers, Sequence) or not all(isinstance(matcher, HookMatcher) for matcher in matchers):
                 raise TypeError(f"hooks[{event!r}] must be a sequence of HookMatcher")
             self._matchers[event] = [self._register(matcher) for matcher in matchers]
         self._handlers: dict[type, Callable[[Any], Awaitable[Wire | dict[str, Any]]]] = {
@@ -203,10 +218,11 @@ class Callbacks:
         output = await self._hooks[request.callback_id][0](request)
         if output is None:
             return {}
-        if not isinstance(output, (HookOutput, AsyncHookOutput, dict)):
-            raise TypeError(
-                f"a hook must return HookOutput, AsyncHookOutput, a dict or None, not {type(output).__name__}"
-            )
+        if isinstance(output, dict):
+            return {_SPELLED.get(key, key): value for key, value in output.items()}
+        if not isinstance(output, (HookOutput, AsyncHookOutput)):
+            kind = type(output).__name__
+            raise TypeError(f"a hook must return HookOutput, AsyncHookOutput, a dict or None, not {kind}")
         return output
 
     async def _mcp_message(self, request: McpMessageRequest) -> Wire:
@@ -217,6 +233,7 @@ class Callbacks:
         try:
             response = await server.handle(message)
         except Exception as error:
+            _log.warning("an MCP server raised %s", type(error).__name__, exc_info=error)
             return _mcp_error(message, INTERNAL_ERROR, f"{request.server_name}: {type(error).__name__}")
         # What is no request has no response in JSON-RPC, but the control request that brought it waits for an answer.
         return McpMessageResponse(mcp_response={"jsonrpc": "2.0", "result": {}} if response is None else response)
@@ -237,6 +254,15 @@ class Callbacks:
         if not isinstance(result, (UserDialogCompleted, UserDialogCancelled)):
             raise TypeError(f"a dialog must return a UserDialogResult, not {type(result).__name__}")
         return result
+
+
+def require_seconds(name: str, seconds: float | None, *, or_zero: bool = False) -> None:
+    """Raises TypeError or ValueError for what is no length of time; 0 is one if ``or_zero``."""
+    if seconds is not None:
+        if not isinstance(seconds, (int, float)):
+            raise TypeError(f"{name} must be a number of seconds, not {type(seconds).__name__}")
+        if not (seconds > 0 or (or_zero and seconds == 0)):
+            raise ValueError(f"{name} must be more than 0 seconds, not {seconds!r}")
 
 
 def _mcp_error(message: dict[str, Any], code: int, problem: str) -> Wire:

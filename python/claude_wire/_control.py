@@ -7,6 +7,7 @@ come from and go to. Neither half minds which side of the protocol it is on.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import Event, get_cancelled_exc_class, move_on_after, sleep
 
-from claude_wire._tasks import Task, current_task, spawn
+from claude_wire._tasks import Task, cancelled_by_nobody, current_task, spawn
 from claude_wire.codec import encode
 from claude_wire.errors import RequestRefusedError, RequestTimeoutError, SessionEndedError
 from claude_wire.messages import (
@@ -36,6 +37,8 @@ Send = Callable[[bytes], Awaitable[object]]
 #: Takes what a request asks for and gives the payload of the answer. The second is the seconds that it may take.
 Handler = tuple[Callable[[Any], Awaitable["Wire | dict[str, Any]"]], "float | None"]
 
+#: Why a request is unknown whose subtype no table lists.
+UNKNOWN_SUBTYPE = "unknown subtype"
 #: Ids of answered requests that are remembered, so that a second delivery is not answered again.
 REMEMBERED = 4096
 
@@ -48,10 +51,26 @@ class Tasks:
     def __init__(self) -> None:
         self._tasks: set[Task] = set()
         self._closed = False
+        self._context = contextvars.copy_context()
 
-    def start(self, function: Callable[[], Coroutine[Any, Any, None]], name: str) -> Task:
-        """Run ``function()`` in a task of its own."""
-        task = spawn(function, name=name, then=self._tasks.discard)
+    def remember_context(self) -> None:
+        """From now on tasks have the context variables of the caller of this, not of who starts them.
+
+        Which task comes to read a request is chance.
+        """
+        self._context = contextvars.copy_context()
+
+    def start(
+        self, function: Callable[[], Coroutine[Any, Any, None]], name: str, then: Callable[[], object] | None = None
+    ) -> Task:
+        """Run ``function()`` in a task of its own. ``then`` is called when that has ended, even if it never began."""
+
+        def ended(task: Task) -> None:
+            self._tasks.discard(task)
+            if then is not None:
+                then()
+
+        task = self._context.copy().run(lambda: spawn(function, name=name, then=ended))
         if not task.done:
             self._tasks.add(task)
         if self._closed:
@@ -118,7 +137,7 @@ class Requests:
             SessionEndedError: it will not come any more.
         """
         if self._ended is not None:
-            raise self._ended_error(subtype)
+            raise _ended_error(subtype, *self._ended)
         request_id, line = self._new(request)
         question = self._open[request_id] = _Question(subtype, Event())
         try:
@@ -159,22 +178,19 @@ class Requests:
         """No answer will come any more, and no request is sent: it fails for all who wait, and for all who come."""
         if self._ended is None:
             self._ended = problem, cause
+        self.fail_waiting(*self._ended)
+
+    def fail_waiting(self, problem: str, cause: BaseException | None) -> None:
+        """Nobody who waits now gets an answer."""
         for question in self._open.values():
             if not question.event.is_set():
-                question.error = self._ended_error(question.subtype)
+                question.error = _ended_error(question.subtype, problem, cause)
                 question.event.set()
 
     def _new(self, request: Any) -> tuple[str, bytes]:
         self._count += 1
         request_id = f"{self._prefix}-{self._count}"
         return request_id, encode(ControlRequest(request_id, request))
-
-    def _ended_error(self, subtype: str) -> SessionEndedError:
-        assert self._ended is not None
-        problem, cause = self._ended
-        error = SessionEndedError(subtype, problem)
-        error.__cause__ = cause
-        return error
 
     def _withdraw(self, request_id: str) -> None:
         if self._ended is not None:
@@ -185,6 +201,12 @@ class Requests:
 
         with suppress(RuntimeError):  # the loop has ended, and the caller's coroutine is closed
             self._tasks.start(withdraw, "claude-wire-withdrawal")
+
+
+def _ended_error(subtype: str, problem: str, cause: BaseException | None) -> SessionEndedError:
+    error = SessionEndedError(subtype, problem)
+    error.__cause__ = cause
+    return error
 
 
 async def send_quietly(send: Send, line: bytes) -> None:
@@ -243,6 +265,10 @@ class Answers:
         request_id, body = request.request_id, request.request
         handler = self._find(body)
         if handler is None:
+            if isinstance(body, UnknownRequest) and body.reason != UNKNOWN_SUBTYPE:
+                line = _failure(request_id, f"this control request cannot be read: {body.reason}")
+                self._tasks.start(lambda: self._answer(request_id, line), "claude-wire-refusal")
+                return
             subtype = body.type if isinstance(body, UnknownRequest) else body.__struct_config__.tag
             # The words of claude-agent-sdk, and the code of the TypeScript one.
             line = _failure(request_id, f"Unsupported control request subtype: {subtype}", "unsupported_request")
@@ -281,9 +307,9 @@ class Answers:
         except Refusal as refusal:
             line = _failure(request_id, str(refusal))
         except asyncio.CancelledError:
-            if request_id not in self._open:
+            if request_id not in self._open or not cancelled_by_nobody():
                 raise
-            # Not by us: what the callback waited for was cancelled. The other side waits for an answer all the same.
+            # What the callback waited for was cancelled. The other side waits for an answer all the same.
             line = _failure(request_id, "the callback was cancelled")
         except Exception as error:
             _log.warning("a callback raised %s", type(error).__name__, exc_info=error)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from anyio import CancelScope, Event, move_on_after, sleep
 
 from claude_wire.draining import has_room
-from claude_wire.errors import HandleError
+from claude_wire.errors import ByteBudgetError, HandleError
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
 from claude_wire.stream import read_ahead
 
@@ -30,12 +30,15 @@ __all__ = ["Router"]
 
 #: Seconds without a step of the consumer after which the stream is read ahead of it.
 AWAY_SECONDS = 0.01
+#: What each router may keep, in bytes, however much others do: their consumers must not silence it.
+SHARE_BYTES = 256 * 1024
 #: Seconds after which it is seen whether the byte budget has room again.
 ROOM_SECONDS = 0.05
 
 _CONTROL = frozenset((ControlRequest, ControlResponse, ControlCancelRequest))
-#: What is not for the consumer, or not always.
-_ROUTED = frozenset((*_CONTROL, KeepAlive, UnknownMessage))
+#: What is not for the consumer; and what may be a control message that does not fit its type.
+_KEPT_BACK = frozenset((*_CONTROL, KeepAlive))
+_ROUTED = frozenset((*_KEPT_BACK, UnknownMessage))
 
 
 def _is_control(message: Any) -> bool:
@@ -53,6 +56,7 @@ class Router:
         control: is called with each control message, in order, once. One that does not fit its type is an
             :class:`UnknownMessage`; the consumer gets that, too.
         is_wanted: says whether a control message is waited for.
+        failed: is called with what the stream raises while nobody iterates.
 
     """
 
@@ -66,11 +70,13 @@ class Router:
         tap: Tap | None,
         control: Callable[[Any], None],
         is_wanted: Callable[[], bool],
+        failed: Callable[[Exception], None],
     ) -> None:
         self._stream = stream
         self._tap = tap
         self._control = control
         self._is_wanted = is_wanted
+        self._failed = failed
         #: Decoded and not taken yet, without control messages; and their types, those of control messages perhaps too.
         self.ready: deque[Any] = deque()
         self.types: set[type] = set()
@@ -103,12 +109,11 @@ class Router:
         self._batches = self._stream.batches()
         self._started = True
         self._ends_with_stream = ends_with_stream
-        self.ready.extend(self._route(ready))
+        self._route(ready)
 
     async def step(self) -> None:
         """Wait until ``ready`` has something. Raises what the stream raises; StopAsyncIteration, too, when closed."""
-        if self._stepping:
-            raise HandleError("another task is iterating over this session")
+        self.require_idle()
         if not self._started:
             raise HandleError("this session is not entered: use it as `async with ... as session`")
         while not self.ready:
@@ -129,7 +134,12 @@ class Router:
                 if self._asleep:
                     self.notice()
             if not self._closed:
-                self.ready.extend(self._route(batch))
+                self._route(batch)
+
+    def require_idle(self) -> None:
+        """Raises HandleError if a task is in a step."""
+        if self._stepping:
+            raise HandleError("another task is iterating over this session")
 
     def notice(self) -> None:
         """Have it seen at once that a control message is waited for."""
@@ -143,23 +153,27 @@ class Router:
         if self._scope is not None:
             self._scope.cancel()
 
-    def _route(self, batch: list[Any]) -> list[Any]:
+    def _route(self, batch: list[Any]) -> None:
         self.types = set(map(type, batch))
         if _ROUTED.isdisjoint(self.types):  # as in most batches
-            return batch
-        return [message for message in batch if type(message) not in _ROUTED or not self._took(message)]
+            self.ready.extend(batch)
+            return
+        control = [message for message in batch if _is_control(message)]
+        self.ready.extend(message for message in batch if type(message) not in _KEPT_BACK)
+        if self._followed != self._ahead.direct:
+            self._seen_ahead.clear()  # the consumer has come across all of them, or of what became of them
+        # Only now, for what begins with it may begin at once, and iterate.
+        for message in control:
+            if not self._was_seen(message):
+                self._control(message)
 
-    def _took(self, message: Any) -> bool:
-        """Route a message; whether it is not for the consumer."""
-        if type(message) is KeepAlive:
-            return True
-        if not _is_control(message):
+    def _was_seen(self, message: Any) -> bool:
+        """Whether it was seen ahead. The consumer has then passed by all that were seen before it."""
+        if message not in self._seen_ahead:
             return False
-        if self._seen_ahead and self._seen_ahead[0] == message:
-            self._seen_ahead.popleft()
-        else:
-            self._control(message)
-        return type(message) is not UnknownMessage
+        while self._seen_ahead.popleft() != message:
+            pass
+        return True
 
     # --- while nobody iterates
 
@@ -168,14 +182,17 @@ class Router:
         ahead = self._ahead
         while True:
             await self._consumer_away()
-            if not has_room():
+            if ahead.kept_bytes >= SHARE_BYTES and not has_room():
                 await sleep(ROOM_SECONDS)
                 continue
             try:
                 data = await ahead.advance()
             except ahead.final:
                 return
-            except Exception:  # the consumer gets it, and may have the stream go on
+            except ByteBudgetError:
+                continue  # the consumer gets it; what comes behind it comes
+            except Exception as error:  # the consumer gets it, and may have the stream go on
+                self._failed(error)
                 await self._consumer_back()
                 continue
             self._look_at(data)

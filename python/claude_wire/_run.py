@@ -8,6 +8,7 @@ delegated work is counted, since a shell or a monitor in the background may run 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from claude_wire.messages import (
@@ -16,12 +17,13 @@ from claude_wire.messages import (
     ResultMessage,
     SessionStateChangedMessage,
     TaskNotificationMessage,
+    TaskNotificationOrigin,
     TaskStartedMessage,
     TaskUpdatedMessage,
 )
 from claude_wire.messages.message import RESULT_BY_SUBTYPE
 
-__all__ = ["MARKS", "Run"]
+__all__ = ["MARKS", "Run", "brought_about", "prompts_of"]
 
 #: The types of messages that :meth:`Run.see` looks at.
 MARKS = frozenset(
@@ -45,11 +47,13 @@ class Run:
     """Follows the messages of a session as they are taken."""
 
     def __init__(self) -> None:
-        self._uuids: set[str] = set()
         self._state: str | None = None
         self._tasks: set[str] = set()
-        # Prompts since the last result that left no other owed; whether a turn is under way.
-        self._asked = 0
+        # The uuids of all prompts; of those that are owed a result, how many are owed one without having a uuid.
+        self._uuids: set[str] = set()
+        self._owed: set[str] = set()
+        self._nameless = 0
+        # Whether a turn is under way.
         self._turn = False
         # Whether background work has ended between turns, which brings about another one.
         self._woken = False
@@ -58,27 +62,46 @@ class Run:
 
     @property
     def between_turns(self) -> bool:
-        """Whether nothing is under way that goes on without being waited for: background work may never end."""
-        return not (self._asked or self._turn or self._tasks or self._state == "requires_action")
+        """Whether nothing is known to be under way: what is waited for then may never come.
+
+        A CLI that is idle although a result is owed has dropped the prompt, or has not come to it yet.
+        """
+        owed = (self._owed or self._nameless) and self._state != "idle"
+        return not (owed or self._turn or self._tasks or self._state == "requires_action")
 
     @property
     def over(self) -> bool:
         """Whether nothing more will come, unless something is asked."""
-        return self.between_turns and (not self._woken if self._state is None else self._state == "idle")
+        if self._owed or self._nameless or not self.between_turns:
+            return False
+        return not self._woken if self._state is None else self._state == "idle"
 
     def ask(self, uuid: str | None) -> bool:
         """A prompt is sent. Returns whether a turn is owed for it: not for one with the uuid of an earlier one."""
-        if uuid is not None:
-            if uuid in self._uuids:
-                return False
+        if uuid is None:
+            self._nameless += 1
+        elif uuid in self._uuids:
+            return False
+        else:
             self._uuids.add(uuid)
-        self._asked += 1
+            self._owed.add(uuid)
         return True
+
+    def had(self, uuid: str | None) -> bool:
+        """Whether a prompt with this uuid was sent before."""
+        return uuid in self._uuids
 
     def take_back(self, uuid: str | None) -> None:
         """A prompt for which a turn was owed was not sent after all."""
-        self._uuids.discard(uuid or "")
-        self._asked = max(self._asked - 1, 0)
+        if uuid is None:
+            self._nameless -= 1
+        else:
+            self._uuids.discard(uuid)
+            self._owed.discard(uuid)
+
+    def drop(self, uuids: Iterable[str]) -> None:
+        """The CLI says that it has taken these prompts out of its queue."""
+        self._owed.difference_update(uuids)
 
     def see(self, message: Any) -> bool:
         """Look at one of :data:`MARKS`. Returns whether it is for the host alone, which asked for it."""
@@ -87,8 +110,7 @@ class Run:
                 self.reason = message.error_reason
         elif isinstance(message, ResultMessage):
             self._turn = self._woken = False
-            if not message.queued_turn_count:
-                self._asked = 0
+            self._pay(message)
         elif isinstance(message, InitMessage):
             self._turn = True
             self.reason = None
@@ -104,7 +126,27 @@ class Run:
             self._task_ended(message.task_id or "")
         return False
 
+    def _pay(self, result: ResultMessage) -> None:
+        """Which prompts a result is for: those that it names, or all unless it says that others are queued."""
+        named = prompts_of(result)
+        if named:
+            self._owed -= named
+        elif not brought_about(result) and not result.queued_turn_count:
+            self._owed.clear()
+        if not brought_about(result) and not result.queued_turn_count:
+            self._nameless = 0
+
     def _task_ended(self, task_id: str) -> None:
         if task_id in self._tasks:
             self._tasks.remove(task_id)
             self._woken = not self._turn
+
+
+def prompts_of(result: ResultMessage) -> set[str]:
+    """The uuids of the prompts that a result is for; none from a CLI that does not say."""
+    return {uuid for uuid in (*(result.user_message_uuids or ()), result.user_message_uuid) if uuid is not None}
+
+
+def brought_about(result: ResultMessage) -> bool:
+    """Whether the turn was begun by background work, and by no prompt."""
+    return isinstance(result.origin, TaskNotificationOrigin)

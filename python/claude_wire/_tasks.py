@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from anyio import Event
 
-__all__ = ["Task", "current_task", "running_trio", "spawn"]
+__all__ = ["Task", "cancelled_by_nobody", "current_task", "running_trio", "spawn"]
 
 _current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_wire_task", default=None)
 
@@ -45,6 +45,19 @@ def running_trio() -> bool:
     import sniffio
 
     return sniffio.current_async_library() == "trio"
+
+
+def cancelled_by_nobody() -> bool:
+    """Whether a cancellation that has just been caught is none of the catching task: what it waited for was cancelled.
+
+    Only asyncio has such a thing, and can tell since Python 3.11.
+    """
+    if running_trio():
+        return False
+    import asyncio
+
+    task = asyncio.current_task()
+    return getattr(task, "cancelling", lambda: 1)() == 0
 
 
 def current_task() -> Task | None:

@@ -219,10 +219,18 @@ class Process(MessageStream[T], Generic[T]):
         """
         await self.send_bytes(encode(message))
 
-    async def send_bytes(self, lines: bytes) -> None:
-        """Write lines that are encoded already, with their line feeds; otherwise as :meth:`send`."""
-        await self._started().stdin.write(lines)
-        self._turn.sent(lines)
+    async def send_bytes(self, lines: bytes, *, begun: Callable[[], object] | None = None) -> None:
+        """Write lines that are encoded already, with their line feeds; otherwise as :meth:`send`.
+
+        ``begun`` is called with the first byte that was written. From then on they are as good as sent.
+        """
+
+        def first() -> None:
+            self._turn.sent(lines)
+            if begun is not None:
+                begun()
+
+        await self._started().stdin.write(lines, first)
 
     async def end_input(self) -> None:
         """Close the standard input, which tells the CLI to finish and end. May be called again.
@@ -470,12 +478,12 @@ class _Stdin:
         # The rest of a line whose sender was cancelled.
         self._unsent = b""
 
-    async def write(self, lines: bytes) -> None:
+    async def write(self, lines: bytes, begun: Callable[[], object]) -> None:
         async with self._lock:
             if self._unsent:
                 await self._write(self._unsent)
                 self._unsent = b""
-            await self._write(lines)
+            await self._write(lines, begun)
 
     async def end(self) -> None:
         from anyio import move_on_after
@@ -498,7 +506,7 @@ class _Stdin:
                 notify_closing(self._pipe.fileno())
             self._pipe.close()
 
-    async def _write(self, lines: bytes) -> None:
+    async def _write(self, lines: bytes, begun: Callable[[], object] | None = None) -> None:
         from anyio import ClosedResourceError, move_on_after, to_thread, wait_writable
 
         view = memoryview(lines)
@@ -510,11 +518,14 @@ class _Stdin:
                     raise ProcessInputError("the input of the process was ended")
                 if self._popen.poll() is not None:
                     raise self._gone()
-                if self._blocking:
-                    written += await to_thread.run_sync(self._pipe.write, view[written:]) or 0
-                    continue
+                before = written
                 try:
-                    written += os.write(self._pipe.fileno(), view[written:])
+                    if self._blocking:
+                        written += await to_thread.run_sync(self._pipe.write, view[written:]) or 0
+                    else:
+                        written += os.write(self._pipe.fileno(), view[written:])
+                    if not before and written and begun is not None:
+                        begun()
                 except BlockingIOError:
                     # Bounded, because the end of the process is not seen here while another holds its end of the pipe.
                     with move_on_after(LAST_SECONDS):

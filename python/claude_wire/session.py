@@ -14,12 +14,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
-from anyio import CancelScope, Lock, get_cancelled_exc_class, move_on_after
+from anyio import CancelScope, Semaphore, get_cancelled_exc_class, move_on_after
 
-from claude_wire._callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
+from claude_wire._ahead import show
+from claude_wire._callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer, require_seconds
 from claude_wire._control import Answers, Requests, Send, Tasks
 from claude_wire._routing import Router
-from claude_wire._run import MARKS, Run
+from claude_wire._run import MARKS, Run, brought_about, prompts_of
 from claude_wire.codec import encode
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Overflow
 from claude_wire.errors import (
@@ -31,6 +32,8 @@ from claude_wire.errors import (
     TurnError,
 )
 from claude_wire.messages import (
+    CancelAsyncMessageRequest,
+    CancelAsyncMessageResponse,
     ControlCancelRequest,
     ControlRequest,
     ControlRequestBody,
@@ -48,6 +51,7 @@ from claude_wire.messages import (
     UnknownObject,
     UserMessage,
 )
+from claude_wire.messages._base import Wire
 from claude_wire.options import ClaudeOptions
 from claude_wire.process import GRACE_SECONDS, LAST_SECONDS, Process, open_process
 from claude_wire.stream import MessageStream
@@ -122,6 +126,8 @@ def open_session(
         OSError: by entering the block, the process cannot be spawned.
     """
     if isinstance(options, ClaudeOptions):
+        if can_use_tool is not None and options.permission_prompt_tool not in (None, "stdio"):
+            raise ValueError("can_use_tool is never asked with another permission_prompt_tool than 'stdio'")
         if can_use_tool is not None and options.permission_prompt_tool is None:
             options = dataclasses.replace(options, permission_prompt_tool="stdio")
         options = options.argv()
@@ -159,7 +165,7 @@ class Session:
 
     Args:
         stream: a :class:`~claude_wire.Process`, or any stream of typed messages. It remains the caller's, who enters it
-            before and closes it after the session; meanwhile only the session reads it.
+            before and closes it after the session, and calls :meth:`initialize`; meanwhile only the session reads it.
         send: for a stream that is no process: writes lines, given with their line feeds. It is called by one task at a
             time; a call that has begun is not cancelled while the session is open.
         can_use_tool: is asked whether a tool may be used; returns ``request.allow()`` or ``request.deny("why")``.
@@ -169,7 +175,7 @@ class Session:
         dialogs: functions that show a dialog, by its kind; a dialog of another kind is never answered.
         callback_timeout: seconds that a callback may take that has no time of its own. None: as long as the CLI waits.
         request_timeout: seconds that the answer to a request of ours may take, if the request says nothing else.
-        on_received, on_sent: are shown all bytes: those that were read, in chunks, and each line that is about to be
+        on_received, on_sent: are shown all bytes: those that were read, in chunks, and each line when its first byte is
             written.
 
     Callbacks run in tasks of their own, while messages flow and whether or not anybody iterates. One that raises, or
@@ -186,8 +192,9 @@ class Session:
     (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer.
 
     Raises:
-        TypeError: the stream gives dicts, or raises for bad lines; ``send`` is missing.
-        HandleError: the stream has a session already.
+        TypeError: an argument is of another type, or ``send`` is missing; by entering, the stream gives dicts, or
+            raises for bad lines.
+        HandleError: by entering, the stream has a session already.
     """
 
     def __init__(
@@ -211,6 +218,7 @@ class Session:
         if send is None and self.process is None:
             raise TypeError("a stream that is no Process needs a function that sends")
         self._send_line = send
+        require_seconds("request_timeout", request_timeout)
         self._request_timeout = request_timeout
         self._on_sent = on_sent
         #: What the CLI answered to ``initialize``.
@@ -222,7 +230,11 @@ class Session:
         self._answers = Answers(self._callbacks.find, self._send, self._tasks)
         self._run = Run()
         self._entered = self._closed = False
-        self._router = Router(stream, on_received, self._control, lambda: self._requests.waiting)
+        self._router = Router(stream, on_received, self._control, lambda: self._requests.waiting, self._reading_failed)
+        # MCP servers that were connected to this session.
+        self._connected: dict[str, McpServer] = {}
+        # What the end of the session waits for.
+        self._ending: list[Tasks] = []
         self._ready: deque[Message | InvalidLine] = self._router.ready
         # Whether no message in there is one that the run is told of.
         self._unmarked = False
@@ -233,7 +245,7 @@ class Session:
         if self._entered:
             raise HandleError("a session can be entered only once; make another one")
         self._entered = True
-        self._lock = Lock()
+        self._sending = Semaphore(1)
         if self._opens is not None:
             assert self.process is not None
             await self.process.__aenter__()
@@ -252,48 +264,54 @@ class Session:
         await self.aclose()
 
     def _begin(self) -> None:
+        self._tasks.remember_context()
         if self.process is not None:
             _ = self.process.pid  # raises if it is not started
         self._router.start(ends_with_stream=self._opens is not None)
         for name, server in self._callbacks.mcp_servers.items():
             server.connect(self._carrier(name))
+            self._connected[name] = server
         self._tasks.start(self._read_on, "claude-wire-reader")
 
     async def _open(self, request: InitializeRequest) -> None:
         try:
             await self.initialize(request)
         except (SessionEndedError, ProcessInputError):
-            async for _ in self:  # raises what it ended with, if that was an error
-                pass
+            with move_on_after(GRACE_SECONDS):  # a process that has closed its input may live on
+                async for _ in self:  # raises what it ended with, if that was an error
+                    pass
             raise
 
     async def aclose(self) -> None:
         """End the session: no more callbacks, answers or steps. A process that it runs is ended. May be called again.
 
-        MCP servers are closed. Cancellation does not cut this short.
+        MCP servers are closed. Cancellation by anyio and trio does not cut this short. ``Task.cancel()`` of asyncio
+        does, for a session over a stream: its callbacks then end by themselves.
         """
-        if self._closed:
-            return
-        self._closed = True
-        self._answers.close()
-        self._requests.fail("the session was closed")
-        ending: list[Tasks] = []
         with suppress(RuntimeError):
             get_cancelled_exc_class()  # raises in a coroutine that is closed after its loop, where no task runs either
-            self._router.close()
-            self._tasks.cancel()
-            closing = Tasks()
-            for name, server in self._callbacks.mcp_servers.items():
-                closing.start(server.aclose, f"claude-wire-mcp-{name}")
-            ending = [self._tasks, closing]
+            if not self._closed:
+                self._begin_to_close()
         try:
+            # Who comes second waits for as long.
             if self._opens is not None and self.process is not None:
                 await self.process.aclose()
         finally:
             # A shield does not hold off Task.cancel(). Then they end by themselves.
-            for tasks in ending:
+            for tasks in self._ending:
                 with CancelScope(shield=True):
                     await tasks.wait(GRACE_SECONDS)
+
+    def _begin_to_close(self) -> None:
+        self._closed = True
+        self._answers.close()
+        self._requests.fail("the session was closed")
+        self._router.close()
+        closing = Tasks()
+        for name, server in self._connected.items():
+            closing.start(server.aclose, f"claude-wire-mcp-{name}")
+        self._tasks.cancel()
+        self._ending = [self._tasks, closing]
 
     # --- what is sent
 
@@ -336,32 +354,45 @@ class Session:
                 await self.query(one, session_id=session_id)
             return
         if not isinstance(prompt, UserMessage):
-            prompt = UserMessage.of(prompt, session_id=session_id, uuid=uuid or str(uuids.uuid4()))
+            prompt = _message_of(prompt, uuid or str(uuids.uuid4()), session_id)
         elif uuid is not None:
             prompt = msgspec.structs.replace(prompt, uuid=uuid)
         line = encode(prompt)
+        begun: list[bool] = []
         owed = self._run.ask(prompt.uuid)  # before it is sent: another task may see the result before this one goes on
         try:
-            await self._send(line)
-        except BaseException:
-            if owed:
+            await self._send(line, lambda: begun.append(True))
+        except BaseException as error:
+            if owed and (isinstance(error, Exception) or not begun):  # cancelled in the middle, it is sent all the same
                 self._run.take_back(prompt.uuid)
             raise
 
     async def ask(self, prompt: Prompt) -> ResultMessage:
-        """Send a prompt, pass over all messages up to the result, and return that.
+        """Send a prompt, pass over all messages up to its result, and return that.
+
+        A result of another prompt, which was given up, say, or of a turn that background work brought about, is passed
+        over, too. Nobody else may iterate meanwhile.
 
         Raises:
+            HandleError: another task is iterating. Nothing is sent.
+            ValueError: the prompt has the uuid of an earlier one. Nothing is sent.
             TurnError: the turn failed: a subclass that says how.
             SessionEndedError: the output ended before the result.
         """
+        if not isinstance(prompt, UserMessage):
+            prompt = _message_of(prompt, str(uuids.uuid4()), "")
+        self._router.require_idle()
+        if self._run.had(prompt.uuid):
+            raise ValueError("a prompt with this uuid was sent before, and the CLI starts no turn for it again")
         await self.query(prompt)
-        async for message in self.receive_response():
-            if isinstance(message, ResultMessage):
-                error = message.to_error(self._run.reason)
-                if error is not None:
-                    raise error
-                return message
+        async for message in self:
+            if isinstance(message, ResultMessage) and not brought_about(message):
+                answered = prompts_of(message)
+                if prompt.uuid is None or not answered or prompt.uuid in answered:
+                    error = message.to_error(self._run.reason)
+                    if error is not None:
+                        raise error
+                    return message
         raise SessionEndedError("query", "the output ended before the result")
 
     async def request(self, request: ControlRequestBody[A], *, timeout: float | None = None) -> A:
@@ -380,10 +411,18 @@ class Session:
             ProcessInputError: the process is gone, or its input was ended.
         """
         self._require_open()
+        if not isinstance(request, ControlRequestBody):
+            raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type(request).__name__}")
+        require_seconds("timeout", timeout, or_zero=True)
         subtype = cast("str", type(request).__struct_config__.tag)
         seconds = self._request_timeout if timeout is None else timeout
         answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
-        return request.parse_answer(answer.response or {})
+        parsed = request.parse_answer(answer.response or {})
+        if isinstance(parsed, CancelAsyncMessageResponse) and isinstance(request, CancelAsyncMessageRequest):
+            self._run.drop([request.message_uuid] if parsed.cancelled else [])
+        elif isinstance(parsed, InterruptResponse):
+            self._run.drop(parsed.cancelled or [])
+        return parsed
 
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
         """Stop the turn that is under way, which then ends with a result. See :class:`InterruptRequest`."""
@@ -397,33 +436,43 @@ class Session:
         """Change how permission questions are decided. See :class:`SetPermissionModeRequest`."""
         return await self.request(SetPermissionModeRequest(mode=mode))
 
-    async def _send(self, line: bytes) -> None:
+    async def _send(self, line: bytes, begun: Callable[[], object] | None = None) -> None:
+        """Write a line. It is as good as sent when ``begun`` is called; until then nothing is sent."""
+
+        def first() -> None:
+            show(self._on_sent, line)
+            if begun is not None:
+                begun()
+
         self._require_open()
-        if self._on_sent is not None:
-            self._on_sent(line)
         if self.process is not None:
-            await self.process.send_bytes(line)
-        else:
-            assert self._send_line is not None
-            await self._send_whole(self._send_line, line)
+            await self.process.send_bytes(line, begun=first)
+            return
+        assert self._send_line is not None
+        await self._sending.acquire()
+        try:
+            self._require_open()
+        except HandleError:
+            self._sending.release()
+            raise
+        written = False
+        failed: list[Exception] = []
 
-    async def _send_whole(self, send: Send, line: bytes) -> None:
-        """Send in a task of its own, for who is cancelled must not cut the line."""
-        outcome: list[Exception | None] = []
+        async def write(send: Send = self._send_line) -> None:
+            # In a task of its own, for who is cancelled must not cut the line.
+            nonlocal written
+            try:
+                await send(line)
+                written = True
+            except Exception as error:
+                failed.append(error)
 
-        async def write() -> None:
-            async with self._lock:
-                try:
-                    await send(line)
-                    outcome.append(None)
-                except Exception as error:
-                    outcome.append(error)
-
-        await self._tasks.start(write, "claude-wire-writer").wait()
-        if not outcome:
+        first()
+        await self._tasks.start(write, "claude-wire-writer", self._sending.release).wait()
+        if failed:
+            raise failed[0]
+        if not written:
             raise HandleError("this session is closed")
-        if outcome[0] is not None:
-            raise outcome[0]
 
     def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
         async def carry(message: dict[str, Any]) -> None:
@@ -550,6 +599,9 @@ class Session:
         await self._router.read_on()
         await self._output_ended()
 
+    def _reading_failed(self, error: Exception) -> None:
+        self._requests.fail_waiting("reading failed", error)
+
     async def _output_ended(self, cause: ProcessError | None = None) -> None:
         """No answer will come any more."""
         if cause is None and self.process is not None and not self._closed:
@@ -557,6 +609,15 @@ class Session:
                 await self.process.wait()
             cause = ProcessError(self.process.returncode, self.process.stderr_tail, self.process.last_result)
         self._requests.fail("the output has ended", cause)
+
+
+def _message_of(prompt: Prompt, uuid: str, session_id: str) -> UserMessage:
+    is_text = isinstance(prompt, str)
+    items: tuple[object, ...] = tuple(prompt) if isinstance(prompt, Sequence) and not is_text else ()
+    if not is_text and not (items and all(isinstance(item, (Wire, dict)) for item in items)):
+        kind = type(prompt).__name__
+        raise TypeError(f"a prompt is text, content blocks such as [TextBlock(...)], or a UserMessage, not {kind}")
+    return UserMessage.of(cast("str | Sequence[ContentBlock]", prompt), uuid=uuid, session_id=session_id)
 
 
 class SessionBatches:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from places import CLI, Place
 from through_sdk import DEADLINE
 
@@ -136,6 +137,26 @@ def test_questions_are_asked_at_the_terminal_and_the_answers_hold(place: Place) 
     stats = json.loads(command(place, "stats", "--json", str(folder(place))).stdout)["total"]
     assert stats["tools"]["Bash"] == {"calls": 2, "errors": 1, "denied": 1, "unanswered": 0}
     assert anyio.run(replayed, recording, ("allowed", "changed")) == for_iterations(recording)
+
+
+@pytest.mark.parametrize(
+    ("number", "suggested", "questions"),
+    [("1", "allow Bash(touch first *)", 2), ("3", "switch to permission mode acceptEdits", 1)],
+    ids=["rule", "mode"],
+)
+def test_a_number_grants_that_suggestion_alone(place: Place, number: str, suggested: str, questions: int) -> None:
+    with at_terminal(place, "[[permission_kept]]") as host:
+        host.type_when("allow? [", f"{number}\n")
+        if questions > 1:
+            host.type_when("allow? [", "n\n", times=2)
+        shown, code = host.end()
+    assert code == 0
+    in_order(
+        shown, f"\n    {number}: yes, and {suggested}", "allow? [", f"? allowed\n    and {suggested}", "Asked once.\n"
+    )
+    assert shown.count("allow? [") == questions
+    assert (place.work / "first").exists()
+    assert (place.work / "second").exists() == (questions == 1)
 
 
 def test_an_error_of_the_api_is_1(place: Place) -> None:

@@ -12,7 +12,7 @@ is written down. ``replay`` is a command, what it starts is in ``claude_wire.tes
 ``data/session`` the recording it plays, ``race`` what is measured then.
 
 ``sources`` opens what the user names, ``kinds`` says what messages are called, ``printable`` makes foreign text safe to
-print, ``failure`` ends a command that cannot do what it was told to.
+print, ``output`` prints it, ``failure`` ends a command that cannot do what it was told to.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ INTERRUPTED = 128 + 2
 def main() -> None:
     """Run the command with the arguments of the process, and exit.
 
-    The exit code is the command's own, 2 for wrong usage or a missing extra, 130 after Ctrl-C. When nobody reads its
+    The exit code is the command's own, 2 for wrong usage, a missing extra or output that cannot be written, 130 after
+    Ctrl-C. When nobody reads its
     output any more it ends by SIGPIPE, as other filters do.
     """
     try:
-        from claude_wire.cli.app import run
+        from claude_wire.cli.app import invoke
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("click", "rich"):
@@ -46,7 +47,7 @@ def main() -> None:
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")  # the terminal's encoding may lack what a model says
     try:
-        code = run()
+        code = invoke()
     except KeyboardInterrupt:
         code = INTERRUPTED
     sys.exit(code)

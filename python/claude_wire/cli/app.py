@@ -9,11 +9,11 @@ from claude_wire.cli.check import check
 from claude_wire.cli.demo import demo
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.replay import replay
-from claude_wire.cli.run import run as run_command
+from claude_wire.cli.run import run
 from claude_wire.cli.stats import stats
 from claude_wire.cli.view import view
 
-__all__ = ["cli", "run"]
+__all__ = ["cli", "invoke"]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,12 +29,12 @@ def cli() -> None:
 cli.add_command(check)
 cli.add_command(demo)
 cli.add_command(replay)
-cli.add_command(run_command)
+cli.add_command(run)
 cli.add_command(stats)
 cli.add_command(view)
 
 
-def run() -> int:
+def invoke() -> int:
     """Run what the arguments of the process say and return the exit code.
 
     Raises:

@@ -52,10 +52,7 @@ class Terminal:
             not_shown = self._not_shown(request)
             if not_shown:
                 self._indented(fields(not_shown))
-            try:
-                result = await self._answer(request)
-            finally:
-                self._page.end_text()
+            result = await self._answer(request)
             given = permission_result(result)
             self._page.line(given.text, given.style)
             return result

@@ -17,9 +17,9 @@ from anyio.abc import TaskGroup, TaskStatus
 from claude_wire import Session, open_session
 from claude_wire.cli.asking import Terminal
 from claude_wire.cli.live import LiveView
-from claude_wire.cli.notices import DETAIL_CHARS, ERROR, QUIET, WARNING
+from claude_wire.cli.notices import ERROR, QUIET, WARNING
 from claude_wire.cli.page import Page
-from claude_wire.cli.printable import one_line
+from claude_wire.cli.printable import detail
 from claude_wire.cli.record import Recorder
 from claude_wire.errors import ClaudeWireError, HandleError, ProcessInputError, TurnError
 from claude_wire.messages import InvalidLine, Message, UserMessage
@@ -97,7 +97,7 @@ class Host:
                 self._live.show(error.result)
         else:
             text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            self._page.line(f"! {one_line(text, DETAIL_CHARS)}", ERROR)
+            self._page.line(f"! {detail(text)}", ERROR)
 
     async def _converse(self, argv: list[str], prompt: str, cwd: str | None) -> None:
         recorder = self._recorder
@@ -149,7 +149,7 @@ class Host:
     def _stderr(self, line: str) -> None:
         if self._recorder is not None:
             self._recorder.stderr(line)
-        self._tell(f"! stderr: {one_line(line, DETAIL_CHARS)}", WARNING)
+        self._tell(f"! stderr: {detail(line)}", WARNING)
 
     def _tell(self, text: str, style: str) -> None:
         """Show a line from outside of the conversation, which ends if that cannot be."""
@@ -180,4 +180,4 @@ class Host:
         try:
             await session.interrupt()
         except ClaudeWireError as error:
-            self._tell(f"! not interrupted: {one_line(str(error), DETAIL_CHARS)}", ERROR)
+            self._tell(f"! not interrupted: {detail(str(error))}", ERROR)

@@ -1,4 +1,4 @@
-"""What messages and their parts are called."""
+"""What messages and their parts are called, and why a turn has failed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from claude_wire.messages import (
 )
 from claude_wire.messages._base import Wire
 
-__all__ = ["kind", "tag"]
+__all__ = ["kind", "tag", "why_failed"]
 
 
 def tag(value: Wire | Unknown) -> str:
@@ -37,6 +37,13 @@ def kind(message: Message) -> str:
     Each step is known to a class, or is ``unknown``: no text of a line gets into a kind, and their number is fixed.
     """
     return "/".join(_steps(message))
+
+
+def why_failed(result: ResultMessage) -> str:
+    """Why a turn failed, in the most telling word that its result has; not yet safe to print."""
+    if result.terminal_reason not in (None, "completed"):
+        return str(result.terminal_reason)
+    return "api_error" if result.api_error_status else result.startup_failure_reason or result.subtype
 
 
 def _steps(message: Message) -> Iterator[str]:

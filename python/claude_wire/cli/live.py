@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from claude_wire.accumulate import Accumulator, PartialMessage
 from claude_wire.cli.excerpts import block_kind, blocks_text, excerpt, fields, plain_json, result_text
-from claude_wire.cli.kinds import tag
-from claude_wire.cli.notices import DETAIL_CHARS, ERROR, QUIET, WARNING, Notice, activity, notice
+from claude_wire.cli.kinds import tag, why_failed
+from claude_wire.cli.notices import ERROR, QUIET, WARNING, Notice, activity, notice
 from claude_wire.cli.page import Page
-from claude_wire.cli.printable import one_line, printable
+from claude_wire.cli.printable import detail, one_line, printable
 from claude_wire.cli.questions import answer, prompt_of, question, request
 from claude_wire.messages import (
     AssistantMessage,
@@ -155,7 +155,7 @@ class LiveView:
         partial = self._accumulator.add(message)
         match message:
             case StreamEvent(event=ErrorEvent(error=error)):
-                self._page.line(f"! API error: {one_line(error.message or error.type or '', DETAIL_CHARS)}", ERROR)
+                self._page.line(f"! API error: {detail(error.message or error.type or '')}", ERROR)
             case StreamEvent():
                 if partial is not None:
                     self._event(message, partial)
@@ -175,7 +175,7 @@ class LiveView:
                 if self._asked.pop(request_id, None) is not None:
                     self._page.line("? no longer asked", WARNING)
             case ControlResponse(response=ControlError(error=error)):
-                self._page.line(f"! a request of the host failed: {one_line(error, DETAIL_CHARS)}", ERROR)
+                self._page.line(f"! a request of the host failed: {detail(error)}", ERROR)
             case PermissionRequestMessage():
                 self._page.line(f"? may {one_line(message.tool_name or 'a tool')} run?", WARNING)
             case SystemToolResultMessage():
@@ -444,11 +444,10 @@ class LiveView:
         for error in result.errors or ():
             self._page.line("\n".join(f"! {line}" for line in excerpt(error)), ERROR)
         if result.error is not None:
-            self._page.line(f"! {one_line(result.error.message, DETAIL_CHARS)}", ERROR)
+            self._page.line(f"! {detail(result.error.message)}", ERROR)
         if result.structured_output is not None:
             self._page.line("\n  ".join(["= structured output:", *fields(result.structured_output)]), "green")
-        why = result.terminal_reason if result.terminal_reason not in (None, "completed") else result.subtype
-        facts = ["ok" if result.ok else f"not ok ({one_line(str(why))})", *self._cost(result)]
+        facts = ["ok" if result.ok else f"not ok ({one_line(why_failed(result))})", *self._cost(result)]
         if result.num_turns is not None:
             facts.append(f"turns: {result.num_turns}")
         if result.duration_ms is not None:

@@ -9,7 +9,7 @@ import datetime
 from typing import NamedTuple
 
 from claude_wire.cli.excerpts import excerpt
-from claude_wire.cli.printable import one_line, printable
+from claude_wire.cli.printable import detail, one_line, printable
 from claude_wire.messages import (
     ApiRetryMessage,
     AuthStatusMessage,
@@ -47,10 +47,7 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.unknown import UnknownMessage
 
-__all__ = ["DETAIL_CHARS", "Notice", "activity", "notice"]
-
-#: Texts on one line are cut to this many characters.
-DETAIL_CHARS = 200
+__all__ = ["ERROR", "QUIET", "WARNING", "Notice", "activity", "notice"]
 
 ERROR, WARNING, QUIET = "bold red", "yellow", "dim"
 
@@ -73,26 +70,26 @@ def notice(message: Message) -> Notice | None:
                 WARNING,
             )
         case ModelFallbackMessage() | ModelRefusalFallbackMessage() | ModelRefusalNoFallbackMessage():
-            return Notice(f"! {_detail(message.content or 'another model answers')}", WARNING)
+            return Notice(f"! {detail(message.content or 'another model answers')}", WARNING)
         case RateLimitEvent(rate_limit_info=limit) if limit.status != "allowed":
             kind = f" ({one_line(limit.rateLimitType)})" if limit.rateLimitType else ""
             resets = f", until {_time(limit.resetsAt)}" if limit.resetsAt is not None else ""
             return Notice(f"! rate limit{kind}: {one_line(limit.status)}{resets}", WARNING)
         case SystemErrorMessage():
             text = message.message or (message.error.message if message.error else "")
-            return Notice(f"! {_detail(text)}", ERROR)
+            return Notice(f"! {detail(text)}", ERROR)
         case SessionWritesLostMessage():
             lost = ", ".join(map(one_line, message.lost))
             return Notice(f"! not saved ({one_line(message.error_code)}): {lost}", ERROR)
         case MirrorErrorMessage():
-            return Notice(f"! the transcript was not mirrored: {_detail(message.error)}", ERROR)
+            return Notice(f"! the transcript was not mirrored: {detail(message.error)}", ERROR)
         case AuthStatusMessage():
             output = message.output if isinstance(message.output, str) else "\n".join(message.output)
             text = message.error or output
-            return Notice(f"! sign-in: {_detail(text)}", ERROR if message.error else WARNING) if text else None
+            return Notice(f"! sign-in: {detail(text)}", ERROR if message.error else WARNING) if text else None
         case PermissionDeniedMessage():
             reason = message.decision_reason or message.message
-            return Notice(f"? {one_line(message.tool_name)} denied without a question: {_detail(reason)}", WARNING)
+            return Notice(f"? {one_line(message.tool_name)} denied without a question: {detail(reason)}", WARNING)
         case StatusMessage():
             return _status(message)
         case CompactBoundaryMessage(compact_metadata=done):
@@ -103,38 +100,36 @@ def notice(message: Message) -> Notice | None:
         case HookResponseMessage():
             return _hook(message)
         case InformationalMessage():
-            return Notice(f"* {_detail(message.content)}", WARNING if message.level == "warning" else QUIET)
+            return Notice(f"* {detail(message.content)}", WARNING if message.level == "warning" else QUIET)
         case NotificationMessage():
             urgent = message.priority in ("high", "immediate")
-            return Notice(f"* {_detail(message.text)}", WARNING if urgent else QUIET)
+            return Notice(f"* {detail(message.text)}", WARNING if urgent else QUIET)
         case LocalCommandOutputMessage():
             return Notice(printable(message.content), "")
         case TaskStartedMessage(description=description) if message.task_type != "local_agent":
             return Notice(
-                f"* in the background: {_detail(description)}"
-                if message.is_backgrounded
-                else f"* {_detail(description)}"
+                f"* in the background: {detail(description)}" if message.is_backgrounded else f"* {detail(description)}"
             )
         case TaskNotificationMessage():
             style = QUIET if message.status == "completed" else WARNING
-            return Notice(f"* task {one_line(message.status)}: {_detail(message.summary)}", style)
+            return Notice(f"* task {one_line(message.status)}: {detail(message.summary)}", style)
         case TaskUpdatedMessage(patch=patch) if patch is not None and patch.error:
-            return Notice(f"* task {one_line(patch.status or 'failed')}: {_detail(patch.error)}", WARNING)
+            return Notice(f"* task {one_line(patch.status or 'failed')}: {detail(patch.error)}", WARNING)
         case PluginInstallMessage(status="failed"):
             named = f" {one_line(message.name)}" if message.name else ""
-            return Notice(f"! plugin{named} not installed: {_detail(message.error or '')}", WARNING)
+            return Notice(f"! plugin{named} not installed: {detail(message.error or '')}", WARNING)
         case ToolUseSummaryMessage():
-            return Notice(f"* {_detail(message.summary)}")
+            return Notice(f"* {detail(message.summary)}")
         case MemoryRecallMessage():
             return Notice(f"* memories recalled: {len(message.memories)}")
         case SessionTitleChangedMessage(title=title) if title:
-            return Notice(f"* title: {_detail(title)}")
+            return Notice(f"* title: {detail(title)}")
         case ElicitationCompleteMessage():
             return Notice(f"* {one_line(message.mcp_server_name)} has its answer")
         case PromptSuggestionMessage():
-            return Notice(f"* suggestion: {_detail(message.suggestion)}")
+            return Notice(f"* suggestion: {detail(message.suggestion)}")
         case WorkerShuttingDownMessage():
-            return Notice(f"* shutting down: {_detail(message.reason)}", WARNING)
+            return Notice(f"* shutting down: {detail(message.reason)}", WARNING)
         case UnknownMessage():
             named = "/".join(one_line(name) for name in (message.type, message.subtype) if name)
             return Notice(f"! {named or 'a message'}: {one_line(message.reason)}", WARNING)
@@ -150,7 +145,7 @@ def activity(message: Message) -> tuple[str, str] | None:
         case ToolProgressMessage():
             return f"running {one_line(message.tool_name)}", f"{message.elapsed_time_seconds:.0f} s in all"
         case TaskProgressMessage():
-            return "running a task", _detail(message.description)
+            return "running a task", detail(message.description)
         case ThinkingTokensMessage():
             return "thinking", f"about {message.estimated_tokens:,} tokens"
         case HookStartedMessage():
@@ -163,10 +158,6 @@ def activity(message: Message) -> tuple[str, str] | None:
             return None
 
 
-def _detail(text: str) -> str:
-    return one_line(text.strip(), DETAIL_CHARS)
-
-
 def _time(seconds: float) -> str:
     try:
         return datetime.datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")
@@ -176,7 +167,7 @@ def _time(seconds: float) -> str:
 
 def _status(message: StatusMessage) -> Notice | None:
     if message.compact_result == "failed":
-        return Notice(f"! not compacted: {_detail(message.compact_error or '')}", ERROR)
+        return Notice(f"! not compacted: {detail(message.compact_error or '')}", ERROR)
     if message.status == "compacting":
         return Notice("* compacting the conversation")
     if message.permissionMode is not None:

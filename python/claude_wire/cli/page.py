@@ -42,7 +42,8 @@ class Page:
         self._console = console
         # FORCE_COLOR makes rich take a pipe for a terminal; a pipe keeps all that was ever on the row.
         self.is_terminal = console.is_terminal and console.file.isatty()
-        self._has_row = row and self.is_terminal and not console.is_dumb_terminal
+        # rich itself writes none on a terminal that cannot erase.
+        self._has_row = row and self.is_terminal
         self._row: Live | None = None
         self._activity = self._detail = ""
         self._since = time.monotonic()
@@ -121,6 +122,8 @@ class Page:
         self.end_text()
 
     def _render_row(self) -> Text:
+        if not self._activity:  # nothing goes on any more, and the row is about to go
+            return Text()
         seconds = time.monotonic() - self._since
         row = f"{self._activity}, {seconds:.0f} s{self._detail and f', {self._detail}'}"
         return Text(row, "dim", no_wrap=True, overflow="ellipsis")

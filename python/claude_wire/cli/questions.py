@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from claude_wire.cli.excerpts import excerpt, fields, plain_json
 from claude_wire.cli.kinds import tag
-from claude_wire.cli.notices import DETAIL_CHARS, ERROR, WARNING, Notice
-from claude_wire.cli.printable import one_line, printable
+from claude_wire.cli.notices import ERROR, WARNING, Notice
+from claude_wire.cli.printable import detail, one_line, printable
 from claude_wire.errors import PayloadError
 from claude_wire.messages import (
     AddDirectories,
@@ -48,13 +48,13 @@ HANDSHAKE = ("initialize", "notifications/initialized", "tools/list", "resources
 def permission_question(asked: CanUseToolRequest) -> Notice:
     """What the CLI wants to know of the user before it uses a tool, without the tool's input."""
     name = one_line(asked.display_name or asked.tool_name)
-    lines = [f"? {one_line(asked.title, DETAIL_CHARS)}" if asked.title else f"? may {name} run?"]
+    lines = [f"? {detail(asked.title)}" if asked.title else f"? may {name} run?"]
     if asked.description:
-        lines.append(f"    {one_line(asked.description, DETAIL_CHARS)}")
+        lines.append(f"    {detail(asked.description)}")
     if asked.decision_reason:
-        lines.append(f"    because: {one_line(asked.decision_reason, DETAIL_CHARS)}")
+        lines.append(f"    because: {detail(asked.decision_reason)}")
     if asked.blocked_path:
-        lines.append(f"    path: {one_line(asked.blocked_path, DETAIL_CHARS)}")
+        lines.append(f"    path: {detail(asked.blocked_path)}")
     return Notice("\n".join(lines), WARNING)
 
 
@@ -79,10 +79,8 @@ def question(asked: ControlRequestPayload) -> Notice | None:
                 f"# MCP {one_line(server)}: {one_line(method)}{f' {one_line(tool)}' if isinstance(tool, str) else ''}"
             )
         case ElicitationRequest():
-            where = f"\n    {one_line(asked.url, DETAIL_CHARS)}" if asked.url else ""
-            return Notice(
-                f"? {one_line(asked.mcp_server_name)} asks: {one_line(asked.message, DETAIL_CHARS)}{where}", WARNING
-            )
+            where = f"\n    {detail(asked.url)}" if asked.url else ""
+            return Notice(f"? {one_line(asked.mcp_server_name)} asks: {detail(asked.message)}{where}", WARNING)
         case _:
             return request(asked, "?")
 
@@ -109,7 +107,7 @@ def prompt_of(asked: ControlRequestPayload) -> str | None:
 def answer(asked: str | None, response: ControlResponse) -> Notice | None:
     """The host's answer to a request of the CLI of that subtype, or None if it says nothing to a reader."""
     if isinstance(response.response, ControlError):
-        return Notice(f"! the host refuses: {one_line(response.response.error, DETAIL_CHARS)}", ERROR)
+        return Notice(f"! the host refuses: {detail(response.response.error)}", ERROR)
     payload = response.payload
     if asked == "can_use_tool":
         try:
@@ -133,7 +131,7 @@ def permission_result(result: PermissionResult) -> Notice:
         case PermissionResultAllow(updatedPermissions=granted):
             return Notice("\n    and ".join(["? allowed", *map(suggestion, granted or ())]), ALLOWED)
         case PermissionResultDeny(message=message):
-            said = f": {one_line(message, DETAIL_CHARS)}" if message else ""
+            said = f": {detail(message)}" if message else ""
             return Notice(f"? denied{said}", DENIED)
         case _:
             return Notice("! neither allowed nor denied", ERROR)

@@ -5,6 +5,7 @@ Knows files and bytes; not what the bytes mean, nor where they come from.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -54,7 +55,7 @@ class Recorder:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if os.listdir(folder):
-            raise FileExistsError(17, "there is something in it already", os.fspath(folder))
+            raise FileExistsError(errno.EEXIST, "there is something in it already", os.fspath(folder))
         os.chmod(folder, 0o700)
         self._folder = folder
         self._began = time.monotonic()

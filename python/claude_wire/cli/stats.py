@@ -17,7 +17,7 @@ from claude_wire import PROTOCOL_VERSION
 from claude_wire.cli.output import Output
 from claude_wire.cli.printable import one_line
 from claude_wire.cli.sources import display_name, pieces, several_sources
-from claude_wire.cli.tally import Stats, Tally
+from claude_wire.cli.tally import Stats, Tally, Tokens
 
 __all__ = ["stats"]
 
@@ -159,7 +159,7 @@ def _table(console: Console, headings: tuple[str, ...], rows: Iterable[tuple[str
     console.print(table, width=width + GAP)  # a pipe has no width to keep
 
 
-def _tokens(tokens: Any) -> tuple[str, str, str, str]:
+def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
     return _number(tokens.input), _number(tokens.output), _number(tokens.cache_read), _number(tokens.cache_creation)
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from claude_wire import Decoder
 from claude_wire._turn import Turn
-from claude_wire.cli.kinds import kind
+from claude_wire.cli.kinds import kind, why_failed
 from claude_wire.framing import DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import (
     ApiRetryMessage,
@@ -269,7 +269,7 @@ class Tally:
         if result.ok:
             stats.ok += 1
         else:
-            count(stats.failed, _reason(result))
+            count(stats.failed, why_failed(result))
         stats.num_turns += result.num_turns or 0
         stats.duration_ms += result.duration_ms or 0
         for denial in result.permission_denials or ():
@@ -297,13 +297,6 @@ class Tally:
         self._sessions[result.session_id] = running
         if len(self._sessions) > MOST_NAMES:
             del self._sessions[next(iter(self._sessions))]
-
-
-def _reason(result: ResultMessage) -> str:
-    """Why a turn failed, in the most telling word that there is."""
-    if result.terminal_reason not in (None, "completed"):
-        return str(result.terminal_reason)
-    return "api_error" if result.api_error_status else result.startup_failure_reason or result.subtype
 
 
 def _grown(total: float, before: float) -> float:
