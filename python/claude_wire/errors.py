@@ -172,7 +172,7 @@ class ProcessError(ClaudeWireError):
         returncode: the exit code; minus the number of the signal that ended the process, as :mod:`subprocess` has it;
             None if it has closed its output and still runs.
         signal: the number of that signal, also where the process caught it and said so (143 is 128 + SIGTERM), or None.
-        stderr_tail: the last 64 KiB of its standard error, as bytes.
+        stderr_tail: the last 64 KiB of its standard error, as bytes: mostly what says why.
         last_result: the last result message that it sent, or None.
 
     What the Claude Code CLI means (2.1.330, by the transcripts): 0, its last result has ``is_error: false``, or it was

@@ -189,7 +189,8 @@ class Session:
     loop.
 
     As long as nobody iterates, what arrives is kept as bytes, up to the byte budget of the process
-    (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer.
+    (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer. A session must
+    be closed, by its block or :meth:`aclose`: one that is dropped lives, with its process, until its loop ends.
 
     Raises:
         TypeError: an argument is of another type, or ``send`` is missing; by entering, the stream gives dicts, or
