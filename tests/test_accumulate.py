@@ -329,14 +329,16 @@ def test_surrogates_in_input(ascii_only: bool) -> None:
 def test_usage_and_the_end() -> None:
     start = {"input_tokens": 10, "cache_read_input_tokens": 7, "output_tokens": 1, "service_tier": "standard"}
     accumulator = Accumulator()
-    partial = folded(message_start(usage=start), into=accumulator)
+    partial = folded(message_start(usage=start), into=accumulator, ttft_ms=812.5)
     before = partial.snapshot()
     end = message_delta("refusal", input_tokens=0, cache_read_input_tokens=None, output_tokens=0)
     end["delta"] |= {
+        "stop_sequence": "###",
         "stop_details": {"type": "refusal", "category": "bio"},
         "container": {"id": "c", "expires_at": "x"},
     }
     end["context_management"] = {"applied_edits": []}
+    end["input_transformations"] = [{"type": "of_tomorrow"}]
     folded(end, into=accumulator)
     message = partial.message()
     assert message.usage is not None
@@ -344,6 +346,9 @@ def test_usage_and_the_end() -> None:
     assert message.to_dict()["stop_details"] == {"type": "refusal", "category": "bio"}
     assert message.to_dict()["container"] == {"id": "c", "expires_at": "x"}
     assert message.to_dict()["context_management"] == {"applied_edits": []}
+    assert message.to_dict()["input_transformations"] == [{"type": "of_tomorrow"}]
+    assert (partial.stop_sequence, message.stop_sequence, before.stop_sequence) == ("###", "###", None)
+    assert (partial.ttft_ms, before.ttft_ms) == (812.5, 812.5)
     assert (partial.stop_reason, partial.done, message.id, message.model) == ("refusal", False, "m", "x")
     assert before.usage is not None
     assert (before.stop_reason, before.usage.to_dict()) == (None, start)
@@ -366,6 +371,17 @@ def test_estimates_of_thinking_are_summed() -> None:
     ]
     block = only(folded(message_start(), THINKING, *deltas))
     assert (block.thinking, block.estimated_tokens, block.signature) == ("abcd", 5, "")
+
+
+@given(st.lists(citations, max_size=2), st.lists(citations, max_size=2))
+def test_citations_are_those_of_the_start_and_those_of_the_deltas(
+    first: list[dict[str, Any]], more: list[dict[str, Any]]
+) -> None:
+    start = block_start(0, type="text", text="", citations=first)
+    block = only(folded(message_start(), start, *(delta(0, "citations", citation=citation) for citation in more)))
+    (expected,) = decoded([{"type": "text", "text": "", "citations": [*first, *more]}])
+    assert block.citations == expected.citations
+    assert block.content() == expected
 
 
 def test_what_the_start_of_a_block_holds_counts_as_it_does_for_the_cli() -> None:

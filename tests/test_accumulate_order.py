@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from claude_wire import (
     ThinkingBlock,
     ToolUseBlock,
     UserMessage,
+    _partial_message,
     decode,
     encode,
 )
@@ -276,10 +279,21 @@ def test_deltas_that_alternate_between_blocks_are_linear(order: list[int]) -> No
     assert [block.text for block in partial.blocks] == [str(i) * order.count(i) for i in range(3)]
 
 
-def test_a_text_read_after_each_delta_joins_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    import claude_wire._partial_message as module
+def test_reading_does_not_go_through_what_was_read_before() -> None:
+    accumulator = Accumulator()
+    partial = folded(message_start(), *(block_start(i, type="text", text="") for i in range(2)), into=accumulator)
+    costs = []
+    for number in range(200):
+        folded(text_delta(number % 2, "x"), into=accumulator)
+        block = partial.blocks[number % 2]
+        costs.append(lines_run(lambda block=block: block.text))  # type: ignore[misc]
+        assert block.text == "x" * (number // 2 + 1)
+    # The first reading of each block has no run behind it.
+    assert len(set(costs[4:])) == 1
 
-    joined = module._joined
+
+def test_a_text_read_after_each_delta_takes_each_piece_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Only the pieces: each reading copies the text that was there before, which is quadratic in its length.
     pieces_seen = 0
 
     def counting(text: str, pieces: list[str]) -> str:
@@ -287,10 +301,40 @@ def test_a_text_read_after_each_delta_joins_only_what_is_new(monkeypatch: pytest
         pieces_seen += len(pieces)
         return joined(text, pieces)
 
-    monkeypatch.setattr(module, "_joined", counting)
+    joined = _partial_message._joined
+    monkeypatch.setattr(_partial_message, "_joined", counting)
     accumulator = Accumulator()
     partial = folded(message_start(), TEXT, into=accumulator)
     for number in range(1000):
         folded(text_delta(0, "x"), into=accumulator)
         assert len(partial.text) == number + 1
     assert pieces_seen == 1000
+
+
+# --- Threads ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("read_before", [False, True])
+def test_threads_may_read_one_snapshot_at_the_same_time(monkeypatch: pytest.MonkeyPatch, read_before: bool) -> None:
+    accumulator = Accumulator()
+    starts = [block_start(index, type="text", text="") for index in range(2)]
+    partial = folded(message_start(), *starts, into=accumulator)
+    for index in [0, 1, 0, 1, 0]:
+        folded(text_delta(index, "abc"), into=accumulator)
+    snapshot = partial.snapshot()
+    folded(text_delta(0, "more"), into=accumulator)
+    if read_before:
+        assert len(snapshot.blocks) == 2  # the threads share what is known of the blocks, but no text is joined yet
+
+    joined = _partial_message._joined
+    both = threading.Barrier(2)
+
+    def meeting(text: str, pieces: list[str]) -> str:
+        both.wait(10)  # neither has stored anything yet
+        return joined(text, pieces)
+
+    monkeypatch.setattr(_partial_message, "_joined", meeting)
+    with ThreadPoolExecutor(2) as threads:
+        read = [threads.submit(lambda: [block.text for block in snapshot.blocks]) for _ in range(2)]
+        assert [future.result(20) for future in read] == [["abc" * 3, "abc" * 2]] * 2
+    assert [block.text for block in snapshot.blocks] == ["abc" * 3, "abc" * 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from typing import Any
 
@@ -73,6 +74,8 @@ def test_every_cut_of_a_json_text_reads_as_a_beginning(text: str) -> None:
     for part in read[:-1]:
         assert is_beginning(part, whole) or is_beginning(without_halves(part), without_halves(whole)), part
     assert without_halves(read[-1]) == without_halves(whole)
+    for part, longer in itertools.pairwise(read):
+        assert is_beginning(without_halves(part), without_halves(longer)), (part, longer)
 
 
 @given(inputs, st.booleans(), st.data())
@@ -84,6 +87,18 @@ def test_every_cut_of_any_json_text_reads_as_a_beginning(
     assert read_part(text) == value
     part = read_part(text[: data.draw(st.integers(0, len(text)))])
     assert is_beginning(without_halves(part), without_halves(value))
+
+
+escapes = st.sampled_from(["\\\\", '\\"', "\\n", "\\u00e9", "\\ud83d", "\\uDE00", "ud83d", "x", "1.", "1e-"])
+
+
+@given(st.lists(escapes, max_size=12).map("".join), st.sampled_from(["", '""', "1", "-1.5e-3"]))
+def test_what_was_there_once_stays_there(inside: str, after: str) -> None:
+    text = f'{{"a": "{inside}", "b": [{after}]}}'
+    read = [without_halves(read_part(text[:end])) for end in range(len(text) + 1)]
+    assert read[-1] == without_halves(json.loads(text))
+    for part, longer in itertools.pairwise(read):
+        assert is_beginning(part, longer), (part, longer)
 
 
 @pytest.mark.parametrize(
@@ -101,10 +116,22 @@ def test_every_cut_of_any_json_text_reads_as_a_beginning(
         ('{"a": "x\\ud83d', {"a": "x"}),
         ('{"a": "x\\ud83d\\ude0', {"a": "x"}),
         ('{"a": "\\ud83dx\\ud83d\\', {"a": "\ufffdx"}),
+        ('{"a": "\\ud83d\\\\', {"a": "\ufffd\\"}),
+        ('{"a": "\\ud83d\0\0', {}),
         ('{"a": 1', {"a": 1}),
-        ('{"a": 1.', {}),
+        ('{"a": 1.', {"a": 1}),
+        ('{"a": 1.5', {"a": 1.5}),
+        ('{"a": 1.5e', {"a": 1.5}),
+        ('{"a": 1E-', {"a": 1}),
+        ('{"a": 1e+', {"a": 1}),
+        ('{"a": [1, 2.', {"a": [1, 2]}),
+        ('{"a": "\\"", "b": 2.', {"a": '"', "b": 2}),
+        ('{"a": "\\\\", "b": 2.', {"a": "\\", "b": 2}),
+        ('{"a": "see 1.', {"a": "see 1."}),
+        ('{"a": "\\" 1e-', {"a": '" 1e-'}),
+        ('{"a": "\\\\\\" 1E', {"a": '\\" 1E'}),
+        ('{"1.', {}),
         ('{"a": -', {}),
-        ('{"a": 1e', {}),
         ('{"a": tru', {}),
         ('{"a": true', {"a": True}),
         ('{"a": nul', {}),
@@ -173,7 +200,20 @@ def test_absurd_json_is_no_exception(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"command": "echo', "{'a': 1}", '{"a": 1}}', '{"a": NaN}', " ", '{"a" 1}', '{"a": 01}', '{"a":\t"\t"}', "x"],
+    [
+        '{"command": "echo',
+        "{'a': 1}",
+        '{"a": 1}}',
+        '{"a": NaN}',
+        " ",
+        '{"a" 1}',
+        '{"a": 01}',
+        '{"a":\t"\t"}',
+        "x",
+        # White space, but none of JSON.
+        "\u00a0{}",
+        "{}\f",
+    ],
 )
 def test_input_that_is_no_json_is_seen_as_such(text: str) -> None:
     accumulator = Accumulator()

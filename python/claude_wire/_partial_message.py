@@ -73,39 +73,35 @@ def _joined(text: str, pieces: list[str]) -> str:
 class _Text:
     """A text that lies in one or more runs of a message's pieces."""
 
-    __slots__ = ("_at", "_text", "runs")
+    __slots__ = ("_read", "_runs")
 
     def __init__(self, text: str = "") -> None:
         #: Each the number of its first piece and of the one after its last, None while it goes on.
-        self.runs: list[list[int | None]] = []
-        self._text = text
-        self._at = 0
+        self._runs: list[list[int | None]] = []
+        #: The number of runs that were read to their ends, that of the piece after the last that was read, and what
+        #: was read. One tuple, so that two threads that read a snapshot at a time both read it right.
+        self._read = (0, 0, text)
 
     def go_on(self, at: int) -> list[int | None]:
-        if self.runs and self.runs[-1][1] == at:
-            self.runs[-1][1] = None
-        else:
-            self.runs.append([at, None])
-        return self.runs[-1]
+        run: list[int | None] = [at, None]
+        self._runs.append(run)
+        return run
 
     def read(self, pieces: list[str], limit: int, whole: bool) -> str:
+        passed, at, text = self._read
         new: list[str] = []
-        at = self._at
-        # Runs lie one after another, and those before the last are not looked at twice.
-        for run in self.runs:
+        for run in self._runs[passed:]:  # they lie one after another
             start, end = cast(int, run[0]), run[1]
             end = limit if end is None else end
             if end > at:
                 new += pieces[max(start, at) : end]
                 at = end
-        if self.runs:
-            del self.runs[:-1]
-        self._at = at
         if new:
-            self._text = _joined(self._text, new)
-        if not whole and "\ud800" <= self._text[-1:] <= "\udbff":
-            return self._text[:-1]  # its other half is to come
-        return self._text
+            text = _joined(text, new)
+            self._read = (len(self._runs) - 1, at, text)
+        if not whole and "\ud800" <= text[-1:] <= "\udbff":
+            return text[:-1]  # its other half is to come
+        return text
 
 
 class PartialBlock:
@@ -192,12 +188,16 @@ class PartialBlock:
 
     @property
     def text(self) -> str:
-        """The text so far. Half of a surrogate pair at its end is left out until the block is done."""
+        """The text so far. Half of a surrogate pair at its end is left out until the block is done.
+
+        Reading it copies it if more of it came since the last reading, which takes time in proportion to its length:
+        after each delta, that is quadratic. To show a text while it grows, use the text of each event's delta.
+        """
         return self._read(self._text)
 
     @property
     def thinking(self) -> str:
-        """The reasoning so far."""
+        """The reasoning so far; read like :attr:`text`."""
         return self._read(self._thinking)
 
     @property
@@ -223,7 +223,7 @@ class PartialBlock:
 
     @property
     def partial_json(self) -> str:
-        """The JSON text of a tool's input so far, exactly as it came."""
+        """The JSON text of a tool's input so far, exactly as it came; read like :attr:`text`."""
         return self._read(self._json)
 
     @property
@@ -232,11 +232,12 @@ class PartialBlock:
 
         So far it is the beginning of the final input, ``{}`` where nothing can be read: each object has its first keys
         and each array its first items, of which only the last may be incomplete. A string goes as far as it came, less
-        an escape that is cut off; a number too, so it may get more digits; a key without a value is left out. A lone
-        surrogate reads as U+FFFD until the JSON is whole.
+        an escape that is cut off; a number too, so it may get more digits; a key without a value is left out. What was
+        there once stays there, unless its key comes twice or this turns out to be no JSON. A lone surrogate reads as
+        U+FFFD until the JSON is whole.
 
-        It is read again only after more of it came, in time proportional to its length. The same object is returned
-        until then: do not change it.
+        It is read again only after more of it came, in time proportional to its length: after each delta, that is
+        quadratic. The same object is returned until then: do not change it.
         """
         return self._read_input()[2]
 

@@ -223,7 +223,8 @@ class PartialMessage:
 
     @property
     def text(self) -> str:
-        """The text of all text blocks, joined."""
+        """The text of all text blocks, joined. Each reading takes time in proportion to its length: to show it while it
+        grows, use the text of each event's delta."""
         return "".join(block.text for block in self.blocks if block.type == "text")
 
     @property
@@ -260,8 +261,8 @@ class Accumulator:
     """Folds stream events into the messages that they are parts of, one for each conversation of each session.
 
     ``add`` takes all messages of one stream or of several, in order; :mod:`claude_wire.accumulate` says what becomes
-    of events that come out of order. It is for one thread;
-    a snapshot may be read in another one.
+    of events that come out of order. It is for one thread, and so are the messages that it returns; a snapshot may be
+    read in others.
 
     What is kept: a finished message until the next of its conversation begins; that of a subagent at most until the
     result of the tool call that started it, or the result of the turn. Of several sessions or abandoned subagents,
