@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
+import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from async_backends import Backend, every_backend
+from async_backends import DEADLINE, Backend, every_asyncio, every_backend
 
 pytest.importorskip("mcp")
 
 import anyio.to_thread
 import mcp.types
 
+import recordings
+from claude_wire import open_session
 from claude_wire.integrations import mcp as integration
+from claude_wire.integrations._mcp_versions import CANCELS_BY_SCOPE, dump, parse
 from claude_wire.integrations.mcp import InProcessMcpServer
+from claude_wire.testing import Recording, Replay
+from session_peer import allow
 
 if TYPE_CHECKING or hasattr(mcp.types, "jsonrpc_message_adapter"):
     from mcp.server import MCPServer
@@ -31,6 +40,7 @@ else:  # mcp 1
     from mcp.server.fastmcp import FastMCP as MCPServer
 
 from mcp.server import Server
+from mcp.shared.message import SessionMessage
 
 Message = dict[str, Any]
 
@@ -93,18 +103,18 @@ class Client:
         params = {"name": tool, "arguments": arguments, "_meta": {"progressToken": 7}}
         return await self.result("tools/call", params)
 
-    async def initialize(self, **capabilities: Any) -> Message:
-        result = await self.result("initialize", {**INITIALIZE, "capabilities": capabilities})
+    async def initialize(self) -> Message:
+        result = await self.result("initialize", INITIALIZE)
         await self.tell("notifications/initialized")
         return result
 
 
 @asynccontextmanager
-async def connected(server: Any, **capabilities: Any) -> AsyncIterator[Client]:
+async def connected(server: Any) -> AsyncIterator[Client]:
     client = Client(server)
     client.server.connect(client.send)
     try:
-        await client.initialize(**capabilities)
+        await client.initialize()
         yield client
     finally:
         await client.server.aclose()
@@ -314,8 +324,9 @@ def test_calls_run_side_by_side(backend: Backend) -> None:
 
 
 @every_backend
-def test_requests_right_behind_the_handshake_wait_for_it(backend: Backend) -> None:
-    """The CLI writes both at once, and a session may handle each in a task of its own."""
+def test_requests_right_behind_the_handshake_wait_for_it(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CLI writes both at once, and a session may handle each in a task of its own. A ping waits for nothing."""
+    monkeypatch.setattr(integration, "GRACE_SECONDS", 2 * DEADLINE)
 
     async def main() -> None:
         client = Client(calculator())
@@ -398,9 +409,11 @@ def asking(answers: list[Any]) -> Any:
 
 @every_backend
 def test_a_request_of_the_server_is_sent_and_its_answer_comes_back(backend: Backend) -> None:
+    """Whatever the client has declared: it refuses by itself what it does not have."""
+
     async def main() -> None:
         answers: list[Any] = []
-        async with connected(asking(answers), elicitation={}) as client, anyio.create_task_group() as group:
+        async with connected(asking(answers)) as client, anyio.create_task_group() as group:
             group.start_soon(client.call, "who")
             request = await client.until_sent("elicitation/create")
             assert request["params"]["message"] == "Who?"
@@ -417,20 +430,6 @@ def test_a_request_of_the_server_is_sent_and_its_answer_comes_back(backend: Back
             assert await client.server.handle({"jsonrpc": "2.0", "id": request["id"], "error": error}) is None
             await settled(lambda: len(answers) == 2)
             assert answers[1] == "Method not found"
-
-    backend.run(main)
-
-
-@every_backend
-def test_what_the_client_has_not_declared_is_refused_at_once(backend: Backend) -> None:
-    """The CLI takes a request only after the call has been answered, so a tool that asks it would wait for ever."""
-
-    async def main() -> None:
-        answers: list[Any] = []
-        async with connected(asking(answers)) as client:
-            assert (await client.call("who"))["content"][0]["text"] == "asked"
-            assert answers == ["the client has no elicitation"]
-            assert client.sent == []
 
     backend.run(main)
 
@@ -464,7 +463,7 @@ def test_a_failing_send_costs_the_message_and_not_the_server(
             raise ConnectionError("secret")
 
         client.server.connect(send)
-        await client.initialize(elicitation={})
+        await client.initialize()
         assert (await client.call("who"))["content"][0]["text"] == "asked"
         assert answers == ["it was not sent to the client: ConnectionError"]
         await client.server.aclose()
@@ -594,6 +593,35 @@ def test_a_call_withdrawn_before_it_began_leaves_nothing(backend: Backend) -> No
     backend.run(main)
 
 
+@every_backend
+def test_initialize_is_withdrawn_and_not_cancelled(backend: Backend) -> None:
+    """By the specification, a client must not cancel it."""
+
+    async def main() -> None:
+        read: list[str] = []
+        server = low_level()
+
+        async def run(source: Any, *args: Any) -> None:
+            async for item in source:
+                read.append(dump(item)["method"])
+
+        server.run = run
+        client = Client(server)
+        client.server.connect(client.send)
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.ask, "initialize", INITIALIZE)
+            await settled(lambda: read == ["initialize"])
+            group.cancel_scope.cancel()
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.ask, "ping")
+            await settled(lambda: "ping" in read)
+            group.cancel_scope.cancel()
+        assert read == ["initialize", "ping"]
+        await client.server.aclose()
+
+    backend.run(main)
+
+
 # --- servers that fail, and the end -----------------------------------------------------------------------------------
 
 
@@ -645,14 +673,49 @@ def test_a_server_that_does_not_start_is_an_error_until_it_does(
     assert [record.getMessage() for record in ours] == ["the MCP server 'calc' raised Dies"] * 2
 
 
+class Mortal:
+    """A slow server that can be made to fail; the numbers of its runs are kept, and some fail as they start."""
+
+    def __init__(self, *stillborn: int) -> None:
+        self.slow = Slow()
+        self.runs: list[int] = []
+        #: Ends the run that is under way.
+        self.die = anyio.Event()
+
+        @self.slow.server.tool()
+        def client(ctx: Context) -> str:
+            params = ctx.session.client_params
+            return "nobody" if params is None else str(params.model_dump(by_alias=True)["clientInfo"]["version"])
+
+        def fails(number: int) -> bool:
+            self.runs.append(number)
+            return number in stillborn
+
+        async def die() -> None:
+            self.die = anyio.Event()
+            await self.die.wait()
+
+        self.server = dying(self.slow.server, fails, die)
+
+    async def kill(self, client: Client) -> None:
+        run = the_run(client)
+        self.die.set()
+        await settled(lambda: run.over)
+
+
+def stopped(name: str, why: str = "") -> Message:
+    return {"code": -32603, "message": f"MCP server {name!r} has stopped{why}"}
+
+
 @every_backend
-def test_a_server_that_dies_answers_what_it_owes_and_starts_again(backend: Backend) -> None:
+def test_a_server_that_dies_answers_what_it_owes_and_starts_again(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The CLI shakes hands once only, whatever becomes of its server."""
+
     async def main() -> None:
-        slow = Slow()
-        die = [anyio.Event(), anyio.Event()]
-        low = dying(slow.server, lambda number: False, lambda: die.pop().wait())
-        now = die[-1]
-        async with connected(low) as client:
+        mortal = Mortal()
+        async with connected(mortal.server) as client:
             responses: list[Any] = []
 
             async def call() -> None:
@@ -660,19 +723,191 @@ def test_a_server_that_dies_answers_what_it_owes_and_starts_again(backend: Backe
 
             async with anyio.create_task_group() as group:
                 group.start_soon(call)
-                await slow.entered.wait()
-                now.set()
-            error = {"code": -32603, "message": "MCP server 'slow' has stopped: Dies"}
-            assert responses == [{"jsonrpc": "2.0", "id": 100, "error": error}]
-            assert await client.error("tools/list") == error
+                await mortal.slow.entered.wait()
+                mortal.die.set()
+            assert responses == [{"jsonrpc": "2.0", "id": 100, "error": stopped("slow", ": Dies")}]
+            for _ in range(2):
+                assert (await client.call("client"))["content"][0]["text"] == "2.1.330"
+                assert (await client.call("quick"))["content"][0]["text"] == "quick"
+                await mortal.kill(client)
             await client.initialize()
             assert (await client.call("quick"))["content"][0]["text"] == "quick"
+            assert mortal.runs == [0, 1, 2, 3]
+            assert client.sent == []
+
+    backend.run(main)
+    ours = [record for record in caplog.records if record.name == "claude_wire" and record.levelno >= logging.WARNING]
+    assert [record.getMessage() for record in ours] == ["the MCP server 'slow' raised Dies"] * 3
+
+
+@every_backend
+def test_a_server_that_dies_again_at_once_has_one_run_for_each_request(backend: Backend) -> None:
+    async def main() -> None:
+        mortal = Mortal(1, 2)
+        async with connected(mortal.server) as client:
+            await mortal.kill(client)
+            await client.tell("notifications/cancelled", {"requestId": 5})
+            assert mortal.runs == [0]
+            for number in (1, 2):
+                assert await client.error("tools/list") == stopped("slow", ": Dies")
+                assert mortal.runs[-1] == number
+            assert (await client.call("quick"))["content"][0]["text"] == "quick"
+            assert mortal.runs == [0, 1, 2, 3]
 
     backend.run(main)
 
 
 @every_backend
-def test_a_server_whose_run_returns_has_stopped(backend: Backend) -> None:
+def test_requests_that_meet_a_dead_server_together_share_the_new_run(backend: Backend) -> None:
+    async def main() -> None:
+        mortal = Mortal()
+        async with connected(mortal.server) as client:
+            await mortal.kill(client)
+            texts: list[str] = []
+
+            async def call() -> None:
+                texts.append((await client.call("quick"))["content"][0]["text"])
+
+            async with anyio.create_task_group() as group:
+                with anyio.CancelScope() as scope:  # the handshake is not withdrawn with the request that repeats it
+                    scope.cancel()
+                    await client.call("quick")
+                for _ in range(3):
+                    group.start_soon(call)
+            assert texts == ["quick"] * 3
+            assert mortal.runs == [0, 1]
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("told_first", [True, False], ids=["told", "asked"])
+def test_a_server_that_dies_within_the_handshake_gets_the_whole_of_it(
+    backend: Backend, told_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(integration, "GRACE_SECONDS", 2 * DEADLINE)
+
+    async def main() -> None:
+        mortal = Mortal()
+        client = Client(mortal.server)
+        client.server.connect(client.send)
+        await client.result("initialize", INITIALIZE)
+        await mortal.kill(client)
+        texts: list[str] = []
+
+        async def call() -> None:
+            texts.append((await client.call("client"))["content"][0]["text"])
+
+        async with anyio.create_task_group() as group:
+            if told_first:
+                await client.tell("notifications/initialized")
+            group.start_soon(call)
+            await anyio.wait_all_tasks_blocked()
+            if not told_first:
+                assert texts == []
+                await client.tell("notifications/initialized")
+        assert texts == ["2.1.330"]
+        await mortal.kill(client)
+        assert (await client.call("client"))["content"][0]["text"] == "2.1.330"
+        await client.server.aclose()
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_new_run_waits_until_the_lifespan_of_the_one_before_has_ended(backend: Backend) -> None:
+    async def main() -> None:
+        steps: list[str] = []
+        ending, go = anyio.Event(), anyio.Event()
+
+        @asynccontextmanager
+        async def lifespan(server: Any) -> AsyncIterator[None]:
+            steps.append("begun")
+            try:
+                yield
+            finally:
+                with anyio.CancelScope(shield=True):
+                    ending.set()
+                    await go.wait()
+                steps.append("ended")
+
+        mortal = Mortal()
+        mortal.server.lifespan = lifespan
+        async with connected(mortal.server) as client:
+            mortal.die.set()
+            await ending.wait()
+            run = the_run(client)
+            await settled(lambda: run.over)
+            async with anyio.create_task_group() as group:
+                group.start_soon(client.call, "quick")
+                await anyio.wait_all_tasks_blocked()
+                assert steps == ["begun"]
+                go.set()
+            assert steps == ["begun", "ended", "begun"]
+
+    backend.run(main)
+
+
+def cancelled_future() -> asyncio.Future[None]:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    future.cancel()
+    return future
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio cannot tell whose cancellation it is")
+@every_asyncio
+def test_a_tool_that_waits_for_what_was_cancelled_costs_its_call_at_most_the_run(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        slow = Slow()
+
+        @slow.server.tool()
+        async def gone() -> str:
+            await cancelled_future()
+            return ""
+
+        async with connected(slow.server) as client, anyio.create_task_group() as group:
+            group.start_soon(client.server.handle, CALL)
+            await slow.entered.wait()
+            error = await client.error("tools/call", {"name": "gone", "arguments": {}})
+            if CANCELS_BY_SCOPE:
+                assert error == {"code": -32603, "message": "what the handler waits for was cancelled"}
+                assert not slow.cancelled.is_set()
+            else:
+                assert error == {"code": -32000, "message": "Connection closed"}
+            assert (await client.call("quick"))["content"][0]["text"] == "quick"
+            group.cancel_scope.cancel()
+
+    backend.run(main)
+    ours = [record for record in caplog.records if record.name == "claude_wire" and record.levelno >= logging.WARNING]
+    expected = [] if CANCELS_BY_SCOPE else ["the MCP server 'slow' ended by itself"]
+    assert [record.getMessage() for record in ours] == expected
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio cannot tell whose cancellation it is")
+@every_asyncio
+def test_a_lifespan_that_waits_for_what_was_cancelled_has_failed(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        @asynccontextmanager
+        async def lifespan(server: Any) -> AsyncIterator[None]:
+            await cancelled_future()
+            yield
+
+        client = Client(low_level(lifespan=lifespan))
+        client.server.connect(client.send)
+        assert await client.error("initialize", INITIALIZE) == stopped("low", ": CancelledError")
+        await client.server.aclose()
+
+    backend.run(main)
+    ours = [record.getMessage() for record in caplog.records if record.name == "claude_wire"]
+    assert ours == ["the MCP server 'low' ended, since what it waits for was cancelled"]
+
+
+@every_backend
+def test_a_server_whose_run_returns_has_stopped(backend: Backend, caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         class Returns(Server[Any]):
             async def run(self, *args: Any, **kwargs: Any) -> None:
@@ -685,6 +920,8 @@ def test_a_server_whose_run_returns_has_stopped(backend: Backend) -> None:
         await client.server.aclose()
 
     backend.run(main)
+    ours = [record.getMessage() for record in caplog.records if record.name == "claude_wire"]
+    assert ours == ["the MCP server 'returns' ended by itself"]
 
 
 @every_backend
@@ -806,7 +1043,68 @@ def test_closing_gives_up_what_is_being_sent(backend: Backend) -> None:
 
 
 @every_backend
-def test_closing_can_be_cancelled_and_the_server_ends_all_the_same(backend: Backend) -> None:
+@pytest.mark.parametrize("where", ["beginning", "ending"])
+def test_closing_ends_a_lifespan_that_does_not(backend: Backend, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(integration, "GRACE_SECONDS", 0.2)
+
+    async def main() -> None:
+        steps: list[str] = []
+
+        async def step(name: str) -> None:
+            steps.append(name)
+            if name == where:
+                try:
+                    await anyio.sleep_forever()
+                finally:
+                    steps.append("cancelled")
+
+        @asynccontextmanager
+        async def lifespan(server: Any) -> AsyncIterator[None]:
+            await step("beginning")
+            yield
+            await step("ending")
+
+        client = Client(low_level(lifespan=lifespan))
+        client.server.connect(client.send)
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.ask, "initialize", INITIALIZE)
+            await settled(lambda: bool(steps))
+            run = the_run(client)
+            await client.server.aclose()
+        await run._task.wait()
+        assert steps[-2:] == [where, "cancelled"]
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_server_that_is_being_closed_sends_nothing(backend: Backend) -> None:
+    async def main() -> None:
+        began, said = anyio.Event(), anyio.Event()
+
+        async def run(source: Any, sink: Any, options: Any) -> None:
+            async for _ in source:
+                began.set()
+            await sink.send(SessionMessage(parse({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})))
+            said.set()
+
+        server = low_level()
+        server.run = run
+        client = Client(server)
+        client.server.connect(client.send)
+        await client.tell("notifications/initialized")
+        await began.wait()
+        await client.server.aclose()
+        assert said.is_set()
+        assert client.sent == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_closing_can_be_cancelled_and_the_server_ends_all_the_same(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
     async def main() -> None:
         slow = Slow()
         client = Client(slow.server)
@@ -823,6 +1121,7 @@ def test_closing_can_be_cancelled_and_the_server_ends_all_the_same(backend: Back
         assert slow.cancelled.is_set()
 
     backend.run(main)
+    assert [record.getMessage() for record in caplog.records if record.name == "claude_wire"] == []
 
 
 @every_backend
@@ -880,3 +1179,73 @@ def test_a_loop_that_ends_takes_the_server_along(backend: Backend, caplog: pytes
 
     backend.run(main)
     assert [record.getMessage() for record in caplog.records if record.name == "claude_wire"] == []
+
+
+# --- within a session -------------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_a_session_answers_a_recorded_cli_by_its_server_as_the_recorded_host_did(
+    backend: Backend, tmp_path: Path
+) -> None:
+    recorded = recordings.load("07_mcp_viainit")
+    asked = [line["request"]["message"] for line in map(json.loads, recorded.stdout.splitlines()) if is_for_mcp(line)]
+    expected = [response for line in recorded.stdin.splitlines() if (response := mcp_response(line)) is not None]
+    assert [message["method"] for message in asked] == [
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+        "tools/call",
+        "tools/call",
+    ]
+    sum_result, boom_result = (mcp.types.CallToolResult.model_validate(answer["result"]) for answer in expected[3:])
+
+    server = MCPServer("calc")
+
+    @server.tool(description="Add")
+    def add(a: float, b: float) -> mcp.types.CallToolResult:
+        assert (a, b) == (1.5, 2)
+        return sum_result
+
+    @server.tool(description="Fails")
+    def boom() -> mcp.types.CallToolResult:
+        return boom_result
+
+    answers: list[Message] = []
+
+    def sent(data: bytes) -> None:
+        answers.extend(answer for line in data.splitlines() if (answer := mcp_response(line)) is not None)
+
+    async def main() -> None:
+        stand_in = Replay(Recording.from_files(recorded.files)).script(tmp_path / "claude")
+        servers = {"calc": InProcessMcpServer(server)}
+        async with open_session([stand_in], mcp_servers=servers, can_use_tool=allow, on_sent=sent) as session:
+            assert (await session.ask("add")).result == "sum done"
+
+    backend.run(main)
+    assert [answer.get("id") for answer in answers] == [answer.get("id") for answer in expected]
+    hello, acknowledged, tools, *called = answers
+    version = min(expected[0]["result"]["protocolVersion"], mcp.types.LATEST_PROTOCOL_VERSION)
+    assert hello["result"]["protocolVersion"] == version
+    assert hello["result"]["serverInfo"]["name"] == "calc"
+    assert "tools" in hello["result"]["capabilities"]
+    assert acknowledged == expected[1]
+    for ours, theirs in zip(tools["result"]["tools"], expected[2]["result"]["tools"], strict=True):
+        assert (ours["name"], ours["description"]) == (theirs["name"], theirs["description"])
+        assert ours["inputSchema"].get("required") == theirs["inputSchema"].get("required")
+    assert [answer["result"]["content"] for answer in called] == [
+        answer["result"]["content"] for answer in expected[3:]
+    ]
+    assert called[0]["result"]["structuredContent"] == {"sum": 3.5}
+    assert [answer["result"].get("isError", False) for answer in called] == [False, True]
+
+
+def is_for_mcp(line: Message) -> bool:
+    return line["type"] == "control_request" and bool(line["request"]["subtype"] == "mcp_message")
+
+
+def mcp_response(line: bytes) -> Message | None:
+    """The answer of an MCP server in a line of the host's, if it is that."""
+    message = json.loads(line)
+    response: Message | None = message.get("response", {}).get("response", {}).get("mcp_response")
+    return response

@@ -10,16 +10,17 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, cast
 
 import mcp.types
-from anyio import CancelScope
+from anyio import CancelScope, get_cancelled_exc_class
 from mcp.shared import exceptions, message
 from mcp.shared.message import SessionMessage
+
+from claude_wire._tasks import cancelled_by_nobody
 
 __all__ = [
     "CANCELS_BY_SCOPE",
     "CONNECTION_CLOSED",
     "INTERNAL_ERROR",
     "INVALID_REQUEST",
-    "METHOD_NOT_FOUND",
     "REQUEST_CANCELLED",
     "RequestId",
     "cancellable",
@@ -34,7 +35,6 @@ __all__ = [
 RequestId = int | str
 
 INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 #: What mcp says of itself.
 CONNECTION_CLOSED = -32000
@@ -122,10 +122,20 @@ class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
 
         async def in_scope(request: Any) -> Any:
             scope = self._scope_of(self._server.request_context.request_id)
-            if scope is None:
-                return await handler(request)
-            with scope:
-                return await handler(request)
-            raise _exceptions.McpError(_types.ErrorData(code=REQUEST_CANCELLED, message="Request cancelled"))
+            try:
+                with scope or CancelScope():
+                    return await handler(request)
+            except get_cancelled_exc_class():
+                # mcp takes it for its own cancellation of the request, and answers nothing, ever.
+                if not cancelled_by_nobody():
+                    raise
+                raise _error(INTERNAL_ERROR, "what the handler waits for was cancelled") from None
+            raise _error(REQUEST_CANCELLED, "Request cancelled")
 
         return in_scope
+
+
+def _error(code: int, why: str) -> Exception:
+    """What a handler of mcp 1 raises to be answered by this."""
+    error: Exception = _exceptions.McpError(_types.ErrorData(code=code, message=why))
+    return error

@@ -26,12 +26,13 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 from anyio import CancelScope, Event
 
-from claude_wire._tasks import spawn
+from claude_wire._tasks import cancelled_by_nobody, spawn
+from claude_wire.errors import HandleError
 
 try:
     import mcp.types
@@ -49,7 +50,6 @@ from claude_wire.integrations._mcp_versions import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
     INVALID_REQUEST,
-    METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
     RequestId,
     cancellable,
@@ -74,8 +74,8 @@ GRACE_SECONDS = 5.0
 #: Seconds that an answer "connection closed" is held back for the cause: mcp 2 gives it to all calls when it fails.
 CAUSE_SECONDS = 1.0
 
-#: What a client must have declared before a server may send it these requests.
-CAPABILITIES = {"elicitation/create": "elicitation", "roots/list": "roots", "sampling/createMessage": "sampling"}
+#: The id of an ``initialize`` that is repeated to a new run. No client has it.
+HANDSHAKE_ID = "claude-wire-handshake"
 
 _log = logging.getLogger("claude_wire")
 
@@ -84,8 +84,10 @@ class InProcessMcpServer:
     """An MCP server of the package ``mcp``, as a session wants its in-process servers.
 
     The server runs from the first message to :meth:`aclose`, in a task of its own, and serves any number of calls at a
-    time. If it fails, what it has not answered gets an error, and so does all that follows, until the client begins
-    anew with ``initialize``: then it is run again.
+    time. If it fails, that is logged, and what it has not answered gets an error. The next request runs it again: the
+    client's handshake is repeated to it, since the CLI shakes hands once only, and then it gets the request. So each
+    request has at most one new run. What the server kept for the client is lost, such as subscriptions and the state of
+    its lifespan. A server that has never answered ``initialize`` is run again by the next ``initialize`` only.
 
     A call that the client withdraws, by ``notifications/cancelled`` or by cancelling :meth:`handle`, cancels the tool
     that runs for it. Tools that do not heed that, such as one that blocks a thread, run on; nobody gets their result.
@@ -107,6 +109,7 @@ class InProcessMcpServer:
         self._server: Any = server
         self._send: Send | None = None
         self._run: _Run | None = None
+        self._handshake: _Handshake | None = None
         self._connected = False
 
     def __repr__(self) -> str:
@@ -122,9 +125,8 @@ class InProcessMcpServer:
 
         Args:
             send: carries a JSON-RPC message to the client: a notification of the server's, or a request, whose answer
-                comes back by :meth:`handle`. It returns when the message is written. It must not wait until the client
-                has acknowledged it, since the CLI does that only after the tool call is answered that it came from.
-                While it writes, the server waits.
+                comes back by :meth:`handle`. It returns when the message is written, and does not wait for that answer:
+                the server waits as long as this does.
 
         Raises:
             RuntimeError: it serves another one already.
@@ -163,20 +165,38 @@ class InProcessMcpServer:
     ) -> dict[str, Any] | None:
         if not self._connected:
             raise _Refused(f"MCP server {self.name!r} is closed")
+        method = message.get("method")
+        if method == "notifications/initialized" and self._handshake is not None:
+            self._handshake = self._handshake._replace(initialized=message)
         run = self._run
-        if run is None or (run.over and message.get("method") == "initialize"):
-            run = self._run = _Run(self._server, self._send, run)
-        elif run.over:
-            raise run.stopped()
+        if run is None or (run.over and request_id is not None):
+            run = self._run_again(run, method)
         if request_id is None:
             run.tell(message, parsed)
             return None
-        return await run.ask(message, parsed, request_id)
+        if method != "initialize":
+            return await run.ask(message, parsed, request_id)
+        self._handshake = None
+        answer = await run.ask(message, parsed, request_id)
+        if "result" in answer and self._run is run:
+            self._handshake = _Handshake(message)
+        return answer
+
+    def _run_again(self, before: _Run | None, method: str | None) -> _Run:
+        """A run for a message with this method, in the place of one that is over, or of none."""
+        handshake = None if method == "initialize" else self._handshake
+        if before is not None and handshake is None and method != "initialize":
+            raise before.stopped()
+        run = self._run = _Run(self._server, self._send, before)
+        if handshake is not None:
+            run.repeat(handshake)
+        return run
 
     async def aclose(self) -> None:
         """End the server, cancelling what it does. Takes at most 5 seconds; what still runs then is left to itself."""
         self._connected = False
         self._send = None
+        self._handshake = None
         run, self._run = self._run, None
         if run is not None:
             await run.aclose()
@@ -188,6 +208,14 @@ class _Refused(Exception):
     def __init__(self, why: str, code: int = INTERNAL_ERROR) -> None:
         super().__init__(why)
         self.code = code
+
+
+class _Handshake(NamedTuple):
+    """What the client began with, as it sent it."""
+
+    initialize: dict[str, Any]
+    #: None before the client has sent it.
+    initialized: dict[str, Any] | None = None
 
 
 class _Call:
@@ -224,8 +252,6 @@ class _Run:
         self._send = send
         #: The one before, which may still be ending.
         self._before = before
-        #: What the client has declared.
-        self._capabilities: dict[str, Any] = {}
         #: Set unless the client owes ``notifications/initialized``.
         self._initialized = Event()
         self._initialized.set()
@@ -281,6 +307,19 @@ class _Run:
 
     # --- from the client ----------------------------------------------------------------------------------------------
 
+    def repeat(self, handshake: _Handshake) -> None:
+        """Give the server what the client began with. Nobody gets the answer. Comes before everything else.
+
+        Does not wait, so that no cancellation comes between: a server reads in order, and answers ``initialize`` before
+        it reads on.
+        """
+        initialize = {**handshake.initialize, "id": HANDSHAKE_ID}
+        self._calls[HANDSHAKE_ID] = _Call("initialize")
+        self._initialized = Event()
+        self._give(request_message(parse(initialize), lambda: None))
+        if handshake.initialized is not None:
+            self.tell(handshake.initialized, parse(handshake.initialized))
+
     def tell(self, message: dict[str, Any], parsed: Any) -> None:
         """Give a notification or a response to the server."""
         method = message.get("method")
@@ -301,7 +340,6 @@ class _Run:
         given = False
         try:
             if call.method == "initialize":
-                self._capabilities = _capabilities(message)
                 self._initialized = Event()
             elif call.method != "ping":
                 # The client sends requests right behind `notifications/initialized`, and a session may handle each in a
@@ -389,8 +427,13 @@ class _Run:
         source, sink = streams
         try:
             await self._server.run(source, sink, self._server.create_initialization_options())
-        except anyio.get_cancelled_exc_class():
-            raise
+            if not self._closing:  # mcp 2 on asyncio, if what a tool waits for was cancelled
+                _log.error("the MCP server %r ended by itself", self._name)
+        except anyio.get_cancelled_exc_class() as error:
+            if not cancelled_by_nobody():
+                raise
+            self.failure = error
+            _log.error("the MCP server %r ended, since what it waits for was cancelled", self._name)
         except Exception as error:
             self.failure = _innermost(error)
             level = logging.DEBUG if self._closing else logging.ERROR
@@ -419,9 +462,6 @@ class _Run:
             await self._carry(message)
         elif method == "ping":  # which asks for nothing but an answer
             self._answer({"jsonrpc": "2.0", "id": message["id"], "result": {}})
-        elif method in CAPABILITIES and CAPABILITIES[method] not in self._capabilities:
-            # The CLI, which would refuse it, takes no such message before the call is answered that waits for it.
-            self._answer(error_response(message["id"], METHOD_NOT_FOUND, f"the client has no {CAPABILITIES[method]}"))
         elif (failure := await self._carry(message)) is not None:
             self._answer(error_response(message["id"], INTERNAL_ERROR, f"it was not sent to the client: {failure}"))
 
@@ -434,7 +474,9 @@ class _Run:
                 await self._send(message)
                 return None
         except Exception as error:
-            _log.warning("a message of the MCP server %r was not sent: %s", self._name, type(error).__name__)
+            # A session that is closed is no fault of anybody.
+            level = logging.DEBUG if isinstance(error, HandleError) else logging.WARNING
+            _log.log(level, "a message of the MCP server %r was not sent: %s", self._name, type(error).__name__)
             return type(error).__name__
         finally:
             self._sending = None
@@ -457,13 +499,6 @@ class _Run:
         for call in self._calls.values():
             call.settle(self.stopped())
         self._calls.clear()
-
-
-def _capabilities(initialize: dict[str, Any]) -> dict[str, Any]:
-    """What a client declares, by a message that may be malformed."""
-    params: Any = initialize.get("params")
-    found = cast("dict[str, Any]", params).get("capabilities") if isinstance(params, dict) else None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
 def _innermost(error: BaseException) -> BaseException:
