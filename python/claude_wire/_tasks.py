@@ -25,10 +25,10 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
+from anyio import CancelScope, Event, get_cancelled_exc_class
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-
-    from anyio import Event
 
 __all__ = ["Task", "cancelled_by_nobody", "current_task", "running_trio", "spawn"]
 
@@ -74,8 +74,6 @@ class Task:
     __slots__ = ("_done", "_event", "_name", "_scope", "_then")
 
     def __init__(self, name: str | None, then: Callable[[Task], object] | None) -> None:
-        from anyio import CancelScope
-
         self._name = name
         self._then = then
         self._scope = CancelScope()
@@ -101,8 +99,6 @@ class Task:
     async def wait(self) -> None:
         """Wait until it has ended. Never raises what the task raised; cancelling this does not cancel the task."""
         if not self._done:
-            from anyio import Event
-
             if self._event is None:
                 self._event = Event()
             await self._event.wait()
@@ -131,8 +127,6 @@ class Task:
                 self._then(self)
 
     def _log(self, error: BaseException) -> None:
-        from anyio import get_cancelled_exc_class
-
         left: BaseException | None = error
         if split := getattr(error, "split", None):  # a group, which trio makes of the cancellations of a task group too
             left = split(get_cancelled_exc_class())[1]

@@ -15,6 +15,20 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, get_args, overload
 
+from anyio import (
+    CancelScope,
+    ClosedResourceError,
+    Event,
+    Lock,
+    get_cancelled_exc_class,
+    move_on_after,
+    notify_closing,
+    sleep,
+    to_thread,
+    wait_readable,
+    wait_writable,
+)
+
 from claude_wire._tasks import spawn
 from claude_wire._turn import Turn
 from claude_wire.codec import encode
@@ -219,18 +233,23 @@ class Process(MessageStream[T], Generic[T]):
         """
         await self.send_bytes(encode(message))
 
-    async def send_bytes(self, lines: bytes, *, begun: Callable[[], object] | None = None) -> None:
-        """Write lines that are encoded already, with their line feeds; otherwise as :meth:`send`.
+    async def send_bytes(self, lines: bytes) -> None:
+        """Write lines that are encoded already, with their line feeds; otherwise as :meth:`send`."""
+        await self._write(lines, None, is_answer=False)
 
-        ``begun`` is called with the first byte that was written. From then on they are as good as sent.
+    async def _write(self, lines: bytes, begun: Callable[[], object] | None, *, is_answer: bool) -> None:
+        """``begun`` is called with the first byte that was written: from then on the lines are as good as sent.
+
+        An answer to a control request is no prompt. It is sent by a task of its own, which need not let others run first.
         """
 
         def first() -> None:
-            self._turn.sent(lines)
+            if not is_answer:
+                self._turn.sent(lines)
             if begun is not None:
                 begun()
 
-        await self._started().stdin.write(lines, first)
+        await self._started().stdin.write(lines, first, is_answer)
 
     async def end_input(self) -> None:
         """Close the standard input, which tells the CLI to finish and end. May be called again.
@@ -383,8 +402,6 @@ class _Child:
 
     async def wait(self, seconds: float) -> bool:
         """Wait until the process has ended; false if it has not after so many seconds."""
-        from anyio import move_on_after, sleep, wait_readable
-
         until = monotonic() + seconds
         pause = 0.001
         while self.popen.poll() is None:
@@ -406,8 +423,6 @@ class _Child:
     async def close(self, grace: float) -> None:
         """EOF, SIGTERM, SIGKILL, with ``grace`` seconds between them; then let go of everything."""
         import asyncio
-
-        from anyio import CancelScope, get_cancelled_exc_class
 
         first, self.closed = not self.closed, True
         cancelled: BaseException | None = None
@@ -466,8 +481,6 @@ class _Stdin:
     """The standard input: whole lines, one at a time."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
-        from anyio import Lock
-
         self._popen = popen
         self._pipe = cast("io.FileIO", popen.stdin)
         # Readiness says nothing about pipes of Windows; there, each write has a thread.
@@ -478,16 +491,14 @@ class _Stdin:
         # The rest of a line whose sender was cancelled.
         self._unsent = b""
 
-    async def write(self, lines: bytes, begun: Callable[[], object]) -> None:
+    async def write(self, lines: bytes, begun: Callable[[], object], is_answer: bool) -> None:
         async with self._lock:
             if self._unsent:
                 await self._write(self._unsent)
                 self._unsent = b""
-            await self._write(lines, begun)
+            await self._write(lines, begun, is_answer)
 
     async def end(self) -> None:
-        from anyio import move_on_after
-
         async with self._lock:
             try:
                 if self._unsent:
@@ -499,21 +510,18 @@ class _Stdin:
                 self.close()
 
     def close(self) -> None:
-        from anyio import notify_closing
-
         if not self._pipe.closed:
             with suppress(Exception):  # there may be no loop any more
                 notify_closing(self._pipe.fileno())
             self._pipe.close()
 
-    async def _write(self, lines: bytes, begun: Callable[[], object] | None = None) -> None:
-        from anyio import ClosedResourceError, move_on_after, to_thread, wait_writable
-
+    async def _write(self, lines: bytes, begun: Callable[[], object] | None = None, is_answer: bool = False) -> None:
         view = memoryview(lines)
         written = 0
         try:
             while written < len(view):
-                await self._slices.pause()
+                if written or not is_answer:
+                    await self._slices.pause()
                 if self._pipe.closed:
                     raise ProcessInputError("the input of the process was ended")
                 if self._popen.poll() is not None:
@@ -549,8 +557,6 @@ class _StderrLines:
     """Calls back with each line of the standard error, and keeps the tail."""
 
     def __init__(self, fd: int, callback: Callable[[str], object]) -> None:
-        from anyio import Event
-
         self._chunks = Drained(open_drain(fd))
         self._callback = callback
         self._tail = bytearray()
@@ -561,8 +567,6 @@ class _StderrLines:
         return bytes(self._tail)
 
     async def wait(self, seconds: float) -> None:
-        from anyio import move_on_after
-
         with move_on_after(seconds):
             await self._ended.wait()
 

@@ -189,8 +189,8 @@ class Session:
     loop.
 
     As long as nobody iterates, what arrives is kept as bytes, up to the byte budget of the process
-    (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer. A session must
-    be closed, by its block or :meth:`aclose`: one that is dropped lives, with its process, until its loop ends.
+    (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer. A session
+    must be closed, by its block or :meth:`aclose`: one that is dropped lives, with its process, until its loop ends.
 
     Raises:
         TypeError: an argument is of another type, or ``send`` is missing; by entering, the stream gives dicts, or
@@ -228,7 +228,7 @@ class Session:
         self._opens: InitializeRequest | None = None
         self._tasks = Tasks()
         self._requests = Requests(self._send, self._tasks)
-        self._answers = Answers(self._callbacks.find, self._send, self._tasks)
+        self._answers = Answers(self._callbacks.find, self._send_answer, self._tasks)
         self._run = Run()
         self._entered = self._closed = False
         self._router = Router(stream, on_received, self._control, lambda: self._requests.waiting, self._reading_failed)
@@ -437,7 +437,10 @@ class Session:
         """Change how permission questions are decided. See :class:`SetPermissionModeRequest`."""
         return await self.request(SetPermissionModeRequest(mode=mode))
 
-    async def _send(self, line: bytes, begun: Callable[[], object] | None = None) -> None:
+    async def _send_answer(self, line: bytes) -> None:
+        await self._send(line, is_answer=True)
+
+    async def _send(self, line: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
         """Write a line. It is as good as sent when ``begun`` is called; until then nothing is sent."""
 
         def first() -> None:
@@ -447,7 +450,8 @@ class Session:
 
         self._require_open()
         if self.process is not None:
-            await self.process.send_bytes(line, begun=first)
+            write = self.process._write  # pyright: ignore[reportPrivateUsage]  # what send_bytes does
+            await write(line, first, is_answer=is_answer)
             return
         assert self._send_line is not None
         await self._sending.acquire()
@@ -459,7 +463,7 @@ class Session:
         written = False
         failed: list[Exception] = []
 
-        async def write(send: Send = self._send_line) -> None:
+        async def write_whole(send: Send = self._send_line) -> None:
             # In a task of its own, for who is cancelled must not cut the line.
             nonlocal written
             try:
@@ -469,7 +473,7 @@ class Session:
                 failed.append(error)
 
         first()
-        await self._tasks.start(write, "claude-wire-writer", self._sending.release).wait()
+        await self._tasks.start(write_whole, "claude-wire-writer", self._sending.release).wait()
         if failed:
             raise failed[0]
         if not written:
