@@ -240,7 +240,7 @@ class Process(MessageStream[T], Generic[T]):
     async def _write(self, lines: bytes, begun: Callable[[], object] | None, *, is_answer: bool) -> None:
         """``begun`` is called with the first byte that was written: from then on the lines are as good as sent.
 
-        An answer to a control request is no prompt. It is sent by a task of its own, which need not let others run first.
+        An answer to a control request is no prompt, and its task, new as it is, need not let others go first.
         """
 
         def first() -> None:
