@@ -508,7 +508,29 @@ def test_a_session_leaves_the_stream_to_its_owner(backend: Backend) -> None:
         peer.say(numbered(3))
         peer.output.end()
         left = [message async for message in peer.stream]
-        assert numbers(message for message in left if not hasattr(message, "request_id"))[-1] == 3
+        assert numbers(message for message in left if not hasattr(message, "request_id")) == [2, 3]
+
+    backend.run(main)
+
+
+@every_backend
+def test_after_a_session_its_stream_may_have_another(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer()
+        shown: list[bytes] = []
+        async with peer.session(on_received=shown.append, can_use_tool=allow) as session:
+            with pytest.raises(HandleError):
+                async with Session(peer.stream, peer.send):
+                    raise AssertionError
+            peer.say(*map(numbered, range(5)), Peer.permission("p"))
+            await peer.answer_to("p")
+            assert numbers([await session.__anext__()]) == [0]
+        seen = len(shown)
+        async with Session(peer.stream, peer.send, can_use_tool=allow) as session:
+            peer.say(*map(numbered, range(5, 8)), Peer.permission("q"))
+            await peer.answer_to("q")
+            assert numbers([await session.__anext__() for _ in range(7)]) == list(range(1, 8))
+        assert len(shown) == seen
 
     backend.run(main)
 

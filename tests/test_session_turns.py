@@ -675,3 +675,21 @@ def test_a_wrong_argument_is_refused_at_once_in_words_of_its_own(
 def test_a_permission_callback_beside_another_permission_prompt_tool_is_refused() -> None:
     with pytest.raises(ValueError, match="stdio"):
         open_session(ClaudeOptions(cli_path="claude", permission_prompt_tool="mcp__a__b"), can_use_tool=allow)
+
+
+@every_backend
+def test_a_prompt_that_comes_back_is_a_message_that_says_so_and_no_turn(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            await session.query("x", uuid="u")
+            echo = {"type": "user", "message": {"role": "user", "content": "x"}, "uuid": "u", "isReplay": True}
+            peer.say(echo, INIT, RESULT)
+            got = [message async for message in session.receive_response()]
+            assert isinstance(got[0], UserMessage)
+            assert (got[0].isReplay, got[0].uuid) == (True, "u")
+            await session.query("x", uuid="u")  # of which the CLI starts no turn
+            peer.say(echo)
+            assert [message async for message in session.receive_run()] == []
+            assert (await session.__anext__()).isReplay is True  # type: ignore[union-attr]
+
+    backend.run(main)

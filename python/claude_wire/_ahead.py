@@ -59,7 +59,9 @@ class ReadAhead:
         self.direct = 0
         #: Bytes that are kept.
         self.kept_bytes = 0
-        self._tap = tap
+        #: Is shown what is read; and whether anybody reads ahead at present.
+        self.tap = tap
+        self.in_use = True
         self._kept: deque[bytes | Exception] = deque()
         self._ended = self._advancing = False
         # What the reader waits for while somebody else reads.
@@ -79,7 +81,7 @@ class ReadAhead:
             if not self._advancing:
                 self.direct += 1
                 data = await self.source.receive()
-                show(self._tap, data)
+                show(self.tap, data)
                 return data
             from anyio import Event
 
@@ -102,7 +104,7 @@ class ReadAhead:
             if data:
                 self._kept.append(data)
                 self._count(len(data))
-                show(self._tap, data)
+                show(self.tap, data)
             else:
                 self._ended = True
             return data

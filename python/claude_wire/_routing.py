@@ -19,7 +19,7 @@ from anyio import CancelScope, Event, move_on_after, sleep
 from claude_wire.draining import has_room
 from claude_wire.errors import ByteBudgetError, HandleError
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
-from claude_wire.stream import read_ahead
+from claude_wire.stream import read_ahead, stop_reading_ahead
 
 if TYPE_CHECKING:
     from claude_wire._ahead import ReadAhead, Tap
@@ -133,7 +133,9 @@ class Router:
                 self._scope = None
                 if self._asleep:
                     self.notice()
-            if not self._closed:
+            if self._closed:
+                stop_reading_ahead(self._stream, batch)  # it came just then
+            else:
                 self._route(batch)
 
     def require_idle(self) -> None:
@@ -147,8 +149,10 @@ class Router:
             self._noticed.set()
 
     def close(self) -> None:
-        """End the iteration, also for a task that is in a step."""
+        """End the iteration, also for a task that is in a step, and leave the stream to its owner."""
         self._closed = True
+        if self._started:
+            stop_reading_ahead(self._stream, self.ready)
         self.ready.clear()
         if self._scope is not None:
             self._scope.cancel()

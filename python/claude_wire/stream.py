@@ -33,7 +33,7 @@ from claude_wire.framing import BLOCK_BYTES
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterable, AsyncIterator
+    from collections.abc import AsyncIterable, AsyncIterator, Iterable
     from types import TracebackType
 
     from anyio import CancelScope
@@ -231,13 +231,26 @@ def read_ahead(stream: MessageStream[T], tap: Tap | None = None) -> tuple[ReadAh
     Returned with the decoder that it feeds, and with what that has given already.
     """
     inner = stream._chunks  # pyright: ignore[reportPrivateUsage]  # of this module
-    if isinstance(inner, ReadAhead):
+    if not isinstance(inner, ReadAhead):
+        ahead = stream._chunks = ReadAhead(inner, tap)  # pyright: ignore[reportPrivateUsage]
+    elif inner.in_use:
         raise HandleError("this stream has a session already")
-    ahead = stream._chunks = ReadAhead(inner, tap)  # pyright: ignore[reportPrivateUsage]
+    else:
+        ahead = inner
+        ahead.tap, ahead.in_use = tap, True
     inbox = stream._inbox  # pyright: ignore[reportPrivateUsage]
     ready = list(inbox.ready)
     inbox.ready.clear()
     return ahead, inbox.decoder, ready
+
+
+def stop_reading_ahead(stream: MessageStream[T], untaken: Iterable[T]) -> None:
+    """Leave the stream to its owner again, with what was taken out of it and given to nobody."""
+    ahead = stream._chunks  # pyright: ignore[reportPrivateUsage]
+    if isinstance(ahead, ReadAhead):
+        ahead.tap, ahead.in_use = None, False
+    if not stream._closed:  # pyright: ignore[reportPrivateUsage]
+        stream._inbox.ready.extendleft(reversed(list(untaken)))  # pyright: ignore[reportPrivateUsage]
 
 
 class Batches(Generic[T]):
