@@ -7,16 +7,15 @@ come from and go to. Neither half minds which side of the protocol it is on.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
 import os
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from anyio import Event, get_cancelled_exc_class, move_on_after, sleep
 
-from claude_wire._tasks import Task, cancelled_by_nobody, current_task, spawn
+from claude_wire._tasks import Task, Tasks, cancelled_by_nobody
 from claude_wire.codec import encode
 from claude_wire.errors import RequestRefusedError, RequestTimeoutError, SessionEndedError
 from claude_wire.messages import (
@@ -31,7 +30,7 @@ from claude_wire.messages import (
 if TYPE_CHECKING:
     from claude_wire.messages._base import Wire
 
-__all__ = ["Answers", "Handler", "NoAnswer", "Refusal", "Requests", "Send", "Tasks"]
+__all__ = ["Answers", "Handler", "NoAnswer", "Refusal", "Requests", "Send"]
 
 Send = Callable[[bytes], Awaitable[object]]
 #: Takes what a request asks for and gives the payload of the answer. The second is the seconds that it may take.
@@ -43,55 +42,6 @@ UNKNOWN_SUBTYPE = "unknown subtype"
 REMEMBERED = 4096
 
 _log = logging.getLogger("claude_wire")
-
-
-class Tasks:
-    """Tasks that end with their owner."""
-
-    def __init__(self) -> None:
-        self._tasks: set[Task] = set()
-        self._closed = False
-        self._context = contextvars.copy_context()
-
-    def remember_context(self) -> None:
-        """From now on tasks have the context variables of the caller of this, not of who starts them.
-
-        Which task comes to read a request is chance.
-        """
-        self._context = contextvars.copy_context()
-
-    def start(
-        self, function: Callable[[], Coroutine[Any, Any, None]], name: str, then: Callable[[], object] | None = None
-    ) -> Task:
-        """Run ``function()`` in a task of its own. ``then`` is called when that has ended, even if it never began."""
-
-        def ended(task: Task) -> None:
-            self._tasks.discard(task)
-            if then is not None:
-                then()
-
-        task = self._context.copy().run(lambda: spawn(function, name=name, then=ended))
-        if not task.done:
-            self._tasks.add(task)
-        if self._closed:
-            task.cancel()
-        return task
-
-    def cancel(self) -> None:
-        """Cancel all, and those that are still started."""
-        self._closed = True
-        for task in list(self._tasks):
-            task.cancel()
-
-    async def wait(self, seconds: float) -> None:
-        """Wait until all have ended but the caller's; those that have not by then are left to themselves."""
-        others = self._tasks - {current_task()}
-        with move_on_after(seconds):
-            for task in others:
-                await task.wait()
-        left = sum(not task.done for task in others)
-        if left:
-            _log.warning("%d callbacks did not end when they were cancelled", left)
 
 
 # --- what we ask ------------------------------------------------------------------------------------------------------

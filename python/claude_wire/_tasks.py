@@ -25,12 +25,12 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
-from anyio import CancelScope, Event, get_cancelled_exc_class
+from anyio import CancelScope, Event, get_cancelled_exc_class, move_on_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-__all__ = ["Task", "cancelled_by_nobody", "current_task", "running_trio", "spawn"]
+__all__ = ["Task", "Tasks", "cancelled_by_nobody", "current_task", "running_trio", "spawn"]
 
 _current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_wire_task", default=None)
 
@@ -176,3 +176,52 @@ def spawn(
 
     asyncio_task.add_done_callback(ended)
     return task
+
+
+class Tasks:
+    """Tasks that end with their owner."""
+
+    def __init__(self) -> None:
+        self._tasks: set[Task] = set()
+        self._closed = False
+        self._context = contextvars.copy_context()
+
+    def remember_context(self) -> None:
+        """From now on tasks have the context variables of the caller of this, not of who starts them.
+
+        Which task comes to read a request is chance.
+        """
+        self._context = contextvars.copy_context()
+
+    def start(
+        self, function: Callable[[], Coroutine[Any, Any, None]], name: str, then: Callable[[], object] | None = None
+    ) -> Task:
+        """Run ``function()`` in a task of its own. ``then`` is called when that has ended, even if it never began."""
+
+        def ended(task: Task) -> None:
+            self._tasks.discard(task)
+            if then is not None:
+                then()
+
+        task = self._context.copy().run(lambda: spawn(function, name=name, then=ended))
+        if not task.done:
+            self._tasks.add(task)
+        if self._closed:
+            task.cancel()
+        return task
+
+    def cancel(self) -> None:
+        """Cancel all, and those that are still started."""
+        self._closed = True
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until all have ended but the caller's; those that have not by then are left to themselves."""
+        others = self._tasks - {current_task()}
+        with move_on_after(seconds):
+            for task in others:
+                await task.wait()
+        left = sum(not task.done for task in others)
+        if left:
+            logging.getLogger("claude_wire").warning("%d tasks did not end when they were cancelled", left)

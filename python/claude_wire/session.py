@@ -18,9 +18,10 @@ from anyio import CancelScope, Semaphore, get_cancelled_exc_class, move_on_after
 
 from claude_wire._ahead import show
 from claude_wire._callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer, require_seconds
-from claude_wire._control import Answers, Requests, Send, Tasks
+from claude_wire._control import Answers, Requests, Send
 from claude_wire._routing import Router
 from claude_wire._run import MARKS, Run, brought_about, prompts_of
+from claude_wire._tasks import Tasks
 from claude_wire.codec import encode
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Overflow
 from claude_wire.errors import (
