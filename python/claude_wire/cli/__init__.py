@@ -30,8 +30,7 @@ def main() -> None:
     """Run the command with the arguments of the process, and exit.
 
     The exit code is the command's own, 2 for wrong usage, a missing extra or output that cannot be written, 130 after
-    Ctrl-C. When nobody reads its
-    output any more it ends by SIGPIPE, as other filters do.
+    Ctrl-C. When nobody reads its output any more it ends by SIGPIPE, as other filters do.
     """
     try:
         from claude_wire.cli.app import invoke

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import suppress
+
 import click
 
 import claude_wire
@@ -43,16 +47,26 @@ def invoke() -> int:
     try:
         # In click's own standalone mode Ctrl-C would be a message and exit code 1.
         code = cli.main(prog_name="claude-wire", standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         return _ended(error)
     except OSError as error:
         if error.filename is not None:
             raise
         # What a command reads or runs it gives the blame itself.
+        _discard_output()
         return _ended(Failure(f"the output cannot be written: {error.strerror}"))
     except click.Abort:
         raise KeyboardInterrupt from None
     return code if isinstance(code, int) else 0
+
+
+def _discard_output() -> None:
+    """What is left of the output would fail once more at the end of the interpreter, with an exit code of its own."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _ended(error: click.ClickException) -> int:
