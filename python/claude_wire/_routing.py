@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from anyio import CancelScope, Event, move_on_after, sleep
+from anyio.lowlevel import checkpoint
 
 from claude_wire.draining import has_room
 from claude_wire.errors import ByteBudgetError, HandleError
@@ -137,6 +138,8 @@ class Router:
                 stop_reading_ahead(self._stream, batch)  # it came just then
             else:
                 self._route(batch)
+                if not self.ready:
+                    await checkpoint()  # what a control message has begun goes first: somebody waits for that
 
     def require_idle(self) -> None:
         """Raises HandleError if a task is in a step."""
