@@ -274,7 +274,7 @@ def test_deltas_that_alternate_between_blocks_are_linear(order: list[int]) -> No
     most = 0
     for index in order:
         event = line(text_delta(index, str(index)))
-        most = max(most, lines_run(lambda event=event: accumulator.add(event)))  # type: ignore[misc]
+        most = max(most, lines_run(lambda event=event: accumulator.add(event)))  # type: ignore[misc]  # of a lambda's default
     assert most <= 80
     assert [block.text for block in partial.blocks] == [str(i) * order.count(i) for i in range(3)]
 
@@ -286,7 +286,7 @@ def test_reading_does_not_go_through_what_was_read_before() -> None:
     for number in range(200):
         folded(text_delta(number % 2, "x"), into=accumulator)
         block = partial.blocks[number % 2]
-        costs.append(lines_run(lambda block=block: block.text))  # type: ignore[misc]
+        costs.append(lines_run(lambda block=block: block.text))  # type: ignore[misc]  # of a lambda's default
         assert block.text == "x" * (number // 2 + 1)
     # The first reading of each block has no run behind it.
     assert len(set(costs[4:])) == 1

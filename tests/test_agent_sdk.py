@@ -345,9 +345,9 @@ async def test_the_cli_is_started_as_the_sdk_starts_it(
     monkeypatch.setenv("TRACESTATE", "stale")
     propagate = types.SimpleNamespace(inject=lambda carrier: carrier.update(traceparent="fresh", baggage="b"))
     if tracing:
-        monkeypatch.setitem(sys.modules, "opentelemetry", types.SimpleNamespace(propagate=propagate))  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, "opentelemetry", types.SimpleNamespace(propagate=propagate))  # type: ignore[arg-type]  # a stand-in
     else:
-        monkeypatch.setitem(sys.modules, "opentelemetry", None)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, "opentelemetry", None)  # type: ignore[arg-type]  # cannot be imported
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "dump"
     env = {**fields.get("env", {}), "DUMP_TO": str(path)}
@@ -511,11 +511,11 @@ def test_options_that_contradict_each_other_are_refused_at_once() -> None:
     with pytest.raises(ValueError, match="session_store cannot be combined with enable_file_checkpointing"):
         WireTransport("", ClaudeAgentOptions(session_store=InMemorySessionStore(), enable_file_checkpointing=True))
     with pytest.raises(TypeError, match="options must be ClaudeAgentOptions, not dict"):
-        WireTransport("", {})  # type: ignore[arg-type]
+        WireTransport("", {})  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(TypeError, match="on_invalid must be callable, not str"):
-        WireTransport("", on_invalid="return")  # type: ignore[arg-type]
+        WireTransport("", on_invalid="return")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(ValueError, match="overflow"):
-        WireTransport("", overflow="drop")  # type: ignore[arg-type]
+        WireTransport("", overflow="drop")  # type: ignore[arg-type]  # wrong on purpose
 
 
 async def test_the_options_are_not_changed(cli: Callable[..., str]) -> None:
@@ -724,7 +724,7 @@ async def test_without_a_callback_stderr_is_that_of_the_host(
 async def raised_by(messages: AsyncIterator[Any]) -> tuple[list[Any], Exception]:
     """What came before the error, and the error."""
     found: list[Any] = []
-    with pytest.raises(sdk.ClaudeSDKError) as caught, anyio.fail_after(DEADLINE):  # noqa: PT012
+    with pytest.raises(sdk.ClaudeSDKError) as caught, anyio.fail_after(DEADLINE):  # noqa: PT012 - a loop
         async for message in messages:
             found.append(message)
     return found, caught.value
@@ -947,7 +947,7 @@ async def test_leaving_a_query_early_ends_the_cli(cli: Callable[..., str]) -> No
         transport.process._settings = transport.process._settings._replace(grace=0.3)
         pid = transport.process.pid
         assert is_alive(pid)
-        await messages.aclose()  # type: ignore[attr-defined]
+        await messages.aclose()  # type: ignore[attr-defined]  # a generator, typed as less
     # The SDK leaves its inner generators to the loop, which closes them soon.
     await until(lambda: transport.process is None)
     assert not is_alive(pid)
@@ -1036,7 +1036,7 @@ RESUMED = """
 async def stored(tmp_path: pathlib.Path) -> tuple[InMemorySessionStore, dict[str, str]]:
     store = InMemorySessionStore()
     key = {"project_key": project_key_for_directory(tmp_path), "session_id": SESSION_ID}
-    await store.append(key, [{"type": "user", "uuid": str(uuid.uuid4())}])  # type: ignore[arg-type, typeddict-item]
+    await store.append(key, [{"type": "user", "uuid": str(uuid.uuid4())}])  # type: ignore[arg-type, typeddict-item]  # a part
     return store, key
 
 
