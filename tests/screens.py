@@ -30,6 +30,10 @@ class Screen:
     def __init__(self, columns: int) -> None:
         self.master, self.terminal = pty.openpty()
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        # Otherwise Ctrl-C throws away what was written to the terminal and not yet read here.
+        modes = termios.tcgetattr(self.terminal)
+        modes[3] |= termios.NOFLSH
+        termios.tcsetattr(self.terminal, termios.TCSANOW, modes)
         self.shown = b""
 
     def read(self) -> bool:
