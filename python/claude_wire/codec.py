@@ -9,12 +9,8 @@ Knows lines, messages and what the caller wants done with bad lines; not where b
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
-
-import msgspec
 
 from claude_wire._decoding import (
     REFUSED,
@@ -25,7 +21,8 @@ from claude_wire._decoding import (
     TypedLines,
     union_decoder,
 )
-from claude_wire.errors import EncodeError, HandleError, InvalidLineError, LineTooLongError
+from claude_wire._encoding import Encoder, encode
+from claude_wire.errors import HandleError, InvalidLineError, LineTooLongError
 from claude_wire.framing import (
     BLOCK_BYTES,
     DEFAULT_MAX_LINE_BYTES,
@@ -36,7 +33,6 @@ from claude_wire.framing import (
     line_starts,
 )
 from claude_wire.messages import InvalidLine, Message
-from claude_wire.messages._base import Wire
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -444,89 +440,3 @@ def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:
         return cast("Message", TypedLines("keep").line(line))  # one for each call, since any thread may call
     except BadLine as bad:
         raise InvalidLineError(InvalidLine(line.removesuffix(b"\n"), 1, 0, bad.reason)) from None
-
-
-# --- encoding ---------------------------------------------------------------------------------------------------------
-
-_json_encoder = msgspec.json.Encoder()
-_encode_json = _json_encoder.encode
-_encode_json_lines = _json_encoder.encode_lines
-_REFUSED_TO_ENCODE = (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError)
-_SEPARATORS = re.compile(b"\xe2\x80[\xa8\xa9]")
-_ESCAPED = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
-
-
-def _escape_separators(encoded: bytes) -> bytes:
-    # U+2028 and U+2029 end a line in JavaScript; the CLI always escapes them, so readers may split on them.
-    return _SEPARATORS.sub(lambda match: _ESCAPED[match.group()], encoded)
-
-
-def encode(message: Message | dict[str, Any]) -> bytes:
-    """Encode one message, or a plain JSON object, as one line that ends with a line feed: compact UTF-8.
-
-    U+2028 and U+2029 are escaped, as the CLI does; lone surrogates too. NaN and infinities become ``null``, as in
-    JavaScript. A ``msgspec.Raw`` within the message is written as it is, unchecked.
-
-    Raises:
-        TypeError: not a message and not a dict (an :class:`InvalidLine`, say: its bytes are in ``raw``).
-        EncodeError: it holds a value that JSON has no form for.
-    """
-    if type(message) is not dict and not isinstance(message, (Wire, dict)):
-        raise TypeError(f"encode() takes a message or a dict, not {type(message).__name__}")
-    try:
-        encoded = _encode_json(message)
-    except _REFUSED_TO_ENCODE as error:
-        encoded = _encode_otherwise(message, error)
-    if not encoded.isascii():
-        encoded = _escape_separators(encoded)
-    return encoded + b"\n"
-
-
-def _encode_otherwise(message: object, error: Exception) -> bytes:
-    """Encode what msgspec refuses but JSON can carry: lone surrogates, whole numbers above 64 bits."""
-    if not isinstance(error, (UnicodeEncodeError, OverflowError)):
-        raise EncodeError(f"no JSON for this message: {type(error).__name__}") from error
-    try:
-        text = json.dumps(_finite(msgspec.to_builtins(message)), ensure_ascii=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as second:
-        raise EncodeError(f"no JSON for this message: {type(second).__name__}") from second
-    return text.encode("utf-8", "backslashreplace")  # a surrogate becomes \udXXX, which is its JSON escape too
-
-
-def _finite(value: Any) -> Any:
-    """Replace NaN and infinities by None, as msgspec does."""
-    if isinstance(value, float):
-        return value if value - value == 0 else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return value
-
-
-class Encoder:
-    """Encodes messages and plain JSON objects, each as one line that ends with a line feed; see :func:`encode`.
-
-    It holds no state: one may be shared by threads.
-    """
-
-    __slots__ = ()
-
-    def encode(self, message: Message | dict[str, Any]) -> bytes:
-        """Encode one message. Raises like :func:`encode`."""
-        return encode(message)
-
-    def encode_lines(self, messages: Iterable[Message | dict[str, Any]]) -> bytes:
-        """Encode messages one after another. Raises like :func:`encode`; then nothing is returned."""
-        messages = list(messages)
-        if not all(issubclass(cls, (Wire, dict)) for cls in set(map(type, messages))):
-            return b"".join(map(encode, messages))  # raises for the first that is none
-        try:
-            encoded = _encode_json_lines(messages)
-        except _REFUSED_TO_ENCODE:
-            return b"".join(map(encode, messages))
-        return encoded if encoded.isascii() else _escape_separators(encoded)
-
-    def encode_into(self, message: Message | dict[str, Any], buffer: bytearray) -> None:
-        """Append one message to ``buffer``. Raises like :func:`encode`; then the buffer is as it was."""
-        buffer.extend(encode(message))
