@@ -79,6 +79,10 @@ class Lines(Protocol[M]):
         """The message of one line, checked or not, of valid UTF-8 or not. Raises :class:`BadLine`."""
         ...
 
+    def one_line_decoder(self) -> Callable[[bytes], M] | None:
+        """What makes the message of one line of ASCII, or raises one of :data:`REFUSED`: then it needs :meth:`line`."""
+        ...
+
     def fresh(self) -> Self:
         """Another one that makes the same messages, with counters of its own."""
         ...
@@ -224,6 +228,12 @@ def union_decoder(later: Iterable[type]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(Union[members])
 
 
+@cache
+def one_line_decoder() -> Callable[[Bytes | bytearray | str], Any]:
+    """The decoder of single lines. It refuses the types that have subtypes, which saves a look at what it returns."""
+    return union_decoder(()).decode
+
+
 class UnionDecoder:
     """The decoder over all top-level types, those learned included. Shared by all streams of the process."""
 
@@ -282,6 +292,9 @@ class TypedLines(_Objects):
         # Making a decoder takes as long as decoding a line with it; most streams never need it.
         self._noting_decoder: json.JSONDecoder | None = None
         self._ambiguous: Ambiguities = {}
+
+    def one_line_decoder(self) -> Callable[[bytes], Any]:
+        return one_line_decoder()
 
     def fresh(self) -> TypedLines:
         return TypedLines("keep" if self.keep else "replace")
@@ -392,6 +405,9 @@ class DictLines(_Objects):
     def __init__(self, surrogates: str, loads: Callable[[bytes], Any] | None) -> None:
         super().__init__(surrogates)
         self._loads = loads
+
+    def one_line_decoder(self) -> Callable[[bytes], dict[str, Any]] | None:
+        return _decode_dict if self._loads is None else None
 
     def fresh(self) -> DictLines:
         return DictLines("keep" if self.keep else "replace", self._loads)

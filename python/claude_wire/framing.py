@@ -19,7 +19,6 @@ took 0.4 µs more.
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, final
@@ -61,18 +60,6 @@ class _Stats(Protocol):
     copied: int
     held: int
 
-
-#: Another one in each process, so that a forked child notices without asking the native library.
-_process = object()
-
-
-def _in_child() -> None:
-    global _process
-    _process = object()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
 
 _NOTHING = lib.CW_NOTHING
 _CARRY = lib.CW_CARRY
@@ -149,7 +136,6 @@ class LineBuffer:
         "_handle",
         "_idle",
         "_max_line_bytes",
-        "_process",
         "_skipped_bytes",
         "_skipped_lines",
     )
@@ -171,8 +157,6 @@ class LineBuffer:
         out = ffi.new("CwStep[2]")
         self._idle: list[tuple[Any, Any]] = [(out, ffi.buffer(out))]
         self._max_line_bytes = max_line_bytes
-        self._process = _process
-        # Whether no line is unfinished, and the stream is past its start, where a byte order mark may stand.
         self._at_line_start = False
         # What the native library has not been shown.
         self._skipped_bytes = self._skipped_lines = 0
@@ -182,25 +166,15 @@ class LineBuffer:
         """Longest line that is kept, in bytes without its line feed."""
         return self._max_line_bytes
 
-    def is_one_line(self, data: bytes) -> bool:
-        """Whether ``data`` is just one whole line, of ASCII, and no other line is unfinished. It is not consumed.
+    @property
+    def at_line_start(self) -> bool:
+        """Whether no line is unfinished, and the stream is past its start, where a byte order mark may stand."""
+        return self._at_line_start
 
-        Such a line needs no framing: it may be decoded as it is, and then be given to :meth:`skip_line`; or else to
-        :meth:`blocks`. Most reads of a live process are that.
-        """
-        at = data.find(b"\n")
-        return (
-            self._at_line_start
-            and 0 < at == len(data) - 1
-            and data.isascii()
-            and at <= self._max_line_bytes
-            and self._process is _process
-        )
-
-    def skip_line(self, data: bytes) -> None:
-        """Count a line for which :meth:`is_one_line` is true as consumed."""
-        self._skipped_bytes += len(data)
-        self._skipped_lines += 1
+    def skip(self, lines: int, length: int) -> None:
+        """Count whole lines, of ``length`` bytes in all, that somebody else has taken at the start of a line."""
+        self._skipped_lines += lines
+        self._skipped_bytes += length
 
     def blocks(self, data: bytes | bytearray | memoryview) -> Generator[Block | LongLine, None, None]:
         """Yields what ``data``, the next bytes of the stream, completes.
