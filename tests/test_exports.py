@@ -36,6 +36,7 @@ NAMES = [
     "HandleError",
     "HookMatcher",
     "InvalidLineError",
+    "Kind",
     "LineSplitter",
     "LineTooLongError",
     "MaxBudgetError",
@@ -68,6 +69,8 @@ NAMES = [
     "find_cli",
     "open_process",
     "open_session",
+    "peek",
+    "peek_lines",
     "read",
     "set_byte_budget",
 ]

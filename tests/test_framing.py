@@ -304,7 +304,7 @@ def test_a_chunk_of_whole_lines_is_lent_as_it_is() -> None:
     (block,) = LineBuffer().blocks(chunk)
     assert isinstance(block, Block)
     assert block.data is chunk
-    assert block[1:] == (2, True, 0, 1, True)
+    assert block[1:] == (2, True, 0, 1, True, False)
 
 
 def test_blocks_of_a_chunk_cut_at_both_ends() -> None:

@@ -29,6 +29,7 @@ from claude_wire import codec, errors, messages, reading
 from claude_wire.codec import *
 from claude_wire.errors import *
 from claude_wire.framing import LineSplitter
+from claude_wire.kinds import Kind, peek, peek_lines
 from claude_wire.messages import *
 from claude_wire.reading import *
 
@@ -37,7 +38,7 @@ __version__ = "0.1.0"
 #: The version of the CLI whose protocol the message classes describe.
 PROTOCOL_VERSION = "2.1.330"
 
-__all__ = ["PROTOCOL_VERSION", "LineSplitter", "__version__"]
+__all__ = ["PROTOCOL_VERSION", "Kind", "LineSplitter", "__version__", "peek", "peek_lines"]
 __all__ += ["Accumulator", "Batches", "ClaudeOptions", "DrainStats", "HookMatcher", "McpServer", "MessageStream"]
 __all__ += ["PartialBlock", "PartialMessage", "Process", "Session", "SessionBatches", "SessionMessages"]
 __all__ += ["byte_budget", "find_cli", "open_process", "open_session", "set_byte_budget"]

@@ -14,7 +14,7 @@ from claude_wire.errors import ByteBudgetError, HandleError
 __all__ = ["ABI_VERSION", "STEP", "error", "ffi", "lib"]
 
 #: The ABI of the native library that this package is written for.
-ABI_VERSION = 5
+ABI_VERSION = 6
 
 #: CwStep. One unpack() of all fields costs as much as reading two of them through cffi.
 STEP = struct.Struct("@P7Q")
@@ -28,6 +28,10 @@ class Library(Protocol):
     CW_CARRY: int
     CW_BODY: int
     CW_TOO_LONG: int
+    CW_SIFTED: int
+    CW_SIEVE_ONLY: int
+    CW_SIEVE_COALESCE: int
+    CW_SIEVE_PLAIN: int
     CW_ERROR_ARGUMENT: int
     CW_ERROR_STALE: int
     CW_ERROR_FORKED: int
@@ -51,12 +55,27 @@ class Library(Protocol):
     def cw_abi_version(self) -> int: ...
     def cw_buffer_new(self, max_line_bytes: int, keep_bom: int, out: Any, /) -> int: ...
     def cw_buffer_free(self, handle: int, /) -> int: ...
+    def cw_buffer_sieve(self, handle: int, names: bytes, length: int, options: int, /) -> int: ...
     def cw_buffer_next(self, handle: int, data: Any, length: int, start: int, out: Any, /) -> int: ...
     def cw_buffer_next_two(self, handle: int, data: Any, length: int, start: int, out: Any, /) -> int: ...
     def cw_buffer_close(self, handle: int, out: Any, /) -> int: ...
     def cw_buffer_unfinished(self, handle: int, out: Any, /) -> int: ...
+    def cw_buffer_places(self, handle: int, out: Any, count: int, /) -> int: ...
     def cw_buffer_stats(self, handle: int, out: Any, /) -> int: ...
     def cw_frame_check(self, data: Any, length: int, plain: int, out: Any, /) -> int: ...
+    def cw_peek_lines(
+        self,
+        data: Any,
+        length: int,
+        start: int,
+        plain: int,
+        ids: Any,
+        lines: int,
+        kinds: Any,
+        most_kinds: int,
+        out: Any,
+        /,
+    ) -> int: ...
     def cw_line_starts(self, data: Any, length: int, starts: Any, count: int, /) -> int: ...
     def cw_drain_new(
         self, fd: int, overflow: int, limit: int, directory: Any, directory_length: int, out: Any, /

@@ -32,6 +32,7 @@ from claude_wire.framing import (
     LongLine,
     line_starts,
 )
+from claude_wire.kinds import kind_names
 from claude_wire.messages import InvalidLine, Message
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class DecoderStats(NamedTuple):
 
     #: Bytes that were fed.
     bytes: int
-    #: Lines that were not blank.
+    #: Lines that were not blank, without those that were passed over or merged.
     lines: int
     #: Lines that became messages, the unknown among them.
     messages: int
@@ -97,6 +98,10 @@ class DecoderStats(NamedTuple):
     unknown: int
     #: Lines with lone surrogates, which msgspec does not read.
     repaired: int
+    #: Lines that were passed over because of ``only``.
+    skipped: int = 0
+    #: Lines whose text became part of an earlier message because of ``coalesce``.
+    merged: int = 0
 
 
 class Decoder(Generic[T]):
@@ -104,6 +109,14 @@ class Decoder(Generic[T]):
 
     Args:
         type: ``Message`` for typed messages, ``dict`` for the plain JSON objects.
+        only: names of the kinds to decode, as :class:`~claude_wire.Kind` has them: ``{"result", "system/init"}``, or
+            ``"stream_event/content_block_delta/text_delta"``; a name stands for all kinds that begin with it. A line
+            that is certainly of another kind is passed over: only its structure is looked at, and nothing is said of
+            what is wrong within it. A line whose kind cannot be told is decoded. None for all lines.
+        coalesce: merge deltas of text, thinking or tool input into one where nothing stands between them but deltas of
+            other sessions, subagents or blocks, and where they are equal but for the text and the ``uuid``. The merged
+            message stands in the place of the first, with the whole text and the last ``uuid``. Nothing is held back
+            for it: only what one call of :meth:`feed` completes is merged.
         max_line_bytes: longest line that is decoded, in bytes without its line feed; a longer one is dropped in bounded
             memory and reported as invalid, with its length and its first 1024 bytes.
         on_invalid: what to do with a line that is not one JSON object. ``"return"`` puts an :class:`InvalidLine` in its
@@ -135,6 +148,7 @@ class Decoder(Generic[T]):
         "_lines",
         "_messages",
         "_on_invalid",
+        "_only",
         "_short_bytes",
         "_short_lines",
         "_wary",
@@ -145,6 +159,8 @@ class Decoder(Generic[T]):
         self: Decoder[dict[str, Any] | InvalidLine],
         type: type[dict[str, Any]],
         *,
+        only: Iterable[str] | None = ...,
+        coalesce: bool = ...,
         max_line_bytes: int = ...,
         on_invalid: Literal["return"] = ...,
         surrogates: Literal["keep", "replace"] = ...,
@@ -155,6 +171,8 @@ class Decoder(Generic[T]):
         self: Decoder[dict[str, Any]],
         type: type[dict[str, Any]],
         *,
+        only: Iterable[str] | None = ...,
+        coalesce: bool = ...,
         max_line_bytes: int = ...,
         on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
         surrogates: Literal["keep", "replace"] = ...,
@@ -165,6 +183,8 @@ class Decoder(Generic[T]):
         self: Decoder[Message | InvalidLine],
         type: Any = ...,
         *,
+        only: Iterable[str] | None = ...,
+        coalesce: bool = ...,
         max_line_bytes: int = ...,
         on_invalid: Literal["return"] = ...,
         surrogates: Literal["keep", "replace"] = ...,
@@ -174,6 +194,8 @@ class Decoder(Generic[T]):
         self: Decoder[Message],
         type: Any = ...,
         *,
+        only: Iterable[str] | None = ...,
+        coalesce: bool = ...,
         max_line_bytes: int = ...,
         on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
         surrogates: Literal["keep", "replace"] = ...,
@@ -182,6 +204,8 @@ class Decoder(Generic[T]):
         self,
         type: Any = Message,
         *,
+        only: Iterable[str] | None = None,
+        coalesce: bool = False,
         max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
         on_invalid: OnInvalid = "return",
         surrogates: Literal["keep", "replace"] = "keep",
@@ -197,7 +221,8 @@ class Decoder(Generic[T]):
             raise TypeError("loads is for type=dict; typed messages are read by msgspec")
         else:
             self._lines = TypedLines(surrogates)
-        self._buffer = LineBuffer(max_line_bytes)
+        self._only = None if only is None else kind_names(only)
+        self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid = on_invalid
         self._bytes = self._messages = self._invalid = 0
         # Whoever takes the one element out owns the decoder until it is back: a lock that costs a third of
@@ -207,8 +232,9 @@ class Decoder(Generic[T]):
         self._wary = 0
         # What reads one whole line of ASCII, if any line may be read that way.
         decode_one: Callable[[bytes], Any] | None = self._lines.one_line_decoder()
-        self._has_short_cut = decode_one is not None and max_line_bytes >= BLOCK_BYTES
-        self._decode_one: Callable[[bytes], T] = decode_one or self._lines.line
+        sifts = only is not None or coalesce
+        self._has_short_cut = decode_one is not None and max_line_bytes >= BLOCK_BYTES and not sifts
+        self._decode_one = cast("Callable[[bytes], T]", decode_one or self._lines.line)
         # `_process` while nobody uses the decoder, no line is unfinished, and nothing is held back; else anything else.
         self._at_rest: object = None
         # Of the lines that were read that way, those that are not counted elsewhere yet.
@@ -257,6 +283,11 @@ class Decoder(Generic[T]):
         return isinstance(self._lines, TypedLines)
 
     @property
+    def only(self) -> frozenset[str] | None:
+        """Names of the kinds that it decodes; None if it decodes all."""
+        return self._only
+
+    @property
     def raises(self) -> bool:
         """Whether it raises for invalid lines."""
         return self._on_invalid == "raise"
@@ -267,7 +298,8 @@ class Decoder(Generic[T]):
         messages = self._messages + self._short_lines
         lines = messages + self._invalid
         bytes_ = self._bytes + self._short_bytes
-        return DecoderStats(bytes_, lines, messages, self._invalid, self._lines.unknown, self._lines.repaired)
+        seen = self._lines
+        return DecoderStats(bytes_, lines, messages, self._invalid, seen.unknown, seen.repaired, *self._buffer.sifted())
 
     def __enter__(self) -> Self:
         return self
@@ -338,7 +370,7 @@ class Decoder(Generic[T]):
             if type(block) is not Block:
                 self._too_long(block, state.ready)
                 continue
-            lines, count, clean, _, _, terminated = block
+            lines, count, clean, _, _, terminated, _ = block
             clean = clean and terminated
             messages = decode_block(lines, count) if clean and (count <= RUN_LINES or not self._wary) else None
             if messages is None:
@@ -359,8 +391,9 @@ class Decoder(Generic[T]):
 
         Where one such line is, there are often more: then the next blocks come here at once.
         """
-        data, count, _, offset, line_number, _ = block
+        data, count, _, _, _, _, _ = block
         starts = line_starts(data, count)
+        places = self._places(block, starts)
         self._wary = max(self._wary - 1, 0)
         for first in range(0, count, RUN_LINES):
             last = min(first + RUN_LINES, count)
@@ -368,18 +401,23 @@ class Decoder(Generic[T]):
             messages = self._lines.block(run, last - first)
             if messages is None:
                 self._wary = WARY_BLOCKS
-                odd = Block(run, last - first, True, offset + starts[first], line_number + first, True)
-                self._one_by_one(odd, out)
+                self._each(run, True, places[first:last], out)
             else:
                 self._messages += len(messages)
                 out += messages
 
     def _one_by_one(self, block: Block, out: list[Any]) -> None:
-        offset, line_number = block.offset, block.line_number
-        lines = bytes(block.data).split(b"\n")
-        if block.terminated:
-            lines.pop()
-        for line in lines:
+        places = self._places(block, line_starts(block.data, block.lines))
+        self._each(block.data, block.terminated, places, out)
+
+    def _places(self, block: Block, starts: list[int]) -> list[tuple[int, int]]:
+        """Offset and number of each line of a block, of which ``starts`` says where they begin in it."""
+        if block.sifted:
+            return self._buffer.places(block.lines)
+        return [(block.offset + start, number) for number, start in enumerate(starts[:-1], block.line_number)]
+
+    def _each(self, data: bytes | memoryview, terminated: bool, places: list[tuple[int, int]], out: list[Any]) -> None:
+        for line, (offset, line_number) in zip(bytes(data).split(b"\n"), places, strict=False):
             bare = line.removesuffix(b"\r")
             if bare.strip(_BLANK):
                 try:
@@ -387,10 +425,8 @@ class Decoder(Generic[T]):
                     self._messages += 1
                 except BadLine as bad:
                     self._invalid += 1
-                    reason = bad.reason if block.terminated else f"truncated: {bad.reason}"
+                    reason = bad.reason if terminated else f"truncated: {bad.reason}"
                     out.append(InvalidLine(line, line_number, offset, reason))
-            offset += len(line) + 1
-            line_number += 1
 
     def _too_long(self, line: LongLine, out: list[Any]) -> None:
         self._invalid += 1

@@ -59,11 +59,14 @@ class _Stats(Protocol):
     searched: int
     copied: int
     held: int
+    skipped: int
+    merged: int
 
 
 _NOTHING = lib.CW_NOTHING
 _CARRY = lib.CW_CARRY
 _BODY = lib.CW_BODY
+_SIFTED = lib.CW_SIFTED
 _next = lib.cw_buffer_next
 _next_two = lib.cw_buffer_next_two
 _unpack_from = STEP.unpack_from
@@ -93,6 +96,9 @@ class Block(NamedTuple):
     line_number: int
     #: False only for a last line without line feed.
     terminated: bool
+    #: Whether these lines are what a sieve let through: then they need not follow each other in the stream, and
+    #: :meth:`LineBuffer.places` tells where each of them stood.
+    sifted: bool = False
 
 
 @final
@@ -123,6 +129,9 @@ class LineBuffer:
     Args:
         max_line_bytes: longest line that is kept, without its line feed.
         keep_bom: a byte order mark belongs to the first line instead of being skipped.
+        only: names of kinds; lines that are certainly of others are passed over. None for all lines.
+        coalesce: whether deltas that follow each other within one chunk are merged.
+        plain: whether the native code for processors without vectors sifts, which tests compare with.
 
     Raises:
         HandleError: by any method, when the object is used by two threads at once, from inside a loop over its own
@@ -136,11 +145,21 @@ class LineBuffer:
         "_handle",
         "_idle",
         "_max_line_bytes",
+        "_sieves",
+        "_sifted",
         "_skipped_bytes",
         "_skipped_lines",
     )
 
-    def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, *, keep_bom: bool = False) -> None:
+    def __init__(
+        self,
+        max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
+        *,
+        keep_bom: bool = False,
+        only: frozenset[str] | None = None,
+        coalesce: bool = False,
+        plain: bool = False,
+    ) -> None:
         if not isinstance(max_line_bytes, int):
             raise TypeError(f"max_line_bytes must be an int, not {type(max_line_bytes).__name__}")
         if max_line_bytes < 1:
@@ -150,7 +169,15 @@ class LineBuffer:
         if status < 0:
             raise library_error(status)
         self._handle: int = handle[0]
+        self._sieves = only is not None or coalesce
+        self._sifted = 0, 0
         self._finalize = weakref.finalize(self, lib.cw_buffer_free, self._handle)
+        if self._sieves:
+            names = "\n".join(sorted(only or ())).encode("utf-8", "surrogatepass")
+            options = lib.CW_SIEVE_ONLY * (only is not None) + lib.CW_SIEVE_COALESCE * coalesce
+            status = lib.cw_buffer_sieve(self._handle, names, len(names), options + lib.CW_SIEVE_PLAIN * plain)
+            if status < 0:
+                raise library_error(status)
         # The native library refuses a second call at the same time by itself. But between two calls, too, while the
         # caller reads what the first one lent, nobody else may make the second. So whoever takes the one result struct
         # out of this list owns the buffer until it is back: a lock that costs a third of threading.Lock.
@@ -217,10 +244,10 @@ class LineBuffer:
                     self._at_line_start = at == length
                     if size <= COPY_BYTES:
                         line = _buffer(out[0].lent, size)[:]
-                        yield _new(Block, (line, 1, not defects, offset, line_number, True))
+                        yield _new(Block, (line, 1, not defects, offset, line_number, True, False))
                     else:
                         with memoryview(_buffer(out[0].lent, size)) as view:
-                            yield _new(Block, (view, 1, not defects, offset, line_number, True))
+                            yield _new(Block, (view, 1, not defects, offset, line_number, True, False))
                         huge = size > BLOCK_BYTES // 4  # its memory may be twice that
                     last = 1
                     status = (status >> 3) - 1  # of the step after it, if one was taken
@@ -234,9 +261,13 @@ class LineBuffer:
                     if status == _BODY:
                         self._at_line_start = start + size == length
                         block = source if size == length else memoryview(source)[start : start + size]
-                        yield _new(Block, (block, lines, not defects, offset, line_number, True))
+                        yield _new(Block, (block, lines, not defects, offset, line_number, True, False))
                     elif status == _NOTHING:
                         self._at_line_start = False
+                    elif status == _SIFTED:
+                        self._at_line_start = False  # perhaps; nobody asks where there is a sieve
+                        with memoryview(_buffer(out[last].lent, size)) as view:
+                            yield _new(Block, (view, lines, not defects, offset, line_number, True, True))
                     else:
                         self._at_line_start = at == length
                         yield LongLine(bytes(_buffer(out[last].lent, size)), line_length, offset, line_number)
@@ -274,6 +305,18 @@ class LineBuffer:
         finally:
             self._idle.append(taken)
 
+    def places(self, count: int) -> list[tuple[int, int]]:
+        """Offset and line number of each of the ``count`` lines of the sifted block that was given last.
+
+        To be called before the iterator that gave it goes on.
+        """
+        out = ffi.new("uint64_t[]", 2 * count)
+        status = lib.cw_buffer_places(self._handle, out, count)
+        if status < 0:
+            raise library_error(status)
+        numbers = ffi.unpack(out, 2 * count)
+        return [*zip(numbers[::2], numbers[1::2], strict=True)]
+
     def unfinished(self) -> bytes | None:
         """A copy of the unfinished line as far as it has come; None if it is above the limit and being dropped."""
         try:
@@ -291,11 +334,22 @@ class LineBuffer:
 
     def stats(self) -> Stats:
         """Counts the work done, so that a test can see that it is linear."""
+        out = self._stats()
+        return Stats(out.searched, out.copied, out.held)
+
+    def sifted(self) -> tuple[int, int]:
+        """Numbers of the lines that were passed over, and of those that were merged into an earlier one."""
+        if self._sieves and self._finalize.alive:
+            out = self._stats()
+            self._sifted = out.skipped, out.merged
+        return self._sifted
+
+    def _stats(self) -> _Stats:
         out: _Stats = ffi.new("CwStats *")
         status = lib.cw_buffer_stats(self._handle, out)
         if status < 0:
             raise library_error(status)
-        return Stats(out.searched, out.copied, out.held)
+        return out
 
     def free(self) -> None:
         """Frees the native memory. May be called again; every other method raises from now on."""
@@ -304,6 +358,7 @@ class LineBuffer:
                 taken = self._idle.pop()
             except IndexError:
                 raise self.refusal() from None
+            self.sifted()
             self._finalize()
             self._at_line_start = False
             self._idle.append(taken)

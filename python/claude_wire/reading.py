@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from claude_wire._inbox import Inbox
@@ -101,6 +101,8 @@ def read(
     source: Source,
     type: type[dict[str, Any]],
     *,
+    only: Iterable[str] | None = ...,
+    coalesce: bool = ...,
     max_line_bytes: int = ...,
     on_invalid: Literal["return"] = ...,
     surrogates: Literal["keep", "replace"] = ...,
@@ -111,6 +113,8 @@ def read(
     source: Source,
     type: type[dict[str, Any]],
     *,
+    only: Iterable[str] | None = ...,
+    coalesce: bool = ...,
     max_line_bytes: int = ...,
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
     surrogates: Literal["keep", "replace"] = ...,
@@ -121,6 +125,8 @@ def read(
     source: Source,
     type: Any = ...,
     *,
+    only: Iterable[str] | None = ...,
+    coalesce: bool = ...,
     max_line_bytes: int = ...,
     on_invalid: Literal["return"] = ...,
     surrogates: Literal["keep", "replace"] = ...,
@@ -130,6 +136,8 @@ def read(
     source: Source,
     type: Any = ...,
     *,
+    only: Iterable[str] | None = ...,
+    coalesce: bool = ...,
     max_line_bytes: int = ...,
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
     surrogates: Literal["keep", "replace"] = ...,
@@ -138,6 +146,8 @@ def read(
     source: Source,
     type: Any = Message,
     *,
+    only: Iterable[str] | None = None,
+    coalesce: bool = False,
     max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
     on_invalid: OnInvalid = "return",
     surrogates: Literal["keep", "replace"] = "keep",
@@ -147,7 +157,7 @@ def read(
 
     Args:
         source: a path, a binary file, or ``"-"`` for standard input.
-        type, max_line_bytes, on_invalid, surrogates, loads: as for :class:`Decoder`.
+        type, only, coalesce, max_line_bytes, on_invalid, surrogates, loads: as for :class:`Decoder`.
 
     Raises:
         OSError: the file cannot be opened or read.
@@ -155,5 +165,13 @@ def read(
         InvalidLineError: by a step of the iteration, with ``on_invalid="raise"``; the next step goes on after the line.
     """
     make: Callable[..., Decoder[Any]] = Decoder  # the overloads above have checked which arguments go together
-    decoder = make(type, max_line_bytes=max_line_bytes, on_invalid=on_invalid, surrogates=surrogates, loads=loads)
+    decoder = make(
+        type,
+        only=only,
+        coalesce=coalesce,
+        max_line_bytes=max_line_bytes,
+        on_invalid=on_invalid,
+        surrogates=surrogates,
+        loads=loads,
+    )
     return Reader(source, decoder)

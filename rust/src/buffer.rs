@@ -77,6 +77,17 @@ pub enum Step<'a> {
         /// See [`frame::Frame::defects`].
         defects: u32,
     },
+    /// What a sieve let through, see [`sift`](crate::sift).
+    Sifted {
+        /// Lines, each with its LF, in memory of the sieve.
+        block: &'a [u8],
+        /// Number of lines, at least 1.
+        lines: usize,
+        /// Where the first of them begins in the stream.
+        place: Place,
+        /// See [`frame::Frame::defects`].
+        defects: u32,
+    },
     /// A line over the limit, now that its end has been seen.
     TooLong {
         /// Its first bytes, at most [`HEAD_BYTES`].
@@ -95,6 +106,16 @@ pub struct Next<'a> {
     pub consumed: usize,
     /// What they were.
     pub step: Step<'a>,
+}
+
+/// An unfinished line whose end has come.
+pub(crate) struct Completed {
+    /// Bytes of the data up to its end.
+    pub(crate) consumed: usize,
+    /// Where it begins.
+    pub(crate) place: Place,
+    /// Its length without LF, if it is over the limit.
+    pub(crate) too_long: Option<u64>,
 }
 
 /// Work done since the buffer was made, and memory held now.
@@ -180,7 +201,7 @@ impl Buffer {
                 step: Step::Nothing,
             });
         }
-        if self.too_long.is_some() || !self.tail.is_empty() {
+        if self.is_unfinished() {
             return self.carry(data);
         }
         self.body(data)
@@ -256,7 +277,7 @@ impl Buffer {
     }
 
     /// Takes back what was lent.
-    fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         if self.lent.capacity() > KEEP_BYTES {
             self.lent = Vec::new();
         } else {
@@ -266,7 +287,7 @@ impl Buffer {
 
     /// How much of `data` is the stream's BOM, if any of it is. It may come byte by byte, and what began like one may
     /// turn out to be none.
-    fn skip_bom(&mut self, data: &[u8]) -> Result<Option<usize>, TryReserveError> {
+    pub(crate) fn skip_bom(&mut self, data: &[u8]) -> Result<Option<usize>, TryReserveError> {
         let Some(seen) = self.bom else {
             return Ok(None);
         };
@@ -286,35 +307,81 @@ impl Buffer {
         Ok(None)
     }
 
-    /// Goes on with the unfinished line, which ends at the first LF of `data` if there is one.
+    /// Goes on with the unfinished line.
     fn carry<'a>(&'a mut self, data: &[u8]) -> Result<Next<'a>, TryReserveError> {
+        let Some(Completed {
+            consumed,
+            place,
+            too_long,
+        }) = self.complete(data)?
+        else {
+            return Ok(Next {
+                consumed: data.len(),
+                step: Step::Nothing,
+            });
+        };
+        let line = self.completed();
+        let step = match too_long {
+            Some(length) => Step::TooLong {
+                head: line,
+                length,
+                place,
+            },
+            None => Step::Carry {
+                line,
+                place,
+                defects: frame::check_line(&line[..line.len() - 1]),
+            },
+        };
+        Ok(Next { consumed, step })
+    }
+
+    /// Adds to the unfinished line, which ends at the first LF of `data` if there is one: then it is what
+    /// [`completed`](Self::completed) lends. Else all of `data` is kept.
+    pub(crate) fn complete(&mut self, data: &[u8]) -> Result<Option<Completed>, TryReserveError> {
         let Some(at) = memchr(b'\n', data) else {
-            return self.keep(data);
+            self.keep(data)?;
+            return Ok(None);
         };
         self.append_line(&data[..=at])?;
         self.searched += at as u64 + 1;
         let place = self.place;
         mem::swap(&mut self.tail, &mut self.lent);
-        let step = if let Some(length) = self.too_long.take() {
-            self.advance(length + 1, 1);
-            Step::TooLong {
-                head: &self.lent,
-                length,
-                place,
-            }
-        } else {
-            self.advance(self.lent.len() as u64, 1);
-            let defects = frame::check_line(&self.lent[..self.lent.len() - 1]);
-            Step::Carry {
-                line: &self.lent,
-                place,
-                defects,
-            }
-        };
-        Ok(Next {
+        let too_long = self.too_long.take();
+        self.advance(
+            too_long.map_or(self.lent.len() as u64, |length| length + 1),
+            1,
+        );
+        Ok(Some(Completed {
             consumed: at + 1,
-            step,
-        })
+            place,
+            too_long,
+        }))
+    }
+
+    /// The line that was completed last, with its LF; its head, if it is over the limit.
+    pub(crate) fn completed(&self) -> &[u8] {
+        &self.lent
+    }
+
+    /// Whether a line is unfinished.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.too_long.is_some() || !self.tail.is_empty()
+    }
+
+    /// Where the unfinished line begins, or the next one.
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(crate) fn max_line_bytes(&self) -> usize {
+        self.max_line_bytes
+    }
+
+    /// Counts whole lines at the start of a line as consumed, which somebody else has searched.
+    pub(crate) fn pass(&mut self, bytes: usize, lines: usize) {
+        self.searched += bytes as u64;
+        self.advance(bytes as u64, lines as u64);
     }
 
     /// Lends the lines at the start of `data`, which is the start of a line.
@@ -329,7 +396,11 @@ impl Buffer {
             .too_long
             .or_else(|| memchr(b'\n', &data[window.len()..]).map(|at| window.len() + at));
         let Some(end) = end else {
-            return self.keep(data);
+            self.keep(data)?;
+            return Ok(Next {
+                consumed: data.len(),
+                step: Step::Nothing,
+            });
         };
         let line = &data[..end];
         let consumed = end + 1;
@@ -385,13 +456,10 @@ impl Buffer {
     }
 
     /// Keeps all of `data`, which was searched and has no LF.
-    fn keep<'a>(&mut self, data: &[u8]) -> Result<Next<'a>, TryReserveError> {
+    pub(crate) fn keep(&mut self, data: &[u8]) -> Result<(), TryReserveError> {
         self.append(data)?;
         self.searched += data.len() as u64;
-        Ok(Next {
-            consumed: data.len(),
-            step: Step::Nothing,
-        })
+        Ok(())
     }
 
     /// Moves the begin of the unfinished line.
@@ -542,6 +610,7 @@ mod tests {
                     place,
                     defects,
                 } => lines_of(&chunk[..end], lines, place, defects, into),
+                Step::Sifted { .. } => panic!("there is no sieve"),
                 Step::TooLong {
                     head,
                     length,
@@ -566,7 +635,7 @@ mod tests {
                 place,
                 defects,
             } => lines_of(line, 1, place, defects, into),
-            Step::Body { .. } => panic!("there is no chunk"),
+            Step::Body { .. } | Step::Sifted { .. } => panic!("there is no chunk and no sieve"),
             Step::TooLong {
                 head,
                 length,

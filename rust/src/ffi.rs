@@ -16,9 +16,17 @@ use crate::buffer::{Bom, Buffer, Next, Step};
 use crate::drain::{self, Broken, Drain, Got, Mode};
 use crate::frame;
 use crate::handle::{Refused, Table};
+use crate::peek::peek_lines;
+use crate::scan::KindSpans;
+use crate::sieve::Sieve;
+use crate::sift;
+use crate::simd::Level;
+
+/// Kinds that one call of [`cw_peek_lines`] tells apart, at most.
+const MOST_KINDS: usize = 64;
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 5;
+pub const CW_ABI_VERSION: u32 = 6;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;
@@ -28,6 +36,15 @@ pub const CW_CARRY: i32 = 1;
 pub const CW_BODY: i32 = 2;
 /// A step: a line over the limit was dropped.
 pub const CW_TOO_LONG: i32 = 3;
+/// A step: lines that a sieve let through, lent until the next call with the handle.
+pub const CW_SIFTED: i32 = 4;
+
+/// An option of a sieve: only lines of the named kinds are let through.
+pub const CW_SIEVE_ONLY: u32 = 1;
+/// An option of a sieve: deltas are merged.
+pub const CW_SIEVE_COALESCE: u32 = 2;
+/// An option of a sieve: no vectors are used, which is there to be compared with.
+pub const CW_SIEVE_PLAIN: u32 = 4;
 
 /// A pointer is null where it must not be, or a length or option is out of range.
 pub const CW_ERROR_ARGUMENT: i32 = -1;
@@ -79,7 +96,8 @@ const _: () = assert!(CW_DEFECT_SHAPE == frame::SHAPE && CW_DEFECT_UTF8 == frame
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwStep {
-    /// First byte of what is lent: the line of `CW_CARRY`, the head of `CW_TOO_LONG`, otherwise null.
+    /// First byte of what is lent: the line of `CW_CARRY`, the lines of `CW_SIFTED`, the head of `CW_TOO_LONG`, otherwise
+    /// null.
     pub lent: *const u8,
     /// Bytes at `lent`; for `CW_BODY` the bytes of the block, which begins at the `start` that the caller gave.
     pub bytes: u64,
@@ -105,8 +123,35 @@ pub struct CwStats {
     pub searched: u64,
     /// Bytes copied into the buffer, and moved when it grew.
     pub copied: u64,
-    /// Bytes of memory held, lent memory included.
+    /// Bytes of memory held, lent memory included; those of a sieve are not counted.
     pub held: u64,
+    /// Lines that the sieve passed over.
+    pub skipped: u64,
+    /// Lines that the sieve made part of an earlier line.
+    pub merged: u64,
+}
+
+/// The kind of a line: three tags, each a string within the data, still escaped. `bytes` is `UINT64_MAX` for one that is
+/// absent.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwKind {
+    /// Where each begins in the data.
+    pub start: [u64; 3],
+    /// Its bytes.
+    pub bytes: [u64; 3],
+}
+
+/// What a look at the kinds of lines came to.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwPeeked {
+    /// Lines that were looked at.
+    pub lines: u64,
+    /// Kinds that they are of.
+    pub kinds: u64,
+    /// Where in the data the next call begins.
+    pub next: u64,
 }
 
 /// The complete lines at the start of some data.
@@ -161,7 +206,13 @@ macro_rules! on_linux {
     };
 }
 
-static BUFFERS: Table<Buffer> = Table::new();
+/// What a buffer's handle stands for.
+struct Lines {
+    buffer: Buffer,
+    sieve: Option<Box<Sieve>>,
+}
+
+static BUFFERS: Table<Lines> = Table::new();
 
 #[cfg(target_os = "linux")]
 static DRAINS: Table<Drain> = Table::new();
@@ -199,7 +250,11 @@ pub unsafe extern "C" fn cw_buffer_new(max_line_bytes: u64, keep_bom: u32, out: 
             return Err(CW_ERROR_ARGUMENT);
         }
         watch_forks();
-        let handle = BUFFERS.insert(Buffer::new(max_line_bytes, on_bom))?;
+        let buffer = Buffer::new(max_line_bytes, on_bom);
+        let handle = BUFFERS.insert(Lines {
+            buffer,
+            sieve: None,
+        })?;
         // SAFETY: not null, and the caller promises that it may be written.
         unsafe { out.write(handle) };
         Ok(CW_NOTHING)
@@ -214,6 +269,36 @@ pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
             .remove(handle)
             .map(|()| CW_NOTHING)
             .map_err(Into::into)
+    })
+}
+
+/// Lets only some of the lines through, from now on, and merges deltas: `options` is `CW_SIEVE_…` added up, and `names` are
+/// `len` bytes of UTF-8, the names of kinds, with a line feed between two. See `sieve`.
+///
+/// # Safety
+///
+/// `names` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_sieve(
+    handle: u64,
+    names: *const u8,
+    len: u64,
+    options: u32,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller promises it.
+        let names = unsafe { bytes(names, len) }?;
+        let names = std::str::from_utf8(names).map_err(|_| CW_ERROR_ARGUMENT)?;
+        let names: Vec<&str> = names.split('\n').filter(|name| !name.is_empty()).collect();
+        let only = (options & CW_SIEVE_ONLY != 0).then_some(names.as_slice());
+        let level = if options & CW_SIEVE_PLAIN == 0 {
+            Level::Fast
+        } else {
+            Level::Plain
+        };
+        let sieve = Sieve::new(only, options & CW_SIEVE_COALESCE != 0, level);
+        BUFFERS.with(handle, |lines| lines.sieve = Some(Box::new(sieve)))?;
+        Ok(CW_NOTHING)
     })
 }
 
@@ -276,8 +361,12 @@ unsafe fn take(
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        BUFFERS.with(handle, |buffer| {
-            let Next { consumed, step } = buffer.next(rest).map_err(|_| CW_ERROR_MEMORY)?;
+        BUFFERS.with(handle, |Lines { buffer, sieve }| {
+            let next = match sieve {
+                Some(sieve) => sift::next(buffer, sieve, rest),
+                None => buffer.next(rest),
+            };
+            let Next { consumed, step } = next.map_err(|_| CW_ERROR_MEMORY)?;
             let next = start + consumed;
             let (status, step) = CwStep::new(step, next);
             // SAFETY: not null, and the caller promises that it may be written.
@@ -309,8 +398,12 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        BUFFERS.with(handle, |buffer| {
-            let (status, step) = CwStep::new(buffer.close().map_err(|_| CW_ERROR_MEMORY)?, 0);
+        BUFFERS.with(handle, |Lines { buffer, sieve }| {
+            let last = match sieve {
+                Some(sieve) => sift::close(buffer, sieve),
+                None => buffer.close(),
+            };
+            let (status, step) = CwStep::new(last.map_err(|_| CW_ERROR_MEMORY)?, 0);
             // SAFETY: not null, and the caller promises that it may be written.
             unsafe { out.write(step) };
             Ok(status)
@@ -330,8 +423,8 @@ pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwStep) -> 
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        BUFFERS.with(handle, |buffer| {
-            let (status, line, length) = match buffer.unfinished() {
+        BUFFERS.with(handle, |lines| {
+            let (status, line, length) = match lines.buffer.unfinished() {
                 Ok([]) => (CW_NOTHING, &[][..], 0),
                 Ok(line) => (CW_CARRY, line, line.len() as u64),
                 Err(length) => (CW_TOO_LONG, &[][..], length),
@@ -353,6 +446,34 @@ pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwStep) -> 
     })
 }
 
+/// Writes where in the stream the first `count` lines of the block that was lent last by `CW_SIFTED` began: of each its offset in
+/// bytes and its number. `CW_ERROR_ARGUMENT` if they are fewer.
+///
+/// # Safety
+///
+/// `out` is null or twice `count` numbers may be written there.
+#[no_mangle]
+pub unsafe extern "C" fn cw_buffer_places(handle: u64, out: *mut u64, count: u64) -> i32 {
+    guard(|| {
+        if out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        let count = usize::try_from(count).map_err(|_| CW_ERROR_ARGUMENT)?;
+        BUFFERS.with(handle, |lines| {
+            let places = lines.sieve.as_ref().map_or(&[][..], |sieve| sieve.places());
+            let places = places.get(..count).ok_or(CW_ERROR_ARGUMENT)?;
+            for (index, place) in places.iter().enumerate() {
+                // SAFETY: not null, and the caller promises that so many may be written.
+                unsafe {
+                    out.add(2 * index).write(place.offset);
+                    out.add(2 * index + 1).write(place.line_number);
+                }
+            }
+            Ok(CW_NOTHING)
+        })?
+    })
+}
+
 /// Counts the work that a buffer has done and the memory that it holds.
 ///
 /// # Safety
@@ -364,12 +485,16 @@ pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        let stats = BUFFERS.with(handle, |buffer| buffer.stats())?;
-        let stats = CwStats {
-            searched: stats.searched,
-            copied: stats.copied,
-            held: stats.held,
-        };
+        let stats = BUFFERS.with(handle, |Lines { buffer, sieve }| {
+            let stats = buffer.stats();
+            CwStats {
+                searched: stats.searched,
+                copied: stats.copied,
+                held: stats.held,
+                skipped: sieve.as_ref().map_or(0, |sieve| sieve.skipped),
+                merged: sieve.as_ref().map_or(0, |sieve| sieve.merged),
+            }
+        })?;
         // SAFETY: not null, and the caller promises that it may be written.
         unsafe { out.write(stats) };
         Ok(CW_NOTHING)
@@ -409,6 +534,66 @@ pub unsafe extern "C" fn cw_frame_check(
         };
         // SAFETY: not null, and the caller promises that it may be written.
         unsafe { out.write(found) };
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Finds the kinds of the lines of `len` bytes at `data`, from byte `start` of it on: `ids` gets one byte for each line, which
+/// is the index of its kind in `kinds`. Stops when either is full; the caller repeats it until `next` is `len`. With
+/// `plain` not 0, by the version that is only there to be compared with. See `peek`.
+///
+/// # Safety
+///
+/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call. `ids` is null
+/// or `most_lines` bytes may be written there, `kinds` is null or `most_kinds` structs may be, `out` is null or may be
+/// written.
+#[no_mangle]
+pub unsafe extern "C" fn cw_peek_lines(
+    data: *const u8,
+    len: u64,
+    start: u64,
+    plain: u32,
+    ids: *mut u8,
+    most_lines: u64,
+    kinds: *mut CwKind,
+    most_kinds: u64,
+    out: *mut CwPeeked,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller promises it.
+        let data = unsafe { bytes(data, len) }?;
+        let start = usize::try_from(start).map_err(|_| CW_ERROR_ARGUMENT)?;
+        let rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
+        // SAFETY: the caller promises it.
+        let ids = unsafe { bytes_mut(ids, most_lines) }?;
+        if kinds.is_null() || out.is_null() {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        let mut found = [KindSpans::default(); MOST_KINDS];
+        let most_kinds =
+            usize::try_from(most_kinds).map_or(MOST_KINDS, |most| most.min(MOST_KINDS));
+        let level = if plain == 0 {
+            Level::Fast
+        } else {
+            Level::Plain
+        };
+        let peeked = peek_lines(rest, level, ids, &mut found[..most_kinds]);
+        for (index, kind) in found[..peeked.kinds].iter().enumerate() {
+            let tags = [kind.name, kind.subtype, kind.detail];
+            let kind = CwKind {
+                start: tags.map(|tag| tag.map_or(0, |tag| (start + tag.start) as u64)),
+                bytes: tags.map(|tag| tag.map_or(u64::MAX, |tag| tag.len as u64)),
+            };
+            // SAFETY: not null, and the caller promises that so many may be written.
+            unsafe { kinds.add(index).write(kind) };
+        }
+        let peeked = CwPeeked {
+            lines: peeked.lines as u64,
+            kinds: peeked.kinds as u64,
+            next: (start + peeked.bytes) as u64,
+        };
+        // SAFETY: not null, and the caller promises that it may be written.
+        unsafe { out.write(peeked) };
         Ok(CW_NOTHING)
     })
 }
@@ -811,6 +996,23 @@ impl CwStep {
                 };
                 (CW_BODY, step)
             }
+            Step::Sifted {
+                block,
+                lines,
+                place,
+                defects,
+            } => {
+                let step = Self {
+                    lent: block.as_ptr(),
+                    bytes: block.len() as u64,
+                    offset: place.offset,
+                    line_number: place.line_number,
+                    lines: lines as u64,
+                    defects: defects.into(),
+                    ..nothing
+                };
+                (CW_SIFTED, step)
+            }
             Step::TooLong {
                 head,
                 length,
@@ -894,7 +1096,6 @@ unsafe fn bytes<'a>(data: *const u8, len: u64) -> Result<&'a [u8], i32> {
 /// # Safety
 ///
 /// As of [`bytes`], but they may be written, and nobody reads them either.
-#[cfg(target_os = "linux")]
 unsafe fn bytes_mut<'a>(data: *mut u8, len: u64) -> Result<&'a mut [u8], i32> {
     if len == 0 {
         return Ok(&mut []);

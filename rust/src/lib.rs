@@ -18,9 +18,25 @@
 /// cbindgen:ignore
 pub mod buffer;
 /// cbindgen:ignore
+pub mod delta;
+/// cbindgen:ignore
 pub mod drain;
 pub mod ffi;
 /// cbindgen:ignore
 pub mod frame;
 /// cbindgen:ignore
+pub mod group;
+/// cbindgen:ignore
 pub mod handle;
+/// cbindgen:ignore
+pub mod layout;
+/// cbindgen:ignore
+pub mod peek;
+/// cbindgen:ignore
+pub mod scan;
+/// cbindgen:ignore
+pub mod sieve;
+/// cbindgen:ignore
+pub mod sift;
+/// cbindgen:ignore
+pub mod simd;

@@ -1,0 +1,124 @@
+"""The kind of a line, without decoding it.
+
+What this module knows: the tags that tell what a line is, and how the native library finds them.
+What it must not know: messages.
+
+A line is scanned by its structure: a tag is found wherever it stands among the keys, however they are spaced or
+escaped, and never in a string or in a nested value that only looks like it. The rules are in rust/src/scan.rs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from claude_wire._library import error as library_error
+from claude_wire._library import ffi, lib
+
+__all__ = ["Kind", "kind_names", "peek", "peek_lines"]
+
+#: Lines that one native call looks at, at most.
+LINES = 4096
+#: Kinds that one native call tells apart, at most.
+KINDS = 64
+_ABSENT = 2**64 - 1
+
+
+class Kind(NamedTuple):
+    """What a line is, as far as its tags tell. As a string, its parts joined by slashes: ``"system/init"``.
+
+    All three are None if the line is no JSON object, has no ``type``, or has tags of more than one value.
+    """
+
+    #: The line's ``type``.
+    type: str | None
+    #: ``event.type`` of a stream event, ``request.subtype`` of a control request, ``response.subtype`` of a control
+    #: response, else the line's ``subtype``.
+    subtype: str | None
+    #: Of a stream event, ``event.delta.type`` or else ``event.content_block.type``.
+    detail: str | None
+
+    def __str__(self) -> str:
+        return "/".join(part for part in self if part is not None)
+
+
+_NONE = Kind(None, None, None)
+#: Kinds by the bytes of their tags: there are few of them in a process, and MOST_KNOWN at most.
+_known: dict[tuple[bytes | None, ...], Kind] = {}
+MOST_KNOWN = 1024
+
+
+def peek(line: bytes | bytearray | memoryview | str) -> Kind:
+    """The kind of one line, with or without its line feed. The line is scanned, not checked or decoded.
+
+    Raises:
+        TypeError: neither bytes nor str.
+    """
+    if isinstance(line, str):
+        line = line.encode("utf-8", "surrogatepass")
+    kinds = peek_lines(line)
+    return kinds[0] if len(kinds) == 1 else _NONE
+
+
+def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
+    """The kinds of the lines of a block, in order: one for each line, blank ones included.
+
+    Lines end with 0x0A; what follows the last of them is a line, too, unless it is empty.
+
+    Raises:
+        TypeError: ``block`` is not bytes.
+        ValueError: ``block`` is a view with gaps.
+    """
+    return _peek_lines(block, plain=False)
+
+
+def _peek_lines(block: bytes | bytearray | memoryview, *, plain: bool) -> list[Kind]:
+    """As above; with ``plain`` by the native code for processors without vectors, which tests compare with."""
+    source: Any = block if type(block) is bytes else ffi.from_buffer("uint8_t[]", block)
+    length = len(source)
+    ids = ffi.new("uint8_t[]", min(LINES, length))
+    found = ffi.new("CwKind[]", KINDS)
+    peeked = ffi.new("CwPeeked *")
+    kinds: list[Kind] = []
+    at = 0
+    while at < length:
+        status = lib.cw_peek_lines(source, length, at, plain, ids, len(ids), found, KINDS, peeked)
+        if status < 0:
+            raise library_error(status)
+        each = [_kind(block, found[index]) for index in range(peeked.kinds)]
+        kinds += map(each.__getitem__, ffi.buffer(ids, peeked.lines)[:])
+        at = peeked.next
+    return kinds
+
+
+def _kind(block: bytes | bytearray | memoryview, found: Any) -> Kind:
+    tags = tuple(
+        None if size == _ABSENT else bytes(block[start : start + size])
+        for start, size in zip(found.start, found.bytes, strict=True)
+    )
+    kind = _known.get(tags)
+    if kind is None:
+        kind = Kind(*(None if tag is None else json.loads(b'"%b"' % tag) for tag in tags))
+        if len(_known) < MOST_KNOWN:
+            _known[tags] = kind
+    return kind
+
+
+def kind_names(names: Iterable[str]) -> frozenset[str]:
+    """Checks names of kinds, such as ``"result"`` or ``"system/init"``, which an option was given.
+
+    Raises:
+        TypeError: a name is no str, or there is one str instead of several.
+        ValueError: a name is empty or has more than three parts, or an empty one.
+    """
+    if isinstance(names, str):
+        raise TypeError(f"only takes a set of kinds, not a str: only={{{names!r}}}")
+    checked = frozenset(names)
+    for name in checked:
+        if not isinstance(name, str):
+            raise TypeError(f"a kind is named by a str, not {type(name).__name__}")
+        parts = name.split("/")
+        if not all(parts) or len(parts) > 3 or "\n" in name:
+            raise ValueError(f"no kind is named {name!r}; names are like 'result' or 'system/init'")
+    return checked

@@ -1,0 +1,323 @@
+//! Deltas that are being merged: the open groups.
+//!
+//! A group is one delta line and what later ones like it have added: the joined text, still escaped, and the last uuid. Groups are
+//! told apart by their key: session, parent, index and kind of delta. At most [`MOST_OPEN`] are open at a time, so that
+//! finding one costs no more than that.
+
+use std::collections::TryReserveError;
+
+use crate::buffer::Place;
+use crate::delta::Delta;
+use crate::scan::Span;
+
+/// Most groups that are open at a time.
+pub const MOST_OPEN: usize = 64;
+
+/// Open groups, in the order of their first lines.
+#[derive(Debug, Default)]
+pub struct Groups {
+    /// The first `open` are open; the others are memory for later.
+    groups: Vec<Group>,
+    open: usize,
+    /// Bytes of the lines that the open groups will become.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Group {
+    place: Place,
+    key: Vec<u8>,
+    /// The first line, with its LF.
+    line: Vec<u8>,
+    /// In `line`.
+    parts: Parts,
+    /// Length of `line` without its LF and its uuid.
+    fixed: usize,
+    /// What later lines have added to the text.
+    more: Vec<u8>,
+    /// The uuid of the last line.
+    last: Vec<u8>,
+}
+
+/// The strings of a delta that may differ within a group, as spans of the data.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// The text.
+    pub text: Span,
+    /// The uuid.
+    pub uuid: Option<Span>,
+}
+
+impl Groups {
+    /// How many are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
+    /// Bytes of the lines that they will become.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Memory held, in bytes.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        let each = |group: &Group| {
+            let vectors = [&group.key, &group.line, &group.more, &group.last];
+            size_of::<Group>() + vectors.map(Vec::capacity).iter().sum::<usize>()
+        };
+        self.groups.iter().map(each).sum::<usize>()
+    }
+
+    /// The open group of `key`.
+    #[must_use]
+    pub fn find(&self, key: &[u8]) -> Option<usize> {
+        self.groups[..self.open].iter().position(|group| group.key == key)
+    }
+
+    /// Whether the line `data[from..end]` is that of group `at`, byte for byte but for its parts.
+    #[must_use]
+    pub fn is_like(&self, at: usize, data: &[u8], from: usize, end: usize, parts: Parts) -> bool {
+        let group = &self.groups[at];
+        Pieces::of(&group.line, group.parts) == Pieces::of(&data[from..end], parts.moved(from))
+    }
+
+    /// Length of the line, without its LF, that group `at` becomes with one more delta.
+    #[inline]
+    #[must_use]
+    pub fn merged_len(&self, at: usize, parts: Parts) -> usize {
+        let group = &self.groups[at];
+        group.fixed + group.more.len() + parts.text.len + parts.uuid.map_or(0, |uuid| uuid.len)
+    }
+
+    /// Opens a group with its first line, `data[from..end]`, whose last byte is its LF.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be had. Nothing was opened then.
+    pub fn begin(
+        &mut self,
+        key: &[u8],
+        data: &[u8],
+        from: usize,
+        end: usize,
+        parts: Parts,
+        place: Place,
+    ) -> Result<usize, TryReserveError> {
+        if self.open == self.groups.len() {
+            self.groups.try_reserve(1)?;
+            self.groups.push(Group::empty());
+        }
+        let group = &mut self.groups[self.open];
+        let uuid = parts.uuid.map_or(&[][..], |uuid| uuid.of(data));
+        group.more.clear();
+        for (part, bytes) in [
+            (&mut group.key, key),
+            (&mut group.line, &data[from..end]),
+            (&mut group.last, uuid),
+        ] {
+            part.clear();
+            append(part, bytes)?;
+        }
+        group.fixed = end - 1 - from - uuid.len();
+        group.parts = parts.moved(from);
+        group.place = place;
+        self.open += 1;
+        self.bytes += end - from;
+        Ok(self.open - 1)
+    }
+
+    /// Adds a delta of group `at` to it.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be had. Nothing was added then.
+    #[inline]
+    pub fn add(&mut self, at: usize, data: &[u8], parts: Parts) -> Result<(), TryReserveError> {
+        let group = &mut self.groups[at];
+        let text = parts.text.of(data);
+        if let Some(uuid) = parts.uuid {
+            let uuid = uuid.of(data);
+            if uuid.len() == group.last.len() {
+                append(&mut group.more, text)?;
+                group.last.copy_from_slice(uuid);
+            } else {
+                group.last.try_reserve(uuid.len())?;
+                append(&mut group.more, text)?;
+                group.last.clear();
+                group.last.extend_from_slice(uuid);
+            }
+        } else {
+            append(&mut group.more, text)?;
+        }
+        self.bytes += text.len();
+        Ok(())
+    }
+
+    /// Closes all groups: appends their lines to `block`, and where each began to `places`.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be had. Nothing was closed then.
+    pub fn close(
+        &mut self,
+        block: &mut Vec<u8>,
+        places: &mut Vec<Place>,
+    ) -> Result<(), TryReserveError> {
+        let groups = &self.groups[..self.open];
+        block.try_reserve(groups.iter().map(Group::most_bytes).sum())?;
+        places.try_reserve(self.open)?;
+        for group in groups {
+            group.write(block);
+            places.push(group.place);
+        }
+        self.open = 0;
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// Gives memory back until at most `most` bytes are held.
+    pub fn shrink(&mut self, most: usize) {
+        while self.held() > most {
+            if self.groups.len() == self.open {
+                break;
+            }
+            self.groups.pop();
+        }
+        if self.groups.is_empty() {
+            *self = Self::default();
+        }
+    }
+}
+
+impl Group {
+    fn empty() -> Self {
+        Self {
+            place: Place {
+                offset: 0,
+                line_number: 0,
+            },
+            key: Vec::new(),
+            line: Vec::new(),
+            parts: Parts {
+                text: Span::default(),
+                uuid: None,
+            },
+            fixed: 0,
+            more: Vec::new(),
+            last: Vec::new(),
+        }
+    }
+
+    fn most_bytes(&self) -> usize {
+        self.line.len() + self.more.len() + self.last.len()
+    }
+
+    /// Appends the merged line; there is room for it.
+    fn write(&self, block: &mut Vec<u8>) {
+        let pieces = Pieces::of(&self.line, self.parts);
+        let text = [self.parts.text.of(&self.line), &self.more];
+        let all: [&[u8]; 6] = match pieces.order {
+            Order::TextOnly => [pieces.before, text[0], text[1], pieces.behind, &[], &[]],
+            Order::TextFirst => [
+                pieces.before,
+                text[0],
+                text[1],
+                pieces.between,
+                &self.last,
+                pieces.behind,
+            ],
+            Order::UuidFirst => [
+                pieces.before,
+                &self.last,
+                pieces.between,
+                text[0],
+                text[1],
+                pieces.behind,
+            ],
+        };
+        for piece in all {
+            block.extend_from_slice(piece);
+        }
+    }
+}
+
+/// Which of the two strings that may differ comes first.
+#[derive(PartialEq, Eq)]
+enum Order {
+    TextOnly,
+    TextFirst,
+    UuidFirst,
+}
+
+/// What of a line stands around its text and uuid.
+#[derive(PartialEq, Eq)]
+struct Pieces<'a> {
+    before: &'a [u8],
+    between: &'a [u8],
+    behind: &'a [u8],
+    order: Order,
+}
+
+impl<'a> Pieces<'a> {
+    fn of(line: &'a [u8], Parts { text, uuid }: Parts) -> Self {
+        let (first, second, order) = match uuid {
+            None => (text, None, Order::TextOnly),
+            Some(uuid) if text.start < uuid.start => (text, Some(uuid), Order::TextFirst),
+            Some(uuid) => (uuid, Some(text), Order::UuidFirst),
+        };
+        let first_end = first.start + first.len;
+        let (between, behind) = match second {
+            None => (&line[..0], &line[first_end..]),
+            Some(second) => (
+                &line[first_end..second.start],
+                &line[second.start + second.len..],
+            ),
+        };
+        Self {
+            before: &line[..first.start],
+            between,
+            behind,
+            order,
+        }
+    }
+}
+
+impl Parts {
+    /// As spans of the line, which begins at `from` of the data.
+    fn moved(self, from: usize) -> Self {
+        let moved = |span: Span| Span {
+            start: span.start - from,
+            ..span
+        };
+        Self {
+            text: moved(self.text),
+            uuid: self.uuid.map(moved),
+        }
+    }
+}
+
+/// Writes what tells groups apart. No part can hold a quote or a control byte, so no two keys are written alike.
+///
+/// # Errors
+///
+/// When memory cannot be had.
+pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), TryReserveError> {
+    key.clear();
+    append(key, &[delta.kind as u8])?;
+    append(key, delta.index.of(data))?;
+    for part in [delta.session, delta.parent] {
+        append(key, if part.is_some() { b"\"" } else { b"\0" })?;
+        append(key, part.map_or(&[], |part| part.of(data)))?;
+    }
+    Ok(())
+}
+
+/// Extends `to`, if memory can be had.
+pub(crate) fn append(to: &mut Vec<u8>, bytes: &[u8]) -> Result<(), TryReserveError> {
+    to.try_reserve(bytes.len())?;
+    to.extend_from_slice(bytes);
+    Ok(())
+}

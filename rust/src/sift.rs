@@ -1,0 +1,91 @@
+//! A stream through a sieve: the steps of a [`Buffer`], with what the [`Sieve`] lets through in place of the lines.
+//!
+//! A line that a former chunk began and the lines after it come out as one block ([`Step::Sifted`]), so a chunk takes one
+//! step, unless a line is over the limit or more is kept than a block may hold. All groups of deltas are closed
+//! at the end of each step: nothing is held back.
+
+use std::collections::TryReserveError;
+
+use crate::buffer::{Buffer, Next, Step, HEAD_BYTES};
+use crate::sieve::Sieve;
+
+/// Takes the next step through `data`, the rest of the caller's chunk, as [`Buffer::next`] does.
+///
+/// # Errors
+///
+/// When memory cannot be had. Lines of `data` may be lost then.
+pub fn next<'a>(
+    buffer: &'a mut Buffer,
+    sieve: &'a mut Sieve,
+    data: &'a [u8],
+) -> Result<Next<'a>, TryReserveError> {
+    buffer.release();
+    sieve.clear();
+    let mut at = buffer.skip_bom(data)?.unwrap_or(0);
+    if at < data.len() && buffer.is_unfinished() {
+        let Some(completed) = buffer.complete(&data[at..])? else {
+            return Ok(Next {
+                consumed: data.len(),
+                step: Step::Nothing,
+            });
+        };
+        at += completed.consumed;
+        if let Some(length) = completed.too_long {
+            return Ok(Next {
+                consumed: at,
+                step: Step::TooLong {
+                    head: buffer.completed(),
+                    length,
+                    place: completed.place,
+                },
+            });
+        }
+        sieve.take(buffer.completed(), usize::MAX, completed.place)?;
+    }
+    let taken = sieve.take(&data[at..], buffer.max_line_bytes(), buffer.place())?;
+    buffer.pass(taken.bytes, taken.lines);
+    at += taken.bytes;
+    let full = sieve.is_full();
+    sieve.finish()?;
+    if sieve.block().is_empty() {
+        if let Some(length) = taken.too_long {
+            let place = buffer.place();
+            buffer.pass(length + 1, 1);
+            return Ok(Next {
+                consumed: at + length + 1,
+                step: Step::TooLong {
+                    head: &data[at..at + length.min(HEAD_BYTES)],
+                    length: length as u64,
+                    place,
+                },
+            });
+        }
+    }
+    // A line over the limit behind a block is found again by the next step.
+    if taken.too_long.is_none() && !full {
+        buffer.keep(&data[at..])?;
+        at = data.len();
+    }
+    let step = match sieve.places().first() {
+        None => Step::Nothing,
+        Some(&place) => Step::Sifted {
+            block: sieve.block(),
+            lines: sieve.places().len(),
+            place,
+            defects: sieve.defects(),
+        },
+    };
+    Ok(Next { consumed: at, step })
+}
+
+/// Ends the stream, as [`Buffer::close`] does.
+///
+/// # Errors
+///
+/// As [`Buffer::close`].
+pub fn close<'a>(buffer: &'a mut Buffer, sieve: &mut Sieve) -> Result<Step<'a>, TryReserveError> {
+    Ok(match buffer.close()? {
+        Step::Carry { line, .. } if !sieve.keeps(line) => Step::Nothing,
+        step => step,
+    })
+}
