@@ -101,12 +101,14 @@ class Router:
         """Take over the stream. If it ends together with the router, a step need not be ended by :meth:`close`.
 
         Raises:
-            TypeError: its decoder is another one.
+            TypeError: its decoder gives something else, or not all of it.
             HandleError: it has a router already.
         """
         self._ahead, self._decoder, ready = read_ahead(self._stream, self._tap)
         if not self._decoder.typed or self._decoder.raises:
             raise TypeError("a session needs a stream that gives typed messages, and does not raise for bad lines")
+        if self._decoder.only is not None:
+            raise TypeError("a session needs all lines of its stream: a decoder with only= passes over requests")
         self._batches = self._stream.batches()
         self._started = True
         self._ends_with_stream = ends_with_stream

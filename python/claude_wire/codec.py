@@ -10,7 +10,7 @@ Knows lines, messages and what the caller wants done with bad lines; not where b
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
 
 from claude_wire._decoding import (
@@ -267,7 +267,7 @@ class Decoder(Generic[T]):
                 except REFUSED:  # the long way, then
                     self._short_lines -= 1
                     self._short_bytes -= size
-        return self._take(self._buffer.blocks(data), data)
+        return self._take(data)
 
     def close(self) -> list[T]:
         """End the stream: decode its last line if that has no line feed, and return it with whatever else is left.
@@ -275,7 +275,7 @@ class Decoder(Generic[T]):
         If that line is not whole, it is an :class:`InvalidLine` with a reason that begins with ``truncated``. The next
         bytes begin a new stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
         """
-        return self._take(self._buffer.close_blocks(), b"")
+        return self._take(b"", ending=True)
 
     @property
     def typed(self) -> bool:
@@ -342,19 +342,23 @@ class Decoder(Generic[T]):
                 "this decoder is used by two threads at the same time, or from its own on_invalid or loads"
             ) from None
 
-    def _take(self, blocks: Generator[Block | LongLine, None, None], data: bytes | bytearray | memoryview) -> list[T]:
+    def _take(self, data: bytes | bytearray | memoryview, *, ending: bool = False) -> list[T]:
         state = self._own()
         self._at_rest = None
         try:
-            self._count_short()
+            if self._short_lines:
+                self._count_short()
             held = bool(state.ready)
             invalid = self._invalid
+            blocks = self._buffer.close_blocks() if ending else self._buffer.take(data)
             try:
                 self._decode_blocks(blocks, state)
             finally:
-                for _ in blocks:
-                    pass  # after an interrupt only: the stream stays in step, though these lines are lost
-            self._bytes += len(data) if type(data) is bytes else memoryview(data).nbytes
+                if type(blocks) is not tuple:
+                    for _ in blocks:
+                        pass  # after an interrupt only: the stream stays in step, though these lines are lost
+                del blocks  # the caller's memory must not hang on an exception
+                self._bytes += len(data) if type(data) is bytes else memoryview(data).nbytes
             if self._on_invalid == "return" or not (held or self._invalid != invalid):
                 ready, state.ready = state.ready, []
                 return ready

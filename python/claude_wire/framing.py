@@ -28,7 +28,7 @@ from claude_wire._library import error as library_error
 from claude_wire.errors import HandleError, LineTooLongError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterable
     from types import TracebackType
 
     from typing_extensions import Self
@@ -214,12 +214,65 @@ class LineBuffer:
             ValueError: ``data`` is a view with gaps.
             MemoryError: no memory for an unfinished line.
         """
+        yield from self._rest(*self._first(data))
+
+    def take(self, data: bytes | bytearray | memoryview) -> Iterable[Block | LongLine]:
+        """As :meth:`blocks`, but when it returns, the first part of ``data`` was taken, and mostly all of it.
+
+        Then what it returns is ready, and lends no native memory: a line that was begun before, not too long, and the
+        lines after it. That saves a good part of what surrounds the native call.
+        """
+        source, chunk, first = self._first(data)
+        out, steps = self._idle[0]
+        length = len(source)
+        status = first
+        _, size, at, offset, line_number, lines, defects, _ = _unpack_from(steps)
+        skipped_bytes = self._skipped_bytes
+        skipped_lines = self._skipped_lines
+        start = 0
+        carried = None
+        if status & 7 == _CARRY and size <= COPY_BYTES:
+            line = _buffer(out[0].lent, size)[:]
+            carried = _new(
+                Block, (line, 1, not defects, offset + skipped_bytes, line_number + skipped_lines, True, False)
+            )
+            if status == _CARRY:
+                self._at_line_start = at == length
+                return (carried,) if at == length else self._rest(source, chunk, first)
+            status = (status >> 3) - 1
+            start = at
+            _, size, at, offset, line_number, lines, defects, _ = _unpack_from(steps, STEP.size)
+        if at == length:
+            if status == _BODY:
+                self._at_line_start = start + size == length
+                block = source if size == length else memoryview(source)[start : start + size]
+                body = _new(
+                    Block,
+                    (block, lines, not defects, offset + skipped_bytes, line_number + skipped_lines, True, False),
+                )
+                return (body,) if carried is None else (carried, body)
+            if status == _NOTHING:
+                self._at_line_start = self._at_line_start and not length
+                return () if carried is None else (carried,)
+        return self._rest(source, chunk, first)
+
+    def _first(self, data: bytes | bytearray | memoryview) -> tuple[bytes | memoryview, Any, int]:
+        """Takes the first step, or two; what came of it is in the result struct, and its status is returned."""
         source: bytes | memoryview
         if type(data) is bytes:
             source = chunk = data
         else:
             source = _view(data)
             chunk = ffi.from_buffer("uint8_t[]", source)
+        if not self._idle:
+            raise self.refusal()
+        status = _next_two(self._handle, chunk, len(source), 0, self._idle[0][0])
+        if status < 0:
+            raise library_error(status)
+        return source, chunk, status
+
+    def _rest(self, source: bytes | memoryview, chunk: Any, status: int) -> Generator[Block | LongLine, None, None]:
+        """Yields what the steps that were taken gave, takes the others, and yields what they give."""
         length = len(source)
         handle = self._handle
         skipped_bytes = self._skipped_bytes
@@ -232,9 +285,6 @@ class LineBuffer:
         try:
             at = 0
             while True:
-                status = _next_two(handle, chunk, length, at, out)
-                if status < 0:
-                    raise library_error(status)
                 last = 0
                 huge = False
                 if status & 7 == _CARRY:
@@ -275,6 +325,9 @@ class LineBuffer:
                     if huge:
                         _next(handle, b"", 0, 0, out)  # takes the memory back
                     return
+                status = _next_two(handle, chunk, length, at, out)
+                if status < 0:
+                    raise library_error(status)
         finally:
             idle.append(taken)
 

@@ -179,8 +179,9 @@ class Process(MessageStream[T], Generic[T]):
     * else :class:`~claude_wire.ProcessError`, if the exit code is not 0.
 
     A turn is open from its first ``init``, ``assistant``, ``user`` or ``stream_event`` message, those of subagents and
-    replays aside, until its ``result``. The output also ends when the process does, though another that it started may
-    still hold the pipe: when nothing is in it any more, so that what it wrote itself has all been read.
+    replays aside, until its ``result``. A decoder with ``only`` shows as much of it as it lets through, and nothing
+    without results. The output also ends when the process does, though another that it started may still hold the pipe:
+    when nothing is in it any more, so that what it wrote itself has all been read.
 
     The process ends by the end of its input, SIGTERM and SIGKILL, with ``grace`` seconds between them, when the block
     is left. A host that is killed closes the pipe, too, and the CLI ends at the end of its input; a child that ignores
@@ -310,7 +311,9 @@ class Process(MessageStream[T], Generic[T]):
         self._told = True
         code = child.popen.returncode
         details = code, self.stderr_tail, self.last_result
-        where = "in the middle of a line" if self._cut else self._turn.unfinished()
+        only = self._inbox.decoder.only
+        sees_results = only is None or "result" in only
+        where = "in the middle of a line" if self._cut else self._turn.unfinished() if sees_results else ""
         if where:
             raise UnfinishedTurnError(*details, message=f"the output ended {where}; the process {describe_exit(code)}")
         if code:
