@@ -41,6 +41,7 @@ __all__ = [
     "LineSplitter",
     "LongLine",
     "Stats",
+    "byte_view",
     "line_starts",
 ]
 
@@ -262,7 +263,7 @@ class LineBuffer:
         if type(data) is bytes:
             source = chunk = data
         else:
-            source = _view(data)
+            source = byte_view(data)
             chunk = ffi.from_buffer("uint8_t[]", source)
         if not self._idle:
             raise self.refusal()
@@ -434,18 +435,18 @@ def line_starts(block: bytes | memoryview, count: int) -> list[int]:
     return [*ffi.unpack(starts, count), len(block)]
 
 
-def _view(data: bytes | bytearray | memoryview) -> memoryview:
-    """The bytes of ``data``, where they are."""
+def byte_view(data: bytes | bytearray | memoryview, taker: str = "feed()") -> memoryview:
+    """The bytes of ``data``, where they are; ``taker`` is who takes them, for the errors."""
     if isinstance(data, str):
-        raise TypeError("feed() takes bytes, not str; encode it as UTF-8 first")
+        raise TypeError(f"{taker} takes bytes, not str; encode it as UTF-8 first")
     try:
         view = memoryview(data)
     except TypeError:
-        raise TypeError(f"feed() takes bytes, bytearray or memoryview, not {type(data).__name__}") from None
+        raise TypeError(f"{taker} takes bytes, bytearray or memoryview, not {type(data).__name__}") from None
     if not view.nbytes:
         return memoryview(b"")
     if not view.c_contiguous:
-        raise ValueError("feed() takes contiguous memory; copy the view with bytes() first")
+        raise ValueError(f"{taker} takes contiguous memory; copy the view with bytes() first")
     return view.cast("B")
 
 

@@ -10,11 +10,13 @@ escaped, and never in a string or in a nested value that only looks like it. The
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from claude_wire._library import error as library_error
 from claude_wire._library import ffi, lib
+from claude_wire.framing import byte_view
 
 __all__ = ["Kind", "kind_names", "peek", "peek_lines"]
 
@@ -54,10 +56,11 @@ def peek(line: bytes | bytearray | memoryview | str) -> Kind:
 
     Raises:
         TypeError: neither bytes nor str.
+        ValueError: ``line`` is a view with gaps.
     """
     if isinstance(line, str):
-        line = line.encode("utf-8", "surrogatepass")
-    kinds = peek_lines(line)
+        line = line.encode("utf-8", "backslashreplace")  # a raw surrogate becomes its JSON escape
+    kinds = _peek_lines(line, taker="peek()")
     return kinds[0] if len(kinds) == 1 else _NONE
 
 
@@ -70,32 +73,66 @@ def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
         TypeError: ``block`` is not bytes.
         ValueError: ``block`` is a view with gaps.
     """
-    return _peek_lines(block, plain=False)
+    return _peek_lines(block)
 
 
-def _peek_lines(block: bytes | bytearray | memoryview, *, plain: bool) -> list[Kind]:
-    """As above; with ``plain`` by the native code for processors without vectors, which tests compare with."""
-    source: Any = block if type(block) is bytes else ffi.from_buffer("uint8_t[]", block)
+def _peek_lines(
+    data: bytes | bytearray | memoryview, *, taker: str = "peek_lines()", plain: bool = False
+) -> list[Kind]:
+    """The kinds of the lines of ``data``; with ``plain`` by the native code that uses no vectors, for comparison."""
+    source: bytes | memoryview
+    if type(data) is bytes:
+        source = chunk = data
+    else:
+        source = byte_view(data, taker)
+        chunk = ffi.from_buffer("uint8_t[]", source)
     length = len(source)
-    ids = ffi.new("uint8_t[]", min(LINES, length))
-    found = ffi.new("CwKind[]", KINDS)
-    peeked = ffi.new("CwPeeked *")
     kinds: list[Kind] = []
+    try:
+        results = _results.pop()  # another thread may be here, too, and has taken others
+    except IndexError:
+        results = _Results()
     at = 0
     while at < length:
-        status = lib.cw_peek_lines(source, length, at, plain, ids, len(ids), found, KINDS, peeked)
+        status = lib.cw_peek_lines(chunk, length, at, plain, results.ids, LINES, results.kinds, KINDS, results.peeked)
         if status < 0:
             raise library_error(status)
-        each = [_kind(block, found[index]) for index in range(peeked.kinds)]
-        kinds += map(each.__getitem__, ffi.buffer(ids, peeked.lines)[:])
-        at = peeked.next
+        lines, count, at = _PEEKED.unpack(results.peeked_bytes)
+        if count == 1:
+            kinds += [_kind(source, results.kinds_bytes, 0)] * lines
+        else:
+            found = [_kind(source, results.kinds_bytes, index) for index in range(count)]
+            kinds += map(found.__getitem__, results.ids_bytes[:lines])
+    _results.append(results)
     return kinds
 
 
-def _kind(block: bytes | bytearray | memoryview, found: Any) -> Kind:
-    tags = tuple(
-        None if size == _ABSENT else bytes(block[start : start + size])
-        for start, size in zip(found.start, found.bytes, strict=True)
+class _Results:
+    """Where the native library writes what it found. Making these takes longer than looking at a line."""
+
+    __slots__ = ("ids", "ids_bytes", "kinds", "kinds_bytes", "peeked", "peeked_bytes")
+
+    def __init__(self) -> None:
+        self.ids = ffi.new("uint8_t[]", LINES)
+        self.kinds = ffi.new("CwKind[]", KINDS)
+        self.peeked = ffi.new("CwPeeked *")
+        self.ids_bytes = ffi.buffer(self.ids)
+        self.kinds_bytes = ffi.buffer(self.kinds)
+        self.peeked_bytes = ffi.buffer(self.peeked)
+
+
+#: Those that nobody uses now.
+_results: list[_Results] = []
+_PEEKED = struct.Struct("@3Q")
+_KIND = struct.Struct("@6Q")
+
+
+def _kind(source: bytes | memoryview, kinds: Any, index: int) -> Kind:
+    type_, subtype, detail, type_bytes, subtype_bytes, detail_bytes = _KIND.unpack_from(kinds, index * _KIND.size)
+    tags = (
+        None if type_bytes == _ABSENT else bytes(source[type_ : type_ + type_bytes]),
+        None if subtype_bytes == _ABSENT else bytes(source[subtype : subtype + subtype_bytes]),
+        None if detail_bytes == _ABSENT else bytes(source[detail : detail + detail_bytes]),
     )
     kind = _known.get(tags)
     if kind is None:
