@@ -28,8 +28,17 @@ PRINTED = {
         "bad line 3 at byte 201 - not JSON: Expecting value at character 0 of the line",
         "answer: Hello []",
         "done: True 0.01",
-        "DecoderStats(bytes=405, lines=5, messages=4, invalid=1, unknown=0, repaired=0)",
+        "DecoderStats(bytes=405, lines=5, messages=4, invalid=1, unknown=0, repaired=0, skipped=0, merged=0)",
     ],
+    "filter": [
+        "AssistantMessage",
+        "AssistantMessage",
+        "AssistantMessage",
+        "ResultSuccess",
+        "The answer is 42.",
+        "25 lines passed over, 2 merged",
+    ],
+    "relay": ["control_response/success 17371", "system/init 2972", "assistant 692", "result/success 2112"],
     "dicts": ["assistant 1"],
     "answer": [
         'b\'{"type":"control_response","response":{"subtype":"success","request_id":"r1","response":'
@@ -91,7 +100,7 @@ def test_an_example_prints_what_it_should(name: str, tmp_path: Path) -> None:
         command,
         cwd=tmp_path,
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        input=session.stdout.decode() if name == "pipe" else "",
+        input=session.stdout.decode() if name in ("pipe", "relay") else "",
         capture_output=True,
         text=True,
         timeout=60,

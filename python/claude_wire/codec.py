@@ -19,6 +19,7 @@ from claude_wire._decoding import (
     DictLines,
     Lines,
     TypedLines,
+    is_utf8,
     one_line_decoder,
 )
 from claude_wire._encoding import Encoder, encode
@@ -253,12 +254,17 @@ class Decoder(Generic[T]):
             HandleError: another thread is using the decoder, it belongs to another process, or its ``with`` block is
                 over.
         """
-        # A chunk that is just one whole line of ASCII needs no framing. Most reads of a live process give that, so each
+        # A chunk that is just one whole line needs no framing. Most reads of a live process give that, so each
         # operation counts here: `10 in`, of a line feed, costs half of find(), and a method of an attribute more than
         # a local name.
-        if self._at_rest is _process and type(data) is bytes and data.isascii():
+        if self._at_rest is _process and type(data) is bytes:
             size = len(data)
-            if 1 < size < BLOCK_BYTES and 10 not in (line := data[_BUT_LAST]) and data[-1] == 10:
+            if (
+                1 < size < BLOCK_BYTES
+                and data[-1] == 10
+                and 10 not in (line := data[_BUT_LAST])
+                and (data.isascii() or is_utf8(data))
+            ):
                 decode = self._decode_one
                 self._short_lines += 1
                 self._short_bytes += size
@@ -503,8 +509,8 @@ def decode(line: bytes | bytearray | memoryview | str) -> Message:
     """
     # The names are globals and not attributes of the decoder below, which would cost a tenth more.
     try:
-        # msgspec does not look at the bytes of fields that it skips, so only ASCII may go this way.
-        if line.isascii():  # type: ignore[union-attr]  # a memoryview has none
+        # msgspec does not look at the bytes of fields that it skips, so they must be known to be UTF-8.
+        if line.isascii() or is_utf8(line):  # type: ignore[union-attr]  # a memoryview has no isascii()
             return _decode_one(line)  # type: ignore[no-any-return]  # a cast() is a call, on the fast way
     except _NOT_THIS_WAY:
         pass
