@@ -1160,7 +1160,7 @@ def test_a_decoder_is_wary_no_longer_than_there_are_odd_lines() -> None:
     decoder = Decoder(dict, loads=loads)
     for _ in range(3):
         assert decoder.feed(b"{}\n" * 100) == [{}] * 100
-        assert decoder._wary == 0
+        assert decoder._lines._wary == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

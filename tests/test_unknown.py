@@ -45,6 +45,7 @@ from claude_wire import (
     UnknownMessage,
     UnknownObject,
     UnknownRequest,
+    _decoding,
     decode,
     encode,
 )
@@ -95,6 +96,42 @@ def test_unknown_types_stay_in_their_place_between_known_ones(tag: str) -> None:
     }
     for order in set(itertools.permutations([new, new, *known])):
         assert decoded(*order) == [expected[line] for line in order]
+
+
+DELTA = line_of({"type": "stream_event", "event": {"type": "content_block_delta", "index": 0, "delta": {"type": "?"}}})
+
+
+@pytest.mark.parametrize(
+    "tag", ["`$[0]", "`$[7].type`", "`$[49]`", f"`$[{'9' * 5000}]", "(byte 1)", "(byte 1000)", f"(byte {'9' * 5000})"]
+)
+def test_a_tag_that_looks_like_a_place_misleads_nobody(tag: str) -> None:
+    odd = DELTA.replace(b'"?"', line_of(tag))
+    found = decoded(*[KEEP_ALIVE] * 20, odd, *[KEEP_ALIVE] * 29)
+    assert found == [KeepAlive()] * 20 + decoded(odd) + [KeepAlive()] * 29
+    assert found[20].event.delta == {"type": tag}
+
+
+@pytest.mark.parametrize("place", ["first", "last", "outside", "none"])
+@pytest.mark.parametrize("odd", [DELTA, b'{"type":"keep_alive" "x":1}', b'{"type":"von \\ud83d"}', INIT])
+@pytest.mark.parametrize("at", [0, 1, 20, 49])
+def test_a_wrong_place_in_a_refusal_costs_time_only(
+    place: str, odd: bytes, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = b"\n".join([*[KEEP_ALIVE] * at, odd, *[INIT] * (49 - at), b""])
+    expected = decoded(stream[:-1])
+    places = {"first": "`$[0]`", "last": "`$[49]`", "outside": "`$[5000]`", "none": "no"}
+    find = _decoding._line_of
+
+    def misled(refusal: str, starts: list[int], first: int, last: int) -> int | None:
+        return find(places[place], starts, first, last)
+
+    monkeypatch.setattr(_decoding, "_line_of", misled)
+    decoder = Decoder()
+    # The second time the decoder goes more warily from the start.
+    for found in (decoder.feed(stream), decoder.feed(stream)):
+        assert [m.reason if isinstance(m, InvalidLine) else m for m in found] == [
+            m.reason if isinstance(m, InvalidLine) else m for m in expected
+        ]
 
 
 @pytest.mark.parametrize("tag", TYPES)

@@ -6,8 +6,8 @@ one JSON object raises :class:`BadLine`; everything else becomes a message.
 The fast way is one ``decode_lines`` over the union of all messages for a block of lines that were checked natively. It
 is sound: between ``}`` and ``{`` JSON allows nothing but a value's end, and msgspec rejects raw line feeds within
 strings, so if every line begins with ``{`` and ends with ``}`` and the block holds as many objects as lines, each line
-is one object. Any exception, and any other number of objects, sends the block line by line. The exception's text is
-never read: it may say "truncated" of a lone surrogate.
+is one object. Any exception, and any other number of objects, sends the block on in pieces. The exception's text says
+which line to look at first, and nothing else is read from it: it may say "truncated" of a lone surrogate.
 
 Some kinds need a second look. Of ``system`` and ``result`` lines the fast way reads only the subtype, and of top-level
 types that no table knows nothing: they decode to a :class:`_Later`, whose making is noticed, and their lines are
@@ -21,48 +21,66 @@ the fast way.
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, Union, cast, get_args
 
 import msgspec
 
+from claude_wire._objects import REFUSED, SURROGATE, BadLine, Objects, decode_dict, decode_dict_lines
 from claude_wire.framing import line_starts
 from claude_wire.messages._base import Wire
-from claude_wire.messages._tolerant import Ambiguities, Ambiguous, Findings
+from claude_wire.messages._tolerant import Ambiguous, Findings
 from claude_wire.messages.message import (
     BY_TYPE,
     RESULT_BY_SUBTYPE,
     SYSTEM_BY_SUBTYPE,
     TypedMessage,
     build_message,
+    message_class,
 )
 from claude_wire.messages.unknown import UnknownMessage
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["REFUSED", "SUBTYPED", "BadLine", "Bytes", "DictLines", "Lines", "TypedLines", "union_decoder"]
+__all__ = [
+    "REFUSED",
+    "SUBTYPED",
+    "Bad",
+    "BadLine",
+    "Bytes",
+    "DictLines",
+    "Lines",
+    "TypedLines",
+    "is_utf8",
+    "one_line_decoder",
+    "union_decoder",
+]
 
 M = TypeVar("M")
 Bytes = bytes | memoryview
 
-#: What msgspec raises for input it does not take; MsgspecError covers DecodeError and ValidationError.
-REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
 #: At most this many unknown top-level types are remembered in a process; lines of others take the slow way.
 MOST_LEARNED = 32
 
+#: Lines that are decoded at once where a line of their block is odd.
+RUN_LINES = 32
+#: Blocks that are decoded in such runs after an odd line was met.
+WARY_BLOCKS = 4
 
-class BadLine(Exception):
-    """A line that is not one JSON object; ``reason`` says why, without any of its content."""
+#: How msgspec says what it refuses: a value by the index of its line, malformed JSON by the byte of the block.
+_PLACE = re.compile(r"`\$\[(\d{1,9})\]|\(byte (\d{1,9})\)$")
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+
+class Bad(NamedTuple):
+    """Stands in a block for a line that is not one JSON object."""
+
+    #: Why it is none, without any of its content.
+    reason: str
 
 
 class Lines(Protocol[M]):
@@ -70,9 +88,11 @@ class Lines(Protocol[M]):
 
     repaired: int
     unknown: int
+    #: Lines of blocks that are invalid; who reads it sets it back.
+    bad: int
 
-    def block(self, data: Bytes, count: int) -> list[M] | None:
-        """The messages of ``count`` checked lines, in order, or None if some line needs :meth:`line`."""
+    def block(self, data: Bytes, count: int) -> list[M | Bad]:
+        """The messages of ``count`` checked lines, in order, and a :class:`Bad` in the place of an invalid one."""
         ...
 
     def line(self, line: bytes) -> M:
@@ -86,112 +106,6 @@ class Lines(Protocol[M]):
     def fresh(self) -> Self:
         """Another one that makes the same messages, with counters of its own."""
         ...
-
-
-# --- JSON objects, strictly, with surrogates --------------------------------------------------------------------------
-
-_decode_any = msgspec.json.Decoder().decode
-_KINDS = {
-    list: "an array",
-    str: "a string",
-    bool: "true or false",
-    type(None): "null",
-    int: "a number",
-    float: "a number",
-}
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _refuse_constant(name: str) -> Any:
-    raise BadLine(f"not JSON: {name} is no number")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if number in (float("inf"), float("-inf")):
-        raise BadLine("a number is out of range")
-    return number
-
-
-def _whole(digits: str) -> int:
-    try:
-        return int(digits)
-    except ValueError:  # sys.get_int_max_str_digits
-        raise BadLine("a number is out of range") from None
-
-
-def _noting(ambiguous: Ambiguities) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """A hook for :mod:`json` that makes dicts as usual, and notes the keys that had two different values."""
-
-    def make(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) != len(pairs):
-            ambiguous[id(made)] = made, {key for key, value in pairs if value != made[key]}
-        return made
-
-    return make
-
-
-_NUMBERS: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": _finite, "parse_int": _whole}
-_strict = json.JSONDecoder(**_NUMBERS)
-
-
-def _without_surrogates(value: Any) -> Any:
-    """The value with each lone surrogate replaced; lists and dicts are changed in place, for they are known by id."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        value[:] = [_without_surrogates(item) for item in value]
-    elif isinstance(value, dict):
-        items = [(_without_surrogates(key), _without_surrogates(item)) for key, item in value.items()]
-        value.clear()
-        value.update(items)
-    return value
-
-
-class _Objects:
-    """Reads JSON objects as plain dicts, with lone surrogates kept or replaced; the base of both kinds of lines."""
-
-    def __init__(self, surrogates: str) -> None:
-        if surrogates not in ("keep", "replace"):
-            raise ValueError(f"surrogates must be 'keep' or 'replace', not {surrogates!r}")
-        self.keep = surrogates == "keep"
-        self.repaired = 0
-        self.unknown = 0
-
-    def _object(self, line: bytes, decoder: json.JSONDecoder | None = None) -> dict[str, Any]:
-        """The JSON object of a line. With a ``decoder`` msgspec is not tried first. Raises :class:`BadLine`."""
-        try:
-            text = str(line, "utf-8")
-        except UnicodeDecodeError as error:
-            raise BadLine(f"not UTF-8 at byte {error.start} of the line") from None
-        value: Any
-        try:
-            if decoder is None:
-                try:
-                    value = _decode_any(text)
-                except msgspec.MsgspecError:
-                    value = self._surrogate_object(text, _strict)
-            else:
-                value = self._surrogate_object(text, decoder)
-        except RecursionError:
-            raise BadLine("nested too deeply") from None
-        if type(value) is not dict:
-            raise BadLine(f"not an object but {_KINDS[type(value)]}")
-        return value
-
-    def _surrogate_object(self, text: str, decoder: json.JSONDecoder) -> Any:
-        """What json reads and msgspec may not have: a lone surrogate is the one thing it takes and msgspec refuses."""
-        try:
-            value = decoder.decode(text.strip(" \t\r\n"))
-        except json.JSONDecodeError as error:
-            problem = error.msg.removesuffix(" at")
-            raise BadLine(f"not JSON: {problem} at character {error.pos} of the line") from None
-        if "\\u" in text and _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-            self.repaired += 1
-            if not self.keep:
-                value = _without_surrogates(value)
-        return value
 
 
 # --- lines as messages ------------------------------------------------------------------------------------------------
@@ -259,7 +173,7 @@ class UnionDecoder:
 
     def learn(self, tag: str) -> None:
         """From now on a line of this unknown type does not make its block fail."""
-        if _SURROGATE.search(tag):
+        if SURROGATE.search(tag):
             return  # no tag of a Struct
         # Not worth waiting for: another thread is at it, or was when this process was forked.
         if not self._learning.acquire(blocking=False):
@@ -284,14 +198,80 @@ def _decoder_of(cls: type[Wire]) -> Callable[[Bytes], Any]:
     return msgspec.json.Decoder(cls).decode
 
 
-class TypedLines(_Objects):
-    """Lines as the messages of :mod:`claude_wire.messages`."""
+class _Blocks(Objects):
+    """Decodes blocks of lines at once, and where one of them is odd, the others at once and that one alone."""
+
+    #: What :meth:`_several` raises for lines that it does not take.
+    _refusals: tuple[type[Exception], ...] = REFUSED
 
     def __init__(self, surrogates: str) -> None:
         super().__init__(surrogates)
-        # Making a decoder takes as long as decoding a line with it; most streams never need it.
-        self._noting_decoder: json.JSONDecoder | None = None
-        self._ambiguous: Ambiguities = {}
+        self.bad = 0
+        # Blocks that are still to be decoded in runs.
+        self._wary = 0
+
+    def _several(self, data: Bytes, count: int) -> list[Any]:
+        raise NotImplementedError
+
+    def _refused(self, line: bytes) -> Any:
+        """The message of a line that is refused, it seems. Raises :class:`BadLine`."""
+        raise NotImplementedError
+
+    def block(self, data: Bytes, count: int) -> list[Any]:
+        refusal: str | None = None
+        if not self._wary:
+            try:
+                return self._several(data, count)
+            except self._refusals as error:
+                refusal = str(error)
+        return self._in_runs(data, count, refusal)
+
+    def _in_runs(self, data: Bytes, count: int, refusal: str | None) -> list[Any]:
+        """The messages of lines of which some are odd; ``refusal`` is what was said of all of them, if they were tried.
+
+        msgspec says which line it refuses. Those before it are decoded once more, at once, then that line alone. What
+        is said is a hint and no more: if it is wrong, that takes time only. Where one odd line is, there are often
+        more: then the next blocks begin with a few lines.
+        """
+        starts = line_starts(data, count)
+        messages: list[Any] = []
+        first, size = 0, RUN_LINES if refusal is None else count
+        self._wary = max(self._wary - 1, 0)
+        while first < count:
+            last = min(first + size, count)
+            if refusal is None:
+                try:
+                    messages += self._several(data[starts[first] : starts[last]], last - first)
+                    first, size = last, min(2 * size, RUN_LINES)
+                    continue
+                except self._refusals as error:
+                    refusal = str(error)
+                    self._wary = WARY_BLOCKS
+            odd = first if last == first + 1 else _line_of(refusal, starts, first, last)
+            refusal = None
+            if odd is None:
+                odd = first
+            else:
+                self._wary = WARY_BLOCKS
+            if odd > first:
+                try:
+                    messages += self._several(data[starts[first] : starts[odd]], odd - first)
+                except self._refusals:  # it is another one
+                    odd = first
+            try:
+                messages.append(self._refused(bytes(data[starts[odd] : starts[odd + 1]])))
+            except BadLine as bad:
+                messages.append(self._noted(bad))
+            first, size = odd + 1, min(max(2 * (odd - first), 1), RUN_LINES)
+        return messages
+
+    def _noted(self, bad: BadLine) -> Bad:
+        self.bad += 1
+        return Bad(bad.reason)
+
+
+class TypedLines(_Blocks):
+    """Lines as the messages of :mod:`claude_wire.messages`."""
 
     def one_line_decoder(self) -> Callable[[bytes], Any]:
         return one_line_decoder()
@@ -299,35 +279,20 @@ class TypedLines(_Objects):
     def fresh(self) -> TypedLines:
         return TypedLines("keep" if self.keep else "replace")
 
-    def block(self, data: Bytes, count: int) -> list[Any] | None:
-        if count == 1:
-            try:
-                message = _union.decode(data)
-                return [self._again(message, data) if type(message) in _union.later else message]
-            except (*REFUSED, BadLine):
-                return None
+    def _several(self, data: Bytes, count: int) -> list[Any]:
         before = next(_later_made)
-        try:
-            messages = _union.decode_lines(data)
-        except REFUSED:
-            return None
+        messages = _union.decode_lines(data)
         if len(messages) != count:
-            return None
+            raise msgspec.DecodeError("not one object on each line")
         if next(_later_made) != before + 1:  # here, or in another thread: then the search finds none
-            return self._look_again(messages, data)
-        return messages
-
-    def _look_again(self, messages: list[Any], data: Bytes) -> list[Any] | None:
-        later = _union.later
-        indexes = [index for index, cls in enumerate(map(type, messages)) if cls in later]
-        counted = self.unknown, self.repaired
-        try:
-            starts = line_starts(data, len(messages))
+            later = _union.later
+            indexes = [index for index, cls in enumerate(map(type, messages)) if cls in later]
+            starts = line_starts(data, count)
             for index in indexes:
-                messages[index] = self._again(messages[index], data[starts[index] : starts[index + 1]])
-        except BadLine:
-            self.unknown, self.repaired = counted  # all lines will be counted again
-            return None
+                try:
+                    messages[index] = self._again(messages[index], data[starts[index] : starts[index + 1]])
+                except BadLine as bad:
+                    messages[index] = self._noted(bad)
         return messages
 
     def _again(self, later: _Later, line: Bytes) -> Any:
@@ -347,14 +312,14 @@ class TypedLines(_Objects):
 
     def _unlisted(self, line: bytes) -> UnknownMessage:
         try:
-            value = _decode_dict(line)
+            value = decode_dict(line)
         except REFUSED:
-            value = self._object(line)
+            value = self.object(line)
         self.unknown += 1
         return UnknownMessage.because(value, "unknown type")
 
     def line(self, line: bytes) -> Any:
-        if line.isascii() or _is_utf8(line):
+        if line.lstrip().startswith(b"{") and (line.isascii() or is_utf8(line)):
             try:
                 message = _union.decode(line)
             except REFUSED:
@@ -363,16 +328,22 @@ class TypedLines(_Objects):
                 return self._again(message, line) if type(message) in _union.later else message
         return self._piecewise(line)
 
+    def _refused(self, line: bytes) -> Any:
+        return self._piecewise(line)
+
     def _piecewise(self, line: bytes) -> Any:
         """A line that msgspec refuses: something in it is unknown or does not fit, or it is no JSON object at all."""
         findings = Findings()
-        if self._noting_decoder is None:
-            hook = _noting(self._ambiguous)
-            self._noting_decoder = json.JSONDecoder(**_NUMBERS, object_pairs_hook=hook)
-        self._ambiguous.clear()
-        findings.ambiguous = self._ambiguous
-        value = self._object(line, self._noting_decoder)
+        repaired = self.repaired
+        value, findings.ambiguous = self.noted_object(line)
         try:
+            if self.repaired != repaired and not findings.ambiguous:
+                cls = message_class(value, findings)
+                if not isinstance(cls, str):
+                    try:
+                        return msgspec.convert(value, cls)  # perhaps the surrogates are all that is odd
+                    except (*REFUSED, UnicodeEncodeError):
+                        pass
             message = build_message(value, findings)
         except Ambiguous as ambiguous:
             raise BadLine(f"{ambiguous.key!r} has two values") from None
@@ -383,61 +354,68 @@ class TypedLines(_Objects):
         return message
 
 
-def _is_utf8(line: bytes) -> bool:
-    # msgspec does not look at the bytes of fields that it skips.
+def _line_of(refusal: str, starts: list[int], first: int, last: int) -> int | None:
+    """Which line of a run msgspec refused, by what it says of it; None if it does not say."""
+    found = _PLACE.search(refusal)
+    if found is None:
+        return None
+    index, byte = found.groups()
+    line = first + int(index) if index else bisect_right(starts, starts[first] + int(byte)) - 1
+    return min(max(line, first), last - 1)
+
+
+def is_utf8(line: Bytes | bytearray | str) -> bool:
+    """Whether bytes are UTF-8; false for a str. msgspec does not look at the bytes of fields that it skips."""
     try:
-        str(line, "utf-8")
-    except UnicodeDecodeError:
+        str(line, "utf-8")  # type: ignore[arg-type]  # a TypeError for a str, which costs less than asking before
+    except (UnicodeDecodeError, TypeError):
         return False
     return True
 
 
 # --- lines as dicts ---------------------------------------------------------------------------------------------------
 
-_dict_decoder = msgspec.json.Decoder(dict[str, Any])
-_decode_dict = _dict_decoder.decode
-_decode_dict_lines = _dict_decoder.decode_lines
 
-
-class DictLines(_Objects):
+class DictLines(_Blocks):
     """Lines as plain dicts, by msgspec or by the caller's ``loads``."""
 
     def __init__(self, surrogates: str, loads: Callable[[bytes], Any] | None) -> None:
         super().__init__(surrogates)
         self._loads = loads
+        if loads is not None:
+            self._refusals = (Exception,)  # whatever it is: no line may be lost for it
 
     def one_line_decoder(self) -> Callable[[bytes], dict[str, Any]] | None:
-        return _decode_dict if self._loads is None else None
+        return decode_dict if self._loads is None else None
 
     def fresh(self) -> DictLines:
         return DictLines("keep" if self.keep else "replace", self._loads)
 
-    def block(self, data: Bytes, count: int) -> list[dict[str, Any]] | None:
-        try:
-            if self._loads is None:
-                objects = _decode_dict_lines(data)
-            else:
-                lines = bytes(data).split(b"\n")
-                lines.pop()
-                objects = [self._load(line) for line in lines]
-        except Exception:  # loads may raise anything; what is wrong, line() says
-            return None
-        return objects if len(objects) == count else None
+    def _several(self, data: Bytes, count: int) -> list[dict[str, Any]]:
+        objects = decode_dict_lines(data) if self._loads is None else self._loaded(bytes(data))
+        if len(objects) != count:
+            raise msgspec.DecodeError("not one object on each line")
+        return objects
+
+    def _refused(self, line: bytes) -> dict[str, Any]:
+        return self.object(line) if self._loads is None else self.line(line)
 
     def line(self, line: bytes) -> dict[str, Any]:
-        if self._loads is not None and _is_utf8(line):
+        if self._loads is not None and is_utf8(line):
             try:
-                return self._load(line)
-            except Exception:  # whatever it is: no line may be lost for it
+                return self._loaded(line)[0]
+            except self._refusals:
                 pass
-        return self._object(line)
+        return self.object(line)
 
-    def _load(self, line: bytes) -> dict[str, Any]:
-        """The line by ``loads``. Raises ValueError for what that refuses or may read otherwise than is asked."""
-        assert self._loads is not None
-        if not self.keep and b"\\u" in line:
+    def _loaded(self, data: bytes) -> list[dict[str, Any]]:
+        """Lines by ``loads``. Raises ValueError for what that refuses or may read otherwise than is asked."""
+        if not self.keep and b"\\u" in data:
             raise ValueError("surrogates, perhaps, which are to be replaced")
-        value = self._loads(line)
-        if not isinstance(value, dict):
+        lines = data.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        values = list(map(cast("Callable[[bytes], Any]", self._loads), lines))
+        if not all(issubclass(cls, dict) for cls in set(map(type, values))):
             raise ValueError("not an object")
-        return value
+        return values

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, ca
 
 from claude_wire._decoding import (
     REFUSED,
+    Bad,
     BadLine,
     DictLines,
     Lines,
@@ -49,12 +50,6 @@ OnInvalid = Literal["return", "raise"] | Callable[[InvalidLine], object]
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _BUT_LAST = slice(None, -1)
-
-#: Lines that are decoded at once where a line of their block is odd. With one unknown delta in 200, nanoseconds a line
-#: in one run: 783 with 8, 753 with 16, 786 with 32, 879 with 64, and 1,262 without runs.
-RUN_LINES = 32
-#: Blocks that are decoded in such runs after an odd line was met.
-WARY_BLOCKS = 4
 
 _DEALT_WITH = object()
 
@@ -152,7 +147,6 @@ class Decoder(Generic[T]):
         "_only",
         "_short_bytes",
         "_short_lines",
-        "_wary",
     )
 
     @overload
@@ -229,8 +223,6 @@ class Decoder(Generic[T]):
         # Whoever takes the one element out owns the decoder until it is back: a lock that costs a third of
         # threading.Lock.
         self._idle = [_Pending()]
-        # Blocks that are still to be decoded in runs.
-        self._wary = 0
         # What reads one whole line of ASCII, if any line may be read that way.
         decode_one: Callable[[bytes], Any] | None = self._lines.one_line_decoder()
         sifts = only is not None or coalesce
@@ -381,40 +373,31 @@ class Decoder(Generic[T]):
                 self._too_long(block, state.ready)
                 continue
             lines, count, clean, _, _, terminated, _ = block
-            clean = clean and terminated
-            messages = decode_block(lines, count) if clean and (count <= RUN_LINES or not self._wary) else None
-            if messages is None:
-                if clean and count > RUN_LINES:
-                    self._in_runs(block, state.ready)
-                else:
-                    self._one_by_one(block, state.ready)
+            if not (clean and terminated):
+                self._one_by_one(block, state.ready)
                 continue
-            self._messages += len(messages)
+            messages = decode_block(lines, count)
+            self._messages += count
+            if self._lines.bad:
+                self._put_invalid(messages, block)
             if len(state.ready) < len(messages):
                 messages[:0] = state.ready  # a chunk's first block is often a single line
                 state.ready = messages
             else:
                 state.ready += messages
 
-    def _in_runs(self, block: Block, out: list[Any]) -> None:
-        """Decode a block of which some line is odd a few lines at a time, so that the others do not pay for it.
-
-        Where one such line is, there are often more: then the next blocks come here at once.
-        """
-        data, count, _, _, _, _, _ = block
-        starts = line_starts(data, count)
+    def _put_invalid(self, messages: list[Any], block: Block) -> None:
+        """Put an :class:`InvalidLine` in the place of each line of a decoded block that is none."""
+        starts = line_starts(block.data, block.lines)
         places = self._places(block, starts)
-        self._wary = max(self._wary - 1, 0)
-        for first in range(0, count, RUN_LINES):
-            last = min(first + RUN_LINES, count)
-            run = data[starts[first] : starts[last]]
-            messages = self._lines.block(run, last - first)
-            if messages is None:
-                self._wary = WARY_BLOCKS
-                self._each(run, True, places[first:last], out)
-            else:
-                self._messages += len(messages)
-                out += messages
+        for index, message in enumerate(messages):
+            if type(message) is Bad:
+                line = bytes(block.data[starts[index] : starts[index + 1] - 1])
+                offset, line_number = places[index]
+                messages[index] = InvalidLine(line, line_number, offset, message.reason)
+        self._messages -= self._lines.bad
+        self._invalid += self._lines.bad
+        self._lines.bad = 0
 
     def _one_by_one(self, block: Block, out: list[Any]) -> None:
         places = self._places(block, line_starts(block.data, block.lines))

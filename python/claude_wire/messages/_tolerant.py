@@ -185,9 +185,11 @@ def _struct(cls: type[Wire]) -> Convert:
     tag_field, tag = cls.__struct_config__.tag_field, cls.__struct_config__.tag
 
     @cache
-    def fields() -> list[tuple[str, str, bool, Convert]]:
+    def fields() -> tuple[dict[str, tuple[str, frozenset[type], Convert]], list[tuple[str, str]]]:
         # Looked up at the first use, because a type may contain itself.
-        return [(f.name, f.encode_name, f.required, _converter(f.type)) for f in msgspec.structs.fields(cls)]
+        all_fields = msgspec.structs.fields(cls)
+        by_key = {f.encode_name: (f.name, _as_they_are(f.type), _converter(f.type)) for f in all_fields}
+        return by_key, [(f.name, f.encode_name) for f in all_fields if f.required]
 
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
@@ -196,18 +198,32 @@ def _struct(cls: type[Wire]) -> Convert:
             findings.check_tag(value, tag_field)
             if value.get(tag_field, tag) != tag:  # where only one class can stand, it may be missing
                 raise Misfit(f"expected {tag_field} {tag!r}")
+        by_key, required = fields()
         given: dict[str, Any] = {}
-        for name, wire_name, required, field in fields():
-            if wire_name in value:
-                try:
-                    given[name] = field(value[wire_name], findings)
-                except Misfit as misfit:
-                    raise misfit.below(f".{wire_name}") from None
-            elif required:
+        key = ""
+        try:
+            for key, item in value.items():
+                field = by_key.get(key)
+                if field is not None:
+                    name, fitting, field_of = field
+                    given[name] = item if type(item) in fitting else field_of(item, findings)
+        except Misfit as misfit:
+            raise misfit.below(f".{key}") from None
+        for name, wire_name in required:
+            if name not in given:
                 raise Misfit(f"missing {wire_name!r}")
         return cls(**given)
 
     return convert
+
+
+_SCALARS: tuple[type, ...] = (str, bool, int, float, type(None))
+
+
+def _as_they_are(hint: Any) -> frozenset[type]:
+    """The types whose values fit ``hint`` without a further look."""
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return frozenset(kind for kind in _SCALARS if kind in members)
 
 
 def _union(members: tuple[Any, ...]) -> Convert:

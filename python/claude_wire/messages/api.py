@@ -195,20 +195,20 @@ class ApiMessage(Wire, kw_only=True, frozen=True):
     ``model`` is ``<synthetic>`` on messages that the CLI wrote itself, such as API errors and the output of commands.
     """
 
-    role: str | None = None
-    content: list[ContentBlock]
-    model: str | None = None
     id: str | None = None
     type: str | None = None
-    container: Container | UnsetType | None = UNSET
-    context_management: ContextManagementResponse | UnsetType | None = UNSET
-    diagnostics: Diagnostics | UnsetType | None = UNSET
-    stop_details: RefusalStopDetails | UnsetType | None = UNSET
+    role: str | None = None
+    model: str | None = None
+    content: list[ContentBlock]
     # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
     # model_context_window_exceeded
     stop_reason: str | None = null()
     stop_sequence: str | None = null()
     usage: Usage | None = None
+    context_management: ContextManagementResponse | UnsetType | None = UNSET
+    stop_details: RefusalStopDetails | UnsetType | None = UNSET
+    container: Container | UnsetType | None = UNSET
+    diagnostics: Diagnostics | UnsetType | None = UNSET
     input_transformations: list[InputTransformation] | UnsetType | None = UNSET
     error: str | None = None
 

@@ -48,24 +48,24 @@ class CanUseToolRequest(ControlRequestBody[PermissionResult], tag="can_use_tool"
 
     tool_name: str
     mcp_server: McpServerProvenance | None = None
+    display_name: str | None = None
     input: dict[str, Any]
+    description: str | None = None
     permission_suggestions: list[PermissionUpdate] | None = None
-    blocked_path: str | None = None
     decision_reason: str | None = None
+    blocked_path: str | None = None
+    server_policy_ask_only: bool | None = None
     # one of rule, mode, subcommandResults, permissionPromptTool, hook, asyncAgent, sandboxOverride, workingDir,
     # safetyCheck, classifier, other
     decision_reason_type: str | None = None
+    tool_use_id: str | None = None
     classifier_approvable: bool | None = None
     suppress_always_allow_rule: bool | None = None
     default_to_no: bool | None = None
     matched_ask_rule: MatchedAskRule | None = None
     title: str | None = None
-    display_name: str | None = None
-    tool_use_id: str | None = None
     agent_id: str | None = None
-    description: str | None = None
     requires_user_interaction: bool | None = None
-    server_policy_ask_only: bool | None = None
 
     def allow(
         self,

@@ -132,24 +132,24 @@ class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True)
 
     message: MessageParam
     parent_tool_use_id: str | None = null()
-    isSynthetic: bool | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    uuid: str | None = None
+    timestamp: str | None = None
     tool_use_result: Any = None
+    tool_result_meta: Any = None
+    isReplay: bool | None = None
+    subagent_type: str | None = None
+    task_description: str | None = None
+    isSynthetic: bool | None = None
     # one of now, next, later
     priority: str | None = None
     origin: MessageOrigin | None = None
     shouldQuery: bool | None = None
-    timestamp: str | None = None
     client_composed: bool | None = None
     pasted_content: list[str | list[ContentBlock]] | None = None
     inline_pastes: list[str] | None = None
-    agent_id: str | None = None
-    subagent_type: str | None = None
-    task_description: str | None = None
-    isReplay: bool | None = None
     file_attachments: list[Any] | None = None
-    tool_result_meta: Any = None
-    uuid: str | None = None
-    session_id: str | None = None
 
     @classmethod
     def of(cls, content: str | Sequence[ContentBlock], *, session_id: str = "", uuid: str | None = None) -> Self:
@@ -187,36 +187,36 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
     """
 
     message: ApiMessage
+    parent_tool_use_id: str | None = null()
+    agent_id: str | None = None
+    local_command_source: str | None = None
+    session_id: str | None = None
+    uuid: str | None = None
+    timestamp: str | None = None
+    request_id: str | None = None
+    tool_use_meta: list[dict[str, Any]] | None = None
+    context_usage: ContextUsage | None = None
+    local_command_run: dict[str, Any] | None = None
+    user_message_uuid: str | None = None
+    user_message_uuids: list[str] | None = None
+    subagent_type: str | None = None
+    task_description: str | None = None
+    local_command_outcome: dict[str, Any] | None = None
+    aborted: bool | None = None
     # one of authentication_failed, oauth_org_not_allowed, account_on_hold, verification_required, billing_error,
     # rate_limit, overloaded, invalid_request, model_not_found, server_error, unknown, max_output_tokens,
     # cloud_credential_error
     error: str | None = None
-    parent_tool_use_id: str | None = null()
-    request_id: str | None = None
-    user_message_uuid: str | None = None
-    user_message_uuids: list[str] | None = None
+    is_api_error_message: bool | None = None
+    api_error_status: int | None = None
+    api_error_type: str | None = None
+    thinking_duration_ms: Number | None = None
+    thinking_display: str | None = None
     resume_reason: str | None = None
     resumed_from_incomplete_thinking: bool | None = None
     supersedes: list[str] | None = None
-    aborted: bool | None = None
-    agent_id: str | None = None
-    subagent_type: str | None = None
-    task_description: str | None = None
-    timestamp: str | None = None
-    context_usage: ContextUsage | None = None
     usage_report: UsageReport | None = None
     model_: str | None = None
-    api_error_status: int | None = None
-    api_error_type: str | None = None
-    is_api_error_message: bool | None = None
-    local_command_outcome: dict[str, Any] | None = None
-    local_command_run: dict[str, Any] | None = None
-    local_command_source: str | None = None
-    thinking_display: str | None = None
-    thinking_duration_ms: Number | None = None
-    tool_use_meta: list[dict[str, Any]] | None = None
-    uuid: str | None = None
-    session_id: str | None = None
 
     @classmethod
     def of(
@@ -261,17 +261,17 @@ class StreamEvent(Wire, tag_field="type", tag="stream_event", kw_only=True, froz
     """
 
     event: Event
+    session_id: str | None = None
     parent_tool_use_id: str | None = null()
+    uuid: str | None = None
+    api_message_id: str | None = None
     ttft_ms: Number | None = None
+    thinking_display: str | None = None
     user_message_uuid: str | None = None
     user_message_uuids: list[str] | None = None
-    resume_reason: str | None = None
-    api_message_id: str | None = None
-    thinking_display: str | None = None
-    abandoned_blocks: dict[str, Any] | None = None
     owed_rows: list[Any] | None = None
-    uuid: str | None = None
-    session_id: str | None = None
+    abandoned_blocks: dict[str, Any] | None = None
+    resume_reason: str | None = None
 
     @property
     def text_delta(self) -> str | None:

@@ -85,35 +85,52 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     ``subtype`` is always there.
     """
 
-    subtype: str
-    is_error: bool | None = None
-    result: str | None = None
-    errors: list[str] | None = None
-    error: ErrorInfo | None = None
-    num_turns: int | None = None
-    duration_ms: Number | None = None
     duration_api_ms: Number | None = None
+    stop_reason: str | None = null()
+    session_id: str | None = None
     total_cost_usd: Number | None = None
     usage: Usage | None = None
     modelUsage: dict[str, ModelUsage] | None = None
-    stop_reason: str | None = null()
+    permission_denials: list[PermissionDenial] | None = None
     # one of blocking_limit, rapid_refill_breaker, prompt_too_long, image_error, model_error, api_error,
     # malformed_tool_use_exhausted, aborted_streaming, aborted_tools, stop_hook_prevented, hook_stopped,
     # tool_deferred, max_turns, background_requested, completed, budget_exhausted, structured_output_retry_exhausted,
     # tool_deferred_unavailable, turn_setup_failed
     terminal_reason: str | None = None
+    # one of off, cooldown, on
+    fast_mode_state: str | None = None
+    # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
+    # model_not_allowed, sdk_opt_in_required, pending
+    fast_mode_disabled_reason: str | None = None
+    origin: MessageOrigin | None = None
+    subagent_stats: dict[str, Any] | None = None
+    safety_stops: int | None = None
+    is_error: bool | None = None
+    num_turns: int | None = None
+    subtype: str
     api_error_status: int | UnsetType | None = UNSET
-    permission_denials: list[PermissionDenial] | None = None
+    api_error_type: str | None = None
+    result: str | None = None
     structured_output: Any = None
     ttft_ms: Number | None = None
+    duration_ms: Number | None = None
+    uuid: str | None = None
+    begun_message_ids: list[str] | None = None
     ttft_stream_ms: Number | None = None
     time_to_request_ms: Number | None = None
+    first_content_frame_ms: Number | None = None
     user_message_uuid: str | None = None
     user_message_uuids: list[str] | None = None
-    resume_reason: str | None = None
     local_command: str | None = None
     request_sent_wall_ms: Number | None = None
-    first_content_frame_ms: Number | None = None
+    first_request_input_tokens: int | None = None
+    first_request_cache_read_input_tokens: int | None = None
+    queued_turn_count: int | None = None
+    result_index: int | None = None
+    model_usage_since_last_result: dict[str, ModelUsage] | None = None
+    errors: list[str] | None = None
+    error: ErrorInfo | None = None
+    resume_reason: str | None = None
     first_stream_post_ms: Number | None = None
     first_stream_post_ack_ms: Number | None = None
     first_stream_post_queue_wait_ms: Number | None = None
@@ -128,16 +145,8 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     time_to_request_from_spawn_ms: Number | None = None
     warm_spare_claimed: bool | None = None
     time_origin_ms: Number | None = None
-    queued_turn_count: int | None = None
     deferred_tool_use: DeferredToolUse | None = None
-    result_index: int | None = None
     credential_expires_at: str | None = None
-    # one of off, cooldown, on
-    fast_mode_state: str | None = None
-    # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
-    # model_not_allowed, sdk_opt_in_required, pending
-    fast_mode_disabled_reason: str | None = None
-    origin: MessageOrigin | None = None
     # one of org_pin_api_key_conflict, provider_not_allowed, org_verify_failed, org_pin_mismatch,
     # managed_settings_invalid, remote_settings_required_unavailable, gateway_signin_required, gateway_access_denied,
     # proxy_invalid, temp_dir_unusable, cwd_unavailable, shell_tool_missing, session_held_by_background,
@@ -146,15 +155,6 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     # managed_settings_not_delivered, initialize_fields_not_delivered
     startup_failure_reason: str | None = None
     invalid_config_file: InvalidConfigFile | None = None
-    api_error_type: str | None = None
-    begun_message_ids: list[str] | None = None
-    model_usage_since_last_result: dict[str, ModelUsage] | None = None
-    safety_stops: int | None = None
-    subagent_stats: dict[str, Any] | None = None
-    first_request_input_tokens: int | None = None
-    first_request_cache_read_input_tokens: int | None = None
-    uuid: str | None = None
-    session_id: str | None = None
 
     @property
     def ok(self) -> bool:

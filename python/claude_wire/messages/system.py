@@ -61,8 +61,8 @@ class InitPlugin(Wire, kw_only=True, frozen=True):
 
     name: str
     path: str
-    version: str | None = None
     source: str | None = None
+    version: str | None = None
 
 
 class PluginManagedLock(Wire, frozen=True):
@@ -93,45 +93,45 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
 
     subtype: Literal["init"] = constant("init")
     cwd: str | None = None
-    model: str | None = None
     tools: list[str] | None = None
     mcp_servers: list[InitMcpServer] | None = None
+    model: str | None = None
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
     permissionMode: str | None = None
-    agents: list[str] | None = None
-    # one of user, none, ANTHROPIC_API_KEY, apiKeyHelper, /login managed key, project, org, temporary, oauth
-    apiKeySource: str | None = None
-    betas: list[str] | None = None
-    claude_code_version: str | None = None
     slash_commands: list[str] | None = None
     terminal_slash_commands: list[str] | None = None
+    # one of user, none, ANTHROPIC_API_KEY, apiKeyHelper, /login managed key, project, org, temporary, oauth
+    apiKeySource: str | None = None
+    claude_code_version: str | None = None
     output_style: str | None = None
+    agents: list[str] | None = None
     skills: list[str] | None = None
     plugins: list[InitPlugin] | None = None
-    plugin_errors: list[PluginError] | None = None
+    capabilities: list[str] | None = None
+    analytics_disabled: bool | None = None
+    product_feedback_disabled: bool | None = None
+    served_by_anthropic: bool | None = None
+    memory_paths: dict[str, Any] | None = None
+    original_cwd: str | None = None
+    additional_directories: list[str] | None = None
+    messaging_socket_path: str | None = None
     # one of off, cooldown, on
     fast_mode_state: str | None = None
     # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
     # model_not_allowed, sdk_opt_in_required, pending
     fast_mode_disabled_reason: str | None = None
-    # one of low, medium, high, xhigh, max
-    effort: str | UnsetType | None = UNSET
-    # one of default, focus
-    view_mode: str | None = None
-    capabilities: list[str] | None = None
-    timestamp: str | None = None
-    models: list[Any] | None = None
-    original_cwd: str | None = None
-    additional_directories: list[str] | None = None
-    memory_paths: dict[str, Any] | None = None
-    messaging_socket_path: str | None = None
-    analytics_disabled: bool | None = None
-    product_feedback_disabled: bool | None = None
     per_turn_effort_active: bool | None = None
-    served_by_anthropic: bool | None = None
     ultrathink_available: bool | None = None
     ultrathink_typed_raises: bool | None = None
+    # one of default, focus
+    view_mode: str | None = None
     user_message_uuids: list[str] | None = None
+    betas: list[str] | None = None
+    plugin_errors: list[PluginError] | None = None
+    # one of low, medium, high, xhigh, max
+    effort: str | UnsetType | None = UNSET
+    timestamp: str | None = None
+    models: list[Any] | None = None
 
 
 class StatusMessage(SystemMessage, kw_only=True, frozen=True):

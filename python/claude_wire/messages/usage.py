@@ -171,20 +171,20 @@ class Usage(Wire, kw_only=True, frozen=True):
     counters count.
     """
 
-    cache_creation: CacheCreation | UnsetType | None = UNSET
+    input_tokens: int | None = None
     cache_creation_input_tokens: int | UnsetType | None = UNSET
     cache_read_input_tokens: int | UnsetType | None = UNSET
-    fallback_credit: FallbackCreditUsage | UnsetType | None = UNSET
-    inference_geo: str | UnsetType | None = UNSET
-    input_tokens: int | None = None
-    iterations: list[UsageIteration] | UnsetType | None = UNSET
+    cache_creation: CacheCreation | UnsetType | None = UNSET
     output_tokens: int | None = None
     output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
     server_tool_use: ServerToolUsage | UnsetType | None = UNSET
     # one of standard, priority, batch
     service_tier: str | UnsetType | None = UNSET
+    inference_geo: str | UnsetType | None = UNSET
+    iterations: list[UsageIteration] | UnsetType | None = UNSET
     # one of standard, fast
     speed: str | UnsetType | None = UNSET
+    fallback_credit: FallbackCreditUsage | UnsetType | None = UNSET
 
 
 class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
@@ -194,14 +194,14 @@ class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
     null.
     """
 
+    output_tokens: int | None = None
+    input_tokens: int | UnsetType | None = UNSET
     cache_creation_input_tokens: int | UnsetType | None = UNSET
     cache_read_input_tokens: int | UnsetType | None = UNSET
-    fallback_credit: FallbackCreditUsage | UnsetType | None = UNSET
-    input_tokens: int | UnsetType | None = UNSET
-    iterations: list[UsageIteration] | UnsetType | None = UNSET
-    output_tokens: int | None = None
-    output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
     server_tool_use: ServerToolUsage | UnsetType | None = UNSET
+    fallback_credit: FallbackCreditUsage | UnsetType | None = UNSET
+    output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
+    iterations: list[UsageIteration] | UnsetType | None = UNSET
 
 
 class ModelUsage(Wire, kw_only=True, frozen=True):
@@ -214,15 +214,15 @@ class ModelUsage(Wire, kw_only=True, frozen=True):
 
     inputTokens: int | None = None
     outputTokens: int | None = None
-    thinkingTokens: int | None = None
     cacheReadInputTokens: int | None = None
     cacheCreationInputTokens: int | None = None
-    cacheCreationEphemeral5mInputTokens: int | None = None
-    cacheCreationEphemeral1hInputTokens: int | None = None
     webSearchRequests: int | None = None
     costUSD: Number | None = None
     contextWindow: int | None = None
     maxOutputTokens: int | None = None
+    thinkingTokens: int | None = None
+    cacheCreationEphemeral5mInputTokens: int | None = None
+    cacheCreationEphemeral1hInputTokens: int | None = None
     canonicalModel: str | None = None
     provider: str | None = None
     # one of unknown, list, managed
