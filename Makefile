@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test e2e lint bench rust-test python-test format clean cargo
+.PHONY: demo test e2e lint bench instructions rust-test python-test format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -35,9 +35,14 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	$(BIN)/mypy
 	$(BIN)/pyright
 
-## Speed, against json, orjson, pydantic and claude-agent-sdk. For a short look: make bench BENCH_ARGS="--rounds 3"
+## Speed, against others on the same jobs; writes docs/benchmarks.md and its charts. A short look, which writes nothing:
+## make bench BENCH_ARGS="--rounds 3"
 bench: $(VENV)/.native $(VENV)/.bench
 	$(BIN)/pytest benches $(BENCH_ARGS)
+
+## The native core's instructions under valgrind, compared with what is kept. To keep them: make instructions UPDATE=1
+instructions: | $(BIN)/python cargo
+	$(BIN)/python tools/instructions.py $(if $(UPDATE),--update) $(INSTRUCTIONS_ARGS)
 
 format: $(VENV)/.dev
 	cargo fmt

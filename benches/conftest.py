@@ -3,56 +3,69 @@
 Machines drift by tens of percent from minute to minute, so two numbers taken one after the other say little. In each
 round every peer does the job once and then the subject does, and the ratio of that round is kept; the table shows the
 median of the ratios with the lowest and the highest. pytest-benchmark keeps the subject's own times, so
-``--benchmark-compare`` works as usual.
+``--benchmark-compare`` and ``--benchmark-autosave`` work as usual.
+
+A run of all benches with all rounds and all peers also writes the page of docs/ and its charts.
 """
 
 from __future__ import annotations
 
 import gc
-import importlib.metadata
-import platform
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import page
+import peers
+from table import Measure, Row, Table
+
+BENCHES = Path(__file__).parent
+ROUNDS = 15
+#: The order of the run and of the table: the modules, and what their sections are called.
+SECTIONS = {
+    "test_live": "One live line at a time",
+    "test_decode": "Typed messages and dicts, from chunks of 64 KiB",
+    "test_filter": "Lines that need not become objects: only=, coalesce=, peek",
+    "test_encode": "Encoding, and both ways",
+    "test_transport": "Through a pipe",
+    "test_session": "A session through a pipe",
+    "test_streams": "Many streams",
+    "test_memory": "Memory",
+    "test_import": "Import",
+    "test_variations": "Other traffic, made by a generator",
+    "test_odd": "Where it costs more",
+    "test_accumulate": "Whole messages from deltas",
+}
+
 Job = Callable[[], object]
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=15, help="rounds of each bench (default: 15)")
-
-
-@dataclass
-class Row:
-    """A line of the table: the subject against one peer."""
-
-    job: str
-    subject_ns: float
-    peer: str
-    peer_ns: float
-    ratios: list[float]
-    #: What is claimed, such as ("at least", 8.0) for peer/subject or ("at most", 1.1) for subject/peer.
-    claim: tuple[str, float] | None
-
-
-@dataclass
-class Table:
-    rows: list[Row] = field(default_factory=list)
-
+#: Peers by their labels: what they do, and what is claimed. A job of None: the peer is not installed.
+Peers = Mapping[str, tuple[Job | None, float | None]]
 
 _table = Table()
+_deselected: list[str] = []
+_own_time = 0.0
+
+
+def own_time() -> float:
+    """The clock of benches that take their own times: it advances by what they report. See :meth:`Contest.measured`."""
+    return _own_time
+
+
+#: Marks those benches, so that what pytest-benchmark keeps are the times reported.
+takes_own_time = pytest.mark.benchmark(timer=own_time)
 
 
 class Contest:
     """Runs a subject and its peers alternately. Given to benches as the fixture ``contest``."""
 
-    def __init__(self, benchmark: Any, rounds: int) -> None:
+    def __init__(self, benchmark: Any, rounds: int, section: str) -> None:
         self._benchmark = benchmark
-        self._rounds = rounds
+        self._section = section
+        self.rounds = rounds
 
     def __call__(
         self,
@@ -60,94 +73,214 @@ class Contest:
         lines: int,
         subject: Job,
         *,
-        faster_than: dict[str, tuple[Job, float | None]] | None = None,
-        at_most: dict[str, tuple[Job, float | None]] | None = None,
+        faster_than: Peers | None = None,
+        at_most: Peers | None = None,
+        fastest: tuple[str, float] | None = None,
+        rate: tuple[int, float | None] | None = None,
+        passes: int = 1,
+        charted: bool = False,
+        rounds: int | None = None,
     ) -> None:
         """Measure ``subject``, which handles ``lines`` lines, against its peers.
 
-        ``faster_than`` gives peers whose time is divided by the subject's (the more the better), ``at_most`` peers by
-        whose time the subject's is divided (a floor: the less the better); each with the number that is claimed, if one
-        is.
+        Args:
+            job: its name in the table.
+            lines: how many lines subject and peers handle.
+            subject: what is measured.
+            faster_than: peers whose time is divided by the subject's (the more the better).
+            at_most: peers by whose time the subject's is divided (floors, or other ways of ours: the less the better).
+            fastest: what is claimed against the fastest of ``faster_than`` whose label holds this text.
+            rate: how many bytes the subject reads, and what is claimed in GB/s.
+            passes: how often the subject does the job in a round, for subjects that take no time to speak of.
+            charted: whether the chart shows ``faster_than``.
+            rounds: how many at most.
         """
-        peers = {**(faster_than or {}), **(at_most or {})}
-        seconds: dict[str, list[float]] = {name: [] for name in peers}
+        everyone = {**(faster_than or {}), **(at_most or {})}
+        present = {label: peer for label, (peer, _) in everyone.items() if peer is not None}
+        seconds: dict[str, list[float]] = {label: [] for label in present}
 
         def peers_turn() -> None:
-            for name, (peer, _) in peers.items():
+            for label, peer in present.items():
                 start = time.perf_counter()
                 peer()
-                seconds[name].append(time.perf_counter() - start)
+                seconds[label].append(time.perf_counter() - start)
+
+        def subjects_turn() -> None:
+            for _ in range(passes):
+                subject()
 
         gc.collect()
-        self._benchmark.pedantic(subject, setup=peers_turn, rounds=self._rounds, warmup_rounds=1)
+        self._benchmark.pedantic(
+            subject if passes == 1 else subjects_turn,
+            setup=peers_turn,
+            rounds=min(self.rounds, rounds or self.rounds),
+            warmup_rounds=1,
+        )
         if self._benchmark.disabled:
             return
-        own: list[float] = self._benchmark.stats.stats.data
-        for name, (_, claimed) in peers.items():
-            theirs = seconds[name][-len(own) :]
-            upside_down = name in (at_most or {})
-            ratios = [s / t if upside_down else t / s for s, t in zip(own, theirs, strict=True)]
-            claim = None if claimed is None else ("at most" if upside_down else "at least", claimed)
-            row = Row(job, _ns(own, lines), name, _ns(theirs, lines), ratios, claim)
-            _table.rows.append(row)
-            self._benchmark.extra_info[name] = round(statistics.median(ratios), 3)
+        own = [taken / passes for taken in self._benchmark.stats.stats.data]
+        if rate is None and not present:
+            self._add(job, lines, own, "", None, [], Measure.FASTER, None)
+        if rate is not None:
+            size, claim = rate
+            values = [size / s / 1e9 for s in own]
+            self._add(job, lines, own, "", None, values, Measure.RATE, claim)
+        for label in present:
+            theirs = seconds[label][-len(own) :]
+            claim = everyone[label][1]
+            if label in (at_most or {}):
+                ratios = [s / t for s, t in zip(own, theirs, strict=True)]
+                self._add(job, lines, own, label, theirs, ratios, Measure.TIME, claim)
+            else:
+                ratios = [t / s for s, t in zip(own, theirs, strict=True)]
+                self._add(job, lines, own, label, theirs, ratios, Measure.FASTER, claim, charted)
+        if fastest is not None:
+            of, claim = fastest
+            medians = {label: statistics.median(times) for label, times in seconds.items() if of in label}
+            if medians:
+                label = min(medians, key=medians.__getitem__)
+                row = next(row for row in reversed(_table.rows) if row.peer == label)
+                summary = Row(row.section, job, row.ours, f"the fastest with {of}", row.theirs, row.values, row.measure)
+                summary.claim = claim
+                _table.rows.append(summary)
 
     def measured(
         self,
         job: str,
         subject: Callable[[], float],
         *,
-        at_most: dict[str, tuple[Callable[[], float], float | None]] | None = None,
-        rounds: int | None = None,
+        at_most: Mapping[str, tuple[Callable[[], float] | None, float | None]] | None = None,
+        above: Mapping[str, tuple[Callable[[], float] | None, float | None]] | None = None,
+        rounds: int | None = 5,
     ) -> None:
-        """As above, for functions that take their own times and return seconds; a round of them is one line."""
-        peers = at_most or {}
+        """As above, for functions that take their own times and return seconds; a round of them is one line.
+
+        ``above`` gives peers whose time is subtracted from the subject's. Benches that call this are marked
+        :data:`takes_own_time`.
+        """
+        everyone = {**(at_most or {}), **(above or {})}
+        present = {label: peer for label, (peer, _) in everyone.items() if peer is not None}
         own: list[float] = []
-        seconds: dict[str, list[float]] = {name: [] for name in peers}
+        seconds: dict[str, list[float]] = {label: [] for label in present}
 
-        def turn() -> None:
-            for name, (peer, _) in peers.items():
-                seconds[name].append(peer())
+        def peers_turn() -> None:
+            for label, peer in present.items():
+                seconds[label].append(peer())
+
+        def subjects_turn() -> None:
+            global _own_time
             own.append(subject())
+            _own_time += own[-1]
 
-        self._benchmark.pedantic(turn, rounds=rounds or min(self._rounds, 5))
-        for name, (_, claimed) in peers.items():
-            ratios = [s / t for s, t in zip(own, seconds[name], strict=True)]
-            claim = None if claimed is None else ("at most", claimed)
-            _table.rows.append(Row(job, _ns(own, 1), name, _ns(seconds[name], 1), ratios, claim))
-            self._benchmark.extra_info[name] = round(statistics.median(ratios), 3)
+        count = min(self.rounds, rounds or self.rounds)
+        self._benchmark.pedantic(subjects_turn, setup=peers_turn, rounds=count)
+        if self._benchmark.disabled:
+            return
+        if not present:
+            self._add(job, 1, own, "", None, [], Measure.TIME, None)
+        for label, theirs in seconds.items():
+            claim = everyone[label][1]
+            if label in (above or {}):
+                values = [(s - t) * 1e3 for s, t in zip(own, theirs, strict=True)]
+                self._add(job, 1, own, label, theirs, values, Measure.ABOVE, claim)
+            else:
+                values = [s / t for s, t in zip(own, theirs, strict=True)]
+                self._add(job, 1, own, label, theirs, values, Measure.TIME, claim)
 
+    def memory(
+        self,
+        job: str,
+        subject: Callable[[], float],
+        others: Mapping[str, Callable[[], float] | None] | None = None,
+        claim: float | None = None,
+    ) -> None:
+        """For functions that return bytes; once each, the claim being in MB."""
+        megabytes = self._benchmark.pedantic(lambda: subject() / 1e6, rounds=1)
+        if self._benchmark.disabled:
+            return
+        _table.rows.append(Row(self._section, job, megabytes, "", None, [megabytes], Measure.MEMORY, claim, "MB"))
+        self._benchmark.extra_info["MB"] = round(megabytes, 3)
+        for label, other in (others or {}).items():
+            if other is not None:
+                theirs = other() / 1e6
+                _table.rows.append(Row(self._section, job, megabytes, label, theirs, [], Measure.MEMORY, None, "MB"))
 
-def _ns(seconds: list[float], lines: int) -> float:
-    return statistics.median(seconds) / lines * 1e9
+    def _add(
+        self,
+        job: str,
+        lines: int,
+        own: list[float],
+        label: str,
+        theirs: list[float] | None,
+        values: list[float],
+        measure: Measure,
+        claim: float | None,
+        charted: bool = False,
+    ) -> None:
+        ours = statistics.median(own) / lines
+        peers_own = statistics.median(theirs) / lines if theirs else None
+        _table.rows.append(Row(self._section, job, ours, label, peers_own, values, measure, claim, charted=charted))
+        if values:
+            self._benchmark.extra_info[label or measure.written] = round(statistics.median(values), 3)
 
 
 @pytest.fixture
 def contest(benchmark: Any, request: pytest.FixtureRequest) -> Contest:
-    return Contest(benchmark, request.config.getoption("--rounds"))
+    module = request.module.__name__
+    return Contest(benchmark, request.config.getoption("--rounds"), SECTIONS[module])
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    rows = _table.rows
-    if not rows:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rounds", type=int, default=ROUNDS, help=f"rounds of each bench (default: {ROUNDS})")
+    parser.addoption("--page", type=Path, help="write benchmarks.md and its charts to this folder, whatever the run")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = list(SECTIONS)
+    items.sort(key=lambda item: order.index(item.path.stem))
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    _deselected.extend(item.nodeid for item in items)
+
+
+def _why_no_page(config: pytest.Config, reporter: Any) -> str | None:
+    """Why this run is none that the page may be written from."""
+    if config.getoption("--rounds") < ROUNDS:
+        return f"fewer than {ROUNDS} rounds"
+    files = {report.fspath for report in reporter.stats.get("passed", ())}
+    everything = {f"benches/{module}.py" for module in SECTIONS}
+    if _deselected or not everything <= files or any("::" in argument for argument in config.args):
+        return "not all benches were run"
+    if reporter.stats.get("failed") or reporter.stats.get("error") or reporter.stats.get("skipped"):
+        return "not all benches came to their end"
+    if peers.missing:
+        return "not all peers are installed"
+    return None
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if not _table.rows:
         return
     write = terminalreporter.write_line
-    packages = ("msgspec", "orjson", "pydantic", "claude-agent-sdk")
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
     write("")
-    write(f"CPython {platform.python_version()}, {platform.machine()}; {versions}")
-    write("ns a line are medians; ratios are of rounds taken alternately: median (lowest to highest)")
+    for line in page.machine():
+        write(line)
+    for name in peers.missing:
+        write(f"not installed, so not compared with: {name}")
+    write("ns and the like are medians for a line; what is claimed are ratios of rounds taken alternately:")
+    write("median (lowest to highest)")
+    for line in _table.lines():
+        write(line)
+    missed = [row for row in _table.rows if row.met is False]
+    claims = sum(row.met is not None for row in _table.rows)
     write("")
-    width = max(len(row.job) for row in rows)
-    peer_width = max(len(row.peer) for row in rows)
-    for row in rows:
-        median = statistics.median(row.ratios)
-        shown = f"{median:6.2f} ({min(row.ratios):.2f} to {max(row.ratios):.2f})"
-        verdict = ""
-        if row.claim is not None:
-            kind, bound = row.claim
-            met = median <= bound if kind == "at most" else median >= bound
-            verdict = f"{kind} {bound:g}: {'yes' if met else 'NO'}"
-        ours = f"{row.job:<{width}}  {row.subject_ns:8.0f}"
-        theirs = f"{row.peer:<{peer_width}}  {row.peer_ns:8.0f}"
-        write(f"{ours}  {theirs}  {shown:<24}  {verdict}".rstrip())
+    write(f"{claims} claims, {len(missed)} of them not met in this run")
+    why_not = _why_no_page(config, terminalreporter)
+    folder = config.getoption("--page") or (BENCHES.parent / "docs" if why_not is None else None)
+    if folder is None:
+        write(f"docs/benchmarks.md was not written: {why_not}")
+    else:
+        page.write(_table, folder, config.getoption("--rounds"))
+        write(f"written: {folder}/benchmarks.md and its charts")

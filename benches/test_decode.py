@@ -1,4 +1,4 @@
-"""Decoding: what a line costs, against msgspec's own work as the floor and against what others spend on the same job.
+"""Decoding chunks: what a line costs, against msgspec's own work as the floor and against others on the same job.
 
 Messages are dropped as soon as they are made, as an application that handles a stream does, except where a row says
 "kept".
@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-import orjson
 import pytest
 
 import claude_wire
+import msgspec_by_hand
 import peers
 import workloads
 from claude_wire._decoding import SUBTYPED, union_decoder
@@ -21,6 +21,8 @@ from conftest import Contest
 
 #: The decoder that stands below ours.
 floor = union_decoder(SUBTYPED)
+#: As an application has it that uses msgspec by itself.
+by_hand = msgspec_by_hand.decoder()
 
 
 def feeding(chunks: list[bytes], make: Callable[[], Any] = claude_wire.Decoder) -> Callable[[], None]:
@@ -32,104 +34,57 @@ def feeding(chunks: list[bytes], make: Callable[[], Any] = claude_wire.Decoder) 
     return job
 
 
-def of(peer: Callable[[Any, Any], object], chunks: list[bytes]) -> Callable[[], None]:
-    return lambda: peer(chunks, peers.nothing)
+def aligned(decoder: msgspec.json.Decoder[Any], data: bytes, passes: int = 1) -> Callable[[], None]:
+    """``decode_lines`` alone, on blocks of whole lines."""
+    blocks = workloads.blocks(data) * passes
 
-
-def block_by_block(blocks: list[bytes]) -> Callable[[], None]:
     def job() -> None:
         for block in blocks:
-            floor.decode_lines(block)
+            decoder.decode_lines(block)
 
     return job
 
 
-def test_one_line(contest: Contest) -> None:
-    """``decode(line)``: what an interactive host does, one event at a time."""
-    line = workloads.deltas().split(b"\n")[5]
-
-    def times(function: Callable[[bytes], object]) -> Callable[[], None]:
-        def job() -> None:
-            for _ in range(workloads.LINES):
-                function(line)
-
-        return job
-
-    contest(
-        "decode(line)",
-        workloads.LINES,
-        times(claude_wire.decode),
-        at_most={"msgspec decode": (times(floor.decode), 1.3)},
-        faster_than={"orjson.loads (dict)": (times(orjson.loads), None)},
-    )
-
-
-def test_one_line_feed(contest: Contest) -> None:
-    """``feed(line)``: as above, through a Decoder."""
-    line = workloads.deltas().split(b"\n")[5] + b"\n"
-
-    def ours() -> None:
-        feed = claude_wire.Decoder().feed
-        for _ in range(workloads.LINES):
-            feed(line)
-
-    def theirs() -> None:
-        for _ in range(workloads.LINES):
-            floor.decode(line)
-
-    contest("feed(one line)", workloads.LINES, ours, at_most={"msgspec decode": (theirs, None)})
-
-
-def test_typed_chunks(contest: Contest) -> None:
+def test_typed(contest: Contest) -> None:
     """``feed`` in chunks of 64 KiB, typed: the main job, against msgspec's own part of it."""
     data = workloads.deltas()
     chunks = workloads.chunks(data) * workloads.PASSES
     contest(
-        "feed, 64 KiB chunks",
+        "feed, typed",
         workloads.LINES,
         feeding(chunks),
         at_most={
-            "msgspec decode_lines, aligned": (block_by_block(workloads.blocks(data) * workloads.PASSES), 1.10),
-            "pure-Python feed, unchecked": (of(peers.by_pure_python_feed(floor), chunks), None),
+            "msgspec decode_lines of aligned blocks, our own decoder": (aligned(floor, data, workloads.PASSES), 1.05),
+            "msgspec with rfind and decode_lines, our own decoder, unchecked": (
+                peers.of(peers.block_lists(floor), chunks),
+                None,
+            ),
         },
     )
 
 
-def test_typed_chunks_and_others(contest: Contest) -> None:
+def test_typed_and_others(contest: Contest) -> None:
     """The same against others."""
     chunks = workloads.chunks(workloads.deltas()) * workloads.PASSES
     contest(
-        "feed, 64 KiB chunks",
+        "feed, typed",
         workloads.LINES,
         feeding(chunks),
         faster_than={
-            "msgspec decode, line by line": (of(peers.by_msgspec_lines(floor), chunks), None),
-            "orjson.loads (dicts)": (of(peers.by_orjson, chunks), None),
-            "json.loads (dicts)": (of(peers.by_json, chunks), 6.0),
-            "pydantic, discriminated unions": (of(peers.by_pydantic, chunks), 7.0),
-            "claude-agent-sdk": (of(peers.by_claude_agent_sdk, chunks), 8.0),
+            **peers.entered(
+                chunks,
+                {
+                    **peers.TYPED,
+                    "msgspec by hand, splitlines and decode": peers.line_by_line(by_hand.decode),
+                    "msgspec by hand, rfind and decode_lines": peers.block_lists(by_hand),
+                    **peers.DICTS,
+                },
+                {"claude-agent-sdk": 9, "pydantic": 8, "json": 7},
+            ),
         },
-    )
-
-
-@pytest.mark.parametrize(
-    ("odd", "every", "name", "bound"),
-    [
-        (workloads.UNKNOWN_TYPE, 200, "1 in 200 of an unknown type", 1.3),
-        (workloads.UNKNOWN_TYPE, 1, "all of an unknown type", 6.0),
-        (workloads.UNKNOWN_DELTA, 200, "1 in 200 an unknown delta", None),
-        (workloads.UNKNOWN_DELTA, 1, "all unknown deltas", None),
-        (workloads.NOT_JSON, 200, "1 in 200 not JSON", None),
-    ],
-)
-def test_odd_lines(contest: Contest, odd: tuple[bytes, bytes], every: int, name: str, bound: float | None) -> None:
-    """Lines that no table knows, or that are none: what they cost, themselves and the lines around them."""
-    known = feeding(workloads.chunks(workloads.deltas()) * workloads.PASSES)
-    contest(
-        f"feed, {name}",
-        workloads.LINES,
-        feeding(workloads.chunks(workloads.deltas(odd, every)) * workloads.PASSES),
-        at_most={"feed, none": (known, bound)},
+        fastest=("dicts", 1.25),
+        rate=(len(workloads.deltas()) * workloads.PASSES, None),
+        charted=True,
     )
 
 
@@ -138,15 +93,20 @@ def test_mixed_sessions(contest: Contest) -> None:
     data = workloads.mixed()
     chunks = workloads.chunks(data)
     contest(
-        "feed, mixed sessions",
+        "feed, typed, mixed sessions",
         workloads.count(data),
         feeding(chunks),
-        faster_than={
-            "orjson.loads (dicts)": (of(peers.by_orjson, chunks), None),
-            "json.loads (dicts)": (of(peers.by_json, chunks), None),
-            "pydantic, discriminated unions": (of(peers.by_pydantic, chunks), None),
-            "claude-agent-sdk": (of(peers.by_claude_agent_sdk, chunks), None),
-        },
+        faster_than=peers.entered(
+            chunks,
+            {
+                **peers.TYPED,
+                "msgspec by hand, splitlines and decode": peers.line_by_line(by_hand.decode),
+                **peers.DICTS,
+            },
+            {"claude-agent-sdk": 5, "msgspec": 1.2},
+        )
+        | {"msgspec by hand, rfind and decode_lines": (peers.of(peers.block_lists(by_hand), chunks), None)},
+        charted=True,
     )
 
 
@@ -154,22 +114,30 @@ def test_dicts(contest: Contest) -> None:
     """``Decoder(dict)``: the plain JSON objects."""
     data = workloads.deltas()
     chunks = workloads.chunks(data) * workloads.PASSES
-    blocks = workloads.blocks(data) * workloads.PASSES
     dicts = msgspec.json.Decoder(dict[str, Any])
-
-    def theirs() -> None:
-        for block in blocks:
-            dicts.decode_lines(block)
-
     contest(
         "feed, dicts",
         workloads.LINES,
         feeding(chunks, lambda: claude_wire.Decoder(dict)),
-        at_most={"msgspec decode_lines, aligned": (theirs, None)},
         faster_than={
-            "orjson.loads": (of(peers.by_orjson, chunks), None),
-            "json.loads": (of(peers.by_json, chunks), None),
+            "msgspec decode_lines of aligned blocks": (aligned(dicts, data, workloads.PASSES), 0.95),
+            **peers.entered(chunks, peers.DICTS),
         },
+        charted=True,
+    )
+
+
+def test_dicts_by_orjson(contest: Contest) -> None:
+    """``Decoder(dict, loads=orjson.loads)``, against orjson in a loop of splitlines."""
+    if peers.orjson is None:
+        pytest.skip("orjson is not installed")
+    loads = peers.orjson.loads
+    chunks = workloads.chunks(workloads.deltas()) * workloads.PASSES
+    contest(
+        "feed, dicts, loads=orjson.loads",
+        workloads.LINES,
+        feeding(chunks, lambda: claude_wire.Decoder(dict, loads=loads)),
+        faster_than={"orjson.loads of each line": (peers.of(peers.by_orjson, chunks), 0.9)},
     )
 
 
@@ -184,7 +152,10 @@ def test_kept(contest: Contest) -> None:
             kept += feed(chunk)
         return kept
 
-    def keeping(peer: Callable[[Any, Any], object]) -> Callable[[], list[Any]]:
+    def keeping(peer: peers.Peer | None) -> Callable[[], list[Any]] | None:
+        if peer is None:
+            return None
+
         def job() -> list[Any]:
             kept: list[Any] = []
             peer(chunks, kept.append)
@@ -192,24 +163,18 @@ def test_kept(contest: Contest) -> None:
 
         return job
 
+    others = {
+        **peers.TYPED,
+        "msgspec by hand, splitlines and decode": peers.line_by_line(by_hand.decode),
+        "json.loads (dicts)": peers.by_json,
+        "orjson.loads (dicts)": peers.by_orjson,
+        "fastsimdjson.loads_many (dicts)": peers.by_fastsimdjson,
+    }
     contest(
-        "feed, kept in a list",
+        "feed, typed, all kept in a list",
         workloads.LINES,
         ours,
-        faster_than={
-            "orjson.loads (dicts)": (keeping(peers.by_orjson), None),
-            "json.loads (dicts)": (keeping(peers.by_json), None),
-            "pydantic, discriminated unions": (keeping(peers.by_pydantic), None),
-            "claude-agent-sdk": (keeping(peers.by_claude_agent_sdk), None),
-        },
-    )
-
-
-def test_huge_line(contest: Contest) -> None:
-    """A line of 3 MB in chunks of 64 KiB."""
-    text = "All work and no play makes Jack a dull boy. " * 70_000
-    line = claude_wire.encode(claude_wire.AssistantMessage.of(text))
-    chunks = workloads.chunks(line)
-    contest(
-        "feed, a 3 MB line", 1, feeding(chunks), at_most={"msgspec decode, whole": (lambda: floor.decode(line), None)}
+        faster_than={label: (keeping(peer), None) for label, peer in others.items()},
+        charted=True,
+        rounds=9,
     )

@@ -1,4 +1,4 @@
-"""Encoding: what a message costs to write, against msgspec's own encoder and json."""
+"""Encoding: what a message costs to write, against msgspec's own encoder and json; and reading and writing again."""
 
 from __future__ import annotations
 
@@ -7,45 +7,113 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
 
 import claude_wire
+import peers
 import workloads
-from conftest import Contest
+from conftest import Contest, Job
 
 
-def test_encode_lines(contest: Contest) -> None:
-    """``Encoder.encode_lines`` of typed messages, ASCII and not."""
-    messages: list[Any] = claude_wire.Decoder().feed(workloads.deltas())
+def joined(dumps: Callable[[Any], bytes], messages: list[Any]) -> Job:
+    return lambda: b"".join([dumps(message) + b"\n" for message in messages])
+
+
+def json_dumps(message: Any) -> bytes:
+    return json.dumps(message).encode()
+
+
+def pydantic_dumps(message: Any) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+
+def by_lines(chunks: list[bytes], loads: Callable[[bytes], Any] | None, dumps: Callable[[Any], bytes]) -> Job | None:
+    """Reads and writes line by line."""
+    if loads is None:
+        return None
+
+    def job() -> None:
+        tail = b""
+        for chunk in chunks:
+            *lines, tail = (tail + chunk).split(b"\n")
+            b"".join([dumps(loads(line)) + b"\n" for line in lines])
+
+    return job
+
+
+@pytest.mark.parametrize(("text", "claim"), [("ASCII", 1.05), ("CJK", 1.3)])
+def test_encode_lines(contest: Contest, text: str, claim: float) -> None:
+    """``Encoder.encode_lines`` of typed messages."""
+    data = workloads.deltas() if text == "ASCII" else workloads.deltas(workloads.IN_CJK, 1)
+    messages: list[Any] = claude_wire.Decoder().feed(data)
     plain = [message.to_dict() for message in messages]
     theirs = msgspec.json.Encoder().encode_lines
-
-    def by_json() -> bytes:
-        return b"".join(json.dumps(message).encode() + b"\n" for message in plain)
-
     contest(
-        "encode_lines, ASCII",
-        len(messages),
-        lambda: claude_wire.Encoder().encode_lines(messages),
-        at_most={"msgspec encode_lines": (lambda: theirs(messages), None)},
-        faster_than={"json.dumps (dicts)": (by_json, None)},
+        f"encode_lines, {text}",
+        len(messages) * 10,
+        lambda: [claude_wire.Encoder().encode_lines(messages) for _ in range(10)],
+        at_most={"msgspec encode_lines": (lambda: [theirs(messages) for _ in range(10)], claim)},
+        faster_than={
+            "json.dumps (dicts)": (joined(json_dumps, plain * 10), 3),
+            "orjson.dumps (dicts)": (joined(peers.orjson.dumps, plain * 10) if peers.orjson else None, None),
+            "fastsimdjson.dumpb (dicts)": (
+                joined(peers.fastsimdjson.dumpb, plain * 10) if peers.fastsimdjson else None,
+                None,
+            ),
+        },
+        charted=text == "ASCII",
     )
 
 
 def test_encode_one(contest: Contest) -> None:
     """``encode(message)``: a prompt, an answer."""
     message = claude_wire.UserMessage.of("Fix the failing test, please, and tell me what was wrong with it.")
-    encoder = msgspec.json.Encoder()
+    plain = message.to_dict()
 
-    def times(function: Callable[[Any], object]) -> Callable[[], None]:
+    def times(function: Callable[[Any], object] | None, what: Any) -> Job | None:
+        if function is None:
+            return None
+
         def job() -> None:
             for _ in range(workloads.LINES):
-                function(message)
+                function(what)
 
         return job
 
+    ours = times(claude_wire.encode, message)
+    assert ours is not None
     contest(
         "encode(message)",
         workloads.LINES,
-        times(claude_wire.encode),
-        at_most={"msgspec encode": (times(encoder.encode), None)},
+        ours,
+        at_most={"msgspec encode": (times(msgspec.json.Encoder().encode, message), None)},
+        faster_than={
+            "json.dumps (dict)": (times(json_dumps, plain), None),
+            "orjson.dumps (dict)": (times(peers.orjson and peers.orjson.dumps, plain), None),
+        },
+    )
+
+
+def test_round_trip(contest: Contest) -> None:
+    """Chunks of 64 KiB in, messages, and lines out again, as a relay does that looks at each."""
+    chunks = workloads.chunks(workloads.deltas()) * 10
+
+    def ours() -> None:
+        feed, encode_lines = claude_wire.Decoder().feed, claude_wire.Encoder().encode_lines
+        for chunk in chunks:
+            encode_lines(feed(chunk))
+
+    contest(
+        "feed and encode_lines",
+        workloads.DIFFERENT * 10,
+        ours,
+        faster_than={
+            "json.loads, json.dumps (dicts)": (by_lines(chunks, json.loads, json_dumps), None),
+            "orjson.loads, orjson.dumps (dicts)": (
+                by_lines(chunks, peers.orjson.loads, peers.orjson.dumps) if peers.orjson else None,
+                None,
+            ),
+            "pydantic, discriminated unions": (by_lines(chunks, peers._validate, pydantic_dumps), None),
+        },
+        charted=True,
     )

@@ -8,32 +8,27 @@ too, and its time counts from the first message on.
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
-import claude_agent_sdk
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 
 import claude_wire
+import peers
 import workloads
+from conftest import Contest, takes_own_time
 
-if TYPE_CHECKING:  # run as a program, there is another conftest in the way
-    from conftest import Contest
-
+sdk = peers.agent_sdk
 ASKER = Path(__file__).with_name("asker.py")
 LINES = 40_000
 QUESTIONS = 300
-SESSIONS = 1_000
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +105,7 @@ def test_message(contest: Contest, stand_in: str, runner: Any, how: str, iterate
     runner(process.aclose())
 
 
+@takes_own_time
 def test_message_against_query(contest: Contest, stand_in: str) -> None:
     """Seconds for a message, from the first one to the result."""
 
@@ -123,17 +119,17 @@ def test_message_against_query(contest: Contest, stand_in: str) -> None:
 
     async def theirs() -> float:
         begin = end = 0.0
-        options = ClaudeAgentOptions(cli_path=stand_in, include_partial_messages=True)
-        async for message in claude_agent_sdk.query(prompt=f"blocks {LINES}", options=options):
+        options = sdk.ClaudeAgentOptions(cli_path=stand_in, include_partial_messages=True)
+        async for message in sdk.query(prompt=f"blocks {LINES}", options=options):
             begin = begin or time.perf_counter()
-            if isinstance(message, claude_agent_sdk.ResultMessage):
+            if isinstance(message, sdk.ResultMessage):
                 end = time.perf_counter()
         return (end - begin) / LINES
 
     contest.measured(
         "session, child writes blocks, from the first message on",
         lambda: anyio.run(ours),
-        at_most={"claude-agent-sdk's query()": (lambda: anyio.run(theirs), 1 / 8)},
+        at_most={"claude-agent-sdk's query()": (sdk and (lambda: anyio.run(theirs)), 1 / 8)},
         rounds=3,
     )
 
@@ -144,6 +140,7 @@ def test_message_against_query(contest: Contest, stand_in: str) -> None:
 # On trio, claude-agent-sdk leaves generators unclosed.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore:Async generator 'claude_agent_sdk:ResourceWarning")
+@takes_own_time
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_permission(contest: Contest, stand_in: str, backend: str) -> None:
     """From the write of a question to its answer in the child's hands, one after another."""
@@ -156,15 +153,17 @@ def test_permission(contest: Contest, stand_in: str, backend: str) -> None:
             result = await session.ask(f"ask {QUESTIONS}")
             return json.loads(result.result or "")
 
-    async def allow_by_theirs(name: str, input: dict[str, Any], context: Any) -> claude_agent_sdk.PermissionResult:
-        return claude_agent_sdk.PermissionResultAllow()
+    async def allow_by_theirs(name: str, input: dict[str, Any], context: Any) -> Any:
+        return sdk.PermissionResultAllow()
 
     async def theirs() -> list[float]:
-        async with ClaudeSDKClient(ClaudeAgentOptions(cli_path=stand_in, can_use_tool=allow_by_theirs)) as client:
+        async with sdk.ClaudeSDKClient(
+            sdk.ClaudeAgentOptions(cli_path=stand_in, can_use_tool=allow_by_theirs)
+        ) as client:
             await client.query(f"ask {QUESTIONS}")
             results: list[str] = []
             async for message in client.receive_response():  # which ends behind the result
-                if isinstance(message, claude_agent_sdk.ResultMessage):
+                if isinstance(message, sdk.ResultMessage):
                     results.append(message.result or "")
         return json.loads(results[0])
 
@@ -176,64 +175,15 @@ def test_permission(contest: Contest, stand_in: str, backend: str) -> None:
     contest.measured(
         f"permission, {backend}",
         lambda: median(ours),
-        at_most={"claude-agent-sdk's client": (lambda: median(theirs), 1.0)},
+        at_most={"claude-agent-sdk's client": (sdk and (lambda: median(theirs)), 1.0)},
     )
 
 
 # --- what an idle session holds ---------------------------------------------------------------------------------------
 
 
-def resident() -> int:
-    """Bytes of memory that this process holds."""
-    gc.collect()
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-
-async def held() -> float:
-    """Bytes of memory for each of many sessions that iterate, with nothing to receive."""
-
-    async def send(line: bytes) -> None:
-        raise AssertionError("nothing is asked")
-
-    async def allow(request: claude_wire.CanUseToolRequest) -> claude_wire.PermissionResult:
-        return request.allow()
-
-    async with AsyncExitStack() as stack, anyio.create_task_group() as group:
-
-        async def iterate(session: claude_wire.Session) -> None:
-            async for _ in session:
-                pass
-
-        async def open(count: int) -> None:
-            for _ in range(count):
-                output, source = anyio.create_memory_object_stream[bytes]()
-                stack.enter_context(output)
-                stack.enter_context(source)
-                session = claude_wire.Session(claude_wire.MessageStream(source), send, can_use_tool=allow)
-                group.start_soon(iterate, await stack.enter_async_context(session))
-            await anyio.sleep(0.5)
-
-        await open(10)  # what is made once is made now
-        before = resident()
-        await open(SESSIONS)
-        after = resident()
-        group.cancel_scope.cancel()
-    return (after - before) / SESSIONS
-
-
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_memory(benchmark: Any, capsys: pytest.CaptureFixture[str], backend: str) -> None:
+def test_memory(contest: Contest, backend: str) -> None:
     """In a process of its own, which has no memory left from before."""
-    found: list[float] = []
-
-    def measure() -> None:
-        found.append(float(subprocess.check_output([sys.executable, __file__, backend])))
-
-    benchmark.pedantic(measure, rounds=1)
-    benchmark.extra_info["bytes of an idle session"] = found[0]
-    with capsys.disabled():
-        print(f"\nan idle session in memory holds {found[0] / 1024:.1f} KiB ({backend})")
-
-
-if __name__ == "__main__":
-    print(anyio.run(held, backend=sys.argv[1]))
+    program = [sys.executable, str(Path(__file__).with_name("idle_sessions.py")), backend]
+    contest.memory(f"an idle session in memory, {backend}", lambda: float(subprocess.check_output(program)))

@@ -1,4 +1,4 @@
-"""Through a real pipe: what a line costs from a child process, how long one event takes, and what idle sessions cost.
+"""Through a real pipe: what a line costs from a child process, how long one event takes, and what idle children cost.
 
 A child (writer.py) stays alive for all rounds and writes when it is told to, so neither its start nor the start of an
 event loop is measured.
@@ -17,17 +17,19 @@ from typing import Any
 
 import anyio
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions
-from claude_agent_sdk._internal.message_parser import parse_message
-from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
 import claude_wire
+import peers
 import workloads
-from conftest import Contest
+from conftest import Contest, takes_own_time
 
 WRITER = Path(__file__).with_name("writer.py")
 LINES = 40_000
+EVENTS = 200
 SECONDS = 3.0
+SDK = "claude-agent-sdk's transport, parse_message"
+
+Runner = Callable[[Awaitable[Any]], Any]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def stand_in(lines_file: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def runner() -> Iterator[Callable[[Awaitable[Any]], Any]]:
+def runner() -> Iterator[Runner]:
     loop = asyncio.new_event_loop()
     yield loop.run_until_complete
     loop.close()
@@ -57,8 +59,50 @@ def writer(lines_file: Path) -> claude_wire.Process[Any]:
     return claude_wire.open_process([sys.executable, "-S", str(WRITER), str(lines_file)])
 
 
-def stock(stand_in: Path) -> SubprocessCLITransport:
-    return SubprocessCLITransport("", ClaudeAgentOptions(cli_path=str(stand_in)))
+class Stock:
+    """claude-agent-sdk's whole transport, and its message parser."""
+
+    def __init__(self, stand_in: Path) -> None:
+        self._transport = peers.SubprocessCLITransport("", peers.agent_sdk.ClaudeAgentOptions(cli_path=str(stand_in)))
+
+    async def start(self) -> None:
+        await self._transport.connect()
+        self.messages: AsyncIterator[Any] = self._transport.read_messages()
+
+    async def take(self, command: bytes) -> None:
+        await self._transport.write(command.decode())
+        left = LINES
+        async for data in self.messages:
+            peers.parse_message(data)
+            left -= 1
+            if not left:
+                return
+
+    async def latencies(self, command: bytes) -> list[float]:
+        await self._transport.write(command.decode())
+        found: list[float] = []
+        async with aclosing(self.messages) as messages:
+            async for data in messages:
+                message: Any = peers.parse_message(data)
+                found.append(time.perf_counter_ns() - int(message.event["delta"]["text"]))
+                if len(found) == EVENTS:
+                    break
+        return found
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+@pytest.fixture
+def stock(stand_in: Path, runner: Runner) -> Iterator[Stock | None]:
+    """It, with its child, for all rounds; None if it is not installed."""
+    if peers.SubprocessCLITransport is None or peers.parse_message is None:
+        yield None
+        return
+    started = Stock(stand_in)
+    runner(started.start())
+    yield started
+    runner(started.close())
 
 
 async def one_by_one(process: claude_wire.Process[Any], command: bytes) -> None:
@@ -86,17 +130,7 @@ async def thrown_away(process: claude_wire.Process[Any], command: bytes, size: i
         size -= len(await process._chunks.receive())
 
 
-async def by_claude_agent_sdk(transport: SubprocessCLITransport, messages: AsyncIterator[Any], command: str) -> None:
-    await transport.write(command)
-    left = LINES
-    async for data in messages:
-        parse_message(data)
-        left -= 1
-        if not left:
-            return
-
-
-def test_block_writer(contest: Contest, lines_file: Path, stand_in: Path, runner: Any) -> None:
+def test_block_writer(contest: Contest, lines_file: Path, stock: Stock | None, runner: Runner) -> None:
     """A child that writes blocks, as a CLI does whose reader was away for a moment."""
     command = b"blocks %d\n" % LINES
     chunks = workloads.chunks(workloads.deltas() * workloads.PASSES)
@@ -107,55 +141,44 @@ def test_block_writer(contest: Contest, lines_file: Path, stand_in: Path, runner
         for chunk in chunks:
             feed(chunk)
 
-    process, transport = writer(lines_file), stock(stand_in)
+    process = writer(lines_file)
     runner(process.__aenter__())
-    runner(transport.connect())
-    messages = transport.read_messages()
     contest(
         "open_process, child writes blocks, batches()",
         LINES,
         lambda: runner(in_batches(process, command)),
-        at_most={"feed of the same in memory": (in_memory, 1.4)},
+        at_most={"feed of the same in memory": (in_memory, 1.3)},
         faster_than={
-            "claude-agent-sdk's transport, parse_message": (
-                lambda: runner(by_claude_agent_sdk(transport, messages, command.decode())),
-                6.0,
-            ),
-            "async for, one by one": (lambda: runner(one_by_one(process, command)), None),
+            SDK: (stock and (lambda: runner(stock.take(command))), 7),
+            "claude_wire, async for, one by one": (lambda: runner(one_by_one(process, command)), None),
         },
     )
-    runner(transport.close())
     runner(process.aclose())
 
 
-def test_line_writer(contest: Contest, lines_file: Path, stand_in: Path, runner: Any) -> None:
+def test_line_writer(contest: Contest, lines_file: Path, stock: Stock | None, runner: Runner) -> None:
     """A child that writes one line at a time without a pause, faster than a CLI does."""
     command = b"lines %d\n" % LINES
     size = len(workloads.deltas()) * workloads.PASSES
-    process, transport = writer(lines_file), stock(stand_in)
+    process = writer(lines_file)
     runner(process.__aenter__())
-    runner(transport.connect())
-    messages = transport.read_messages()
     contest(
         "open_process, child writes lines, async for",
         LINES,
         lambda: runner(one_by_one(process, command)),
-        at_most={"the same loop, thrown away": (lambda: runner(thrown_away(process, command, size)), 1.3)},
-        faster_than={
-            "claude-agent-sdk's transport, parse_message": (
-                lambda: runner(by_claude_agent_sdk(transport, messages, command.decode())),
-                None,
-            )
+        at_most={
+            "the same loop, reading and throwing away": (lambda: runner(thrown_away(process, command, size)), 1.2)
         },
+        faster_than={SDK: (stock and (lambda: runner(stock.take(command))), None)},
     )
-    runner(transport.close())
     runner(process.aclose())
 
 
+@takes_own_time
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_latency(contest: Contest, lines_file: Path, stand_in: Path, backend: str) -> None:
     """From the write of a line to its message in the host's hands, one line per 2 ms."""
-    command = b"paced 200 2000\n"
+    command = b"paced %d 2000\n" % EVENTS
 
     async def ours() -> list[float]:
         async with writer(lines_file) as process:
@@ -163,23 +186,15 @@ def test_latency(contest: Contest, lines_file: Path, stand_in: Path, backend: st
             found: list[float] = []
             async for message in process:
                 found.append(time.perf_counter_ns() - int(message.text_delta))
-                if len(found) == 200:
+                if len(found) == EVENTS:
                     break
             return found
 
     async def theirs() -> list[float]:
-        transport = stock(stand_in)
-        await transport.connect()
+        transport = Stock(stand_in)
+        await transport.start()
         try:
-            await transport.write(command.decode())
-            found: list[float] = []
-            async with aclosing(transport.read_messages()) as messages:
-                async for data in messages:
-                    message: Any = parse_message(data)
-                    found.append(time.perf_counter_ns() - int(message.event["delta"]["text"]))
-                    if len(found) == 200:
-                        break
-            return found
+            return await transport.latencies(command)
         finally:
             await transport.close()
 
@@ -189,12 +204,13 @@ def test_latency(contest: Contest, lines_file: Path, stand_in: Path, backend: st
     contest.measured(
         f"latency of one event, {backend}",
         lambda: median(ours),
-        at_most={"claude-agent-sdk's transport, parse_message": (lambda: median(theirs), 1.0)},
+        at_most={SDK: (peers.SubprocessCLITransport and (lambda: median(theirs)), 1.0)},
     )
 
 
+@takes_own_time
 def test_idle_sessions(contest: Contest, lines_file: Path) -> None:
-    """Processor time of 100 sessions in which nothing happens, all threads of the host together."""
+    """Processor time of 100 children with which nothing happens, all threads of the host together."""
 
     async def idle() -> float:
         async with AsyncExitStack() as stack, anyio.create_task_group() as group:
@@ -213,7 +229,7 @@ def test_idle_sessions(contest: Contest, lines_file: Path) -> None:
         return used
 
     contest.measured(
-        "100 idle sessions, 3 s",
+        "100 idle children, 3 s",
         lambda: anyio.run(idle),
         at_most={"3 s of one core": (lambda: SECONDS, 0.01)},
         rounds=1,

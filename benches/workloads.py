@@ -1,4 +1,4 @@
-"""Inputs, made of recorded lines of the real CLI."""
+"""Inputs: recorded lines of the real CLI, and those of the tests' generator."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import itertools
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import recordings
+import traffic
 
 CHUNK = 64 * 1024
 #: Different lines of deltas: half a megabyte, so that chunks are in the cache when they are fed, as after a read.
@@ -23,6 +25,7 @@ LINES = DIFFERENT * PASSES
 #: What is replaced by what, to make a line odd.
 UNKNOWN_TYPE = (b'"type":"stream_event"', b'"type":"dream_event"')
 UNKNOWN_DELTA = (b'"type":"text_delta"', b'"type":"test_delta"')
+IN_CJK = (b'"text":"word', '"text":"日本語の文字列'.encode())
 NOT_JSON = (b'"index":', b"index:")
 
 
@@ -47,6 +50,60 @@ def mixed() -> bytes:
     ]
     session = b"".join(recordings.load(name).stdout for name in names)
     return session * (5_000_000 // len(session) + 1)
+
+
+@cache
+def session_of_deltas() -> bytes:
+    """A whole recorded session, 2,009 lines: two thousand deltas, and an ``assistant`` and a ``result`` of 20 KB."""
+    return recordings.load("02_long_partial").stdout
+
+
+@cache
+def deltas_and_end() -> bytes:
+    """The lines of :func:`deltas`, then an ``assistant`` and a ``result`` of a recorded session that says little."""
+    recorded = lines(recordings.load("01_simple_bidi_init").stdout)
+    return deltas() + b"".join(line for line in recorded if b'"type":"assistant"' in line or b'"type":"result"' in line)
+
+
+@cache
+def interleaved() -> bytes:
+    """The lines of :func:`deltas` as two sessions that take turns line by line."""
+    found = deltas().splitlines(keepends=True)
+    start = found[0].index(b'"session_id":"') + len(b'"session_id":"')
+    session = found[0][start : start + 36]
+    for index in range(0, len(found), 2):
+        found[index] = found[index].replace(session, session[::-1])
+    return b"".join(found)
+
+
+@cache
+def huge() -> bytes:
+    """Two lines of 3.5 MB: a recorded ``assistant``, and the ``result`` with ``type`` behind its text."""
+    return b"".join(line for line in recordings.load("11_huge").stdout.splitlines(keepends=True) if len(line) > 10**6)
+
+
+#: What the generator makes for the main job: text, thinking and tool input of three sessions, whole messages of it.
+VARIATIONS: dict[str, dict[str, Any]] = {
+    "ASCII": {},
+    "CJK": {"text": "cjk"},
+    "emoji": {"text": "emoji"},
+    "keys in another order in each line": {"order": "shuffled"},
+    "spaces and escapes as Python writes them": {"text": "mixed", "style": "python"},
+    "lines of 150 bytes to 1 MB": {"size": "mixed"},
+}
+
+
+@cache
+def made(variation: str) -> bytes:
+    """Traffic of the generator, 1,600 lines of it, without halves of characters and without lines that have no
+    ``uuid``: most peers refuse the former, and claude-agent-sdk the latter."""
+    found = traffic.traffic(7, lines=DIFFERENT, sessions=3, halves=False, **VARIATIONS[variation])
+    return b"".join(line for line in lines(found) if b'"uuid"' in line)
+
+
+def lines(data: bytes) -> list[bytes]:
+    """Each with its line feed."""
+    return [line + b"\n" for line in data.split(b"\n")[:-1]]
 
 
 def count(data: bytes) -> int:

@@ -8,6 +8,7 @@ use std::collections::TryReserveError;
 
 use crate::buffer::Place;
 use crate::delta::Delta;
+use crate::layout::hash_bytes;
 use crate::scan::Span;
 
 /// Most groups that are open at a time.
@@ -18,6 +19,8 @@ pub const MOST_OPEN: usize = 64;
 pub struct Groups {
     /// The first `open` are open; the others are memory for later.
     groups: Vec<Group>,
+    /// Hashes of the keys of the open ones.
+    hashes: Vec<u64>,
     open: usize,
     /// Bytes of the lines that the open groups will become.
     bytes: usize,
@@ -68,13 +71,15 @@ impl Groups {
             let vectors = [&group.key, &group.line, &group.more, &group.last];
             size_of::<Group>() + vectors.map(Vec::capacity).iter().sum::<usize>()
         };
-        self.groups.iter().map(each).sum::<usize>()
+        self.hashes.capacity() * 8 + self.groups.iter().map(each).sum::<usize>()
     }
 
     /// The open group of `key`.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> Option<usize> {
-        self.groups[..self.open].iter().position(|group| group.key == key)
+        let hash = hash_bytes(key);
+        let mut open = self.groups.iter().zip(&self.hashes);
+        open.position(|(group, &known)| known == hash && group.key == key)
     }
 
     /// Whether the line `data[from..end]` is that of group `at`, byte for byte but for its parts.
@@ -124,6 +129,8 @@ impl Groups {
         group.fixed = end - 1 - from - uuid.len();
         group.parts = parts.moved(from);
         group.place = place;
+        self.hashes.try_reserve(1)?;
+        self.hashes.push(hash_bytes(key));
         self.open += 1;
         self.bytes += end - from;
         Ok(self.open - 1)
@@ -137,22 +144,15 @@ impl Groups {
     #[inline]
     pub fn add(&mut self, at: usize, data: &[u8], parts: Parts) -> Result<(), TryReserveError> {
         let group = &mut self.groups[at];
-        let text = parts.text.of(data);
         if let Some(uuid) = parts.uuid {
-            let uuid = uuid.of(data);
-            if uuid.len() == group.last.len() {
-                append(&mut group.more, text)?;
-                group.last.copy_from_slice(uuid);
-            } else {
-                group.last.try_reserve(uuid.len())?;
-                append(&mut group.more, text)?;
-                group.last.clear();
-                group.last.extend_from_slice(uuid);
-            }
+            reserve(&mut group.last, uuid.len)?;
+            append_span(&mut group.more, data, parts.text)?;
+            group.last.clear();
+            append_span(&mut group.last, data, uuid)?;
         } else {
-            append(&mut group.more, text)?;
+            append_span(&mut group.more, data, parts.text)?;
         }
-        self.bytes += text.len();
+        self.bytes += parts.text.len;
         Ok(())
     }
 
@@ -173,6 +173,7 @@ impl Groups {
             group.write(block);
             places.push(group.place);
         }
+        self.hashes.clear();
         self.open = 0;
         self.bytes = 0;
         Ok(())
@@ -245,11 +246,28 @@ impl Group {
 }
 
 /// Which of the two strings that may differ comes first.
-#[derive(PartialEq, Eq)]
-enum Order {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// There is no uuid.
     TextOnly,
+    /// The text.
     TextFirst,
+    /// The uuid.
     UuidFirst,
+}
+
+impl Order {
+    /// The parts of a line that stand in this order.
+    #[inline]
+    #[must_use]
+    pub fn parts(self, [one, two]: [Span; 2]) -> Parts {
+        let (text, uuid) = match self {
+            Self::TextOnly => (one, None),
+            Self::TextFirst => (one, Some(two)),
+            Self::UuidFirst => (two, Some(one)),
+        };
+        Parts { text, uuid }
+    }
 }
 
 /// What of a line stands around its text and uuid.
@@ -262,11 +280,11 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    fn of(line: &'a [u8], Parts { text, uuid }: Parts) -> Self {
-        let (first, second, order) = match uuid {
-            None => (text, None, Order::TextOnly),
-            Some(uuid) if text.start < uuid.start => (text, Some(uuid), Order::TextFirst),
-            Some(uuid) => (uuid, Some(text), Order::UuidFirst),
+    fn of(line: &'a [u8], parts: Parts) -> Self {
+        let order = parts.order();
+        let (first, second) = match (order, parts.uuid) {
+            (Order::UuidFirst, Some(uuid)) => (uuid, Some(parts.text)),
+            (_, uuid) => (parts.text, uuid),
         };
         let first_end = first.start + first.len;
         let (between, behind) = match second {
@@ -286,6 +304,16 @@ impl<'a> Pieces<'a> {
 }
 
 impl Parts {
+    /// The order in which they stand.
+    #[must_use]
+    pub fn order(self) -> Order {
+        match self.uuid {
+            None => Order::TextOnly,
+            Some(uuid) if uuid.start < self.text.start => Order::UuidFirst,
+            Some(_) => Order::TextFirst,
+        }
+    }
+
     /// As spans of the line, which begins at `from` of the data.
     fn moved(self, from: usize) -> Self {
         let moved = |span: Span| Span {
@@ -311,6 +339,29 @@ pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), Tr
     for part in [delta.session, delta.parent] {
         append(key, if part.is_some() { b"\"" } else { b"\0" })?;
         append(key, part.map_or(&[], |part| part.of(data)))?;
+    }
+    Ok(())
+}
+
+/// Bytes that are copied at a time where what is wanted is shorter, for such a copy needs no call.
+const SHORT: usize = 64;
+
+#[inline]
+fn reserve(to: &mut Vec<u8>, len: usize) -> Result<(), TryReserveError> {
+    to.try_reserve(len.max(SHORT))
+}
+
+/// Extends `to` with the bytes of a span, if memory can be had.
+#[inline]
+fn append_span(to: &mut Vec<u8>, data: &[u8], span: Span) -> Result<(), TryReserveError> {
+    reserve(to, span.len)?;
+    match data[span.start..].first_chunk::<SHORT>() {
+        Some(bytes) if span.len <= SHORT => {
+            let len = to.len() + span.len;
+            to.extend_from_slice(bytes);
+            to.truncate(len);
+        }
+        _ => to.extend_from_slice(span.of(data)),
     }
     Ok(())
 }

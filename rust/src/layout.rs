@@ -28,48 +28,69 @@
 //! # Which layouts there are
 //!
 //! The last few, up to [`MOST`]. Each remembers which came after it the last time, and that one is tried first: streams of
-//! several sessions take turns. The one whose last use is the longest ago makes room for a new one.
+//! several sessions take turns. If it does not fit, the layout of the line before is tried, and then the line is scanned and its layout looked
+//! up by a hash of the constants. The one whose last use is the longest ago makes room for a new one.
 
 use crate::delta::escape_len;
 use crate::scan::Span;
 use crate::simd::Engine;
 
 /// Most layouts that are kept.
-pub const MOST: usize = 8;
+pub const MOST: usize = 32;
 /// Most bytes that the constants of a layout may have.
 pub const MOST_BYTES: usize = 1024;
-/// Bytes behind the constants that may be read and do not count.
-const PADDING: usize = 32;
+/// What a layout costs, in lines that fit.
+const COST: u32 = 8;
+const MOST_CREDIT: u32 = 2 * COST * MOST as u32;
 
-/// A line that fits: where it ends, and what stands in its gaps.
+/// The text and the uuid of a line, if they are strings of it: what may differ among the lines of a layout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// The text.
+    pub text: Option<Span>,
+    /// The uuid.
+    pub uuid: Option<Span>,
+}
+
+/// A line that fits a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fitting {
-    /// Which layout, see [`Layouts::of`].
-    pub index: usize,
     /// Behind its LF.
     pub end: usize,
-    /// The contents of the gaps, in their order; those that there are.
+    /// Contents of its gaps, in their order, as far as the layout has any. Whether they are escaped is not told.
     pub gaps: [Span; 2],
+}
+
+/// What is done with lines that fit. A trait and no closure, for `#[inline(always)]`.
+pub trait Visit<T> {
+    /// Takes a line that begins at `from` and fits the layout of which this is `known`; or says false.
+    fn visit(&mut self, known: &mut T, from: usize, fitting: Fitting) -> bool;
 }
 
 /// A few layouts, each with what its user wants to know of its lines.
 #[derive(Debug)]
 pub struct Layouts<T> {
     layouts: Vec<Layout<T>>,
+    /// Their hashes.
+    hashes: [u64; MOST],
     /// The layout of the last line.
     last: usize,
     clock: u64,
+    /// Rises with each line that fits, falls with each layout that is made: where layouts do not pay, few are made.
+    credit: u32,
 }
 
 #[derive(Debug)]
 struct Layout<T> {
-    /// All constants, one after another, and the padding.
+    /// All constants, one after another.
     constants: Vec<u8>,
     /// Length of each constant.
     lengths: [usize; 3],
-    gaps: usize,
+    two_gaps: bool,
     /// Which gap is the text.
     text: usize,
+    /// Whether a strict fit is wanted.
+    strict: bool,
     /// The layout that followed.
     next: usize,
     used: u64,
@@ -80,21 +101,69 @@ impl<T> Default for Layouts<T> {
     fn default() -> Self {
         Self {
             layouts: Vec::new(),
+            hashes: [0; MOST],
             last: 0,
             clock: 0,
+            credit: MOST_CREDIT,
         }
     }
 }
 
-/// The gaps of a line, in their order: text and uuid, as far as there are.
-#[inline]
-#[must_use]
-pub fn in_order(text: Option<Span>, uuid: Option<Span>) -> [Option<Span>; 2] {
-    match (text, uuid) {
-        (Some(one), Some(other)) if other.start < one.start => [uuid, text],
-        (None, _) => [uuid, None],
-        _ => [text, uuid],
+impl Gaps {
+    /// In the order in which they stand.
+    #[inline]
+    fn in_order(self) -> [Option<Span>; 2] {
+        match (self.text, self.uuid) {
+            (Some(text), Some(uuid)) if uuid.start < text.start => [self.uuid, self.text],
+            (None, _) => [self.uuid, None],
+            _ => [self.text, self.uuid],
+        }
     }
+
+    /// Whether there are none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.text.is_none() && self.uuid.is_none()
+    }
+}
+
+/// A hash of `bytes` that is quick, and no defence against those who choose them: a hit is compared.
+#[inline]
+pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
+    hash(bytes, 0, bytes.len(), [None; 2])
+}
+
+/// A hash of what stands around the gaps of the line `data[from..end]`.
+#[inline]
+fn hash(data: &[u8], from: usize, end: usize, gaps: [Option<Span>; 2]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut sum = 0_u64;
+    let mut factor = FACTOR;
+    let mut add = |part: &[u8]| {
+        let mut mix = |word: u64| {
+            // Products do not wait for one another.
+            sum = sum.wrapping_add((word ^ word >> 29).wrapping_mul(factor));
+            factor = factor.wrapping_add(FACTOR << 1);
+        };
+        let words = part.chunks_exact(8);
+        let rest = words.remainder();
+        for word in words {
+            if let Some(&word) = word.first_chunk() {
+                mix(u64::from_le_bytes(word));
+            }
+        }
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        mix(u64::from_le_bytes(last));
+    };
+    let mut at = from;
+    for gap in gaps.into_iter().flatten() {
+        add(&data[at..gap.start]);
+        at = gap.start + gap.len;
+    }
+    add(&data[at..end]);
+    sum
 }
 
 impl<T> Layouts<T> {
@@ -104,107 +173,146 @@ impl<T> Layouts<T> {
         &mut self.layouts[index].known
     }
 
+    /// Bytes of memory held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        let constants = self.layouts.iter().map(|layout| layout.constants.capacity());
+        self.layouts.capacity() * size_of::<Layout<T>>() + constants.sum::<usize>()
+    }
+
     /// Forgets all of them.
     pub fn clear(&mut self) {
-        self.layouts.clear();
+        *self = Self::default();
     }
 
-    /// The layout that the line at `from` fits. `strict` says of which layouts a strict fit is wanted.
+    /// Goes through lines from `from` on, as long as each fits the layout that is expected and `visitor` takes it. Returns
+    /// where the first other line begins.
     #[inline(always)]
-    pub fn find<E: Engine>(
+    pub fn run<E: Engine>(
         &mut self,
         engine: E,
         data: &[u8],
         from: usize,
-        strict: impl Fn(&T) -> bool,
-    ) -> Option<Fitting> {
-        let first = self.layouts.get(self.last)?.next;
-        let layout = &self.layouts[first];
-        if let Some((end, gaps)) = layout.fit(engine, data, from, strict(&layout.known)) {
-            self.last = first;
-            return Some(Fitting {
-                index: first,
-                end,
-                gaps,
-            });
+        mut visitor: impl Visit<T>,
+    ) -> usize {
+        let mut at = from;
+        let Some(mut last) = self.layouts.get(self.last) else {
+            return at;
+        };
+        loop {
+            let index = last.next;
+            let layout = &mut self.layouts[index];
+            let Some(fitting) = layout.fit(engine, data, at) else {
+                break;
+            };
+            if !visitor.visit(&mut layout.known, at, fitting) {
+                break;
+            }
+            layout.used = self.clock;
+            self.credit = (self.credit + COST).min(MOST_CREDIT);
+            at = fitting.end;
+            self.last = index;
+            last = &self.layouts[index];
         }
-        self.find_other(engine, data, from, strict, first)
+        at
     }
 
+    /// Which of the layouts that are likely the line at `from` fits.
     #[inline(always)]
-    fn find_other<E: Engine>(
+    pub fn guess<E: Engine>(
         &mut self,
         engine: E,
         data: &[u8],
         from: usize,
-        strict: impl Fn(&T) -> bool,
-        tried: usize,
-    ) -> Option<Fitting> {
-        for index in (0..self.layouts.len()).filter(|&index| index != tried) {
-            let layout = &self.layouts[index];
-            if let Some((end, gaps)) = layout.fit(engine, data, from, strict(&layout.known)) {
+    ) -> Option<(usize, Fitting)> {
+        let next = self.layouts.get(self.last)?.next;
+        for index in [next, self.last] {
+            if let Some(fitting) = self.layouts[index].fit(engine, data, from) {
                 self.follow(index);
-                return Some(Fitting { index, end, gaps });
+                return Some((index, fitting));
             }
         }
         None
     }
 
+    /// Which layout the line `data[from..end]`, with its LF, fits, whose scan found these gaps.
+    #[inline(always)]
+    pub fn look_up<E: Engine>(
+        &mut self,
+        engine: E,
+        data: &[u8],
+        from: usize,
+        end: usize,
+        gaps: Gaps,
+    ) -> Option<(usize, Fitting)> {
+        self.credit += 1;
+        if self.layouts.is_empty() || gaps.is_empty() || self.credit <= 2 * COST {
+            return None;
+        }
+        let hash = hash(data, from, end, gaps.in_order());
+        let index = self.hashes[..self.layouts.len()].iter().position(|&known| known == hash)?;
+        let fitting = self.layouts[index].fit(engine, data, from)?;
+        self.follow(index);
+        Some((index, fitting))
+    }
+
     /// Notes that `index` came after the last.
     fn follow(&mut self, index: usize) {
         self.clock += 1;
+        self.credit = (self.credit + COST).min(MOST_CREDIT);
         self.layouts[self.last].next = index;
-        self.layouts[self.last].used = self.clock;
         self.layouts[index].used = self.clock;
         self.last = index;
     }
 
-    /// Makes a layout of a line that was scanned, `data[from..end]` with its LF, and returns its index. None is made if it would
-    /// be too long, or memory cannot be had.
+    /// Makes a layout of a line that was scanned and is clear, `data[from..end]` with its LF, and returns its index. None is made if it would
+    /// be too long, or memory cannot be had, or there are no gaps.
     pub fn add(
         &mut self,
         data: &[u8],
         from: usize,
         end: usize,
-        text: Option<Span>,
-        uuid: Option<Span>,
+        gaps: Gaps,
+        strict: bool,
         known: T,
     ) -> Option<usize> {
-        let gaps = in_order(text, uuid);
-        let gap_bytes: usize = gaps.iter().flatten().map(|gap| gap.len).sum();
+        let ordered = gaps.in_order();
+        let gap_bytes: usize = ordered.iter().flatten().map(|gap| gap.len).sum();
         let bytes = end - from - gap_bytes;
-        if bytes > MOST_BYTES {
+        if bytes > MOST_BYTES || gaps.is_empty() || self.credit <= 2 * COST {
             return None;
         }
+        // Twice, for it is followed below.
+        self.credit -= 2 * COST;
         let index = if self.layouts.len() < MOST {
-            self.layouts.try_reserve_exact(MOST).ok()?;
+            self.layouts.try_reserve(1).ok()?;
             self.layouts.len()
         } else {
             (0..MOST).min_by_key(|&index| self.layouts[index].used)?
         };
-        let mut constants = Vec::new();
-        if let Some(old) = self.layouts.get_mut(index) {
-            std::mem::swap(&mut constants, &mut old.constants);
-        }
+        let old = self.layouts.get_mut(index);
+        let mut constants = old.map_or_else(Vec::new, |old| std::mem::take(&mut old.constants));
         constants.clear();
-        constants.try_reserve_exact(MOST_BYTES + PADDING).ok()?;
+        let reserved = constants.try_reserve_exact(bytes);
         let mut lengths = [0; 3];
         let mut count = 0;
-        let mut at = from;
-        for gap in gaps.into_iter().flatten() {
-            constants.extend_from_slice(&data[at..gap.start]);
-            lengths[count] = gap.start - at;
-            at = gap.start + gap.len;
-            count += 1;
+        if reserved.is_ok() {
+            let mut at = from;
+            for gap in ordered.into_iter().flatten() {
+                constants.extend_from_slice(&data[at..gap.start]);
+                lengths[count] = gap.start - at;
+                at = gap.start + gap.len;
+                count += 1;
+            }
+            constants.extend_from_slice(&data[at..end]);
+            lengths[count] = end - at;
         }
-        constants.extend_from_slice(&data[at..end]);
-        lengths[count] = end - at;
-        constants.extend_from_slice(&[0; PADDING]);
         let layout = Layout {
             constants,
             lengths,
-            gaps: count,
-            text: usize::from(text.is_none() || gaps[0] != text),
+            two_gaps: count == 2,
+            text: usize::from(ordered[0] != gaps.text),
+            strict,
             next: index,
             used: 0,
             known,
@@ -213,6 +321,12 @@ impl<T> Layouts<T> {
             Some(old) => *old = layout,
             None => self.layouts.push(layout),
         }
+        if reserved.is_err() {
+            // What is there now has no constants: every line would fit it.
+            self.clear();
+            return None;
+        }
+        self.hashes[index] = hash(data, from, end, ordered);
         self.follow(index);
         Some(index)
     }
@@ -220,71 +334,89 @@ impl<T> Layouts<T> {
 
 impl<T> Layout<T> {
     #[inline(always)]
-    fn fit<E: Engine>(
-        &self,
-        engine: E,
-        data: &[u8],
-        from: usize,
-        strict: bool,
-    ) -> Option<(usize, [Span; 2])> {
+    fn fit<E: Engine>(&self, engine: E, data: &[u8], from: usize) -> Option<Fitting> {
         let mut gaps = [Span::default(); 2];
-        let mut constants = &self.constants[..];
-        let mut at = from;
-        for count in 0.. {
-            let length = self.lengths[count];
-            if !engine.begins(data, at, constants, length) {
-                return None;
-            }
-            at += length;
-            if count == self.gaps {
-                break;
-            }
-            constants = &constants[length..];
-            let end = if strict {
-                strict_end(engine, data, at, count == self.text)?
-            } else {
-                lax_end(engine, data, at)?
-            };
-            gaps[count] = Span {
-                start: at,
-                len: end - at,
-                escaped: false,
-            };
-            at = end;
+        let [first, second, third] = self.lengths;
+        let (constant, constants) = self.constants.split_at_checked(first)?;
+        if !engine.begins(data, from, constant) {
+            return None;
         }
-        Some((at, gaps))
+        gaps[0] = self.gap(engine, data, from + first, self.text == 0)?;
+        let at = gaps[0].start + gaps[0].len;
+        let (constant, constants) = constants.split_at_checked(second)?;
+        if !engine.begins(data, at, constant) {
+            return None;
+        }
+        if !self.two_gaps {
+            return Some(Fitting {
+                end: at + second,
+                gaps,
+            });
+        }
+        gaps[1] = self.gap(engine, data, at + second, self.text == 1)?;
+        let at = gaps[1].start + gaps[1].len;
+        if !engine.begins(data, at, constants) {
+            return None;
+        }
+        Some(Fitting {
+            end: at + third,
+            gaps,
+        })
+    }
+
+    /// The contents of the gap that begins at `at`.
+    #[inline(always)]
+    fn gap<E: Engine>(&self, engine: E, data: &[u8], at: usize, text: bool) -> Option<Span> {
+        let end = if self.strict {
+            strict_end(engine, data, at, text)?
+        } else {
+            lax_end(engine, data, at)?
+        };
+        Some(Span {
+            start: at,
+            len: end - at,
+            escaped: false,
+        })
     }
 }
 
-/// The closing quote of the string whose contents begin at `at`, unless there is a control byte before it.
+/// The closing quote of the string whose contents begin at `at`, unless there is a control byte before it, or it is near the end
+/// of the data.
 #[inline(always)]
 fn lax_end<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
-    let mut end = engine.special(data, at);
-    while data.get(end) == Some(&b'\\') {
-        if data.get(end + 1).is_none_or(|&byte| byte < 0x20) {
-            return None;
+    let mut end = engine.special_near(data, at);
+    loop {
+        match data.get(end)? {
+            b'"' => return Some(end),
+            b'\\' if data.get(end + 1).is_some_and(|&byte| byte >= 0x20) => {
+                end = engine.special_near(data, end + 2);
+            }
+            _ => return None,
         }
-        end = engine.special(data, end + 2);
     }
-    (data.get(end) == Some(&b'"')).then_some(end)
 }
 
 /// As [`lax_end`], if the contents are UTF-8 and the escapes valid, or none if there may be no `escapes`.
 #[inline(always)]
 fn strict_end<E: Engine>(engine: E, data: &[u8], at: usize, escapes: bool) -> Option<usize> {
-    let (mut end, mut ascii) = engine.special_ascii(data, at);
-    while data.get(end) == Some(&b'\\') {
-        end += escape_len(data, end).filter(|_| escapes)?;
-        let (next, rest) = engine.special_ascii(data, end);
-        (end, ascii) = (next, ascii && rest);
+    let (mut end, mut ascii) = engine.special_near_ascii(data, at);
+    loop {
+        match data.get(end)? {
+            b'"' if ascii || is_utf8(&data[at..end]) => return Some(end),
+            b'\\' if escapes => {
+                let (next, rest) = engine.special_near_ascii(data, end + escape_len(data, end)?);
+                (end, ascii) = (next, ascii && rest);
+            }
+            _ => return None,
+        }
     }
-    if data.get(end) != Some(&b'"') || !(ascii || is_utf8(&data[at..end])) {
-        return None;
-    }
-    Some(end)
 }
 
 #[cold]
+#[inline(never)]
 fn is_utf8(text: &[u8]) -> bool {
+    if text.len() < 64 {
+        return std::str::from_utf8(text).is_ok();
+    }
     simdutf8::basic::from_utf8(text).is_ok()
 }

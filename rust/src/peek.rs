@@ -1,5 +1,6 @@
 //! The kinds of the lines of a block, without anything else of them.
 
+use crate::layout::{Fitting, Gaps, Layouts, Visit};
 use crate::scan::{scan, KindSpans, Span};
 use crate::simd::{run, Engine, Level, Operation};
 
@@ -33,30 +34,120 @@ impl Operation for Peek<'_> {
     type Output = Peeked;
 
     #[inline(always)]
-    fn run<E: Engine>(self, engine: E) -> Peeked {
-        let Self { data, ids, kinds } = self;
+    fn run<E: Engine>(mut self, engine: E) -> Peeked {
         let mut peeked = Peeked::default();
-        while peeked.bytes < data.len() && peeked.lines < ids.len() {
-            let found = scan(engine, data, peeked.bytes);
-            let known = kinds[..peeked.kinds]
-                .iter()
-                .position(|kind| same(data, kind, &found.kind));
-            let index = known.unwrap_or(peeked.kinds);
-            let Ok(id) = u8::try_from(index) else {
-                break;
+        let mut layouts = Layouts::default();
+        while peeked.bytes < self.data.len() && peeked.lines < self.ids.len() {
+            let next = Next {
+                peek: &mut self,
+                peeked: &mut peeked,
+                layouts: &mut layouts,
             };
-            if known.is_none() {
-                let Some(place) = kinds.get_mut(index) else {
-                    break;
-                };
-                *place = found.kind;
-                peeked.kinds += 1;
+            if !engine.call(next) {
+                break;
             }
-            ids[peeked.lines] = id;
-            peeked.lines += 1;
-            peeked.bytes = found.end;
+            engine.call(Run {
+                peek: &mut self,
+                peeked: &mut peeked,
+                layouts: &mut layouts,
+            });
         }
         peeked
+    }
+}
+
+/// Finds the kinds of lines as long as each fits the layout that is expected.
+struct Run<'p, 'a> {
+    peek: &'p mut Peek<'a>,
+    peeked: &'p mut Peeked,
+    layouts: &'p mut Layouts<u8>,
+}
+
+impl Operation for Run<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) {
+        let Self {
+            peek,
+            peeked,
+            layouts,
+        } = self;
+        let room = peek.ids.len();
+        let mut ids = peek.ids[peeked.lines..].iter_mut();
+        peeked.bytes = layouts.run(engine, peek.data, peeked.bytes, WriteIds(&mut ids));
+        peeked.lines = room - ids.len();
+    }
+}
+
+struct WriteIds<'w, 'a>(&'w mut std::slice::IterMut<'a, u8>);
+
+impl Visit<u8> for WriteIds<'_, '_> {
+    #[inline(always)]
+    fn visit(&mut self, known: &mut u8, _: usize, _: Fitting) -> bool {
+        let Some(id) = self.0.next() else {
+            return false;
+        };
+        *id = *known;
+        true
+    }
+}
+
+/// Finds the kind of the next line. Whether there was room for it.
+struct Next<'p, 'a> {
+    peek: &'p mut Peek<'a>,
+    peeked: &'p mut Peeked,
+    layouts: &'p mut Layouts<u8>,
+}
+
+impl Operation for Next<'_, '_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> bool {
+        let Self {
+            peek,
+            peeked,
+            layouts,
+        } = self;
+        let (data, from) = (peek.data, peeked.bytes);
+        let (id, end) = if let Some((index, fitting)) = layouts.guess(engine, data, from) {
+            (*layouts.of(index), fitting.end)
+        } else {
+            let found = scan(engine, data, from);
+            let Some(id) = peek.id(&found.kind, &mut peeked.kinds) else {
+                return false;
+            };
+            // A layout pays from the second line on.
+            if found.clear && found.end < data.len() {
+                let gaps = Gaps {
+                    text: found.text,
+                    uuid: found.uuid,
+                };
+                if layouts.look_up(engine, data, from, found.end, gaps).is_none() {
+                    layouts.add(data, from, found.end, gaps, false, id);
+                }
+            }
+            (id, found.end)
+        };
+        peek.ids[peeked.lines] = id;
+        peeked.lines += 1;
+        peeked.bytes = end;
+        true
+    }
+}
+
+impl Peek<'_> {
+    /// The index of `kind` among the kinds, of which there are `count`; a new one is added. `None` if there is no room.
+    fn id(&mut self, kind: &KindSpans, count: &mut usize) -> Option<u8> {
+        let data = self.data;
+        let known = self.kinds[..*count].iter().position(|known| same(data, known, kind));
+        let id = u8::try_from(known.unwrap_or(*count)).ok()?;
+        if known.is_none() {
+            *self.kinds.get_mut(*count)? = *kind;
+            *count += 1;
+        }
+        Some(id)
     }
 }
 

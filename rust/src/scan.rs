@@ -144,9 +144,10 @@ pub(crate) fn meaning_escaped(path: Path, key: &[u8]) -> Key {
 /// Scans the line that begins at `from`. It ends at the first LF or at the end of `data`.
 #[inline(always)]
 pub fn scan<E: Engine>(engine: E, data: &[u8], from: usize) -> Scan {
-    let mut walk = Walk {
+    let mut walk = Walk::<E> {
         data,
         at: from,
+        ahead: E::Ahead::default(),
         seen: 0,
         tags: [None; TAGS],
         uuid: None,
@@ -210,9 +211,10 @@ pub fn is(data: &[u8], span: Span, text: &[u8]) -> bool {
     raw == text
 }
 
-struct Walk<'a> {
+struct Walk<'a, E: Engine> {
     data: &'a [u8],
     at: usize,
+    ahead: E::Ahead,
     /// Of each tag and path key, whether it came.
     seen: u16,
     tags: [Option<Span>; TAGS],
@@ -220,17 +222,17 @@ struct Walk<'a> {
     text: Option<Span>,
 }
 
-impl Walk<'_> {
+impl<E: Engine> Walk<'_, E> {
     /// Walks the line; `None` if it is unclear. Never goes beyond the line's LF.
     #[inline(always)]
-    fn line<E: Engine>(&mut self, engine: E) -> Option<()> {
+    fn line(&mut self, engine: E) -> Option<()> {
         self.space();
         self.take(b'{')?;
         let mut path = Path::Top;
         let mut first = true;
         loop {
             self.space();
-            if first && self.peek()? == b'}' {
+            if first && self.byte() == b'}' {
                 // An empty object; it is closed below.
             } else {
                 self.take(b'"')?;
@@ -245,7 +247,7 @@ impl Walk<'_> {
                 self.space();
                 if let Key::Path(inner) = key {
                     self.see(TAGS as u32 + inner as u32)?;
-                    if self.peek()? == b'{' {
+                    if self.byte() == b'{' {
                         self.at += 1;
                         path = inner;
                         first = true;
@@ -257,12 +259,12 @@ impl Walk<'_> {
             }
             first = false;
             loop {
-                match self.peek()? {
+                match self.byte() {
                     b',' => break,
                     b'}' if path == Path::Top => {
                         self.at += 1;
                         self.space();
-                        return matches!(self.data.get(self.at), None | Some(b'\n')).then_some(());
+                        return (self.byte() == b'\n').then_some(());
                     }
                     b'}' => path = path.parent(),
                     _ => return None,
@@ -274,14 +276,15 @@ impl Walk<'_> {
         }
     }
 
+    /// The next byte; an LF at the end of the data, where a line ends as well.
     #[inline(always)]
-    fn peek(&self) -> Option<u8> {
-        self.data.get(self.at).copied()
+    fn byte(&self) -> u8 {
+        self.data.get(self.at).map_or(b'\n', |&byte| byte)
     }
 
     #[inline(always)]
     fn take(&mut self, byte: u8) -> Option<()> {
-        if self.peek()? != byte {
+        if self.byte() != byte {
             return None;
         }
         self.at += 1;
@@ -290,7 +293,7 @@ impl Walk<'_> {
 
     #[inline(always)]
     fn space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r') = self.data.get(self.at) {
+        while self.byte() <= b' ' && matches!(self.byte(), b' ' | b'\t' | b'\r') {
             self.at += 1;
         }
     }
@@ -307,110 +310,58 @@ impl Walk<'_> {
 
     /// Passes a string whose opening quote is behind us.
     #[inline(always)]
-    fn string<E: Engine>(&mut self, engine: E) -> Option<Span> {
+    fn string(&mut self, engine: E) -> Option<Span> {
         let start = self.at;
-        self.at = engine.special(self.data, start);
-        let mut escaped = false;
-        loop {
-            match self.peek()? {
-                b'"' => break,
-                b'\n' => return None,
-                b'\\' => {
-                    escaped = true;
-                    self.at += 1;
-                    if self.peek()? == b'\n' {
-                        return None;
-                    }
-                    self.at = engine.special(self.data, self.at + 1);
-                }
-                _ => self.at = engine.special(self.data, self.at + 1),
-            }
-        }
-        let len = self.at - start;
-        self.at += 1;
+        let (end, escaped) = engine.string_end(&mut self.ahead, self.data, start);
+        self.at = end;
+        self.take(b'"')?;
         Some(Span {
             start,
-            len,
+            len: end - start,
             escaped,
         })
     }
 
     #[inline(always)]
-    fn value<E: Engine>(&mut self, engine: E, path: Path, key: Key) -> Option<()> {
+    fn value(&mut self, engine: E, path: Path, key: Key) -> Option<()> {
         let mut found = None;
-        match self.peek()? {
+        match self.byte() {
             b'"' => {
                 self.at += 1;
-                let span = self.string(engine)?;
-                found = Some(span);
-                match key {
-                    Key::Uuid => self.uuid = found,
-                    Key::Other if path == Path::Delta && self.text.is_none() => self.text = found,
-                    _ => (),
-                }
+                found = Some(self.string(engine)?);
             }
-            b'{' | b'[' => self.container(engine)?,
-            _ => {
-                let start = self.at;
-                while !matches!(
-                    self.peek(),
-                    None | Some(
-                        b' ' | b'\t'
-                            | b'\r'
-                            | b'\n'
-                            | b','
-                            | b']'
-                            | b'}'
-                            | b'"'
-                            | b'{'
-                            | b'['
-                            | b':'
-                    )
-                ) {
-                    self.at += 1;
-                }
-                if self.at == start {
+            b'{' | b'[' => match engine.container_end(self.data, self.at) {
+                Ok(end) => self.at = end,
+                Err(end) => {
+                    self.at = end;
                     return None;
+                }
+            },
+            byte if ENDS_WORD[usize::from(byte)] => return None,
+            _ => {
+                self.at += 1;
+                while !ENDS_WORD[usize::from(self.byte())] {
+                    self.at += 1;
                 }
             }
         }
-        if let Key::Tag(tag) = key {
-            self.tag(tag, found)?;
+        match key {
+            Key::Other if path == Path::Delta && self.text.is_none() => self.text = found,
+            Key::Tag(tag) => self.tag(engine, tag, found)?,
+            Key::Uuid => self.uuid = found,
+            _ => (),
         }
         Some(())
     }
 
-    /// Passes an array or object, whose bracket is the next byte.
     #[inline(always)]
-    fn container<E: Engine>(&mut self, engine: E) -> Option<()> {
-        let mut depth = 0_usize;
-        loop {
-            let byte = self.peek()?;
-            self.at += 1;
-            match byte {
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return Some(());
-                    }
-                }
-                b'"' => {
-                    self.string(engine)?;
-                }
-                b'\n' => {
-                    self.at -= 1;
-                    return None;
-                }
-                _ => (),
+    fn tag(&mut self, engine: E, tag: Tag, value: Option<Span>) -> Option<()> {
+        if let Some(span) = value {
+            // Text without escapes and other alphabets is text, and has no special byte before its closing quote.
+            let plain = engine.special_near_ascii(self.data, span.start);
+            if plain != (span.start + span.len, true) && !is_text(span.of(self.data)) {
+                return None;
             }
-        }
-    }
-
-    #[inline(always)]
-    fn tag(&mut self, tag: Tag, value: Option<Span>) -> Option<()> {
-        if value.is_some_and(|span| !is_text(span.of(self.data))) {
-            return None;
         }
         let place = tag as usize;
         if self.see(place as u32).is_none() && !self.same(self.tags[place], value) {
@@ -431,19 +382,24 @@ impl Walk<'_> {
 }
 
 /// Whether a string's contents are text: UTF-8 without control bytes, valid escapes, no lone surrogate.
-#[inline]
-fn is_text(raw: &[u8]) -> bool {
-    raw.iter()
-        .all(|&byte| byte == b'_' || byte.is_ascii_alphanumeric())
-        || is_unusual_text(raw)
-}
-
 #[cold]
-fn is_unusual_text(raw: &[u8]) -> bool {
+fn is_text(raw: &[u8]) -> bool {
     simdutf8::basic::from_utf8(raw).is_ok()
         && raw.iter().all(|&byte| byte >= 0x20)
         && decoded(raw).all(|unit| unit <= 0xff)
 }
+
+/// The bytes that end a value that is no string, object or array, and cannot begin one.
+const ENDS_WORD: [bool; 256] = {
+    let mut ends = [false; 256];
+    let bytes = b" \t\r\n,]}\"{[:";
+    let mut at = 0;
+    while at < bytes.len() {
+        ends[bytes[at] as usize] = true;
+        at += 1;
+    }
+    ends
+};
 
 /// The bytes of a string's contents without its escapes. A lone surrogate comes as one unit, 0xD800 to 0xDFFF, and at an
 /// invalid escape [`INVALID`] is the last.

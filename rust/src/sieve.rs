@@ -26,8 +26,8 @@ use std::collections::TryReserveError;
 use crate::buffer::{Place, BLOCK_BYTES, KEEP_BYTES};
 use crate::delta::{self, DeltaKind};
 use crate::frame;
-use crate::group::{append, write_key, Groups, Parts, MOST_OPEN};
-use crate::layout::Layouts;
+use crate::group::{append, write_key, Groups, Order, Parts, MOST_OPEN};
+use crate::layout::{Fitting, Gaps, Layouts, Visit};
 use crate::scan::{scan, KindSpans, Scan, Span};
 use crate::simd::{run, Engine, Level, Operation};
 
@@ -36,6 +36,7 @@ const KEEP_BLOCK_BYTES: usize = KEEP_BYTES / 4;
 const KEEP_PLACES: usize = KEEP_BYTES / 8 / size_of::<Place>();
 const KEEP_GROUP_BYTES: usize = KEEP_BYTES / 4;
 const KEEP_SCRATCH_BYTES: usize = KEEP_BYTES / 8;
+const KEEP_LAYOUT_BYTES: usize = KEEP_BYTES / 4;
 
 /// What [`Sieve::take`] went through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,16 +70,13 @@ pub struct Sieve {
     pub merged: u64,
 }
 
-/// What becomes of a line.
+/// What becomes of a line that is clear.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
-    Blank,
     PassedOver,
     Kept,
-    /// With its key in `Sieve::key`.
+    /// Of a layout whose key is known, or else with its key in `Sieve::key`.
     Delta(Parts),
-    /// Not judged yet.
-    Scanned(Scan),
 }
 
 /// What is known of the lines of a layout.
@@ -88,9 +86,7 @@ enum Known {
     Kept,
     Delta {
         key: Vec<u8>,
-        /// Whether the uuid comes before the text.
-        uuid_first: bool,
-        uuid: bool,
+        order: Order,
         /// The group that the last such line went into, open if no group was closed since.
         group: usize,
         closed: u64,
@@ -190,8 +186,12 @@ impl Sieve {
         self.block.shrink_to(KEEP_BLOCK_BYTES);
         self.places.shrink_to(KEEP_PLACES);
         self.groups.shrink(KEEP_GROUP_BYTES);
-        if self.scratch.held() > KEEP_SCRATCH_BYTES {
+        if self.scratch.held() + self.key.capacity() > KEEP_SCRATCH_BYTES {
             self.scratch = delta::Scratch::default();
+            self.key = Vec::new();
+        }
+        if self.layouts.held() > KEEP_LAYOUT_BYTES {
+            self.layouts.clear();
         }
     }
 
@@ -210,6 +210,7 @@ impl Sieve {
         found.kind.name.is_none() || names.iter().any(|name| matches(name, data, &found.kind))
     }
 
+    /// What becomes of a line that was scanned and is clear, and the layout that was made of it.
     #[inline(always)]
     fn judge<E: Engine>(
         &mut self,
@@ -218,96 +219,92 @@ impl Sieve {
         from: usize,
         found: &Scan,
     ) -> Result<(Fate, Option<usize>), TryReserveError> {
-        let line = &data[from..found.end - 1];
-        if !found.clear {
-            let fate = if is_blank(line) { Fate::Blank } else { Fate::Kept };
-            return Ok((fate, None));
+        let gaps = Gaps {
+            text: found.text,
+            uuid: found.uuid,
+        };
+        if !self.wants(data, found) {
+            let known = Known::PassedOver;
+            let index = self.layouts.add(data, from, found.end, gaps, false, known);
+            return Ok((Fate::PassedOver, index));
         }
-        let (mut fate, mut known) = (Fate::PassedOver, Known::PassedOver);
-        if self.wants(data, found) {
-            (fate, known) = (Fate::Kept, Known::Kept);
-            if let Some(kind) = DeltaKind::of(data, found).filter(|_| self.coalesce) {
-                let end = found.end - 1;
-                let checked = delta::check(engine, data, from, end, kind, &mut self.scratch)?;
-                let Some(delta) = checked else {
-                    return Ok((Fate::Kept, None));
-                };
-                write_key(&mut self.key, data, &delta)?;
-                let (text, uuid) = (delta.text, delta.uuid);
-                let mut key = Vec::new();
-                append(&mut key, &self.key)?;
-                let known = Known::Delta {
-                    key,
-                    uuid_first: uuid.is_some_and(|uuid| uuid.start < text.start),
-                    uuid: uuid.is_some(),
-                    group: 0,
-                    closed: u64::MAX,
-                };
-                let index = self.layouts.add(data, from, found.end, Some(text), uuid, known);
-                return Ok((Fate::Delta(Parts { text, uuid }), index));
-            }
-        }
-        if found.text.is_some() || found.uuid.is_some() {
-            self.layouts.add(data, from, found.end, found.text, found.uuid, known);
-        }
-        Ok((fate, None))
+        let Some(kind) = DeltaKind::of(data, found).filter(|_| self.coalesce) else {
+            let known = Known::Kept;
+            let index = self.layouts.add(data, from, found.end, gaps, false, known);
+            return Ok((Fate::Kept, index));
+        };
+        // What cannot be merged gets no layout: the next line may differ from it in just what was wrong.
+        let checked =
+            delta::check(engine, data, from, found.end - 1, kind, &mut self.scratch)?;
+        let Some(delta) = checked else {
+            return Ok((Fate::Kept, None));
+        };
+        let parts = Parts {
+            text: delta.text,
+            uuid: delta.uuid,
+        };
+        write_key(&mut self.key, data, &delta)?;
+        let mut key = Vec::new();
+        append(&mut key, &self.key)?;
+        let known = Known::Delta {
+            key,
+            order: parts.order(),
+            group: 0,
+            closed: u64::MAX,
+        };
+        let gaps = Gaps {
+            text: Some(delta.text),
+            uuid: delta.uuid,
+        };
+        let index = self.layouts.add(data, from, found.end, gaps, true, known);
+        Ok((Fate::Delta(parts), index))
     }
 
-    /// Takes a delta, of the layout `known` or else with its key in `self.key`.
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
+    /// Takes the next line, a delta, of the layout `known` or else with its key in `self.key`.
     fn delta(
         &mut self,
         known: Option<usize>,
-        data: &[u8],
-        from: usize,
+        course: &Course,
         end: usize,
         parts: Parts,
-        max_line: usize,
-        place: Place,
     ) -> Result<(), TryReserveError> {
         let Some(index) = known else {
-            self.merge(data, from, end, parts, max_line, place)?;
+            self.merge(course, end, parts)?;
             return Ok(());
         };
         if let Known::Delta {
             group, closed, key, ..
         } = self.layouts.of(index)
         {
-            if *closed == self.closed && self.groups.merged_len(*group, parts) <= max_line {
-                self.groups.add(*group, data, parts)?;
+            if *closed == self.closed
+                && self.groups.merged_len(*group, parts) <= course.max_line
+            {
+                self.groups.add(*group, course.data, parts)?;
                 self.merged += 1;
                 return Ok(());
             }
             self.key.clear();
             append(&mut self.key, key)?;
         }
-        let into = self.merge(data, from, end, parts, max_line, place)?;
+        let into = self.merge(course, end, parts)?;
         if let Known::Delta { group, closed, .. } = self.layouts.of(index) {
             (*group, *closed) = (into, self.closed);
         }
         Ok(())
     }
 
-    /// Keeps lines that were pending, `data[from..end]`.
-    fn keep(&mut self, lines: &[u8]) -> Result<(), TryReserveError> {
-        append(&mut self.block, lines)
-    }
-
-    /// Puts a delta whose key is `self.key` into a group, and returns which.
+    /// Puts the next line, a delta whose key is `self.key`, into a group, and returns which.
     fn merge(
         &mut self,
-        data: &[u8],
-        from: usize,
+        course: &Course,
         end: usize,
         parts: Parts,
-        max_line: usize,
-        place: Place,
     ) -> Result<usize, TryReserveError> {
+        let (data, from) = (course.data, course.at);
         match self.groups.find(&self.key) {
             Some(at)
                 if self.groups.is_like(at, data, from, end, parts)
-                    && self.groups.merged_len(at, parts) <= max_line =>
+                    && self.groups.merged_len(at, parts) <= course.max_line =>
             {
                 self.groups.add(at, data, parts)?;
                 self.merged += 1;
@@ -316,7 +313,20 @@ impl Sieve {
             None if self.groups.open() < MOST_OPEN => (),
             _ => self.finish()?,
         }
-        self.groups.begin(&self.key, data, from, end, parts, place)
+        self.groups.begin(&self.key, data, from, end, parts, course.place())
+    }
+
+    /// Copies the lines that are kept and were not copied yet.
+    fn keep(&mut self, course: &mut Course) -> Result<(), TryReserveError> {
+        append(&mut self.block, &course.data[course.kept_from..course.at])?;
+        course.kept_from = course.at;
+        Ok(())
+    }
+
+    /// How many bytes the block in making has to go.
+    fn room(&self, course: &Course) -> usize {
+        let pending = course.at - course.kept_from;
+        BLOCK_BYTES.saturating_sub(self.block.len() + pending + self.groups.bytes())
     }
 }
 
@@ -352,82 +362,223 @@ impl Operation for Take<'_> {
             sieve,
         } = self;
         let complete = memchr::memrchr(b'\n', data).map_or(0, |at| at + 1);
-        let data = &data[..complete];
-        let mut taken = Taken::default();
-        // Lines that are kept, and not copied yet.
-        let mut kept_from = 0;
-        let mut kept_end = 0;
-        while taken.bytes < data.len() {
-            let from = taken.bytes;
-            if sieve.block.len() + (kept_end - kept_from) + sieve.groups.bytes() >= BLOCK_BYTES {
-                break;
+        let mut course = Course {
+            data: &data[..complete],
+            max_line,
+            place,
+            lines: 0,
+            at: 0,
+            kept_from: 0,
+            too_long: None,
+        };
+        while course.at < complete && course.too_long.is_none() && sieve.room(&course) > 0 {
+            engine.call(Run(sieve, &mut course));
+            if course.at < complete && sieve.room(&course) > 0 {
+                engine.call(Next(sieve, &mut course))?;
             }
-            let here = Place {
-                offset: place.offset + from as u64,
-                line_number: place.line_number + taken.lines as u64,
-            };
-            let is_delta = |known: &Known| matches!(known, Known::Delta { .. });
-            let mut known = None;
-            let (end, mut fate) =
-                if let Some(fitting) = sieve.layouts.find(engine, data, from, is_delta) {
-                    known = Some(fitting.index);
-                    let fate = match sieve.layouts.of(fitting.index) {
-                        Known::PassedOver => Fate::PassedOver,
-                        Known::Kept => Fate::Kept,
-                        Known::Delta {
-                            uuid_first, uuid, ..
-                        } => {
-                            let [one, two] = fitting.gaps;
-                            let (text, other) = if *uuid_first { (two, one) } else { (one, two) };
-                            Fate::Delta(Parts {
-                                text,
-                                uuid: uuid.then_some(other),
-                            })
-                        }
-                    };
-                    (fitting.end, fate)
-                } else {
-                    let found = scan(engine, data, from);
-                    (found.end, Fate::Scanned(found))
-                };
-            let length = end - 1 - from;
-            if length > max_line {
-                taken.too_long = Some(length);
-                break;
-            }
-            if let Fate::Scanned(found) = &fate {
-                let (new, layout) = sieve.judge(engine, data, from, found)?;
-                known = layout;
-                fate = new;
-            }
-            if !matches!(fate, Fate::Kept) && kept_end > kept_from {
-                sieve.keep(&data[kept_from..kept_end])?;
-                kept_from = kept_end;
-            }
-            match fate {
-                Fate::PassedOver => {
-                    sieve.finish()?;
-                    sieve.skipped += 1;
-                }
-                Fate::Kept => {
-                    if kept_from == kept_end {
-                        sieve.finish()?;
-                        kept_from = from;
-                    }
-                    kept_end = end;
-                    sieve.places.try_reserve(1)?;
-                    sieve.places.push(here);
-                }
-                Fate::Delta(parts) => {
-                    sieve.delta(known, data, from, end, parts, max_line, here)?;
-                }
-                Fate::Blank | Fate::Scanned(_) => (),
-            }
-            taken.lines += 1;
-            taken.bytes = end;
         }
-        sieve.keep(&data[kept_from..kept_end])?;
-        Ok(taken)
+        sieve.keep(&mut course)?;
+        Ok(Taken {
+            lines: course.lines,
+            bytes: course.at,
+            too_long: course.too_long,
+        })
+    }
+}
+
+/// How far a take has come.
+struct Course<'a> {
+    /// Complete lines.
+    data: &'a [u8],
+    max_line: usize,
+    /// Of `data`.
+    place: Place,
+    /// Lines gone through.
+    lines: usize,
+    /// Behind them.
+    at: usize,
+    /// `data[kept_from..at]` are lines that are kept, and not copied yet. If there are any, no group is open.
+    kept_from: usize,
+    too_long: Option<usize>,
+}
+
+impl Course<'_> {
+    /// Passes a line that is not to be copied, and ends at `end`.
+    fn pass(&mut self, end: usize) {
+        self.lines += 1;
+        self.at = end;
+        self.kept_from = end;
+    }
+
+    /// Where the next line begins.
+    fn place(&self) -> Place {
+        Place {
+            offset: self.place.offset + self.at as u64,
+            line_number: self.place.line_number + self.lines as u64,
+        }
+    }
+}
+
+/// Goes through lines as long as each fits the layout that is expected, and no group is to be opened or closed.
+struct Run<'s, 'c, 'd>(&'s mut Sieve, &'c mut Course<'d>);
+
+impl Operation for Run<'_, '_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) {
+        let Self(sieve, course) = self;
+        let mut tally = Tally {
+            data: course.data,
+            place: course.place,
+            max_line: course.max_line,
+            room: sieve.room(course),
+            lines: course.lines,
+            kept_from: (course.kept_from < course.at).then_some(course.kept_from),
+            skipped: 0,
+            merged: 0,
+            closed: sieve.closed,
+            none_open: sieve.groups.open() == 0,
+            groups: &mut sieve.groups,
+            places: &mut sieve.places,
+        };
+        course.at = sieve.layouts.run(engine, course.data, course.at, &mut tally);
+        course.lines = tally.lines;
+        course.kept_from = tally.kept_from.unwrap_or(course.at);
+        sieve.skipped += tally.skipped;
+        sieve.merged += tally.merged;
+    }
+}
+
+/// What a [`Run`] has done.
+struct Tally<'t> {
+    data: &'t [u8],
+    place: Place,
+    max_line: usize,
+    /// Bytes that the block has to go.
+    room: usize,
+    lines: usize,
+    kept_from: Option<usize>,
+    skipped: u64,
+    merged: u64,
+    closed: u64,
+    none_open: bool,
+    groups: &'t mut Groups,
+    places: &'t mut Vec<Place>,
+}
+
+impl Visit<Known> for &mut Tally<'_> {
+    #[inline(always)]
+    fn visit(&mut self, known: &mut Known, from: usize, fitting: Fitting) -> bool {
+        // The limit does not count the LF.
+        if fitting.end - from > self.max_line || self.room == 0 {
+            return false;
+        }
+        match known {
+            Known::PassedOver => {
+                if self.kept_from.is_some() || !self.none_open {
+                    return false;
+                }
+                self.skipped += 1;
+            }
+            Known::Delta {
+                order,
+                group,
+                closed,
+                ..
+            } => {
+                let parts = order.parts(fitting.gaps);
+                if *closed != self.closed
+                    || self.groups.merged_len(*group, parts) > self.max_line
+                    || self.groups.add(*group, self.data, parts).is_err()
+                {
+                    return false;
+                }
+                self.room = self.room.saturating_sub(parts.text.len);
+                self.merged += 1;
+            }
+            Known::Kept => {
+                if !self.none_open || self.places.try_reserve(1).is_err() {
+                    return false;
+                }
+                self.places.push(Place {
+                    offset: self.place.offset + from as u64,
+                    line_number: self.place.line_number + self.lines as u64,
+                });
+                self.room = self.room.saturating_sub(fitting.end - from);
+                self.kept_from.get_or_insert(from);
+            }
+        }
+        self.lines += 1;
+        true
+    }
+}
+
+/// Goes through the next line, whatever it is, or finds it too long.
+struct Next<'s, 'c, 'd>(&'s mut Sieve, &'c mut Course<'d>);
+
+impl Operation for Next<'_, '_, '_> {
+    type Output = Result<(), TryReserveError>;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> Self::Output {
+        let Self(sieve, course) = self;
+        let (data, from) = (course.data, course.at);
+        let mut fitting = sieve.layouts.guess(engine, data, from);
+        let mut found = Scan::default();
+        if fitting.is_none() {
+            found = scan(engine, data, from);
+            if found.clear {
+                let gaps = Gaps {
+                    text: found.text,
+                    uuid: found.uuid,
+                };
+                fitting = sieve.layouts.look_up(engine, data, from, found.end, gaps);
+            }
+        }
+        let end = fitting.map_or(found.end, |(_, fitting)| fitting.end);
+        let length = end - 1 - from;
+        if length > course.max_line {
+            course.too_long = Some(length);
+            return Ok(());
+        }
+        let (fate, layout) = if let Some((index, fitting)) = fitting {
+            let fate = match sieve.layouts.of(index) {
+                Known::PassedOver => Fate::PassedOver,
+                Known::Kept => Fate::Kept,
+                Known::Delta { order, .. } => Fate::Delta(order.parts(fitting.gaps)),
+            };
+            (fate, Some(index))
+        } else if found.clear {
+            sieve.judge(engine, data, from, &found)?
+        } else if is_blank(&data[from..end - 1]) {
+            sieve.keep(course)?;
+            course.pass(end);
+            return Ok(());
+        } else {
+            (Fate::Kept, None)
+        };
+        match fate {
+            Fate::PassedOver => {
+                sieve.keep(course)?;
+                sieve.finish()?;
+                sieve.skipped += 1;
+                course.pass(end);
+            }
+            Fate::Kept => {
+                sieve.finish()?;
+                sieve.places.try_reserve(1)?;
+                sieve.places.push(course.place());
+                course.lines += 1;
+                course.at = end;
+            }
+            Fate::Delta(parts) => {
+                sieve.keep(course)?;
+                sieve.delta(layout, course, end, parts)?;
+                course.pass(end);
+            }
+        }
+        Ok(())
     }
 }
 

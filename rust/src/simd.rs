@@ -18,14 +18,31 @@ pub enum Level {
 
 /// The searches that a scanner is made of.
 pub trait Engine: Copy {
+    /// What is known of the bytes around the last string, so that they need not be looked at again for the next.
+    type Ahead: Default;
+
+    /// The end of the string whose contents begin at `at`: its closing quote, or the LF before it, or the end of the
+    /// data; and whether there is a backslash before. `ahead` is of the same data and of no later place.
+    fn string_end(self, ahead: &mut Self::Ahead, data: &[u8], at: usize) -> (usize, bool);
+
+    /// Behind the array or object whose first bracket is at `at`; or the LF before its end, or the end of the data. Its
+    /// brackets are counted, its strings passed over.
+    fn container_end(self, data: &[u8], at: usize) -> Result<usize, usize>;
+
     /// Index of the first `"`, `\` or byte below 0x20 of `data` from `at` on; `data.len()` if there is none.
     fn special(self, data: &[u8], at: usize) -> usize;
 
-    /// As [`special`](Self::special), and whether all bytes before it are ASCII.
-    fn special_ascii(self, data: &[u8], at: usize) -> (usize, bool);
+    /// As [`special`](Self::special), but what is near the end of the data may be missed.
+    fn special_near(self, data: &[u8], at: usize) -> usize;
 
-    /// Whether `data` from `at` on begins with `part`. More of `part` may be read: `part_len` bytes of it count.
-    fn begins(self, data: &[u8], at: usize, part: &[u8], part_len: usize) -> bool;
+    /// As [`special_near`](Self::special_near), and whether all bytes before it are ASCII.
+    fn special_near_ascii(self, data: &[u8], at: usize) -> (usize, bool);
+
+    /// Whether `data` from `at` on begins with `part`.
+    fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool;
+
+    /// Does `operation` in a function of its own, so that what it needs does not weigh on the caller.
+    fn call<O: Operation>(self, operation: O) -> O::Output;
 }
 
 /// Work to be done by some [`Engine`]. Implementations say `#[inline(always)]`, so that vectors stay in registers.
@@ -40,8 +57,14 @@ pub trait Operation {
 #[inline]
 pub fn run<O: Operation>(level: Level, operation: O) -> O::Output {
     #[cfg(target_arch = "x86_64")]
-    if level == Level::Fast && is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2.
+    if level == Level::Fast
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+    {
+        // SAFETY: the processor has AVX2 and the bit instructions of its time.
         return unsafe { run_avx2(operation) };
     }
     let _ = level;
@@ -50,9 +73,10 @@ pub fn run<O: Operation>(level: Level, operation: O) -> O::Output {
 
 /// # Safety
 ///
-/// The processor must have AVX2.
+/// The processor must have AVX2, BMI1, BMI2, LZCNT and POPCNT.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[inline(never)]
 unsafe fn run_avx2<O: Operation>(operation: O) -> O::Output {
     operation.run(avx2::Avx2::new())
 }
@@ -81,8 +105,69 @@ fn is_special(byte: u8) -> bool {
 }
 
 impl Engine for Plain {
+    type Ahead = ();
+
     #[inline(always)]
-    fn special(self, data: &[u8], mut at: usize) -> usize {
+    fn string_end(self, (): &mut (), data: &[u8], at: usize) -> (usize, bool) {
+        let mut end = self.special(data, at);
+        let mut escaped = false;
+        loop {
+            match data.get(end) {
+                None | Some(b'"' | b'\n') => return (end, escaped),
+                Some(b'\\') => {
+                    escaped = true;
+                    end += 1;
+                    match data.get(end) {
+                        None | Some(b'\n') => return (end, escaped),
+                        Some(_) => end = self.special(data, end + 1),
+                    }
+                }
+                Some(_) => end = self.special(data, end + 1),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn container_end(self, data: &[u8], mut at: usize) -> Result<usize, usize> {
+        let mut depth = 0_usize;
+        while let Some(byte) = data.get(at) {
+            match byte {
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Ok(at + 1);
+                    }
+                }
+                b'"' => {
+                    (at, _) = self.string_end(&mut (), data, at + 1);
+                    if data.get(at) != Some(&b'"') {
+                        return Err(at);
+                    }
+                }
+                b'\n' => return Err(at),
+                _ => (),
+            }
+            at += 1;
+        }
+        Err(at)
+    }
+
+    #[inline(always)]
+    fn special(self, data: &[u8], at: usize) -> usize {
+        let near = self.special_near(data, at);
+        if near < data.len() {
+            return near;
+        }
+        // The words began at `at`; less than one is left.
+        let rest = data.len().saturating_sub(at) % 8;
+        let rest = &data[data.len() - rest..];
+        let found = rest.iter().position(|&byte| is_special(byte));
+        data.len() - rest.len() + found.unwrap_or(rest.len())
+    }
+
+    #[inline(always)]
+    fn special_near(self, data: &[u8], mut at: usize) -> usize {
         while let Some(&word) = data.get(at..).and_then(<[u8]>::first_chunk) {
             let found = special_bytes(u64::from_le_bytes(word));
             if found != 0 {
@@ -90,47 +175,59 @@ impl Engine for Plain {
             }
             at += 8;
         }
-        while at < data.len() && !is_special(data[at]) {
-            at += 1;
-        }
-        at.min(data.len())
+        data.len()
     }
 
     #[inline(always)]
-    fn special_ascii(self, data: &[u8], mut at: usize) -> (usize, bool) {
-        let mut ascii = true;
+    fn special_near_ascii(self, data: &[u8], mut at: usize) -> (usize, bool) {
+        let mut high = 0;
         while let Some(&word) = data.get(at..).and_then(<[u8]>::first_chunk) {
             let word = u64::from_le_bytes(word);
             let found = special_bytes(word);
             if found != 0 {
                 let before = (found & found.wrapping_neg()) - 1;
-                ascii &= word & before & HIGHS == 0;
-                return (at + (found.trailing_zeros() / 8) as usize, ascii);
+                high |= word & before;
+                return (at + (found.trailing_zeros() / 8) as usize, high & HIGHS == 0);
             }
-            ascii &= word & HIGHS == 0;
+            high |= word;
             at += 8;
         }
-        while at < data.len() && !is_special(data[at]) {
-            ascii &= data[at].is_ascii();
-            at += 1;
-        }
-        (at.min(data.len()), ascii)
+        (data.len(), high & HIGHS == 0)
     }
 
     #[inline(always)]
-    fn begins(self, data: &[u8], at: usize, part: &[u8], part_len: usize) -> bool {
-        let Some(data) = data.get(at..at + part_len) else {
+    fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool {
+        let Some(data) = data.get(at..).and_then(|data| data.get(..part.len())) else {
             return false;
         };
-        let part = &part[..part_len];
         let (Some(last), Some(part_last)) = (data.last_chunk::<8>(), part.last_chunk::<8>()) else {
-            return data == part;
+            return short_equal(data, part);
         };
         let words = data.chunks_exact(8).zip(part.chunks_exact(8));
         let differing = |(one, other): (&[u8], &[u8])| word(one) ^ word(other);
         let differing = words.fold(0, |all, pair| all | differing(pair));
         differing | (word(last) ^ word(part_last)) == 0
     }
+
+    #[inline(never)]
+    fn call<O: Operation>(self, operation: O) -> O::Output {
+        operation.run(self)
+    }
+}
+
+/// Whether two slices of the same length, less than 8, are equal; without a call.
+#[inline(always)]
+fn short_equal(one: &[u8], other: &[u8]) -> bool {
+    let half = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
+    if let (Some(a), Some(b), Some(c), Some(d)) = (
+        one.first_chunk(),
+        one.last_chunk(),
+        other.first_chunk(),
+        other.last_chunk(),
+    ) {
+        return (half(a) ^ half(c)) | (half(b) ^ half(d)) == 0;
+    }
+    one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other)) == 0
 }
 
 #[inline(always)]
@@ -147,7 +244,7 @@ mod avx2 {
         _mm256_or_si256, _mm256_set1_epi8, _mm256_testz_si256, _mm256_xor_si256,
     };
 
-    use super::{Engine, Plain};
+    use super::{Engine, Operation, Plain};
 
     /// A proof that the processor has AVX2: only [`super::run_avx2`] makes one.
     #[derive(Clone, Copy, Debug)]
@@ -164,6 +261,16 @@ mod avx2 {
     }
 
     const WIDTH: usize = 32;
+
+    /// The 32 bytes of `data` from `at` on, if there are so many.
+    #[inline(always)]
+    fn chunk(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
+        if data.len() < WIDTH || at > data.len() - WIDTH {
+            return None;
+        }
+        // SAFETY: `at + 32` is at most the length, and an array of bytes needs no alignment.
+        Some(unsafe { &*data.as_ptr().add(at).cast() })
+    }
 
     #[inline(always)]
     fn load(_: Avx2, data: &[u8; WIDTH]) -> __m256i {
@@ -197,17 +304,6 @@ mod avx2 {
         }
     }
 
-    /// One bit for each byte that is the same in both.
-    #[inline(always)]
-    fn equal_mask(engine: Avx2, one: &[u8; WIDTH], other: &[u8; WIDTH]) -> u32 {
-        let (one, other) = (load(engine, one), load(engine, other));
-        // SAFETY: the processor has AVX2; these work on registers.
-        #[allow(clippy::cast_sign_loss)]
-        unsafe {
-            _mm256_movemask_epi8(_mm256_cmpeq_epi8(one, other)) as u32
-        }
-    }
-
     #[inline(always)]
     fn or(_: Avx2, one: __m256i, other: __m256i) -> __m256i {
         // SAFETY: the processor has AVX2; this works on registers.
@@ -228,10 +324,193 @@ mod avx2 {
         unsafe { _mm256_xor_si256(one, other) }
     }
 
+    /// 64 bytes, one bit each.
+    struct Bits {
+        quotes: u64,
+        backslashes: u64,
+        feeds: u64,
+    }
+
+    /// The 64 bytes of `data` from `at` on, with LFs behind the end of the data.
+    #[inline(always)]
+    fn block(data: &[u8], at: usize) -> [[u8; WIDTH]; 2] {
+        match (chunk(data, at), chunk(data, at + WIDTH)) {
+            (Some(low), Some(high)) => [*low, *high],
+            _ => last_block(data.get(at..).unwrap_or_default()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn last_block(rest: &[u8]) -> [[u8; WIDTH]; 2] {
+        let mut bytes = [[b'\n'; WIDTH]; 2];
+        for (to, from) in bytes.iter_mut().flatten().zip(rest) {
+            *to = *from;
+        }
+        bytes
+    }
+
+    /// Which bytes of a block are `byte`.
+    #[inline(always)]
+    fn equal(_: Avx2, block: &[__m256i; 2], byte: u8) -> u64 {
+        let mask = |bytes| {
+            // SAFETY: the processor has AVX2; these work on registers.
+            #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+            unsafe {
+                _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte as i8))) as u32
+            }
+        };
+        u64::from(mask(block[0])) | u64::from(mask(block[1])) << 32
+    }
+
+    #[inline(always)]
+    fn load_block(engine: Avx2, data: &[u8], at: usize) -> [__m256i; 2] {
+        let [low, high] = block(data, at);
+        [load(engine, &low), load(engine, &high)]
+    }
+
+    impl Bits {
+        #[inline(always)]
+        fn of(engine: Avx2, block: &[__m256i; 2]) -> Self {
+            Self {
+                quotes: equal(engine, block, b'"'),
+                backslashes: equal(engine, block, b'\\'),
+                feeds: equal(engine, block, b'\n'),
+            }
+        }
+
+        /// Which bytes are escaped: each that follows an odd number of backslashes. `carry` says so of the first byte, and
+        /// then of the first byte of the next block.
+        #[inline(always)]
+        fn escaped(&self, carry: &mut u64) -> u64 {
+            if self.backslashes == 0 {
+                return std::mem::take(carry);
+            }
+            // After simdjson: a run of backslashes that begins at an odd bit, added to, carries through it; where
+            // it ends tells whether its length is odd.
+            const EVEN: u64 = 0x5555_5555_5555_5555;
+            let backslashes = self.backslashes & !*carry;
+            let follows = backslashes << 1 | *carry;
+            let odd_starts = backslashes & !EVEN & !follows;
+            let (sum, overflow) = odd_starts.overflowing_add(backslashes);
+            *carry = u64::from(overflow);
+            (EVEN ^ (sum << 1)) & follows
+        }
+    }
+
+    /// The block that was looked at last.
+    #[derive(Debug, Default)]
+    pub struct Ahead {
+        /// Where it begins.
+        base: usize,
+        /// Behind it.
+        end: usize,
+        /// Its quotes that are not escaped, and its LFs.
+        stops: u64,
+        backslashes: u64,
+        /// Whether the first byte behind it is escaped.
+        carry: u64,
+    }
+
+    impl Ahead {
+        /// Looks at the block that begins at `base`.
+        #[inline(always)]
+        fn look(&mut self, engine: Avx2, data: &[u8], base: usize) {
+            let bits = Bits::of(engine, &load_block(engine, data, base));
+            self.base = base;
+            self.end = base + 64;
+            self.stops = bits.quotes & !bits.escaped(&mut self.carry) | bits.feeds;
+            self.backslashes = bits.backslashes;
+        }
+    }
+
+    /// Bit i is set if an odd number of the bits up to i are.
+    #[inline(always)]
+    fn parity(mut bits: u64) -> u64 {
+        for shift in [1, 2, 4, 8, 16, 32] {
+            bits ^= bits << shift;
+        }
+        bits
+    }
+
     impl Engine for Avx2 {
+        type Ahead = Ahead;
+
+        #[inline(always)]
+        fn string_end(self, ahead: &mut Ahead, data: &[u8], at: usize) -> (usize, bool) {
+            // The byte at `at` follows a quote, so it is not escaped.
+            if at >= ahead.end {
+                ahead.carry = 0;
+                ahead.look(self, data, at);
+            }
+            let skip = at - ahead.base;
+            let stops = ahead.stops >> skip;
+            let backslashes = ahead.backslashes >> skip;
+            if stops != 0 {
+                let before = (stops & stops.wrapping_neg()) - 1;
+                return (at + stops.trailing_zeros() as usize, backslashes & before != 0);
+            }
+            let mut backslashes = backslashes;
+            loop {
+                ahead.look(self, data, ahead.end);
+                if ahead.stops != 0 {
+                    let before = (ahead.stops & ahead.stops.wrapping_neg()) - 1;
+                    let end = ahead.base + ahead.stops.trailing_zeros() as usize;
+                    return (end, backslashes | (ahead.backslashes & before) != 0);
+                }
+                backslashes |= ahead.backslashes;
+            }
+        }
+
+        #[inline(always)]
+        fn container_end(self, data: &[u8], at: usize) -> Result<usize, usize> {
+            let mut depth = 0;
+            let (mut carry, mut in_string) = (0, 0);
+            let mut base = at;
+            loop {
+                let block = load_block(self, data, base);
+                let bits = Bits::of(self, &block);
+                let quotes = bits.quotes & !bits.escaped(&mut carry);
+                let strings = parity(quotes) ^ in_string;
+                if bits.backslashes & !strings != 0 {
+                    // Not an escape: what follows was read wrongly.
+                    return Plain.container_end(data, at);
+                }
+                in_string = 0_u64.wrapping_sub(strings >> 63);
+                // SAFETY: the processor has AVX2; these work on registers.
+                let lower = block.map(|half| unsafe {
+                    _mm256_or_si256(half, _mm256_set1_epi8(0x20))
+                });
+                let opens = equal(self, &lower, b'{') & !strings;
+                let closes = equal(self, &lower, b'}') & !strings;
+                if bits.feeds != 0 || depth <= closes.count_ones() as usize {
+                    let mut stops = opens | closes | bits.feeds;
+                    while stops != 0 {
+                        let bit = stops & stops.wrapping_neg();
+                        let place = base + stops.trailing_zeros() as usize;
+                        if opens & bit != 0 {
+                            depth += 1;
+                        } else if closes & bit != 0 {
+                            depth -= 1;
+                            if depth == 0 {
+                                return Ok(place + 1);
+                            }
+                        } else {
+                            return Err(place);
+                        }
+                        stops ^= bit;
+                    }
+                } else {
+                    depth += opens.count_ones() as usize;
+                    depth -= closes.count_ones() as usize;
+                }
+                base += 64;
+            }
+        }
+
         #[inline(always)]
         fn special(self, data: &[u8], mut at: usize) -> usize {
-            while let Some(bytes) = data.get(at..).and_then(<[u8]>::first_chunk) {
+            while let Some(bytes) = chunk(data, at) {
                 let found = special_mask(self, bytes);
                 if found != 0 {
                     return at + found.trailing_zeros() as usize;
@@ -242,52 +521,64 @@ mod avx2 {
         }
 
         #[inline(always)]
-        fn special_ascii(self, data: &[u8], mut at: usize) -> (usize, bool) {
-            let mut ascii = true;
-            while let Some(bytes) = data.get(at..).and_then(<[u8]>::first_chunk) {
+        fn special_near(self, data: &[u8], mut at: usize) -> usize {
+            while let Some(bytes) = chunk(data, at) {
                 let found = special_mask(self, bytes);
-                let high = high_mask(self, bytes);
                 if found != 0 {
-                    let before = (found & found.wrapping_neg()) - 1;
-                    return (
-                        at + found.trailing_zeros() as usize,
-                        ascii && high & before == 0,
-                    );
+                    return at + found.trailing_zeros() as usize;
                 }
-                ascii &= high == 0;
                 at += WIDTH;
             }
-            let (end, rest) = Plain.special_ascii(data, at);
-            (end, ascii && rest)
+            data.len()
         }
 
         #[inline(always)]
-        fn begins(self, data: &[u8], at: usize, part: &[u8], part_len: usize) -> bool {
-            let Some(here) = data.get(at..) else {
-                return false;
-            };
-            if part_len < WIDTH {
-                if let (Some(one), Some(other)) = (here.first_chunk(), part.first_chunk()) {
-                    let same = equal_mask(self, one, other);
-                    return !same & ((1 << part_len) - 1) == 0;
+        fn special_near_ascii(self, data: &[u8], mut at: usize) -> (usize, bool) {
+            let mut high = 0;
+            while let Some(bytes) = chunk(data, at) {
+                let found = special_mask(self, bytes);
+                let here = high_mask(self, bytes);
+                if found != 0 {
+                    let before = (found & found.wrapping_neg()) - 1;
+                    return (at + found.trailing_zeros() as usize, high | (here & before) == 0);
                 }
-                return Plain.begins(data, at, part, part_len);
+                high |= here;
+                at += WIDTH;
             }
-            let Some(here) = here.get(..part_len) else {
+            (data.len(), high == 0)
+        }
+
+        #[inline(always)]
+        fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool {
+            let Some(last) = part.len().checked_sub(WIDTH) else {
+                return Plain.begins(data, at, part);
+            };
+            let Some(here) = data.get(at..).and_then(|data| data.get(..part.len())) else {
                 return false;
             };
-            let part = &part[..part_len];
-            let (Some(last), Some(part_last)) = (here.last_chunk(), part.last_chunk()) else {
-                return false;
+            let differing = |at: usize| {
+                // SAFETY: only called with `at <= last`, and both have `last + 32` bytes.
+                let (one, other) = unsafe {
+                    (
+                        &*here.as_ptr().add(at).cast(),
+                        &*part.as_ptr().add(at).cast(),
+                    )
+                };
+                differing(self, one, other)
             };
-            let mut all = differing(self, last, part_last);
-            let pairs = here.chunks_exact(WIDTH).zip(part.chunks_exact(WIDTH));
-            for (one, other) in pairs {
-                if let (Some(one), Some(other)) = (one.first_chunk(), other.first_chunk()) {
-                    all = or(self, all, differing(self, one, other));
-                }
+            let mut all = differing(last);
+            let mut place = 0;
+            while place < last {
+                all = or(self, all, differing(place));
+                place += WIDTH;
             }
             is_zero(self, all)
+        }
+
+        #[inline(always)]
+        fn call<O: Operation>(self, operation: O) -> O::Output {
+            // SAFETY: the processor has AVX2.
+            unsafe { super::run_avx2(operation) }
         }
     }
 }
