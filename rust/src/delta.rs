@@ -352,7 +352,7 @@ impl Walk<'_> {
     }
 
     /// Passes a key and its colon: what it means, and which field its value is.
-    #[inline]
+    #[inline(always)]
     fn key<E: Engine>(&mut self, engine: E) -> Result<(Key, Option<usize>), Stop> {
         if self.peek()? != b'"' {
             return Err(Stop::Invalid);

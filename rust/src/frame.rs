@@ -36,6 +36,8 @@
 
 use memchr::memchr_iter;
 
+use crate::simd::{run, Engine, Level, Operation, PAGE};
+
 /// A line does not begin with `{` or does not end with `}` (one CR may follow it), or is blank.
 pub const SHAPE: u32 = 1;
 /// The block is not valid UTF-8.
@@ -58,22 +60,42 @@ pub struct Frame {
 /// its LF). What follows the last LF is searched and found to have none, but not checked.
 #[must_use]
 pub fn check(data: &[u8], max_line: usize) -> Frame {
-    let mut frame = scan(memchr_iter(b'\n', data), data, max_line);
-    if simdutf8::basic::from_utf8(&data[..frame.bytes]).is_err() {
-        frame.defects |= UTF8;
+    run(Level::Fast, Check { data, max_line })
+}
+
+struct Check<'a> {
+    data: &'a [u8],
+    max_line: usize,
+}
+
+impl Operation for Check<'_> {
+    type Output = Frame;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> Frame {
+        let Self { data, max_line } = self;
+        let mut walk = Walk::new(data, max_line);
+        let mut ascii = true;
+        let mut found = [0; PAGE];
+        for (number, page) in data.chunks(PAGE).enumerate() {
+            let (count, page_ascii) = engine.line_feeds(page, &mut found);
+            ascii &= page_ascii;
+            let mut feeds = found[..count].iter();
+            if !feeds.all(|&at| walk.line_feed(number * PAGE + usize::from(at))) {
+                break;
+            }
+        }
+        walk.frame(|block| ascii || simdutf8::basic::from_utf8(block).is_ok())
     }
-    frame
 }
 
 /// The same as [`check`], byte by byte.
 #[must_use]
 pub fn check_plain(data: &[u8], max_line: usize) -> Frame {
-    let line_feeds = data.iter().enumerate().filter(|(_, &byte)| byte == b'\n');
-    let mut frame = scan(line_feeds.map(|(at, _)| at), data, max_line);
-    if std::str::from_utf8(&data[..frame.bytes]).is_err() {
-        frame.defects |= UTF8;
-    }
-    frame
+    let mut walk = Walk::new(data, max_line);
+    let mut line_feeds = data.iter().enumerate().filter(|(_, &byte)| byte == b'\n');
+    line_feeds.all(|(at, _)| walk.line_feed(at));
+    walk.frame(|block| std::str::from_utf8(block).is_ok())
 }
 
 /// The defects of one line whose end is already known. `line` comes without its LF.
@@ -103,35 +125,62 @@ pub fn line_starts(block: &[u8], starts: &mut [u64]) -> bool {
     written == starts.len()
 }
 
-#[inline]
-fn scan(line_feeds: impl Iterator<Item = usize>, data: &[u8], max_line: usize) -> Frame {
-    let mut frame = Frame {
-        lines: 0,
-        bytes: 0,
-        defects: 0,
-        too_long: None,
-    };
-    let mut framed = true;
-    for at in line_feeds {
-        let line = &data[frame.bytes..at];
-        if line.len() > max_line {
-            frame.too_long = Some(line.len());
-            break;
-        }
-        framed &= is_framed(line);
-        frame.lines += 1;
-        frame.bytes = at + 1;
-    }
-    if !framed {
-        frame.defects |= SHAPE;
-    }
-    frame
+/// From line feed to line feed.
+struct Walk<'a> {
+    data: &'a [u8],
+    max_line: usize,
+    framed: bool,
+    frame: Frame,
 }
 
-#[inline]
+impl<'a> Walk<'a> {
+    fn new(data: &'a [u8], max_line: usize) -> Self {
+        let frame = Frame {
+            lines: 0,
+            bytes: 0,
+            defects: 0,
+            too_long: None,
+        };
+        Self {
+            data,
+            max_line,
+            framed: true,
+            frame,
+        }
+    }
+
+    /// Goes on to the next line feed, and says whether to go on from there.
+    #[inline(always)]
+    fn line_feed(&mut self, at: usize) -> bool {
+        let line = &self.data[self.frame.bytes..at];
+        if line.len() > self.max_line {
+            self.frame.too_long = Some(line.len());
+            return false;
+        }
+        self.framed &= is_framed(line);
+        self.frame.lines += 1;
+        self.frame.bytes = at + 1;
+        true
+    }
+
+    fn frame(mut self, is_utf8: impl FnOnce(&[u8]) -> bool) -> Frame {
+        if !self.framed {
+            self.frame.defects |= SHAPE;
+        }
+        if !is_utf8(&self.data[..self.frame.bytes]) {
+            self.frame.defects |= UTF8;
+        }
+        self.frame
+    }
+}
+
+#[inline(always)]
 fn is_framed(line: &[u8]) -> bool {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    matches!(line, [b'{', .., b'}'])
+    match line {
+        [b'{', .., b'}'] => true,
+        [b'{', .., b'}', b'\r'] => true,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -176,7 +176,10 @@ impl<T> Layouts<T> {
     /// Bytes of memory held.
     #[must_use]
     pub fn held(&self) -> usize {
-        let constants = self.layouts.iter().map(|layout| layout.constants.capacity());
+        let constants = self
+            .layouts
+            .iter()
+            .map(|layout| layout.constants.capacity());
         self.layouts.capacity() * size_of::<Layout<T>>() + constants.sum::<usize>()
     }
 
@@ -250,7 +253,9 @@ impl<T> Layouts<T> {
             return None;
         }
         let hash = hash(data, from, end, gaps.in_order());
-        let index = self.hashes[..self.layouts.len()].iter().position(|&known| known == hash)?;
+        let index = self.hashes[..self.layouts.len()]
+            .iter()
+            .position(|&known| known == hash)?;
         let fitting = self.layouts[index].fit(engine, data, from)?;
         self.follow(index);
         Some((index, fitting))

@@ -30,6 +30,8 @@ pub mod group;
 pub mod handle;
 /// cbindgen:ignore
 pub mod layout;
+#[cfg(test)]
+mod model;
 /// cbindgen:ignore
 pub mod peek;
 /// cbindgen:ignore

@@ -124,7 +124,10 @@ impl Operation for Next<'_, '_> {
                     text: found.text,
                     uuid: found.uuid,
                 };
-                if layouts.look_up(engine, data, from, found.end, gaps).is_none() {
+                if layouts
+                    .look_up(engine, data, from, found.end, gaps)
+                    .is_none()
+                {
                     layouts.add(data, from, found.end, gaps, false, id);
                 }
             }
@@ -141,7 +144,9 @@ impl Peek<'_> {
     /// The index of `kind` among the kinds, of which there are `count`; a new one is added. `None` if there is no room.
     fn id(&mut self, kind: &KindSpans, count: &mut usize) -> Option<u8> {
         let data = self.data;
-        let known = self.kinds[..*count].iter().position(|known| same(data, known, kind));
+        let known = self.kinds[..*count]
+            .iter()
+            .position(|known| same(data, known, kind));
         let id = u8::try_from(known.unwrap_or(*count)).ok()?;
         if known.is_none() {
             *self.kinds.get_mut(*count)? = *kind;
@@ -164,6 +169,8 @@ fn same(data: &[u8], one: &KindSpans, other: &KindSpans) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn peeked(data: &str, ids: usize, kinds: usize) -> (Vec<u8>, Vec<String>, usize) {
@@ -210,5 +217,34 @@ mod tests {
             .collect();
         let (ids, kinds, _) = peeked(&many, 1000, 1000);
         assert_eq!((ids.len(), kinds.len()), (256, 256));
+    }
+
+    proptest! {
+        #[test]
+        fn kinds_are_those_of_the_lines_one_by_one(data in crate::model::lines(20), ids in 0..30_usize, most in 0..12_usize) {
+            let mut results = Vec::new();
+            for level in [Level::Plain, Level::Fast] {
+                let mut written = vec![0; ids];
+                let mut kinds = vec![KindSpans::default(); most];
+                let found = peek_lines(&data, level, &mut written, &mut kinds);
+                let lines: Vec<_> = data.split_inclusive(|&byte| byte == b'\n').collect();
+                prop_assert!(found.lines <= lines.len());
+                prop_assert_eq!(lines[..found.lines].concat().len(), found.bytes);
+                prop_assert!(found.lines == lines.len().min(ids) || found.kinds == most);
+                for (line, &id) in lines.iter().zip(&written[..found.lines]) {
+                    let line = line.strip_suffix(b"\n").unwrap_or(line);
+                    let expected = crate::model::kind(line).unwrap_or_default();
+                    let kind = kinds[usize::from(id)];
+                    for (tag, expected) in [kind.name, kind.subtype, kind.detail].into_iter().zip(expected) {
+                        prop_assert_eq!(tag.is_some(), expected.is_some());
+                        if let (Some(tag), Some(expected)) = (tag, expected) {
+                            prop_assert!(crate::scan::is(&data, tag, expected.as_bytes()));
+                        }
+                    }
+                }
+                results.push((found, written, kinds));
+            }
+            prop_assert_eq!(&results[0], &results[1]);
+        }
     }
 }

@@ -492,6 +492,8 @@ fn hex(raw: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::simd::{run, Level, Operation};
 
@@ -663,5 +665,62 @@ mod tests {
             "result/-/-",
         );
         unclear(&format!("{{\"a\":{}", "[".repeat(1_000_000)));
+    }
+
+    fn kinds(data: &[u8], found: &Scan) -> Option<crate::model::Kind> {
+        let KindSpans {
+            name,
+            subtype,
+            detail,
+        } = found.kind;
+        let text = |tag: Option<Span>| {
+            tag.map(|tag| {
+                let bytes = decoded(tag.of(data)).map(|unit| u8::try_from(unit).unwrap());
+                String::from_utf8(bytes.collect()).unwrap()
+            })
+        };
+        found.clear.then(|| [name, subtype, detail].map(text))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn the_kind_is_that_of_the_definition(data in crate::model::line(), ended: bool, before in 0..70_usize) {
+            let end = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
+            let data = [&vec![b'"'; before], &data[..end], if ended { b"\n\"}" } else { b"" }].concat();
+            let line = &data[before..before + end];
+            for level in [Level::Plain, Level::Fast] {
+                let found = run(level, At(&data, before));
+                prop_assert_eq!(found.end, before + end + usize::from(ended));
+                prop_assert_eq!(kinds(&data, &found), crate::model::kind(line));
+            }
+        }
+
+        #[test]
+        fn brackets_and_quotes_are_passed_over_as_defined(
+            pieces in proptest::collection::vec(proptest::sample::select(
+                vec!["{", "}", "[", "]", "\"", "\\", "\\\"", "\"a\"", "x", "0123456789abcdef0123456789", ",", ":", " ", "\n", "é"]), 0..60),
+            tail in "[\\]}]{0,3}",
+        ) {
+            let data = format!("{{\"a\":[{}{tail},\"type\":\"t\"}}\n", pieces.concat());
+            let line = &data.as_bytes()[..data.find('\n').unwrap()];
+            for level in [Level::Plain, Level::Fast] {
+                let found = run(level, One(data.as_bytes()));
+                prop_assert_eq!(found.end, line.len() + 1);
+                prop_assert_eq!(kinds(line, &found), crate::model::kind(line));
+            }
+        }
+    }
+
+    struct At<'a>(&'a [u8], usize);
+
+    impl Operation for At<'_> {
+        type Output = Scan;
+
+        #[inline(always)]
+        fn run<E: Engine>(self, engine: E) -> Scan {
+            scan(engine, self.0, self.1)
+        }
     }
 }

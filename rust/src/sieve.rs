@@ -195,6 +195,17 @@ impl Sieve {
         }
     }
 
+    /// Bytes of memory held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.block.capacity()
+            + self.places.capacity() * size_of::<Place>()
+            + self.groups.held()
+            + self.layouts.held()
+            + self.scratch.held()
+            + self.key.capacity()
+    }
+
     /// Whether a last line, which has no LF, is kept. Counts it if not.
     pub fn keeps(&mut self, line: &[u8]) -> bool {
         let found = run(self.level, ScanLine { line });
@@ -234,8 +245,7 @@ impl Sieve {
             return Ok((Fate::Kept, index));
         };
         // What cannot be merged gets no layout: the next line may differ from it in just what was wrong.
-        let checked =
-            delta::check(engine, data, from, found.end - 1, kind, &mut self.scratch)?;
+        let checked = delta::check(engine, data, from, found.end - 1, kind, &mut self.scratch)?;
         let Some(delta) = checked else {
             return Ok((Fate::Kept, None));
         };
@@ -276,9 +286,7 @@ impl Sieve {
             group, closed, key, ..
         } = self.layouts.of(index)
         {
-            if *closed == self.closed
-                && self.groups.merged_len(*group, parts) <= course.max_line
-            {
+            if *closed == self.closed && self.groups.merged_len(*group, parts) <= course.max_line {
                 self.groups.add(*group, course.data, parts)?;
                 self.merged += 1;
                 return Ok(());
@@ -313,7 +321,8 @@ impl Sieve {
             None if self.groups.open() < MOST_OPEN => (),
             _ => self.finish()?,
         }
-        self.groups.begin(&self.key, data, from, end, parts, course.place())
+        self.groups
+            .begin(&self.key, data, from, end, parts, course.place())
     }
 
     /// Copies the lines that are kept and were not copied yet.
@@ -442,7 +451,9 @@ impl Operation for Run<'_, '_, '_> {
             groups: &mut sieve.groups,
             places: &mut sieve.places,
         };
-        course.at = sieve.layouts.run(engine, course.data, course.at, &mut tally);
+        course.at = sieve
+            .layouts
+            .run(engine, course.data, course.at, &mut tally);
         course.lines = tally.lines;
         course.kept_from = tally.kept_from.unwrap_or(course.at);
         sieve.skipped += tally.skipped;
@@ -597,6 +608,8 @@ fn is_blank(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const START: Place = Place {
@@ -785,5 +798,151 @@ mod tests {
         assert!(sieve.keeps(br#"{"type":"system""#));
         assert!(!sieve.keeps(br#"{"type":"system"}"#));
         assert_eq!(sieve.skipped, 1);
+    }
+
+    /// What comes of taking `data` in pieces that end at `cuts`, all in one block, as the model tells it.
+    fn taken(
+        sieve: &mut Sieve,
+        data: &[u8],
+        cuts: &[usize],
+        max_line: usize,
+        forget: bool,
+    ) -> crate::model::Sieved {
+        let (mut at, mut lines) = (0, 0);
+        for &cut in cuts {
+            if forget {
+                sieve.layouts.clear();
+            }
+            let place = Place {
+                offset: at as u64,
+                line_number: 1 + lines as u64,
+            };
+            let taken = sieve.take(&data[at..cut.max(at)], max_line, place).unwrap();
+            assert_eq!(taken.too_long, None);
+            at += taken.bytes;
+            lines += taken.lines;
+        }
+        assert_eq!(at, data.len());
+        sieve.finish().unwrap();
+        let block = sieve.block().split_inclusive(|&byte| byte == b'\n');
+        let block: Vec<_> = block.map(|line| line.strip_suffix(b"\n").unwrap().to_vec()).collect();
+        assert_eq!(block.len(), sieve.places().len());
+        let starts: Vec<_> = std::iter::once(0).chain(memchr::memchr_iter(b'\n', data).map(|lf| lf + 1)).collect();
+        for place in sieve.places() {
+            assert_eq!(starts[usize::try_from(place.line_number).unwrap() - 1] as u64, place.offset);
+        }
+        let defects = frame::check(&block.join(&b'\n'), usize::MAX).defects;
+        assert_eq!(sieve.defects() & defects, defects);
+        let numbers = sieve.places().iter().map(|place| place.line_number);
+        let sieved = crate::model::Sieved {
+            lines: numbers.zip(block).collect(),
+            skipped: sieve.skipped,
+            merged: sieve.merged,
+        };
+        sieve.clear();
+        (sieve.skipped, sieve.merged) = (0, 0);
+        sieved
+    }
+
+    fn only() -> impl Strategy<Value = Option<Vec<&'static str>>> {
+        let names = [
+            "result",
+            "system",
+            "stream_event/content_block_delta/text_delta",
+            "stream_event/content_block_stop",
+            "stream_event",
+        ];
+        proptest::option::of(proptest::sample::subsequence(names.to_vec(), 0..4))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1500))]
+
+        #[test]
+        fn any_cutting_into_takes_gives_what_the_definition_says(
+            data in crate::model::lines(40),
+            cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8),
+            only in only(),
+            coalesce: bool,
+            limit in prop_oneof![Just(0), 1..200_usize],
+        ) {
+            let end = data.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            let data = &data[..end];
+            let longest = data.split(|&byte| byte == b'\n').map(<[u8]>::len).max().unwrap_or(0);
+            let max_line = if limit == 0 { usize::MAX } else { longest + limit };
+            let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(end + 1)).collect();
+            cuts.push(end);
+            cuts.sort_unstable();
+            let every: Vec<_> = memchr::memchr_iter(b'\n', data).map(|at| at + 1).collect();
+            let only = only.as_deref();
+            let expected = crate::model::sieve(data, only, coalesce, max_line);
+            for level in levels() {
+                let mut sieve = Sieve::new(only, coalesce, level);
+                // Twice: the second time with the layouts of the first.
+                for _ in 0..2 {
+                    prop_assert_eq!(&taken(&mut sieve, data, &cuts, max_line, false), &expected);
+                }
+                let forgetful = taken(&mut sieve, data, &every, max_line, true);
+                prop_assert_eq!(&forgetful, &expected);
+            }
+        }
+
+        #[test]
+        fn the_last_line_is_kept_as_any_other(line in crate::model::line(), only in only()) {
+            let line = line.split(|&byte| byte == b'\n').next().unwrap();
+            let only = only.as_deref();
+            let data = [line, b"\n"].concat();
+            let skipped = crate::model::sieve(&data, only, false, usize::MAX).skipped;
+            for level in levels() {
+                prop_assert_eq!(Sieve::new(only, false, level).keeps(line), skipped == 0);
+            }
+        }
+    }
+
+    #[test]
+    fn many_sessions_are_merged_up_to_the_number_of_groups() {
+        for (sessions, merged) in [(MOST_OPEN, true), (MOST_OPEN + 1, false), (1000, false)] {
+            let lines = (0..2 * sessions).map(|n| delta(&(n % sessions).to_string(), "x", "1") + "\n");
+            let data: String = lines.take(300).collect();
+            for level in levels() {
+                let mut sieve = Sieve::new(None, true, level);
+                let found = taken(&mut sieve, data.as_bytes(), &[data.len()], usize::MAX, false);
+                assert_eq!(found, crate::model::sieve(data.as_bytes(), None, true, usize::MAX));
+                assert_eq!(found.merged > 0, merged);
+            }
+        }
+    }
+
+    #[test]
+    fn cleared_it_holds_32_kib_at_most() {
+        let long = delta("a", &"x".repeat(1_000_000), "1");
+        let many: String = (0..300).map(|n| delta(&"s".repeat(n), &"t".repeat(n), "1") + "\n").collect();
+        let keys: String = (0..10_000).map(|n| format!("\"{n}\":[[[],1]],")).collect();
+        let keys = delta("a", "x", "1").replacen('{', &format!("{{{keys}"), 1);
+        for data in [format!("{long}\n{long}\n"), many, keys + "\n", "{}\n".repeat(20_000)] {
+            for coalesce in [false, true] {
+                let mut sieve = Sieve::new(None, coalesce, Level::Fast);
+                sieve.take(data.as_bytes(), usize::MAX, START).unwrap();
+                sieve.finish().unwrap();
+                assert!(sieve.held() > 0);
+                sieve.clear();
+                assert!(sieve.held() <= KEEP_BYTES, "{}", sieve.held());
+            }
+        }
+    }
+
+    #[test]
+    fn depth_is_no_limit() {
+        let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+        let line = delta("a", "x", "1").replacen('{', &format!("{{\"deep\":{deep},"), 1);
+        let data = format!("{line}\n{line}\n");
+        for level in levels() {
+            let mut sieve = Sieve::new(None, true, level);
+            let first = sieve.take(data.as_bytes(), usize::MAX, START).unwrap();
+            assert_eq!((first.lines, sieve.groups.open()), (1, 1));
+            sieve.take(&data.as_bytes()[first.bytes..], usize::MAX, START).unwrap();
+            sieve.finish().unwrap();
+            assert_eq!(sieve.block(), [&line, "\n"].concat().as_bytes());
+        }
     }
 }

@@ -16,6 +16,9 @@ pub enum Level {
     Fast,
 }
 
+/// Most bytes that [`Engine::line_feeds`] looks at in one call.
+pub const PAGE: usize = 4096;
+
 /// The searches that a scanner is made of.
 pub trait Engine: Copy {
     /// What is known of the bytes around the last string, so that they need not be looked at again for the next.
@@ -40,6 +43,10 @@ pub trait Engine: Copy {
 
     /// Whether `data` from `at` on begins with `part`.
     fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool;
+
+    /// Writes the indexes of the LFs of `data`, which are [`PAGE`] bytes at most, to `found`; returns their number, and
+    /// whether all of `data` is ASCII.
+    fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool);
 
     /// Does `operation` in a function of its own, so that what it needs does not weigh on the caller.
     fn call<O: Operation>(self, operation: O) -> O::Output;
@@ -97,6 +104,14 @@ fn special_bytes(word: u64) -> u64 {
         | (backslash.wrapping_sub(ONES) & !backslash)
         | (word.wrapping_sub(ONES * 0x20) & !word);
     found & HIGHS
+}
+
+/// An index within a page.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation)]
+fn index(at: usize) -> u16 {
+    debug_assert!(at < PAGE);
+    at as u16
 }
 
 #[inline(always)]
@@ -187,7 +202,10 @@ impl Engine for Plain {
             if found != 0 {
                 let before = (found & found.wrapping_neg()) - 1;
                 high |= word & before;
-                return (at + (found.trailing_zeros() / 8) as usize, high & HIGHS == 0);
+                return (
+                    at + (found.trailing_zeros() / 8) as usize,
+                    high & HIGHS == 0,
+                );
             }
             high |= word;
             at += 8;
@@ -209,6 +227,15 @@ impl Engine for Plain {
         differing | (word(last) ^ word(part_last)) == 0
     }
 
+    fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool) {
+        let mut count = 0;
+        for (place, at) in found.iter_mut().zip(memchr::memchr_iter(b'\n', data)) {
+            *place = index(at);
+            count += 1;
+        }
+        (count, data.is_ascii())
+    }
+
     #[inline(never)]
     fn call<O: Operation>(self, operation: O) -> O::Output {
         operation.run(self)
@@ -227,7 +254,10 @@ fn short_equal(one: &[u8], other: &[u8]) -> bool {
     ) {
         return (half(a) ^ half(c)) | (half(b) ^ half(d)) == 0;
     }
-    one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other)) == 0
+    one.iter()
+        .zip(other)
+        .fold(0, |all, (one, other)| all | (one ^ other))
+        == 0
 }
 
 #[inline(always)]
@@ -244,7 +274,7 @@ mod avx2 {
         _mm256_or_si256, _mm256_set1_epi8, _mm256_testz_si256, _mm256_xor_si256,
     };
 
-    use super::{Engine, Operation, Plain};
+    use super::{index, Engine, Operation, Plain, PAGE};
 
     /// A proof that the processor has AVX2: only [`super::run_avx2`] makes one.
     #[derive(Clone, Copy, Debug)]
@@ -297,6 +327,16 @@ mod avx2 {
     #[inline(always)]
     fn high_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
         let bytes = load(engine, data);
+        // SAFETY: the processor has AVX2; this works on registers.
+        #[allow(clippy::cast_sign_loss)]
+        unsafe {
+            _mm256_movemask_epi8(bytes) as u32
+        }
+    }
+
+    /// The high bit of each byte.
+    #[inline(always)]
+    fn mask(_: Avx2, bytes: __m256i) -> u32 {
         // SAFETY: the processor has AVX2; this works on registers.
         #[allow(clippy::cast_sign_loss)]
         unsafe {
@@ -448,7 +488,10 @@ mod avx2 {
             let backslashes = ahead.backslashes >> skip;
             if stops != 0 {
                 let before = (stops & stops.wrapping_neg()) - 1;
-                return (at + stops.trailing_zeros() as usize, backslashes & before != 0);
+                return (
+                    at + stops.trailing_zeros() as usize,
+                    backslashes & before != 0,
+                );
             }
             let mut backslashes = backslashes;
             loop {
@@ -478,9 +521,8 @@ mod avx2 {
                 }
                 in_string = 0_u64.wrapping_sub(strings >> 63);
                 // SAFETY: the processor has AVX2; these work on registers.
-                let lower = block.map(|half| unsafe {
-                    _mm256_or_si256(half, _mm256_set1_epi8(0x20))
-                });
+                let lower =
+                    block.map(|half| unsafe { _mm256_or_si256(half, _mm256_set1_epi8(0x20)) });
                 let opens = equal(self, &lower, b'{') & !strings;
                 let closes = equal(self, &lower, b'}') & !strings;
                 if bits.feeds != 0 || depth <= closes.count_ones() as usize {
@@ -540,7 +582,10 @@ mod avx2 {
                 let here = high_mask(self, bytes);
                 if found != 0 {
                     let before = (found & found.wrapping_neg()) - 1;
-                    return (at + found.trailing_zeros() as usize, high | (here & before) == 0);
+                    return (
+                        at + found.trailing_zeros() as usize,
+                        high | (here & before) == 0,
+                    );
                 }
                 high |= here;
                 at += WIDTH;
@@ -573,6 +618,36 @@ mod avx2 {
                 place += WIDTH;
             }
             is_zero(self, all)
+        }
+
+        #[inline(always)]
+        fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool) {
+            let (blocks, rest) = data.split_at(data.len() - data.len() % (2 * WIDTH));
+            let mut count = 0;
+            let mut high = 0;
+            for (number, block) in blocks.chunks_exact(2 * WIDTH).enumerate() {
+                let (Some(low), Some(top)) = (chunk(block, 0), chunk(block, WIDTH)) else {
+                    break;
+                };
+                let block = [load(self, low), load(self, top)];
+                let mut feeds = equal(self, &block, b'\n');
+                high |= mask(self, or(self, block[0], block[1]));
+                // Most blocks have one LF or none, and which of both cannot be predicted: the next place is written in any case.
+                while {
+                    found[count % PAGE] =
+                        index(number * 2 * WIDTH + (feeds.trailing_zeros() as usize) % (2 * WIDTH));
+                    count += usize::from(feeds != 0);
+                    feeds &= feeds.wrapping_sub(1);
+                    feeds != 0
+                } {}
+            }
+            for (at, &byte) in rest.iter().enumerate() {
+                if byte == b'\n' {
+                    found[count % PAGE] = index(blocks.len() + at);
+                    count += 1;
+                }
+            }
+            (count, high == 0 && rest.is_ascii())
         }
 
         #[inline(always)]
