@@ -116,6 +116,8 @@ pub(crate) struct Completed {
     pub(crate) place: Place,
     /// Its length without LF, if it is over the limit.
     pub(crate) too_long: Option<u64>,
+    /// Whether it is known to be ASCII.
+    pub(crate) ascii: bool,
 }
 
 /// Work done since the buffer was made, and memory held now.
@@ -145,6 +147,8 @@ pub struct Buffer {
     tail: Vec<u8>,
     /// What the last call lent.
     lent: Vec<u8>,
+    /// Whether all that came of the unfinished line is known to be ASCII.
+    ascii: bool,
     /// Length so far of the unfinished line, once it is over the limit.
     too_long: Option<u64>,
     /// How much of a BOM has been seen, until the first byte that is not part of one (`None`).
@@ -166,6 +170,7 @@ impl Buffer {
         Self {
             tail: Vec::new(),
             lent: Vec::new(),
+            ascii: true,
             too_long: None,
             bom: at_start(on_bom),
             place: Place {
@@ -231,7 +236,7 @@ impl Buffer {
     pub fn close(&mut self) -> Result<Step<'_>, TryReserveError> {
         self.release();
         if let Some(seen) = self.bom.filter(|&seen| seen > 0) {
-            self.append(&BOM[..seen])?;
+            self.append(&BOM[..seen], false)?;
         }
         let place = mem::replace(
             &mut self.place,
@@ -241,6 +246,7 @@ impl Buffer {
             },
         );
         self.bom = at_start(self.on_bom);
+        let ascii = mem::replace(&mut self.ascii, true);
         mem::swap(&mut self.tail, &mut self.lent);
         Ok(match self.too_long.take() {
             Some(length) => Step::TooLong {
@@ -252,7 +258,7 @@ impl Buffer {
             None => Step::Carry {
                 line: &self.lent,
                 place,
-                defects: frame::check_line(&self.lent),
+                defects: frame::check_line(&self.lent, ascii),
             },
         })
     }
@@ -302,7 +308,7 @@ impl Buffer {
             self.bom = Some(seen + matched);
             return Ok(Some(matched));
         }
-        self.append(&BOM[..seen])?;
+        self.append(&BOM[..seen], false)?;
         self.bom = None;
         Ok(None)
     }
@@ -313,6 +319,7 @@ impl Buffer {
             consumed,
             place,
             too_long,
+            ascii,
         }) = self.complete(data)?
         else {
             return Ok(Next {
@@ -330,7 +337,7 @@ impl Buffer {
             None => Step::Carry {
                 line,
                 place,
-                defects: frame::check_line(&line[..line.len() - 1]),
+                defects: frame::check_line(&line[..line.len() - 1], ascii),
             },
         };
         Ok(Next { consumed, step })
@@ -339,10 +346,11 @@ impl Buffer {
     /// Adds to the unfinished line, which ends at the first LF of `data` if there is one: then it is what
     /// [`completed`](Self::completed) lends. Else all of `data` is kept.
     pub(crate) fn complete(&mut self, data: &[u8]) -> Result<Option<Completed>, TryReserveError> {
-        let Some(at) = memchr(b'\n', data) else {
-            self.keep(data)?;
+        let (at, ascii) = frame::line_end(data);
+        if at == data.len() {
+            self.keep(data, ascii)?;
             return Ok(None);
-        };
+        }
         self.append_line(&data[..=at])?;
         self.searched += at as u64 + 1;
         let place = self.place;
@@ -356,6 +364,7 @@ impl Buffer {
             consumed: at + 1,
             place,
             too_long,
+            ascii: mem::replace(&mut self.ascii, true) && ascii,
         }))
     }
 
@@ -396,7 +405,7 @@ impl Buffer {
             .too_long
             .or_else(|| memchr(b'\n', &data[window.len()..]).map(|at| window.len() + at));
         let Some(end) = end else {
-            self.keep(data)?;
+            self.keep(data, data.is_ascii())?;
             return Ok(Next {
                 consumed: data.len(),
                 step: Step::Nothing,
@@ -418,7 +427,7 @@ impl Buffer {
                 end: consumed,
                 lines: 1,
                 place,
-                defects: frame::check_line(line),
+                defects: frame::check_line(line, false),
             }
         };
         Ok(Next { consumed, step })
@@ -437,7 +446,8 @@ impl Buffer {
             self.searched += (end + length + 1) as u64;
         } else {
             if searched == data.len() {
-                self.append(&data[end..])?;
+                let rest = &data[end..];
+                self.append(rest, rest.is_ascii())?;
                 consumed = searched;
             }
             self.searched += searched as u64;
@@ -455,9 +465,9 @@ impl Buffer {
         })
     }
 
-    /// Keeps all of `data`, which was searched and has no LF.
-    pub(crate) fn keep(&mut self, data: &[u8]) -> Result<(), TryReserveError> {
-        self.append(data)?;
+    /// Keeps all of `data`, which was searched and has no LF. `ascii` says whether it is known to be ASCII.
+    pub(crate) fn keep(&mut self, data: &[u8], ascii: bool) -> Result<(), TryReserveError> {
+        self.append(data, ascii)?;
         self.searched += data.len() as u64;
         Ok(())
     }
@@ -468,12 +478,14 @@ impl Buffer {
         self.place.line_number += lines;
     }
 
-    /// Adds a piece without LF to the unfinished line, or counts it and keeps the head if the line is over the limit.
-    fn append(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
+    /// Adds a piece without LF to the unfinished line, or counts it and keeps the head if the line is over the limit. `ascii`
+    /// says whether the piece is known to be ASCII.
+    fn append(&mut self, piece: &[u8], ascii: bool) -> Result<(), TryReserveError> {
         let length = self.too_long.unwrap_or(self.tail.len() as u64) + piece.len() as u64;
         if length <= self.max_line_bytes as u64 {
             self.grow(self.tail.len() + piece.len())?;
             self.push(piece);
+            self.ascii &= ascii;
             return Ok(());
         }
         let head = &piece[..piece.len().min(HEAD_BYTES.saturating_sub(self.tail.len()))];
@@ -489,7 +501,7 @@ impl Buffer {
     fn append_line(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
         let length = self.tail.len() + piece.len();
         if self.too_long.is_some() || length - 1 > self.max_line_bytes {
-            return self.append(&piece[..piece.len() - 1]);
+            return self.append(&piece[..piece.len() - 1], false);
         }
         self.grow(length)?;
         self.push(piece);
@@ -580,7 +592,7 @@ mod tests {
         assert!(block.len() <= BLOCK_BYTES || lines == 1);
         let each = pieces
             .iter()
-            .map(|line| frame::check_line(line.strip_suffix(b"\n").unwrap_or(line)));
+            .map(|line| frame::check_line(line.strip_suffix(b"\n").unwrap_or(line), false));
         assert_eq!(defects, each.fold(0, |all, line| all | line));
         for bytes in pieces {
             into.push(Line {

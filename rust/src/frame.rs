@@ -98,11 +98,32 @@ pub fn check_plain(data: &[u8], max_line: usize) -> Frame {
     walk.frame(|block| std::str::from_utf8(block).is_ok())
 }
 
-/// The defects of one line whose end is already known. `line` comes without its LF.
+/// The end of the first line of `data` without its LF, or the length of `data` if it has none; and whether all of it up to
+/// there is ASCII.
 #[must_use]
-pub fn check_line(line: &[u8]) -> u32 {
+pub fn line_end(data: &[u8]) -> (usize, bool) {
+    run(Level::Fast, LineEnd { data })
+}
+
+struct LineEnd<'a> {
+    data: &'a [u8],
+}
+
+impl Operation for LineEnd<'_> {
+    type Output = (usize, bool);
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> (usize, bool) {
+        engine.line_end(self.data)
+    }
+}
+
+/// The defects of one line whose end is already known. `line` comes without its LF; if it is known to be ASCII, its bytes
+/// are not looked at.
+#[must_use]
+pub fn check_line(line: &[u8], is_ascii: bool) -> u32 {
     let shape = if is_framed(line) { 0 } else { SHAPE };
-    let utf8 = if simdutf8::basic::from_utf8(line).is_ok() {
+    let utf8 = if is_ascii || simdutf8::basic::from_utf8(line).is_ok() {
         0
     } else {
         UTF8
@@ -247,7 +268,11 @@ mod tests {
         ] {
             let line = [b"{", bytes, b"}\n"].concat();
             assert_eq!(defects(&line), UTF8, "{bytes:?}");
-            assert_eq!(check_line(&line[..line.len() - 1]), UTF8, "{bytes:?}");
+            assert_eq!(
+                check_line(&line[..line.len() - 1], false),
+                UTF8,
+                "{bytes:?}"
+            );
         }
         assert_eq!(defects(b"\xff\n"), SHAPE | UTF8);
     }
@@ -348,7 +373,7 @@ mod tests {
         fn a_block_is_clean_exactly_if_its_lines_are(data in lines()) {
             let found = check(&data, NO_LIMIT);
             let each = data[..found.bytes].split_inclusive(|&byte| byte == b'\n');
-            let all = each.map(|line| check_line(&line[..line.len() - 1])).fold(0, |all, line| all | line);
+            let all = each.map(|line| check_line(&line[..line.len() - 1], false)).fold(0, |all, line| all | line);
             prop_assert_eq!(found.defects, all);
         }
     }

@@ -63,7 +63,7 @@ pub fn next<'a>(
     }
     // A line over the limit behind a block is found again by the next step.
     if taken.too_long.is_none() && !full {
-        buffer.keep(&data[at..])?;
+        buffer.keep(&data[at..], false)?;
         at = data.len();
     }
     let step = match sieve.places().first() {

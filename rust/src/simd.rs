@@ -6,6 +6,8 @@
 //!
 //! Knows bytes, and which of them end a run within a JSON string. The only file with `unsafe` beside `ffi`.
 #![allow(unsafe_code)]
+// The operations are inlined into one function per engine: only there the vector instructions may be used.
+#![allow(clippy::inline_always)]
 
 /// How much of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +30,11 @@ pub trait Engine: Copy {
     /// data; and whether there is a backslash before. `ahead` is of the same data and of no later place.
     fn string_end(self, ahead: &mut Self::Ahead, data: &[u8], at: usize) -> (usize, bool);
 
-    /// Behind the array or object whose first bracket is at `at`; or the LF before its end, or the end of the data. Its
-    /// brackets are counted, its strings passed over.
+    /// Behind the array or object whose first bracket is at `at`. Its brackets are counted, its strings passed over.
+    ///
+    /// # Errors
+    ///
+    /// Where the LF is that comes before its end, or the end of the data.
     fn container_end(self, data: &[u8], at: usize) -> Result<usize, usize>;
 
     /// Index of the first `"`, `\` or byte below 0x20 of `data` from `at` on; `data.len()` if there is none.
@@ -47,6 +52,9 @@ pub trait Engine: Copy {
     /// Writes the indexes of the LFs of `data`, which are [`PAGE`] bytes at most, to `found`; returns their number, and
     /// whether all of `data` is ASCII.
     fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool);
+
+    /// Index of the first LF of `data`, or its length; and whether all bytes before it are ASCII.
+    fn line_end(self, data: &[u8]) -> (usize, bool);
 
     /// Does `operation` in a function of its own, so that what it needs does not weigh on the caller.
     fn call<O: Operation>(self, operation: O) -> O::Output;
@@ -98,8 +106,8 @@ const HIGHS: u64 = 0x8080_8080_8080_8080;
 /// The high bit of each byte of `word` that is special; above the lowest such byte also of some that are not.
 #[inline(always)]
 fn special_bytes(word: u64) -> u64 {
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
+    let quote = word ^ (ONES * 0x22);
+    let backslash = word ^ (ONES * 0x5c);
     let found = (quote.wrapping_sub(ONES) & !quote)
         | (backslash.wrapping_sub(ONES) & !backslash)
         | (word.wrapping_sub(ONES * 0x20) & !word);
@@ -225,6 +233,11 @@ impl Engine for Plain {
         let differing = |(one, other): (&[u8], &[u8])| word(one) ^ word(other);
         let differing = words.fold(0, |all, pair| all | differing(pair));
         differing | (word(last) ^ word(part_last)) == 0
+    }
+
+    fn line_end(self, data: &[u8]) -> (usize, bool) {
+        let end = memchr::memchr(b'\n', data).unwrap_or(data.len());
+        (end, data[..end].is_ascii())
     }
 
     fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool) {
@@ -428,7 +441,6 @@ mod avx2 {
             }
             // After simdjson: a run of backslashes that begins at an odd bit, added to, carries through it; where
             // it ends tells whether its length is odd.
-            const EVEN: u64 = 0x5555_5555_5555_5555;
             let backslashes = self.backslashes & !*carry;
             let follows = backslashes << 1 | *carry;
             let odd_starts = backslashes & !EVEN & !follows;
@@ -437,6 +449,9 @@ mod avx2 {
             (EVEN ^ (sum << 1)) & follows
         }
     }
+
+    /// Every other bit, from the lowest on.
+    const EVEN: u64 = 0x5555_5555_5555_5555;
 
     /// The block that was looked at last.
     #[derive(Debug, Default)]
@@ -618,6 +633,23 @@ mod avx2 {
                 place += WIDTH;
             }
             is_zero(self, all)
+        }
+
+        #[inline(always)]
+        fn line_end(self, data: &[u8]) -> (usize, bool) {
+            let mut at = 0;
+            let mut high = 0;
+            while let (Some(low), Some(top)) = (chunk(data, at), chunk(data, at + WIDTH)) {
+                let block = [load(self, low), load(self, top)];
+                let feeds = equal(self, &block, b'\n');
+                if feeds != 0 {
+                    break;
+                }
+                high |= mask(self, or(self, block[0], block[1]));
+                at += 2 * WIDTH;
+            }
+            let (rest, ascii) = Plain.line_end(&data[at..]);
+            (at + rest, ascii && high == 0)
         }
 
         #[inline(always)]
