@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import sys
 from functools import cache
 from pathlib import Path
@@ -66,13 +67,15 @@ def deltas_and_end() -> bytes:
 
 
 @cache
-def interleaved() -> bytes:
-    """The lines of :func:`deltas` as two sessions that take turns line by line."""
-    found = deltas().splitlines(keepends=True)
+def interleaved(at_random: bool = False) -> bytes:
+    """The lines of :func:`deltas` as those of two sessions: each line is the other's, or chance says whose it is."""
+    found = lines(deltas())
     start = found[0].index(b'"session_id":"') + len(b'"session_id":"')
     session = found[0][start : start + 36]
-    for index in range(0, len(found), 2):
-        found[index] = found[index].replace(session, session[::-1])
+    rng = random.Random(7)
+    for index, line in enumerate(found):
+        if rng.random() < 0.5 if at_random else index % 2:
+            found[index] = line.replace(session, session[::-1])
     return b"".join(found)
 
 

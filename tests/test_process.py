@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -998,6 +999,29 @@ def test_an_output_that_ends_early_is_an_error_whatever_the_exit_code(
             assert (error.last_result is None) == (DONE not in code)
             with pytest.raises(StopAsyncIteration):
                 await process.__anext__()
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize(
+    ("only", "code", "unfinished"),
+    [
+        ({"assistant"}, OPEN, False),
+        ({"assistant"}, OPEN + DONE, False),
+        ({"assistant", "result"}, OPEN, True),
+        ({"assistant", "result"}, OPEN + DONE, False),
+        ({"result"}, OPEN + DONE, False),
+        ({"assistant"}, OPEN + 'os.write(1, b\'{"type":"assis\')\n', True),
+    ],
+)
+def test_a_decoder_with_only_shows_as_much_of_a_turn_as_it_lets_through(
+    backend: Backend, only: set[str], code: str, unfinished: bool
+) -> None:
+    async def main() -> None:
+        async with open_process(python(code), Decoder(only=only)) as process:
+            with pytest.raises(UnfinishedTurnError) if unfinished else contextlib.nullcontext():
+                await everything(process)
 
     backend.run(main)
 

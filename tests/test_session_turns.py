@@ -55,7 +55,7 @@ def test_it_refuses_what_it_cannot_work_with(backend: Backend) -> None:
     async def main() -> None:
         with pytest.raises(TypeError):
             Session(MessageStream(Peer().output))
-        for decoder in Decoder(dict), Decoder(on_invalid="raise"):
+        for decoder in Decoder(dict), Decoder(on_invalid="raise"), Decoder(only={"result"}):
             with pytest.raises(TypeError):
                 async with Peer().session(decoder=decoder):
                     pass

@@ -14,6 +14,7 @@ from claude_wire import (
     Encoder,
     InvalidLine,
     KeepAlive,
+    Kind,
     LineSplitter,
     Message,
     Reader,
@@ -22,6 +23,8 @@ from claude_wire import (
     UserMessage,
     decode,
     encode,
+    peek,
+    peek_lines,
     read,
 )
 
@@ -35,6 +38,11 @@ def handle(line: InvalidLine) -> None:
 assert_type(Decoder(), Decoder[Message | InvalidLine])
 assert_type(Decoder(Message), Decoder[Message | InvalidLine])
 assert_type(Decoder(on_invalid="return"), Decoder[Message | InvalidLine])
+assert_type(Decoder(only={"result"}, coalesce=True), Decoder[Message | InvalidLine])
+assert_type(Decoder(dict, only=["result"], on_invalid="raise"), Decoder[dict[str, Any]])
+assert_type(read("path", only={"result"}), Reader[Message | InvalidLine])
+assert_type(peek(b"{}"), Kind)
+assert_type(peek_lines(b"{}\n")[0].subtype, str | None)
 assert_type(Decoder(on_invalid="raise"), Decoder[Message])
 assert_type(Decoder(on_invalid=handle), Decoder[Message])
 assert_type(Decoder(on_invalid=lambda line: print(line.raw)), Decoder[Message])

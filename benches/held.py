@@ -1,0 +1,90 @@
+"""Run as a program: how many bytes a process grows at its peak while a million messages pass that nobody keeps.
+
+Its arguments are who decodes them (``claude-wire``, ``claude-wire through a pipe`` or the label of a peer), how many
+lines, and a file of lines, which are taken again and again. It prints the growth in bytes: the peak of resident memory
+afterwards less that of before, when everything was imported and a few lines had passed.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+CHUNK = 64 * 1024
+
+
+def peak() -> int:
+    """The most memory that this process ever held, in bytes."""
+    try:
+        # ru_maxrss begins with what the parent held, on Linux.
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def chunks(path: Path, lines: int) -> Iterator[bytes]:
+    data = path.read_bytes()
+    size = len(data) * lines // data.count(b"\n")
+    at = 0
+    while size > 0:
+        chunk = data[at : at + min(CHUNK, size)]
+        yield chunk
+        size -= len(chunk)
+        at = (at + len(chunk)) % len(data)
+
+
+def by_feed(path: Path, lines: int) -> None:
+    import claude_wire
+
+    decoder = claude_wire.Decoder()
+    for chunk in chunks(path, lines):
+        decoder.feed(chunk)
+    assert decoder.stats.lines == decoder.stats.messages == lines
+
+
+def through_a_pipe(path: Path, lines: int) -> None:
+    import anyio
+
+    import claude_wire
+
+    async def main() -> None:
+        writer = [sys.executable, "-S", str(Path(__file__).with_name("writer.py")), str(path)]
+        async with claude_wire.open_process(writer) as process:
+            left = lines
+            while left:
+                part = min(left, 50_000)  # the writer makes what it writes before it begins
+                await process.send_bytes(b"blocks %d\n" % part)
+                left -= part
+                async for _ in process:
+                    part -= 1
+                    if not part:
+                        break
+
+    anyio.run(main)
+
+
+def main(who: str, lines: int, path: Path) -> int:
+    if who == "claude-wire":
+        job = by_feed
+    elif who == "claude-wire through a pipe":
+        job = through_a_pipe
+    else:
+        import peers
+
+        peer = {**peers.DICTS, **peers.TYPED}[who]
+        assert peer is not None
+
+        def job(path: Path, lines: int) -> None:
+            peer(chunks(path, lines), peers.nothing)
+
+    job(path, 5_000)
+    before = peak()
+    job(path, lines)
+    return peak() - before
+
+
+if __name__ == "__main__":
+    print(main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))

@@ -1,0 +1,76 @@
+"""Our message classes as plain msgspec Structs, as an application would write them that uses msgspec by itself.
+
+Made from our Structs: the same fields, the same nested unions. What an application would not do is left out: these are
+tracked by the garbage collector, as Structs are unless told otherwise, and all ``system`` messages are one Struct, and
+all ``result`` messages another, with every field that any of them has.
+"""
+
+from __future__ import annotations
+
+import types
+from functools import cache
+from typing import Any, Union, get_args, get_origin
+
+import msgspec
+
+from claude_wire.messages._base import Wire
+from claude_wire.messages.message import ResultSubtype, SystemSubtype, TypedMessage
+
+_building: set[type[Wire]] = set()
+
+
+def _hint(hint: Any) -> Any:
+    if isinstance(hint, type) and issubclass(hint, Wire):
+        return _struct(hint)
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return Union[tuple(_hint(argument) for argument in args)]
+    if origin in (list, dict):
+        return origin[tuple(_hint(argument) for argument in args)]
+    return hint
+
+
+def _struct(cls: type[Wire]) -> Any:
+    if cls in _building:
+        return cls.__name__  # msgspec looks a forward reference up in the module
+    if cls.__name__ not in globals():
+        _building.add(cls)
+        config = cls.__struct_config__
+        fields = [_field(field, _hint(field.type)) for field in msgspec.structs.fields(cls)]
+        globals()[cls.__name__] = _defined(cls.__name__, fields, config.tag_field, config.tag)
+        _building.discard(cls)
+    return globals()[cls.__name__]
+
+
+def _field(field: msgspec.structs.FieldInfo, hint: Any) -> tuple[str, Any, Any]:
+    given: dict[str, Any] = {"name": field.encode_name}
+    if field.default is not msgspec.NODEFAULT:
+        given["default"] = field.default
+    elif field.default_factory is not msgspec.NODEFAULT:
+        given["default_factory"] = field.default_factory
+    return field.name, hint, msgspec.field(**given)
+
+
+def _defined(name: str, fields: list[tuple[str, Any, Any]], tag_field: str | None, tag: Any) -> type[msgspec.Struct]:
+    return msgspec.defstruct(name, fields, module=__name__, kw_only=True, tag_field=tag_field, tag=tag)
+
+
+def _wide(name: str, tag: str, classes: Any) -> type[msgspec.Struct]:
+    """One Struct for many: each field that any of them has, of its type if they agree."""
+    hints: dict[str, Any] = {}
+    for cls in get_args(classes):
+        for field in msgspec.structs.fields(cls):
+            hint = _hint(field.type)
+            hints[field.encode_name] = hint if hints.get(field.encode_name, hint) == hint else Any
+    del hints["subtype"]
+    fields = [("subtype", str, msgspec.field())]
+    fields += [(key, Union[hint, None], msgspec.field(name=key, default=None)) for key, hint in hints.items()]
+    return _defined(name, fields, "type", tag)
+
+
+@cache
+def decoder() -> msgspec.json.Decoder[Any]:
+    """Of any line but those that no table knows."""
+    members = [_struct(cls) for cls in get_args(TypedMessage)]
+    members += [_wide("SystemMessage_", "system", SystemSubtype), _wide("ResultMessage_", "result", ResultSubtype)]
+    return msgspec.json.Decoder(Union[tuple(members)])

@@ -1,0 +1,293 @@
+//! The native core by itself, on an input that is the same everywhere.
+//!
+//! `cargo bench --bench native` prints how fast each case goes; `native CASE` does one case once, with nothing else in
+//! `counted_part`, so that tools/instructions.py can count its instructions under valgrind. Other arguments of cargo are ignored.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use claude_wire::buffer::{Bom, Buffer, Place, Step};
+use claude_wire::frame;
+use claude_wire::peek::peek_lines;
+use claude_wire::scan::KindSpans;
+use claude_wire::sieve::Sieve;
+use claude_wire::simd::Level;
+
+const LINES: usize = 1_600;
+const CHUNK: usize = 64 * 1024;
+/// Longest time that a case is repeated for.
+const SECONDS: f64 = 0.5;
+const WANTED: &[&str] = &["result", "assistant"];
+
+/// What cases read.
+struct Inputs {
+    /// Deltas of two sessions, in turns, and now and then a whole message.
+    like: Vec<u8>,
+    /// The same with keys in another order in each line.
+    unlike: Vec<u8>,
+    /// One line of 3 MB.
+    huge: Vec<u8>,
+}
+
+/// Returns something that depends on all its work.
+type Case = fn(&Inputs) -> usize;
+
+/// The cases by their names; those that depend on the processor's vectors are `true`.
+const CASES: &[(&str, bool, Case)] = &[
+    ("frame", true, |inputs| {
+        let found = frame::check(&inputs.like, usize::MAX);
+        found.lines + found.defects as usize
+    }),
+    ("buffer", true, buffer),
+    ("peek", true, |i| peek(&i.like, Level::Fast)),
+    ("peek, plain", false, |i| peek(&i.like, Level::Plain)),
+    ("peek, a line of 3 MB", true, |i| peek(&i.huge, Level::Fast)),
+    ("peek, a line of 3 MB, plain", false, |i| {
+        peek(&i.huge, Level::Plain)
+    }),
+    ("only", true, |i| only(&i.like, Level::Fast)),
+    ("only, plain", false, |i| only(&i.like, Level::Plain)),
+    ("only, lines unlike each other", true, |i| {
+        only(&i.unlike, Level::Fast)
+    }),
+    ("coalesce", true, |i| coalesce(&i.like, Level::Fast)),
+    ("coalesce, plain", false, |i| {
+        coalesce(&i.like, Level::Plain)
+    }),
+    ("coalesce, lines unlike each other", true, |i| {
+        coalesce(&i.unlike, Level::Fast)
+    }),
+];
+
+fn buffer(inputs: &Inputs) -> usize {
+    let mut buffer = Buffer::new(usize::MAX, Bom::Skip);
+    let mut lines = 0;
+    for chunk in inputs.like.chunks(CHUNK) {
+        let mut at = 0;
+        while at < chunk.len() {
+            let next = buffer.next(&chunk[at..]).expect("memory");
+            at += next.consumed;
+            lines += match next.step {
+                Step::Body { lines, .. } => lines,
+                Step::Carry { .. } => 1,
+                _ => 0,
+            };
+        }
+    }
+    lines
+}
+
+fn peek(data: &[u8], level: Level) -> usize {
+    let mut ids = [0; 512];
+    let mut kinds = [KindSpans::default(); 64];
+    let (mut at, mut found) = (0, 0);
+    while at < data.len() {
+        let peeked = peek_lines(&data[at..], level, &mut ids, &mut kinds);
+        at += peeked.bytes;
+        found += peeked.lines + peeked.kinds;
+    }
+    found
+}
+
+fn only(data: &[u8], level: Level) -> usize {
+    sieve(data, Sieve::new(Some(WANTED), false, level))
+}
+
+fn coalesce(data: &[u8], level: Level) -> usize {
+    sieve(data, Sieve::new(None, true, level))
+}
+
+/// Whole lines, a chunk at a time.
+fn sieve(data: &[u8], mut sieve: Sieve) -> usize {
+    let (mut start, mut end, mut kept) = (0, 0, 0);
+    while end < data.len() {
+        end = data.len().min(end + CHUNK);
+        while start < end {
+            let place = Place {
+                offset: start as u64,
+                line_number: 1,
+            };
+            let taken = sieve.take(&data[start..end], usize::MAX, place);
+            let bytes = taken.expect("memory").bytes;
+            let full = sieve.is_full();
+            sieve.finish().expect("memory");
+            kept += sieve.block().len() + sieve.places().len();
+            sieve.clear();
+            start += bytes;
+            if !full {
+                break;
+            }
+        }
+    }
+    kept
+}
+
+/// A sequence of numbers that is the same everywhere.
+struct Numbers(u64);
+
+impl Numbers {
+    fn index(&mut self, end: u64) -> usize {
+        usize::try_from(self.below(end)).expect("an index")
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    fn text(&mut self, length: u64) -> String {
+        const PIECES: [&str; 8] = [
+            "line ",
+            "of ",
+            "text, ",
+            "日本",
+            "\\n",
+            "\\\"so\\\" ",
+            "{",
+            "😀 ",
+        ];
+        let mut text = String::new();
+        while (text.len() as u64) < length {
+            // Mostly the plain ones.
+            let end = if self.below(10) == 0 { 8 } else { 3 };
+            text += PIECES[self.index(end)];
+        }
+        text
+    }
+}
+
+impl Inputs {
+    fn new() -> Self {
+        let mut numbers = Numbers(7);
+        let (mut like, mut unlike) = (String::new(), String::new());
+        for number in 0..LINES {
+            let fields = if number % 400 == 399 {
+                whole(&mut numbers, number)
+            } else {
+                delta(&mut numbers)
+            };
+            like += &object(&fields, 0);
+            unlike += &object(&fields, number);
+        }
+        let huge = object(
+            &[
+                ("message", format!("\"{}\"", numbers.text(3_000_000))),
+                ("type", "\"assistant\"".into()),
+            ],
+            0,
+        );
+        Self {
+            like: like.into(),
+            unlike: unlike.into(),
+            huge: huge.into(),
+        }
+    }
+}
+
+fn delta(numbers: &mut Numbers) -> Vec<(&'static str, String)> {
+    let session = numbers.below(2);
+    let length = numbers.below(30);
+    let text = numbers.text(length);
+    let uuid = (numbers.below(1 << 31), numbers.below(1 << 31));
+    vec![
+        ("type", "\"stream_event\"".into()),
+        (
+            "event",
+            format!("{{\"type\":\"content_block_delta\",\"index\":{session},\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}"),
+        ),
+        ("session_id", format!("\"6f78fcb6-05f6-4aee-9038-3ab9bd25883{session}\"")),
+        ("parent_tool_use_id", "null".into()),
+        ("uuid", format!("\"{:08x}-2891-4721-85e5-f80a{:08x}\"", uuid.0, uuid.1)),
+        ("api_message_id", "\"msg_fake000000000002\"".into()),
+    ]
+}
+
+/// An `assistant` or a `result` of some kilobytes, with its type behind the text.
+fn whole(numbers: &mut Numbers, number: usize) -> Vec<(&'static str, String)> {
+    let name = if number % 800 == 399 {
+        "assistant"
+    } else {
+        "result"
+    };
+    vec![
+        (
+            "message",
+            format!(
+                "{{\"content\":[{{\"type\":\"text\",\"text\":\"{}\"}}]}}",
+                numbers.text(12_000)
+            ),
+        ),
+        (
+            "session_id",
+            "\"6f78fcb6-05f6-4aee-9038-3ab9bd258830\"".into(),
+        ),
+        ("type", format!("\"{name}\"")),
+    ]
+}
+
+/// A line, its keys turned by so many places.
+fn object(fields: &[(&str, String)], turned: usize) -> String {
+    let mut line = String::from("{");
+    for at in 0..fields.len() {
+        let (key, value) = &fields[(at + turned) % fields.len()];
+        let comma = if at == 0 { "" } else { "," };
+        write!(line, "{comma}\"{key}\":{value}").expect("a string takes all");
+    }
+    line + "}\n"
+}
+
+/// What is counted, and by whose name the counting begins and ends.
+#[inline(never)]
+fn counted_part(case: Case, inputs: &Inputs) -> usize {
+    black_box(case(black_box(inputs)))
+}
+
+fn main() -> ExitCode {
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"))
+        .collect();
+    if wanted == ["list"] {
+        for (name, vectors, _) in CASES {
+            println!("{}\t{name}", if *vectors { "vectors" } else { "plain" });
+        }
+        return ExitCode::SUCCESS;
+    }
+    let inputs = Inputs::new();
+    if let [name] = wanted.as_slice() {
+        let Some((_, _, case)) = CASES.iter().find(|(known, _, _)| known == name) else {
+            eprintln!("no such case: {name}");
+            return ExitCode::FAILURE;
+        };
+        println!("{}", counted_part(*case, &inputs));
+        return ExitCode::SUCCESS;
+    }
+    for (name, _, case) in CASES {
+        let bytes = if name.contains("3 MB") {
+            inputs.huge.len()
+        } else if name.contains("unlike") {
+            inputs.unlike.len()
+        } else {
+            inputs.like.len()
+        };
+        let seconds = shortest(*case, &inputs);
+        #[allow(clippy::cast_precision_loss)] // there are fewer than 2^53
+        let rate = bytes as f64 / seconds / 1e9;
+        println!("{name:<36} {rate:6.2} GB/s");
+    }
+    ExitCode::SUCCESS
+}
+
+fn shortest(case: Case, inputs: &Inputs) -> f64 {
+    let begin = Instant::now();
+    let mut least = f64::MAX;
+    while begin.elapsed().as_secs_f64() < SECONDS {
+        let start = Instant::now();
+        counted_part(case, inputs);
+        least = least.min(start.elapsed().as_secs_f64());
+    }
+    least
+}

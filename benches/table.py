@@ -1,0 +1,141 @@
+"""What a run has found, as rows, and how a terminal shows them. Knows numbers and claims; not how they are measured.
+
+A row stands for one job, done by the subject and, most often, by one peer. Its ``values`` are one number for each
+round, ratios as a rule; their median is what is claimed.
+"""
+
+from __future__ import annotations
+
+import enum
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["TIMES", "Measure", "Row", "Table", "quantity", "shown"]
+
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+class Measure(enum.Enum):
+    """What the values of a row are; how they are written, and whether more of them is better."""
+
+    #: The peer's time divided by the subject's.
+    FASTER = (f"{TIMES} faster", "at least", True)
+    #: The subject's time divided by the peer's, which is a floor or another way of ours.
+    TIME = (f"{TIMES} its time", "at most", False)
+    #: Input bytes by the subject's time.
+    RATE = ("GB/s", "at least", True)
+    #: Memory, with 1 MB = 1,000,000 bytes.
+    MEMORY = ("MB", "at most", False)
+    #: The subject's time less the peer's.
+    ABOVE = ("ms above it", "at most", False)
+
+    def __init__(self, written: str, bound: str, more_is_better: bool) -> None:
+        self.written = written
+        self.bound = bound
+        self.more_is_better = more_is_better
+
+
+@dataclass
+class Row:
+    """A line of the table."""
+
+    section: str
+    job: str
+    #: What the subject took: seconds (for a line, as a rule), or MB; see ``unit``.
+    ours: float
+    #: Begins with the name of the peer's package; empty for a row that needs none.
+    peer: str
+    #: What the peer took, in the same unit.
+    theirs: float | None
+    values: list[float]
+    measure: Measure
+    #: What is claimed of the median of the values, if anything is.
+    claim: float | None = None
+    unit: str = "s"
+    #: Whether the chart shows it.
+    charted: bool = False
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    @property
+    def package(self) -> str:
+        """The peer's package, or what stands for it."""
+        return self.peer.replace(",", " ").replace(".", " ").split(" ")[0]
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the claim holds; None if there is none."""
+        if self.claim is None:
+            return None
+        return self.median >= self.claim if self.measure.more_is_better else self.median <= self.claim
+
+    @property
+    def lost(self) -> bool:
+        """Whether the claim does not hold, or the peer is faster."""
+        return self.met is False or (self.measure is Measure.FASTER and bool(self.values) and self.median < 1)
+
+
+@dataclass
+class Table:
+    """All rows of a run, in the order in which they came."""
+
+    rows: list[Row] = field(default_factory=list)
+
+    def sections(self) -> Iterator[tuple[str, list[Row]]]:
+        """The rows by section, in the order in which sections first came."""
+        for section in dict.fromkeys(row.section for row in self.rows):
+            yield section, [row for row in self.rows if row.section == section]
+
+    def lines(self) -> Iterator[str]:
+        """The table as a terminal shows it."""
+        widths = [max((len(cells[at]) for cells in map(_cells, self.rows)), default=0) for at in range(5)]
+        for section, rows in self.sections():
+            yield ""
+            yield section
+            last = "", ""
+            for row in rows:
+                job, ours, peer, theirs, value, verdict = _cells(row)
+                same = last == (job, ours)
+                first = f"{'' if same else job:<{widths[0]}}  {'' if same else ours:>{widths[1]}}"
+                last = job, ours
+                rest = f"{peer:<{widths[2]}}  {theirs:>{widths[3]}}  {value:<{widths[4]}}  {verdict}"
+                yield f"  {first}  {rest}".rstrip()
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """``320 ns``, ``12.0 ms``, ``3.4 MB``, ``27 KB``."""
+    if value is None:
+        return ""
+    if unit == "MB":
+        return f"{value:,.1f} MB" if abs(value) >= 0.1 else f"{value * 1e3:,.0f} KB"
+    for name, size in (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3)):
+        if value < 9_999.5 * size or name == "ms":
+            digits = 0 if name == "ns" or value >= 100 * size else 1
+            return f"{value / size:,.{digits}f} {name}"
+    raise AssertionError
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def shown(row: Row) -> tuple[str, str]:
+    """The median with the lowest and the highest, and the claim with its verdict; either may be empty."""
+    if not row.values:
+        return "", ""
+    memory = row.measure is Measure.MEMORY
+    numbers = quantity(row.median, "MB") if memory else f"{_number(row.median)} {row.measure.written}"
+    if len(row.values) > 1:
+        numbers += f" ({_number(min(row.values))} to {_number(max(row.values))})"
+    if row.claim is None:
+        return numbers, ""
+    return numbers, f"{row.measure.bound} {row.claim:g}: {'yes' if row.met else 'NO'}"
+
+
+def _cells(row: Row) -> tuple[str, str, str, str, str, str]:
+    numbers, verdict = shown(row)
+    return row.job, quantity(row.ours, row.unit), row.peer, quantity(row.theirs, row.unit), numbers, verdict

@@ -1,0 +1,79 @@
+"""One live line at a time: what an interactive host does with each event as it comes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import claude_wire
+import msgspec_by_hand
+import peers
+import workloads
+from claude_wire._decoding import SUBTYPED, union_decoder
+from conftest import Contest, Job
+
+#: The decoder that stands below ours.
+floor = union_decoder(SUBTYPED)
+
+
+def each_of(lines: list[bytes], function: Callable[[bytes], object] | None) -> Job | None:
+    """Calls it with each line, some lines at a time so that all are in the cache."""
+    if function is None:
+        return None
+
+    def job() -> None:
+        for _ in range(workloads.PASSES):
+            for line in lines:
+                function(line)
+
+    return job
+
+
+def by_agent_sdk(lines: list[bytes]) -> Job | None:
+    """Its framing, json and message parser, given one line after another."""
+    if peers.by_agent_sdk is None:
+        return None
+    return peers.of(peers.by_agent_sdk, lines * workloads.PASSES)
+
+
+def test_decode(contest: Contest) -> None:
+    """``decode(line)``."""
+    lines = [line[:-1] for line in workloads.lines(workloads.deltas())]
+    ours = each_of(lines, claude_wire.decode)
+    assert ours is not None
+    contest(
+        "decode(line)",
+        workloads.LINES,
+        ours,
+        at_most={"msgspec decode, our own decoder": (each_of(lines, floor.decode), 1.2)},
+        faster_than={
+            "msgspec decode by hand, Structs tracked by gc": (each_of(lines, msgspec_by_hand.decoder().decode), None),
+            "claude-agent-sdk": (by_agent_sdk(workloads.lines(workloads.deltas())), 7),
+            "pydantic, discriminated unions": (each_of(lines, peers._validate), None),
+            "json.loads (dicts)": (each_of(lines, json.loads), None),
+            "orjson.loads (dicts)": (each_of(lines, peers.orjson and peers.orjson.loads), None),
+            "jiter.from_json (dicts)": (each_of(lines, peers.jiter and peers.jiter.from_json), None),
+            "fastsimdjson.loads (dicts)": (each_of(lines, peers.fastsimdjson and peers.fastsimdjson.loads), None),
+        },
+        charted=True,
+    )
+
+
+def test_feed(contest: Contest) -> None:
+    """``feed(line)``: as above, through a Decoder."""
+    lines = workloads.lines(workloads.deltas())
+
+    def ours() -> None:
+        feed = claude_wire.Decoder().feed
+        for _ in range(workloads.PASSES):
+            for line in lines:
+                feed(line)
+
+    contest(
+        "feed(one line)",
+        workloads.LINES,
+        ours,
+        at_most={"msgspec decode, our own decoder": (each_of(lines, floor.decode), 1.6)},
+        faster_than={"claude-agent-sdk": (by_agent_sdk(lines), 5)},
+        charted=True,
+    )

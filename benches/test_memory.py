@@ -1,0 +1,45 @@
+"""How far a process grows while a million messages pass that nobody keeps; each in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import peers
+import workloads
+from conftest import Contest
+
+HELD = Path(__file__).with_name("held.py")
+LINES = 1_000_000
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> Callable[[str], Callable[[], float]]:
+    """A function that measures one of those whom held.py knows."""
+    path = tmp_path / "lines.ndjson"
+    path.write_bytes(workloads.deltas())
+
+    def of(who: str) -> Callable[[], float]:
+        return lambda: float(subprocess.check_output([sys.executable, str(HELD), who, str(LINES), str(path)]))
+
+    return of
+
+
+def test_fed(contest: Contest, grown: Callable[[str], Callable[[], float]]) -> None:
+    """In memory, in chunks of 64 KiB."""
+    others = {**peers.TYPED, "json.loads (dicts)": peers.by_json, "orjson.loads (dicts)": peers.by_orjson}
+    contest.memory(
+        "growth over 1,000,000 messages, feed",
+        grown("claude-wire"),
+        {label: grown(label) if peer else None for label, peer in others.items()},
+        claim=8,
+    )
+
+
+def test_through_a_pipe(contest: Contest, grown: Callable[[str], Callable[[], float]]) -> None:
+    """From a child, ``async for``."""
+    contest.memory("growth over 1,000,000 messages, a child's", grown("claude-wire through a pipe"), {}, claim=8)

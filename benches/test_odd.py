@@ -1,0 +1,129 @@
+"""Where a line costs more: odd lines, tiny and huge ones, chunks of one byte."""
+
+from __future__ import annotations
+
+import pytest
+
+import claude_wire
+import peers
+import workloads
+from conftest import Contest
+from test_decode import aligned, feeding, floor
+
+
+@pytest.mark.parametrize(
+    ("odd", "every", "name", "claim"),
+    [
+        (workloads.UNKNOWN_TYPE, 200, "1 line in 200 of an unknown type", 1.3),
+        (workloads.UNKNOWN_TYPE, 1, "all lines of an unknown type", 6.0),
+        (workloads.UNKNOWN_DELTA, 200, "1 line in 200 an unknown delta", None),
+        (workloads.NOT_JSON, 200, "1 line in 200 not JSON", None),
+    ],
+)
+def test_odd_lines(contest: Contest, odd: tuple[bytes, bytes], every: int, name: str, claim: float | None) -> None:
+    """Lines that no table knows, or that are none: what they cost, themselves and the lines around them."""
+    known = feeding(workloads.chunks(workloads.deltas()) * workloads.PASSES)
+    contest(
+        f"feed, {name}",
+        workloads.LINES,
+        feeding(workloads.chunks(workloads.deltas(odd, every)) * workloads.PASSES),
+        at_most={"feed, none": (known, claim)},
+    )
+
+
+def test_all_unknown_deltas(contest: Contest) -> None:
+    """Each line has something unknown deep inside."""
+    chunks = workloads.chunks(workloads.deltas(workloads.UNKNOWN_DELTA, 1)) * 5
+    contest(
+        "feed, all lines unknown deltas",
+        workloads.DIFFERENT * 5,
+        feeding(chunks),
+        faster_than=peers.entered(chunks, {"claude-agent-sdk": peers.by_agent_sdk, **peers.DICTS}),
+        rounds=5,
+    )
+
+
+def test_tiny_lines(contest: Contest) -> None:
+    """``keep_alive``, of which there is no shorter message."""
+    data = b'{"type":"keep_alive"}\n' * 40_000
+    chunks = workloads.chunks(data)
+    contest(
+        "feed, lines of 22 bytes",
+        40_000,
+        feeding(chunks),
+        at_most={"msgspec decode_lines of aligned blocks, our own decoder": (aligned(floor, data), None)},
+        faster_than=peers.entered(chunks, peers.DICTS),
+    )
+
+
+def test_huge_line(contest: Contest) -> None:
+    """A line of 3 MB in chunks of 64 KiB."""
+    text = "All work and no play makes Jack a dull boy. " * 70_000
+    said = {"role": "assistant", "model": "claude-opus-5-5", "content": [{"type": "text", "text": text}]}
+    line = claude_wire.encode({"type": "assistant", "message": said, "parent_tool_use_id": None, "session_id": "s"})
+    chunks = workloads.chunks(line)
+    contest(
+        "feed, a line of 3 MB",
+        1,
+        feeding(chunks),
+        at_most={"msgspec decode of the whole": (lambda: floor.decode(line), 1.1)},
+        faster_than=peers.entered(chunks, {**peers.DICTS, "claude-agent-sdk": peers.by_agent_sdk}),
+    )
+
+
+def test_recorded_huge_lines(contest: Contest) -> None:
+    """Two recorded lines of 3.5 MB in chunks of 64 KiB."""
+    chunks = workloads.chunks(workloads.huge())
+    lines = workloads.lines(workloads.huge())
+
+    def whole() -> None:
+        for line in lines:
+            floor.decode(line)
+
+    contest(
+        "feed, recorded lines of 3.5 MB",
+        2,
+        feeding(chunks),
+        at_most={"msgspec decode of the whole, our own decoder": (whole, None)},
+        faster_than=peers.entered(chunks, {**peers.DICTS, "claude-agent-sdk": peers.by_agent_sdk}),
+    )
+
+
+def test_one_byte_at_a_time(contest: Contest) -> None:
+    """A chunk for each byte."""
+    chunks = [bytes([byte]) for line in workloads.lines(workloads.deltas())[:100] for byte in line]
+    contest(
+        "feed, one byte at a time",
+        100,
+        feeding(chunks),
+        faster_than=peers.entered(
+            chunks, {"claude-agent-sdk": peers.by_agent_sdk, "json.loads (dicts)": peers.by_json}
+        ),
+        rounds=5,
+    )
+
+
+def test_live_line_of_cjk(contest: Contest) -> None:
+    """One line at a time, which is not ASCII, so that its UTF-8 must be checked."""
+    lines = workloads.lines(workloads.made("CJK"))
+
+    def ours() -> None:
+        feed = claude_wire.Decoder().feed
+        for _ in range(5):
+            for line in lines:
+                feed(line)
+
+    def alone() -> None:
+        for _ in range(5):
+            for line in lines:
+                floor.decode(line)
+
+    contest(
+        "feed(one line), made traffic in CJK",
+        5 * len(lines),
+        ours,
+        at_most={"msgspec decode, our own decoder": (alone, None)},
+        faster_than=peers.entered(
+            lines * 5, {"claude-agent-sdk": peers.by_agent_sdk, "json.loads (dicts)": peers.by_json}
+        ),
+    )

@@ -1,0 +1,32 @@
+"""The main job on other traffic: text, thinking and tool input of three sessions, as the tests' generator makes it."""
+
+from __future__ import annotations
+
+import pytest
+
+import peers
+import workloads
+from conftest import Contest
+from test_decode import aligned, feeding, floor
+
+
+@pytest.mark.parametrize("variation", workloads.VARIATIONS)
+def test_typed(contest: Contest, variation: str) -> None:
+    """``feed`` in chunks of 64 KiB, typed."""
+    data = workloads.made(variation)
+    passes = max(1, 5_000_000 // len(data))
+    chunks = workloads.chunks(data) * passes
+    contest(
+        f"feed, typed, {variation}",
+        workloads.count(data) * passes,
+        feeding(chunks),
+        at_most={"msgspec decode_lines of aligned blocks, our own decoder": (aligned(floor, data, passes), None)},
+        faster_than=peers.entered(
+            chunks,
+            {
+                "claude-agent-sdk": peers.by_agent_sdk,
+                "orjson.loads (dicts)": peers.by_orjson,
+                "fastsimdjson.loads_many (dicts)": peers.by_fastsimdjson,
+            },
+        ),
+    )
