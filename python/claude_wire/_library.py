@@ -29,6 +29,7 @@ class Library(Protocol):
     CW_BODY: int
     CW_TOO_LONG: int
     CW_SIFTED: int
+    CW_LINE_BYTES: int
     CW_SIEVE_ONLY: int
     CW_SIEVE_COALESCE: int
     CW_SIEVE_PLAIN: int

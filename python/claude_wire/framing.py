@@ -52,8 +52,8 @@ DEFAULT_MAX_LINE_BYTES = 128 * 1024 * 1024
 #: Most bytes in a block of more than one line. What a pipe of Linux holds, and what stays in the cache meanwhile.
 BLOCK_BYTES = 64 * 1024
 
-#: A carried line up to this length is copied out of native memory, which takes less time than a view of it.
-COPY_BYTES = 4 * 1024
+#: A carried line up to this length is copied, which takes less time than a view of it.
+COPY_BYTES = lib.CW_LINE_BYTES
 
 
 class _Stats(Protocol):
@@ -70,6 +70,8 @@ _BODY = lib.CW_BODY
 _SIFTED = lib.CW_SIFTED
 _next = lib.cw_buffer_next
 _next_two = lib.cw_buffer_next_two
+#: Where the copy stands in the native result, behind two steps.
+_LINE = 2 * STEP.size
 _unpack_from = STEP.unpack_from
 _buffer = ffi.buffer
 # A NamedTuple's own constructor takes three times as long.
@@ -182,7 +184,7 @@ class LineBuffer:
         # The native library refuses a second call at the same time by itself. But between two calls, too, while the
         # caller reads what the first one lent, nobody else may make the second. So whoever takes the one result struct
         # out of this list owns the buffer until it is back: a lock that costs a third of threading.Lock.
-        out = ffi.new("CwStep[2]")
+        out = ffi.new("CwSteps *")
         self._idle: list[tuple[Any, Any]] = [(out, ffi.buffer(out))]
         self._max_line_bytes = max_line_bytes
         self._at_line_start = False
@@ -224,7 +226,7 @@ class LineBuffer:
         lines after it. That saves a good part of what surrounds the native call.
         """
         source, chunk, first = self._first(data)
-        out, steps = self._idle[0]
+        _, steps = self._idle[0]
         length = len(source)
         status = first
         _, size, at, offset, line_number, lines, defects, _ = _unpack_from(steps)
@@ -233,7 +235,7 @@ class LineBuffer:
         start = 0
         carried = None
         if status & 7 == _CARRY and size <= COPY_BYTES:
-            line = _buffer(out[0].lent, size)[:]
+            line = steps[_LINE : _LINE + size]
             carried = _new(
                 Block, (line, 1, not defects, offset + skipped_bytes, line_number + skipped_lines, True, False)
             )
@@ -294,10 +296,10 @@ class LineBuffer:
                     line_number += skipped_lines
                     self._at_line_start = at == length
                     if size <= COPY_BYTES:
-                        line = _buffer(out[0].lent, size)[:]
+                        line = steps[_LINE : _LINE + size]
                         yield _new(Block, (line, 1, not defects, offset, line_number, True, False))
                     else:
-                        with memoryview(_buffer(out[0].lent, size)) as view:
+                        with memoryview(_buffer(out.steps[0].lent, size)) as view:
                             yield _new(Block, (view, 1, not defects, offset, line_number, True, False))
                         huge = size > BLOCK_BYTES // 4  # its memory may be twice that
                     last = 1
@@ -317,14 +319,14 @@ class LineBuffer:
                         self._at_line_start = False
                     elif status == _SIFTED:
                         self._at_line_start = False  # perhaps; nobody asks where there is a sieve
-                        with memoryview(_buffer(out[last].lent, size)) as view:
+                        with memoryview(_buffer(out.steps[last].lent, size)) as view:
                             yield _new(Block, (view, lines, not defects, offset, line_number, True, True))
                     else:
                         self._at_line_start = at == length
-                        yield LongLine(bytes(_buffer(out[last].lent, size)), line_length, offset, line_number)
+                        yield LongLine(bytes(_buffer(out.steps[last].lent, size)), line_length, offset, line_number)
                 if at == length:
                     if huge:
-                        _next(handle, b"", 0, 0, out)  # takes the memory back
+                        _next(handle, b"", 0, 0, out.steps)  # takes the memory back
                     return
                 status = _next_two(handle, chunk, length, at, out)
                 if status < 0:
@@ -339,7 +341,7 @@ class LineBuffer:
         except IndexError:
             raise self.refusal() from None
         try:
-            status = lib.cw_buffer_close(self._handle, out)
+            status = lib.cw_buffer_close(self._handle, out.steps)
             if status < 0:
                 raise library_error(status)
             _, size, _, offset, line_number, _, defects, line_length = _unpack_from(steps)
@@ -348,14 +350,14 @@ class LineBuffer:
             self._skipped_bytes = self._skipped_lines = 0
             self._at_line_start = False
             if status == _CARRY:
-                line = memoryview(_buffer(out[0].lent, size))
+                line = memoryview(_buffer(out.steps[0].lent, size))
                 try:
                     yield Block(line, 1, not defects, offset, line_number, False)
                 finally:
                     line.release()
-                _next(self._handle, b"", 0, 0, out)  # gives the memory back
+                _next(self._handle, b"", 0, 0, out.steps)  # gives the memory back
             elif status > 0:
-                yield LongLine(bytes(_buffer(out[0].lent, size)), line_length, offset, line_number)
+                yield LongLine(bytes(_buffer(out.steps[0].lent, size)), line_length, offset, line_number)
         finally:
             self._idle.append(taken)
 
@@ -378,11 +380,11 @@ class LineBuffer:
         except IndexError:
             raise self.refusal() from None
         try:
-            status = lib.cw_buffer_unfinished(self._handle, out)
+            status = lib.cw_buffer_unfinished(self._handle, out.steps)
             if status < 0:
                 raise library_error(status)
             size = _unpack_from(steps)[1]
-            return None if status == lib.CW_TOO_LONG else _buffer(out[0].lent, size)[:]
+            return None if status == lib.CW_TOO_LONG else _buffer(out.steps[0].lent, size)[:]
         finally:
             self._idle.append(taken)
 

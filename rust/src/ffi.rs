@@ -39,6 +39,9 @@ pub const CW_TOO_LONG: i32 = 3;
 /// A step: lines that a sieve let through, lent until the next call with the handle.
 pub const CW_SIFTED: i32 = 4;
 
+/// Longest line that is copied to the result of two steps.
+pub const CW_LINE_BYTES: usize = 4096;
+
 /// An option of a sieve: only lines of the named kinds are let through.
 pub const CW_SIEVE_ONLY: u32 = 1;
 /// An option of a sieve: deltas are merged.
@@ -113,6 +116,17 @@ pub struct CwStep {
     pub defects: u64,
     /// For `CW_TOO_LONG`, the whole length of the line without its LF.
     pub length: u64,
+}
+
+/// The steps that [`cw_buffer_next_two`] takes, and what it lends if that is short: reading it from here spares the caller
+/// following a pointer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwSteps {
+    /// The first step, and the second if there is one.
+    pub steps: [CwStep; 2],
+    /// If the first is `CW_CARRY`, and its line has at most so many bytes: a copy of that.
+    pub line: [u8; CW_LINE_BYTES],
 }
 
 /// Work done by a buffer since it was made, and the memory it holds now.
@@ -317,8 +331,8 @@ pub unsafe extern "C" fn cw_buffer_next(
     start: u64,
     out: *mut CwStep,
 ) -> i32 {
-    // SAFETY: the caller promises it; with `false` one step is written.
-    unsafe { take(handle, data, len, start, out, false) }
+    // SAFETY: the caller promises it; without a place for a line one step is written.
+    unsafe { take(handle, data, len, start, out, ptr::null_mut()) }
 }
 
 /// Takes a step as [`cw_buffer_next`] does; if that is `CW_CARRY`, and something of the chunk is left, also the step after
@@ -327,31 +341,44 @@ pub unsafe extern "C" fn cw_buffer_next(
 ///
 /// # Safety
 ///
-/// As of [`cw_buffer_next`], but `out` is null or two steps may be written there.
+/// As of [`cw_buffer_next`].
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_next_two(
     handle: u64,
     data: *const u8,
     len: u64,
     start: u64,
-    out: *mut CwStep,
+    out: *mut CwSteps,
 ) -> i32 {
-    // SAFETY: the caller promises it; with `true` up to two steps are written.
-    unsafe { take(handle, data, len, start, out, true) }
+    if out.is_null() {
+        return CW_ERROR_ARGUMENT;
+    }
+    // SAFETY: not null, and the caller promises that all of it may be written: two steps, and so many bytes.
+    unsafe {
+        let line = ptr::addr_of_mut!((*out).line).cast();
+        take(
+            handle,
+            data,
+            len,
+            start,
+            ptr::addr_of_mut!((*out).steps).cast(),
+            line,
+        )
+    }
 }
 
 /// What [`cw_buffer_next`] and [`cw_buffer_next_two`] do.
 ///
 /// # Safety
 ///
-/// As of the one or the other.
+/// As of the one or the other: `line` is null, or two steps may be written to `out` and [`CW_LINE_BYTES`] to `line`.
 unsafe fn take(
     handle: u64,
     data: *const u8,
     len: u64,
     start: u64,
     out: *mut CwStep,
-    two: bool,
+    line: *mut u8,
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller promises it.
@@ -368,10 +395,16 @@ unsafe fn take(
             };
             let Next { consumed, step } = next.map_err(|_| CW_ERROR_MEMORY)?;
             let next = start + consumed;
+            if let (false, Step::Carry { line: carried, .. }) = (line.is_null(), step) {
+                if carried.len() <= CW_LINE_BYTES {
+                    // SAFETY: not null, so the caller promises that so many may be written; its memory is not the buffer's.
+                    unsafe { line.copy_from_nonoverlapping(carried.as_ptr(), carried.len()) };
+                }
+            }
             let (status, step) = CwStep::new(step, next);
             // SAFETY: not null, and the caller promises that it may be written.
             unsafe { out.write(step) };
-            if !two || status != CW_CARRY || next == data.len() {
+            if line.is_null() || status != CW_CARRY || next == data.len() {
                 return Ok(status);
             }
             // Without memory nothing was consumed, and the next call says so.
@@ -1200,26 +1233,26 @@ mod tests {
                         let mut at = 0;
                         while at < chunk.len() as u64 {
                             // SAFETY: all zero is a valid value of numbers and pointers.
-                            let mut out: [CwStep; 2] = unsafe { std::mem::zeroed() };
-                            let call = if two == 1 {
-                                cw_buffer_next_two
-                            } else {
-                                cw_buffer_next
-                            };
+                            let mut out: CwSteps = unsafe { std::mem::zeroed() };
+                            let (data, len) = (chunk.as_ptr(), chunk.len() as u64);
                             // SAFETY: the pointers are to live memory of that length.
                             let status = unsafe {
-                                call(
-                                    handle,
-                                    chunk.as_ptr(),
-                                    chunk.len() as u64,
-                                    at,
-                                    out.as_mut_ptr(),
-                                )
+                                if two == 1 {
+                                    cw_buffer_next_two(handle, data, len, at, &raw mut out)
+                                } else {
+                                    cw_buffer_next(handle, data, len, at, out.steps.as_mut_ptr())
+                                }
                             };
                             assert!(status >= 0);
-                            let second = (status / 8 > 0).then(|| (status / 8 - 1, out[1]));
+                            let [first, second] = out.steps;
+                            if two == 1 && status % 8 == CW_CARRY {
+                                // SAFETY: what is lent is so until the next call.
+                                let lent = unsafe { bytes(first.lent, first.bytes) }.unwrap();
+                                assert_eq!(&out.line[..lent.len()], lent);
+                            }
+                            let second = (status / 8 > 0).then(|| (status / 8 - 1, second));
                             for (status, step) in
-                                [Some((status % 8, out[0])), second].into_iter().flatten()
+                                [Some((status % 8, first)), second].into_iter().flatten()
                             {
                                 at = step.next;
                                 if status != CW_NOTHING {
