@@ -4,12 +4,23 @@
 //! byte by byte: it is strictly valid JSON and UTF-8, no key comes twice in an object on a path ([`scan`](crate::scan)), its delta is of a kind
 //! whose text we know, `event.index` is a plain integer, and session, parent and uuid are strings without a backslash.
 //!
+//! Some valid JSON is refused by decoders: values nested deeply, numbers out of range. If such lines were merged, one bad line would
+//! come of two. So a line is not mergeable if more than [`MOST_DEPTH`] containers are open at a time in it, or a number has an
+//! exponent or more than [`MOST_DIGITS`] bytes.
+//!
 //! Linear in the line (but for the sorting of its keys), without recursion.
+// The operations are inlined into one function per engine: only there the vector instructions may be used.
+#![allow(clippy::inline_always)]
 
 use std::collections::TryReserveError;
 
 use crate::scan::{decoded, meaning, meaning_escaped, Key, Path, Scan, Span};
 use crate::simd::Engine;
+
+/// Most arrays and objects that may be open at a time in a mergeable delta, the line's own counted.
+pub const MOST_DEPTH: usize = 64;
+/// Most bytes of a number in a mergeable delta.
+pub const MOST_DIGITS: usize = 64;
 
 /// A mergeable delta: its parts, as spans of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,15 +87,13 @@ impl DeltaKind {
 #[derive(Debug, Default)]
 pub struct Scratch {
     keys: Vec<(Path, Span)>,
-    /// Of each open container whether it is an object, 64 to a word.
-    objects: Vec<u64>,
 }
 
 impl Scratch {
     /// Bytes held.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.keys.capacity() * size_of::<(Path, Span)>() + self.objects.capacity() * 8
+        self.keys.capacity() * size_of::<(Path, Span)>()
     }
 }
 
@@ -107,13 +116,13 @@ pub fn check<E: Engine>(
         return Ok(None);
     }
     scratch.keys.clear();
-    scratch.objects.clear();
     let mut walk = Walk {
         data,
         at: from,
         kind,
         scratch,
         depth: 0,
+        objects: 0,
         path: None,
         inner: 0,
         fields: [Field::Absent; FIELDS],
@@ -161,6 +170,8 @@ struct Walk<'a> {
     scratch: &'a mut Scratch,
     /// Open containers.
     depth: usize,
+    /// Of each of them one bit, the innermost lowest: whether it is an object.
+    objects: u64,
     /// The innermost open object on a path, once the line's own is open.
     path: Option<Path>,
     /// Open containers within it.
@@ -320,27 +331,24 @@ impl Walk<'_> {
 
     #[inline]
     fn push(&mut self, object: bool) -> Result<(), Stop> {
-        let (word, bit) = (self.depth / 64, self.depth % 64);
-        let objects = &mut self.scratch.objects;
-        if word == objects.len() {
-            objects.try_reserve(1)?;
-            objects.push(0);
+        if self.depth == MOST_DEPTH {
+            return Err(Stop::Invalid);
         }
-        objects[word] = objects[word] & !(1 << bit) | u64::from(object) << bit;
+        self.objects = self.objects << 1 | u64::from(object);
         self.depth += 1;
         Ok(())
     }
 
     #[inline]
     fn is_object(&self) -> bool {
-        let top = self.depth - 1;
-        self.scratch.objects[top / 64] >> (top % 64) & 1 == 1
+        self.objects & 1 == 1
     }
 
     #[inline]
     fn close(&mut self) {
         self.at += 1;
         self.depth -= 1;
+        self.objects >>= 1;
         if self.inner > 0 {
             self.inner -= 1;
         } else {
@@ -419,6 +427,7 @@ impl Walk<'_> {
     }
 
     fn number(&mut self) -> Result<(), Stop> {
+        let start = self.at;
         if self.peek()? == b'-' {
             self.at += 1;
         }
@@ -431,12 +440,9 @@ impl Walk<'_> {
             self.at += 1;
             self.digits()?;
         }
-        if let Some(b'e' | b'E') = self.data.get(self.at) {
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.data.get(self.at) {
-                self.at += 1;
-            }
-            self.digits()?;
+        // An exponent is refused by what comes next: no comma, no bracket.
+        if self.at - start > MOST_DIGITS {
+            return Err(Stop::Invalid);
         }
         Ok(())
     }

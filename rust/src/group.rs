@@ -18,7 +18,7 @@ pub const MOST_OPEN: usize = 64;
 #[derive(Debug, Default)]
 pub struct Groups {
     /// The first `open` are open; the others are memory for later.
-    groups: Vec<Group>,
+    all: Vec<Group>,
     /// Hashes of the keys of the open ones.
     hashes: Vec<u64>,
     open: usize,
@@ -71,21 +71,21 @@ impl Groups {
             let vectors = [&group.key, &group.line, &group.more, &group.last];
             size_of::<Group>() + vectors.map(Vec::capacity).iter().sum::<usize>()
         };
-        self.hashes.capacity() * 8 + self.groups.iter().map(each).sum::<usize>()
+        self.hashes.capacity() * 8 + self.all.iter().map(each).sum::<usize>()
     }
 
     /// The open group of `key`.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> Option<usize> {
         let hash = hash_bytes(key);
-        let mut open = self.groups.iter().zip(&self.hashes);
+        let mut open = self.all.iter().zip(&self.hashes);
         open.position(|(group, &known)| known == hash && group.key == key)
     }
 
     /// Whether the line `data[from..end]` is that of group `at`, byte for byte but for its parts.
     #[must_use]
     pub fn is_like(&self, at: usize, data: &[u8], from: usize, end: usize, parts: Parts) -> bool {
-        let group = &self.groups[at];
+        let group = &self.all[at];
         Pieces::of(&group.line, group.parts) == Pieces::of(&data[from..end], parts.moved(from))
     }
 
@@ -93,7 +93,7 @@ impl Groups {
     #[inline]
     #[must_use]
     pub fn merged_len(&self, at: usize, parts: Parts) -> usize {
-        let group = &self.groups[at];
+        let group = &self.all[at];
         group.fixed + group.more.len() + parts.text.len + parts.uuid.map_or(0, |uuid| uuid.len)
     }
 
@@ -111,11 +111,11 @@ impl Groups {
         parts: Parts,
         place: Place,
     ) -> Result<usize, TryReserveError> {
-        if self.open == self.groups.len() {
-            self.groups.try_reserve(1)?;
-            self.groups.push(Group::empty());
+        if self.open == self.all.len() {
+            self.all.try_reserve(1)?;
+            self.all.push(Group::empty());
         }
-        let group = &mut self.groups[self.open];
+        let group = &mut self.all[self.open];
         let uuid = parts.uuid.map_or(&[][..], |uuid| uuid.of(data));
         group.more.clear();
         for (part, bytes) in [
@@ -143,7 +143,7 @@ impl Groups {
     /// When memory cannot be had. Nothing was added then.
     #[inline]
     pub fn add(&mut self, at: usize, data: &[u8], parts: Parts) -> Result<(), TryReserveError> {
-        let group = &mut self.groups[at];
+        let group = &mut self.all[at];
         if let Some(uuid) = parts.uuid {
             reserve(&mut group.last, uuid.len)?;
             append_span(&mut group.more, data, parts.text)?;
@@ -166,7 +166,7 @@ impl Groups {
         block: &mut Vec<u8>,
         places: &mut Vec<Place>,
     ) -> Result<(), TryReserveError> {
-        let groups = &self.groups[..self.open];
+        let groups = &self.all[..self.open];
         block.try_reserve(groups.iter().map(Group::most_bytes).sum())?;
         places.try_reserve(self.open)?;
         for group in groups {
@@ -182,12 +182,12 @@ impl Groups {
     /// Gives memory back until at most `most` bytes are held.
     pub fn shrink(&mut self, most: usize) {
         while self.held() > most {
-            if self.groups.len() == self.open {
+            if self.all.len() == self.open {
                 break;
             }
-            self.groups.pop();
+            self.all.pop();
         }
-        if self.groups.is_empty() {
+        if self.all.is_empty() {
             *self = Self::default();
         }
     }

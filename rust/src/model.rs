@@ -144,6 +144,8 @@ impl Loose<'_> {
             .collect()
     }
 
+    // Not clear, or absent.
+    #[allow(clippy::option_option)]
     fn tag(&self, path: &str, key: &str) -> Option<Option<String>> {
         let values = self.values(path, key)?;
         if values.windows(2).any(|pair| pair[0] != pair[1]) {
@@ -183,9 +185,15 @@ pub fn kind(line: &[u8]) -> Option<Kind> {
         }
     }
     let [name, subtype] = [walk.tag("", "type")?, walk.tag("", "subtype")?];
-    let [request, response] = [walk.tag("request", "subtype")?, walk.tag("response", "subtype")?];
+    let [request, response] = [
+        walk.tag("request", "subtype")?,
+        walk.tag("response", "subtype")?,
+    ];
     let event = walk.tag("event", "type")?;
-    let [delta, block] = [walk.tag("delta", "type")?, walk.tag("content_block", "type")?];
+    let [delta, block] = [
+        walk.tag("delta", "type")?,
+        walk.tag("content_block", "type")?,
+    ];
     Some(match name.as_deref() {
         None => [None, None, None],
         Some("stream_event") => [name, event, delta.or(block)],
@@ -240,17 +248,18 @@ impl Strict<'_> {
         None
     }
 
-    fn value(&mut self) -> Option<Json> {
+    fn value(&mut self, room: usize) -> Option<Json> {
         self.space();
         match self.rest().chars().next()? {
             '"' => self.string().map(Json::Text),
+            '[' | '{' if room == 0 => None,
             '[' => {
                 self.take('[')?;
                 if self.take(']').is_some() {
                     return Some(Json::Array);
                 }
                 loop {
-                    self.value()?;
+                    self.value(room - 1)?;
                     if self.take(']').is_some() {
                         return Some(Json::Array);
                     }
@@ -268,7 +277,7 @@ impl Strict<'_> {
                     let key = self.string()?;
                     let key = units(self.line[key].as_bytes())?;
                     self.take(':')?;
-                    members.push((key, self.value()?));
+                    members.push((key, self.value(room - 1)?));
                     if self.take('}').is_some() {
                         return Some(Json::Object(members));
                     }
@@ -278,20 +287,19 @@ impl Strict<'_> {
             _ => {
                 let from = self.at;
                 let rest = self.rest();
-                let end = rest.find([',', '}', ']', ' ', '\t', '\r']).unwrap_or(rest.len());
+                let end = rest
+                    .find([',', '}', ']', ' ', '\t', '\r'])
+                    .unwrap_or(rest.len());
                 let word = &rest[..end];
-                let digits = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+                let digits =
+                    |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
                 let number = || {
                     let word = word.strip_prefix('-').unwrap_or(word);
-                    let (word, power) = word.split_once(['e', 'E']).unwrap_or((word, "0"));
-                    let power = power.strip_prefix(['+', '-']).unwrap_or(power);
                     let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
-                    digits(whole)
-                        && (whole == "0" || !whole.starts_with('0'))
-                        && digits(part)
-                        && digits(power)
+                    digits(whole) && (whole == "0" || !whole.starts_with('0')) && digits(part)
                 };
-                if !matches!(word, "true" | "false" | "null") && !number() {
+                let known = matches!(word, "true" | "false" | "null");
+                if !known && (word.len() > 64 || !number()) {
                     return None;
                 }
                 self.at += end;
@@ -314,7 +322,10 @@ fn member<'a>(object: &'a Json, key: &str) -> Option<&'a Json> {
         return None;
     };
     let key: Vec<u16> = key.encode_utf16().collect();
-    members.iter().find(|member| member.0 == key).map(|member| &member.1)
+    members
+        .iter()
+        .find(|member| member.0 == key)
+        .map(|member| &member.1)
 }
 
 fn repeats(object: Option<&Json>) -> bool {
@@ -339,12 +350,16 @@ pub fn mergeable(line: &[u8]) -> Option<Mergeable> {
     };
     let line = std::str::from_utf8(line).ok()?;
     let mut parser = Strict { line, at: 0 };
-    let top = parser.value()?;
+    let top = parser.value(64)?;
     let event = member(&top, "event")?;
     let delta = member(event, "delta")?;
     let block = member(event, "content_block");
     let others = [member(&top, "request"), member(&top, "response"), block];
-    if [Some(&top), Some(event), Some(delta)].into_iter().chain(others).any(repeats) {
+    if [Some(&top), Some(event), Some(delta)]
+        .into_iter()
+        .chain(others)
+        .any(repeats)
+    {
         return None;
     }
     let Json::Text(text) = member(delta, text_key)? else {
@@ -437,7 +452,9 @@ pub fn sieve(data: &[u8], only: Option<&[&str]>, coalesce: bool, max_line: usize
     let mut sieved = Sieved::default();
     let mut open: Vec<Group> = Vec::new();
     let close = |sieved: &mut Sieved, open: &mut Vec<Group>| {
-        sieved.lines.extend(open.drain(..).map(|group| (group.number, group.line())));
+        sieved
+            .lines
+            .extend(open.drain(..).map(|group| (group.number, group.line())));
     };
     let lines = data.split_inclusive(|&byte| byte == b'\n');
     for (number, line) in (1..).zip(lines.filter_map(|line| line.strip_suffix(b"\n"))) {
@@ -447,7 +464,11 @@ pub fn sieve(data: &[u8], only: Option<&[&str]>, coalesce: bool, max_line: usize
         let tags = kind(line).unwrap_or_default();
         let fits = |name: &&str| {
             let parts: Vec<_> = name.split('/').collect();
-            parts.len() <= 3 && parts.iter().zip(&tags).all(|(part, tag)| tag.as_deref() == Some(*part))
+            parts.len() <= 3
+                && parts
+                    .iter()
+                    .zip(&tags)
+                    .all(|(part, tag)| tag.as_deref() == Some(*part))
         };
         if tags[0].is_some() && only.is_some_and(|names| !names.iter().any(fits)) {
             sieved.skipped += 1;
@@ -486,8 +507,24 @@ pub fn sieve(data: &[u8], only: Option<&[&str]>, coalesce: bool, max_line: usize
 
 fn text_of_delta() -> impl Strategy<Value = String> {
     let texts = [
-        "", "word ", "a longer piece of text, longer than one vector of bytes is", "漢字かな", "\u{1f600}", "é",
-        "\\n", "say \\\"hi\\\" now", "\\\\", "\\ud83d", "\\ude00", "\\u00e9x", "\\u12", "\\x", "a\tb", "\\\\\\", "}", "{[",
+        "",
+        "word ",
+        "a longer piece of text, longer than one vector of bytes is",
+        "漢字かな",
+        "\u{1f600}",
+        "é",
+        "\\n",
+        "say \\\"hi\\\" now",
+        "\\\\",
+        "\\ud83d",
+        "\\ude00",
+        "\\u00e9x",
+        "\\u12",
+        "\\x",
+        "a\tb",
+        "\\\\\\",
+        "}",
+        "{[",
     ];
     prop_oneof![
         6 => proptest::sample::select(texts.to_vec()).prop_map(str::to_owned),
@@ -497,56 +534,99 @@ fn text_of_delta() -> impl Strategy<Value = String> {
 
 fn member_of_top() -> impl Strategy<Value = String> {
     let values = [
-        "\"session_id\":\"s\"", "\"session_id\":\"t\"", "\"session_id\":null", "\"session_id\":1",
-        "\"parent_tool_use_id\":null", "\"parent_tool_use_id\":\"p\"", "\"parent_tool_use_id\":\"\\\\u0070\"",
-        "\"x\":[1,{\"type\":\"no\"},\"]\"]", "\"x\" : { } ", "\"x\":1e5", "\"x\":tru", "\"x\":[\\\"]", "\"x\":\"\\\\\"",
-        "\"u\\u0075id\":\"y\"", "\"\\u0075uid\":\"y\"", "\"type\":\"stream_event\"", "\"type\":\"result\"",
-        "\"subtype\":\"a\"", "\"event\":1", "\"x\":{\"uuid\":\"n\"}", "\"request\":{\"subtype\":\"r\",\"subtype\":\"r\"}",
+        "\"session_id\":\"s\"",
+        "\"session_id\":\"t\"",
+        "\"session_id\":null",
+        "\"session_id\":1",
+        "\"parent_tool_use_id\":null",
+        "\"parent_tool_use_id\":\"p\"",
+        "\"parent_tool_use_id\":\"\\\\u0070\"",
+        "\"x\":[1,{\"type\":\"no\"},\"]\"]",
+        "\"x\" : { } ",
+        "\"x\":1e5",
+        "\"x\":tru",
+        "\"x\":[\\\"]",
+        "\"x\":\"\\\\\"",
+        "\"u\\u0075id\":\"y\"",
+        "\"\\u0075uid\":\"y\"",
+        "\"type\":\"stream_event\"",
+        "\"type\":\"result\"",
+        "\"subtype\":\"a\"",
+        "\"event\":1",
+        "\"x\":{\"uuid\":\"n\"}",
+        "\"request\":{\"subtype\":\"r\",\"subtype\":\"r\"}",
     ];
     proptest::sample::select(values.to_vec()).prop_map(str::to_owned)
 }
 
 fn delta_line() -> impl Strategy<Value = Vec<u8>> {
     let kinds = [
-        ("text_delta", "text"), ("text_delta", "text"), ("text_delta", "text"), ("thinking_delta", "thinking"),
-        ("input_json_delta", "partial_json"), ("signature_delta", "signature"), ("text_delta", "thinking"), ("text_\\u0064elta", "te\\u0078t"),
+        ("text_delta", "text"),
+        ("text_delta", "text"),
+        ("text_delta", "text"),
+        ("thinking_delta", "thinking"),
+        ("input_json_delta", "partial_json"),
+        ("signature_delta", "signature"),
+        ("text_delta", "thinking"),
+        ("text_\\u0064elta", "te\\u0078t"),
     ];
     let uuid = prop_oneof![
         5 => "[0-9a-f]{8}-[0-9a-f]{27}".prop_map(|uuid| format!("\"uuid\":\"{uuid}\"")),
         1 => proptest::sample::select(vec!["\"uuid\":\"\"", "\"uuid\":null", "\"uuid\":\"a\\u0062\"", "\"uuid\":\"é\"", "\"y\":0"])
             .prop_map(str::to_owned),
     ];
-    let usual = (proptest::sample::select(kinds.to_vec()), text_of_delta(), 0..3_u8, uuid, 0..3_u8);
-    let rest = (proptest::collection::vec(member_of_top(), 0..2), any::<u8>(), any::<u8>());
-    (usual, rest).prop_map(|(((kind, key), text, index, uuid, session), (more, order, end))| {
-        let delta = match order % 8 {
-            0 => format!("{{\"{key}\":\"{text}\",\"type\":\"{kind}\"}}"),
-            1 => format!("{{\"type\":\"{kind}\",\"{key}\":\"{text}\",\"z\":\"{text}\"}}"),
-            2 => format!("{{\"type\":\"{kind}\",\"z\":\"{text}\",\"{key}\":\"{text}\"}}"),
-            _ => format!("{{\"type\":\"{kind}\",\"{key}\":\"{text}\"}}"),
-        };
-        let event = match order / 8 % 8 {
-            0 => format!("{{\"delta\":{delta},\"index\":{index},\"type\":\"content_block_delta\"}}"),
-            1 => format!("{{\"type\":\"content_block_delta\",\"delta\":{delta}}}"),
-            2 => format!("{{\"type\":\"content_block_delta\",\"index\":0{index},\"delta\":{delta}}}"),
-            _ => format!("{{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{delta}}}"),
-        };
-        let mut members = vec![
-            "\"type\":\"stream_event\"".to_owned(), format!("\"event\":{event}"), format!("\"session_id\":\"session-{session}\""),
-            "\"parent_tool_use_id\":null".to_owned(), uuid,
-        ];
-        if order >= 192 {
-            members.extend(more);
-            members.rotate_left(usize::from(order) % 5);
-        }
-        let end = match end {
-            0..=15 => "}\r",
-            16..=20 => "} x",
-            21..=25 => "",
-            _ => "}",
-        };
-        format!("{{{}{end}", members.join(",")).into_bytes()
-    })
+    let usual = (
+        proptest::sample::select(kinds.to_vec()),
+        text_of_delta(),
+        0..3_u8,
+        uuid,
+        0..3_u8,
+    );
+    let rest = (
+        proptest::collection::vec(member_of_top(), 0..2),
+        any::<u8>(),
+        any::<u8>(),
+    );
+    (usual, rest).prop_map(
+        |(((kind, key), text, index, uuid, session), (more, order, end))| {
+            let delta = match order % 8 {
+                0 => format!("{{\"{key}\":\"{text}\",\"type\":\"{kind}\"}}"),
+                1 => format!("{{\"type\":\"{kind}\",\"{key}\":\"{text}\",\"z\":\"{text}\"}}"),
+                2 => format!("{{\"type\":\"{kind}\",\"z\":\"{text}\",\"{key}\":\"{text}\"}}"),
+                _ => format!("{{\"type\":\"{kind}\",\"{key}\":\"{text}\"}}"),
+            };
+            let event = match order / 8 % 8 {
+                0 => format!(
+                    "{{\"delta\":{delta},\"index\":{index},\"type\":\"content_block_delta\"}}"
+                ),
+                1 => format!("{{\"type\":\"content_block_delta\",\"delta\":{delta}}}"),
+                2 => format!(
+                    "{{\"type\":\"content_block_delta\",\"index\":0{index},\"delta\":{delta}}}"
+                ),
+                _ => format!(
+                    "{{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{delta}}}"
+                ),
+            };
+            let mut members = vec![
+                "\"type\":\"stream_event\"".to_owned(),
+                format!("\"event\":{event}"),
+                format!("\"session_id\":\"session-{session}\""),
+                "\"parent_tool_use_id\":null".to_owned(),
+                uuid,
+            ];
+            if order >= 192 {
+                members.extend(more);
+                members.rotate_left(usize::from(order) % 5);
+            }
+            let end = match end {
+                0..=15 => "}\r",
+                16..=20 => "} x",
+                21..=25 => "",
+                _ => "}",
+            };
+            format!("{{{}{end}", members.join(",")).into_bytes()
+        },
+    )
 }
 
 /// A line like those of real streams, often the same but for its text, sometimes damaged. It may hold LFs.
@@ -561,7 +641,12 @@ pub fn line() -> impl Strategy<Value = Vec<u8>> {
         8 => delta_line(),
         2 => proptest::sample::select(others.to_vec()).prop_map(|line| line.as_bytes().to_vec()),
     ];
-    let damage = (0..16_u8, any::<proptest::sample::Index>(), any::<proptest::sample::Index>(), any::<u8>());
+    let damage = (
+        0..16_u8,
+        any::<proptest::sample::Index>(),
+        any::<proptest::sample::Index>(),
+        any::<u8>(),
+    );
     (line, damage).prop_map(|(mut line, (what, one, two, byte))| {
         let (one, two) = (one.index(line.len() + 1), two.index(line.len() + 1));
         let (from, to) = (one.min(two), one.max(two));
@@ -571,6 +656,12 @@ pub fn line() -> impl Strategy<Value = Vec<u8>> {
             2 => {
                 let piece = line[from..to].to_vec();
                 line.splice(to..to, piece).for_each(drop);
+            }
+            4 => {
+                // Not UTF-8, where only a text differs from that of the line before.
+                if let Some(at) = line.windows(4).position(|piece| piece == b"word") {
+                    line[at + 1] = byte | 0x80;
+                }
             }
             3 => line.insert(from, b"\"\\{}[]:, \t\n"[usize::from(byte) % 11]),
             _ => (),
@@ -582,11 +673,15 @@ pub fn line() -> impl Strategy<Value = Vec<u8>> {
 /// Lines with their LFs; the last may have none.
 pub fn lines(most: usize) -> impl Strategy<Value = Vec<u8>> {
     let repeated = (line(), 1..4_usize).prop_map(|(line, times)| vec![line; times].join(&b'\n'));
-    (proptest::collection::vec(prop_oneof![line(), repeated], 0..most), any::<bool>()).prop_map(|(lines, ended)| {
-        let mut data = lines.join(&b'\n');
-        if ended && !data.is_empty() {
-            data.push(b'\n');
-        }
-        data
-    })
+    (
+        proptest::collection::vec(prop_oneof![line(), repeated], 0..most),
+        any::<bool>(),
+    )
+        .prop_map(|(lines, ended)| {
+            let mut data = lines.join(&b'\n');
+            if ended && !data.is_empty() {
+                data.push(b'\n');
+            }
+            data
+        })
 }

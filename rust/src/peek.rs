@@ -1,4 +1,14 @@
 //! The kinds of the lines of a block, without anything else of them.
+//!
+//! # Costs
+//!
+//! Linear in the data. Lines of 285 bytes that are like recent ones cost 15 ns each with AVX2, 30 without; lines of recorded sessions, 830
+//! bytes on average, 270 and 410. A line of 3.2 MB in one string goes by at 23 and 6.5 GB/s, with an escape every 40 bytes at
+//! 15 and 4.9, made of 80,000 small objects at 6.8 and 1.7.
+//!
+//! A call allocates only if `data` holds more than one line.
+// The operations are inlined into one function per engine: only there the vector instructions may be used.
+#![allow(clippy::inline_always)]
 
 use crate::layout::{Fitting, Gaps, Layouts, Visit};
 use crate::scan::{scan, KindSpans, Span};
@@ -212,10 +222,10 @@ mod tests {
         assert_eq!(peeked(data, 1, 9).2, 13);
         assert_eq!(peeked(data, 9, 1).2, 26);
         assert_eq!(peeked(data, 9, 0).2, 0);
-        let many: String = (0..300)
+        let many: Vec<_> = (0..300)
             .map(|n| format!("{{\"type\":\"{n}\"}}\n"))
             .collect();
-        let (ids, kinds, _) = peeked(&many, 1000, 1000);
+        let (ids, kinds, _) = peeked(&many.concat(), 1000, 1000);
         assert_eq!((ids.len(), kinds.len()), (256, 256));
     }
 

@@ -9,6 +9,8 @@
 //! and another to the next: a tag twice with different values, a path key twice, a tag value that is no valid string.
 //!
 //! Linear in the line, without recursion or allocation. Every search ends at the line's LF.
+// The operations are inlined into one function per engine: only there the vector instructions may be used.
+#![allow(clippy::inline_always)]
 
 use crate::simd::Engine;
 
@@ -103,6 +105,8 @@ pub(crate) enum Tag {
 }
 
 const TAGS: usize = 7;
+/// In `Walk::seen`, the path keys stand behind the tags.
+const PATHS: u32 = 7;
 
 /// What `key`, which is free of escapes, means in the object at `path`.
 #[inline(always)]
@@ -246,7 +250,7 @@ impl<E: Engine> Walk<'_, E> {
                 self.take(b':')?;
                 self.space();
                 if let Key::Path(inner) = key {
-                    self.see(TAGS as u32 + inner as u32)?;
+                    self.see(PATHS + inner as u32)?;
                     if self.byte() == b'{' {
                         self.at += 1;
                         path = inner;
@@ -358,13 +362,13 @@ impl<E: Engine> Walk<'_, E> {
     fn tag(&mut self, engine: E, tag: Tag, value: Option<Span>) -> Option<()> {
         if let Some(span) = value {
             // Text without escapes and other alphabets is text, and has no special byte before its closing quote.
-            let plain = engine.special_near_ascii(self.data, span.start);
+            let plain = engine.special_ascii(self.data, span.start);
             if plain != (span.start + span.len, true) && !is_text(span.of(self.data)) {
                 return None;
             }
         }
         let place = tag as usize;
-        if self.see(place as u32).is_none() && !self.same(self.tags[place], value) {
+        if self.see(tag as u32).is_none() && !self.same(self.tags[place], value) {
             return None;
         }
         self.tags[place] = value;
@@ -609,7 +613,7 @@ mod tests {
             r#"{"a":}"#,
             r#"{"a":1 2}"#,
             r#"{"a":1"b":2}"#,
-            r#"{a:1}"#,
+            r"{a:1}",
             r#"{"a":"b}"#,
             r#"{"a":[}"#,
             r#"{"a":1"}"#,
@@ -658,6 +662,21 @@ mod tests {
     }
 
     #[test]
+    fn an_escape_ends_with_its_string_wherever_a_vector_ends() {
+        for fill in 0..200 {
+            let fill = "x".repeat(fill);
+            is(
+                &format!("{{\"a\":[\"{fill}\\n\"],\"\":1,\"type\":\"result\"}}"),
+                "result/-/-",
+            );
+            is(
+                &format!("{{\"a\":\"{fill}\\\\\",\"b\":\"\\\"\",\"type\":\"result\"}}"),
+                "result/-/-",
+            );
+        }
+    }
+
+    #[test]
     fn depth_is_no_limit() {
         let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
         is(
@@ -688,7 +707,8 @@ mod tests {
         #[test]
         fn the_kind_is_that_of_the_definition(data in crate::model::line(), ended: bool, before in 0..70_usize) {
             let end = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
-            let data = [&vec![b'"'; before], &data[..end], if ended { b"\n\"}" } else { b"" }].concat();
+            let behind: &[u8] = if ended { b"\n\"}" } else { b"" };
+            let data = [&vec![b'"'; before], &data[..end], behind].concat();
             let line = &data[before..before + end];
             for level in [Level::Plain, Level::Fast] {
                 let found = run(level, At(&data, before));

@@ -1,0 +1,397 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::delta::{MOST_DEPTH, MOST_DIGITS};
+
+const START: Place = Place {
+    offset: 0,
+    line_number: 1,
+};
+
+fn delta(session: &str, text: &str, uuid: &str) -> String {
+    format!(
+        r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}},"session_id":"{session}","uuid":"{uuid}"}}"#
+    )
+}
+
+/// The block and the line numbers that come of `lines`, in one take.
+fn sieved(sieve: &mut Sieve, lines: &[&str]) -> (Vec<String>, Vec<u64>) {
+    let data = lines.join("\n") + "\n";
+    let taken = sieve.take(data.as_bytes(), usize::MAX, START).unwrap();
+    assert_eq!((taken.lines, taken.bytes), (lines.len(), data.len()));
+    sieve.finish().unwrap();
+    let block = std::str::from_utf8(sieve.block()).unwrap();
+    let out = block.lines().map(str::to_owned).collect();
+    let numbers = sieve
+        .places()
+        .iter()
+        .map(|place| place.line_number)
+        .collect();
+    sieve.clear();
+    (out, numbers)
+}
+
+fn levels() -> [Level; 2] {
+    [Level::Plain, Level::Fast]
+}
+
+#[test]
+fn lines_of_other_kinds_are_passed_over() {
+    let result = r#"{"result":"a}","type":"result"}"#;
+    let init = r#" {"type":"system","subtype":"init"}"#;
+    let status = r#"{"type":"system","subtype":"status"}"#;
+    let text = delta("s", "x", "u");
+    let lines = [result, "", init, " \t\r", status, &text, "{}", "nonsense"];
+    for level in levels() {
+        let kept = |only: &[&str]| {
+            let mut sieve = Sieve::new(Some(only), false, level);
+            let (_, numbers) = sieved(&mut sieve, &lines);
+            assert_eq!(sieve.skipped + numbers.len() as u64, 6);
+            numbers
+        };
+        assert_eq!(kept(&[]), [7, 8]);
+        assert_eq!(kept(&["result"]), [1, 7, 8]);
+        assert_eq!(kept(&["system"]), [3, 5, 7, 8]);
+        assert_eq!(kept(&["system/init", "result/x"]), [3, 7, 8]);
+        assert_eq!(kept(&["stream_event/content_block_delta"]), [6, 7, 8]);
+        assert_eq!(
+            kept(&["stream_event/content_block_delta/text_delta"]),
+            [6, 7, 8]
+        );
+        assert_eq!(
+            kept(&["stream_event/content_block_delta/text_delta/x"]),
+            [7, 8]
+        );
+        assert_eq!(kept(&["stream_event/text_delta", "resul", ""]), [7, 8]);
+    }
+}
+
+#[test]
+fn deltas_of_one_key_become_one_line() {
+    let lines = [
+        delta("a", "one\\ud83d", "1"),
+        delta("b", "x", "2"),
+        delta("a", "\\ude00", "three"),
+        String::new(),
+        delta("b", "", "4"),
+        delta("a", "é", "5"),
+        "{}".to_owned(),
+        delta("a", "y", "6"),
+    ];
+    let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+    for level in levels() {
+        let mut sieve = Sieve::new(None, true, level);
+        let (out, numbers) = sieved(&mut sieve, &lines);
+        let expected = [
+            delta("a", "one\\ud83d\\ude00é", "5"),
+            delta("b", "x", "4"),
+            "{}".to_owned(),
+            delta("a", "y", "6"),
+        ];
+        assert_eq!(out, expected);
+        assert_eq!(numbers, [1, 2, 7, 8]);
+        assert_eq!((sieve.merged, sieve.skipped), (3, 0));
+    }
+}
+
+#[test]
+fn what_cannot_be_checked_is_not_merged_and_keeps_its_place() {
+    let good = delta("a", "x", "1");
+    let others = [
+        good.replace("\"x\"", "\"\\x\""),
+        good.replace("\"x\"", "\"\\u12g4\""),
+        good.replace("\"x\"", "\"a\tb\""),
+        good.replace("\"x\"", "1"),
+        good.replace("\"x\"", "\"x\",\"text\":\"x\""),
+        good.replace("\"x\"", "\"x\",\"t\\u0065xt\":\"x\""),
+        good.replace(":0,", ":-1,"),
+        good.replace(":0,", ":1.0,"),
+        good.replace(":0,", ":01,"),
+        good.replace("\"index\":0,", ""),
+        good.replace("\"1\"", "null"),
+        good.replace("\"1\"", "\"\\u0031\""),
+        good.replace("\"a\"", "\"\\u0031\""),
+        good.replace("\"a\"", "[]"),
+        good.replace("\"a\"", "[1,]"),
+        good.replace("text_delta", "signature_delta"),
+    ];
+    for level in levels() {
+        for other in &others {
+            let lines = [&good, other, other, &good, &good];
+            let lines: Vec<_> = lines.iter().map(|line| line.as_str()).collect();
+            let (out, numbers) = sieved(&mut Sieve::new(None, true, level), &lines);
+            assert_eq!(numbers, [1, 2, 3, 4], "{other}");
+            assert_eq!(out[..3], lines[..3], "{other}");
+        }
+    }
+}
+
+#[test]
+fn a_delta_of_an_open_key_with_other_bytes_closes_all_groups() {
+    let (a, b) = (delta("a", "x", "1"), delta("b", "x", "1"));
+    let other = a.replace("}}", "} }");
+    for level in levels() {
+        let lines = [a.as_str(), &b, &other, &b, &a];
+        let (out, numbers) = sieved(&mut Sieve::new(None, true, level), &lines);
+        assert_eq!(numbers, [1, 2, 3, 4, 5]);
+        assert_eq!(out, lines);
+    }
+}
+
+#[test]
+fn a_merged_line_stays_within_the_limit() {
+    let line = delta("a", "x", "1") + "\n";
+    for level in levels() {
+        let mut sieve = Sieve::new(None, true, level);
+        let taken = sieve
+            .take(line.repeat(7).as_bytes(), line.len() + 1, START)
+            .unwrap();
+        assert_eq!(taken.lines, 7);
+        sieve.finish().unwrap();
+        let merged = delta("a", "xxx", "1") + "\n";
+        assert_eq!(sieve.block(), (merged.repeat(2) + &line).as_bytes());
+        assert_eq!(sieve.defects(), 0);
+    }
+}
+
+#[test]
+fn taking_stops_before_a_line_over_the_limit() {
+    let mut sieve = Sieve::new(Some(&[]), false, Level::Fast);
+    let taken = sieve.take(b"{}\n{1}\n{}\n", 2, START).unwrap();
+    let expected = Taken {
+        lines: 1,
+        bytes: 3,
+        too_long: Some(3),
+    };
+    assert_eq!(taken, expected);
+    let taken = sieve.take(b"{}\n{1}", 2, START).unwrap();
+    assert_eq!((taken.bytes, taken.too_long), (3, None));
+}
+
+#[test]
+fn a_block_holds_64_kib_and_no_line_more() {
+    let line = delta("a", &"x".repeat(1000), "1") + "\n";
+    for coalesce in [false, true] {
+        let mut sieve = Sieve::new(None, coalesce, Level::Fast);
+        let data = line.repeat(100);
+        let taken = sieve.take(data.as_bytes(), usize::MAX, START).unwrap();
+        assert!(taken.bytes < data.len());
+        sieve.finish().unwrap();
+        let length = sieve.block().len();
+        assert!((BLOCK_BYTES..BLOCK_BYTES + line.len()).contains(&length));
+    }
+}
+
+#[test]
+fn an_unterminated_line_is_kept_by_its_kind() {
+    let mut sieve = Sieve::new(Some(&["result"]), false, Level::Fast);
+    assert!(sieve.keeps(br#"{"type":"result"}"#));
+    assert!(sieve.keeps(br#"{"type":"system""#));
+    assert!(!sieve.keeps(br#"{"type":"system"}"#));
+    assert_eq!(sieve.skipped, 1);
+}
+
+/// What comes of taking `data` in pieces that end at `cuts`, all in one block, as the model tells it.
+fn taken(
+    sieve: &mut Sieve,
+    data: &[u8],
+    cuts: &[usize],
+    max_line: usize,
+    forget: bool,
+) -> crate::model::Sieved {
+    let (mut at, mut lines) = (0, 0);
+    for &cut in cuts {
+        if forget {
+            sieve.layouts.clear();
+        }
+        let place = Place {
+            offset: at as u64,
+            line_number: 1 + lines as u64,
+        };
+        let taken = sieve.take(&data[at..cut.max(at)], max_line, place).unwrap();
+        assert_eq!(taken.too_long, None);
+        at += taken.bytes;
+        lines += taken.lines;
+    }
+    assert_eq!(at, data.len());
+    sieve.finish().unwrap();
+    let block = sieve.block().split_inclusive(|&byte| byte == b'\n');
+    let block: Vec<_> = block
+        .map(|line| line.strip_suffix(b"\n").unwrap().to_vec())
+        .collect();
+    assert_eq!(block.len(), sieve.places().len());
+    let starts: Vec<_> = std::iter::once(0)
+        .chain(memchr::memchr_iter(b'\n', data).map(|lf| lf + 1))
+        .collect();
+    for place in sieve.places() {
+        assert_eq!(
+            starts[usize::try_from(place.line_number).unwrap() - 1] as u64,
+            place.offset
+        );
+    }
+    let defects = frame::check(&block.join(&b'\n'), usize::MAX).defects;
+    assert_eq!(sieve.defects() & defects, defects);
+    let numbers = sieve.places().iter().map(|place| place.line_number);
+    let sieved = crate::model::Sieved {
+        lines: numbers.zip(block).collect(),
+        skipped: sieve.skipped,
+        merged: sieve.merged,
+    };
+    sieve.clear();
+    (sieve.skipped, sieve.merged) = (0, 0);
+    sieved
+}
+
+fn only() -> impl Strategy<Value = Option<Vec<&'static str>>> {
+    let names = [
+        "result",
+        "system",
+        "stream_event/content_block_delta/text_delta",
+        "stream_event/content_block_stop",
+        "stream_event",
+    ];
+    proptest::option::of(proptest::sample::subsequence(names.to_vec(), 0..4))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn any_cutting_into_takes_gives_what_the_definition_says(
+        data in crate::model::lines(40),
+        cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8),
+        only in only(),
+        coalesce: bool,
+        limit in prop_oneof![Just(0), 1..200_usize],
+    ) {
+        let end = data.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let data = &data[..end];
+        let longest = data.split(|&byte| byte == b'\n').map(<[u8]>::len).max().unwrap_or(0);
+        let max_line = if limit == 0 { usize::MAX } else { longest + limit };
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(end + 1)).collect();
+        cuts.push(end);
+        cuts.sort_unstable();
+        let every: Vec<_> = memchr::memchr_iter(b'\n', data).map(|at| at + 1).collect();
+        let only = only.as_deref();
+        let expected = crate::model::sieve(data, only, coalesce, max_line);
+        for level in levels() {
+            let mut sieve = Sieve::new(only, coalesce, level);
+            // Twice: the second time with the layouts of the first.
+            for _ in 0..2 {
+                prop_assert_eq!(&taken(&mut sieve, data, &cuts, max_line, false), &expected);
+            }
+            let forgetful = taken(&mut sieve, data, &every, max_line, true);
+            prop_assert_eq!(&forgetful, &expected);
+        }
+    }
+
+    #[test]
+    fn the_last_line_is_kept_as_any_other(line in crate::model::line(), only in only()) {
+        let line = line.split(|&byte| byte == b'\n').next().unwrap();
+        let only = only.as_deref();
+        let data = [line, b"\n"].concat();
+        let skipped = crate::model::sieve(&data, only, false, usize::MAX).skipped;
+        for level in levels() {
+            prop_assert_eq!(Sieve::new(only, false, level).keeps(line), skipped == 0);
+        }
+    }
+}
+
+#[test]
+fn a_backslash_does_not_hide_a_line_feed() {
+    let lines = ["{\"type\":\"a\",\"uuid\":\"1\"}"; 2];
+    let cut = ["{\"type\":\"a\",\"uuid\":\"1\\", "\"}"];
+    for level in levels() {
+        let mut sieve = Sieve::new(Some(&[]), false, level);
+        let (out, numbers) = sieved(&mut sieve, &[lines, cut, lines].concat());
+        assert_eq!(out, cut);
+        assert_eq!((numbers, sieve.skipped), (vec![3, 4], 4));
+    }
+}
+
+#[test]
+fn many_sessions_are_merged_up_to_the_number_of_groups() {
+    for (sessions, merged) in [(MOST_OPEN, true), (MOST_OPEN + 1, false), (1000, false)] {
+        let lines = (0..2 * sessions).map(|n| delta(&(n % sessions).to_string(), "x", "1") + "\n");
+        let data: String = lines.take(300).collect();
+        for level in levels() {
+            let mut sieve = Sieve::new(None, true, level);
+            let found = taken(
+                &mut sieve,
+                data.as_bytes(),
+                &[data.len()],
+                usize::MAX,
+                false,
+            );
+            assert_eq!(
+                found,
+                crate::model::sieve(data.as_bytes(), None, true, usize::MAX)
+            );
+            assert_eq!(found.merged > 0, merged);
+        }
+    }
+}
+
+#[test]
+fn cleared_it_holds_32_kib_at_most() {
+    let long = delta("a", &"x".repeat(1_000_000), "1");
+    let many: String = (0..300)
+        .map(|n| delta(&"s".repeat(n), &"t".repeat(n), "1") + "\n")
+        .collect();
+    let keys: Vec<_> = (0..10_000).map(|n| format!("\"{n}\":[[[],1]],")).collect();
+    let keys = keys.concat();
+    let keys = delta("a", "x", "1").replacen('{', &format!("{{{keys}"), 1);
+    for data in [
+        format!("{long}\n{long}\n"),
+        many,
+        keys + "\n",
+        "{}\n".repeat(20_000),
+    ] {
+        for coalesce in [false, true] {
+            let mut sieve = Sieve::new(None, coalesce, Level::Fast);
+            sieve.take(data.as_bytes(), usize::MAX, START).unwrap();
+            sieve.finish().unwrap();
+            assert!(sieve.held() > 0);
+            sieve.clear();
+            assert!(sieve.held() <= KEEP_BYTES, "{}", sieve.held());
+        }
+    }
+}
+
+#[test]
+fn deltas_are_merged_up_to_a_depth() {
+    let line = |depth: usize| {
+        let deep = "[".repeat(depth - 1) + &"]".repeat(depth - 1);
+        delta("a", "x", "1").replacen('{', &format!("{{\"deep\":{deep},"), 1) + "\n"
+    };
+    for level in levels() {
+        for (depth, merged) in [(MOST_DEPTH, 1), (MOST_DEPTH + 1, 0), (5_000, 0)] {
+            let data = line(depth).repeat(2);
+            let mut sieve = Sieve::new(None, true, level);
+            let taken = sieve.take(data.as_bytes(), usize::MAX, START).unwrap();
+            assert_eq!((taken.lines, sieve.merged), (2, merged));
+        }
+        let deep = line(1_000_000);
+        let mut sieve = Sieve::new(None, true, level);
+        sieve.take(deep.as_bytes(), usize::MAX, START).unwrap();
+        assert_eq!(sieve.block(), deep.as_bytes());
+    }
+}
+
+#[test]
+fn deltas_with_numbers_that_decoders_may_refuse_are_not_merged() {
+    let numbers = [
+        ("1", 1),
+        ("-0.5", 1),
+        ("1e5", 0),
+        ("1E999", 0),
+        (&"1".repeat(MOST_DIGITS), 1),
+        (&"1".repeat(MOST_DIGITS + 1), 0),
+    ];
+    for (number, merged) in numbers {
+        let line = delta("a", "x", "1").replacen('{', &format!("{{\"n\":{number},"), 1);
+        let mut sieve = Sieve::new(None, true, Level::Fast);
+        sieved(&mut sieve, &[&line, &line]);
+        assert_eq!(sieve.merged, merged, "{number}");
+    }
+}

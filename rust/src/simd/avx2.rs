@@ -1,0 +1,396 @@
+//! Vectors of 32 bytes. Everything here is inlined into [`super::run_avx2`], where AVX2 may be used.
+
+use std::arch::x86_64::{
+    __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
+    _mm256_or_si256, _mm256_set1_epi8, _mm256_testz_si256, _mm256_xor_si256,
+};
+
+use super::{index, last_special, Engine, Operation, Plain, PAGE};
+
+/// A proof that the processor has AVX2: only [`super::run_avx2`] makes one.
+#[derive(Clone, Copy, Debug)]
+pub struct Avx2(());
+
+impl Avx2 {
+    /// # Safety
+    ///
+    /// The processor must have AVX2.
+    #[inline(always)]
+    pub unsafe fn new() -> Self {
+        Self(())
+    }
+}
+
+const WIDTH: usize = 32;
+
+/// The 32 bytes of `data` from `at` on, if there are so many.
+#[inline(always)]
+fn chunk(data: &[u8], at: usize) -> Option<&[u8; WIDTH]> {
+    if data.len() < WIDTH || at > data.len() - WIDTH {
+        return None;
+    }
+    // SAFETY: `at + 32` is at most the length, and an array of bytes needs no alignment.
+    Some(unsafe { &*data.as_ptr().add(at).cast() })
+}
+
+#[inline(always)]
+fn load(_: Avx2, data: &[u8; WIDTH]) -> __m256i {
+    // SAFETY: `data` is 32 bytes to read, at any alignment, and the processor has AVX2.
+    unsafe { _mm256_loadu_si256(data.as_ptr().cast()) }
+}
+
+#[inline(always)]
+fn special_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
+    let bytes = load(engine, data);
+    // SAFETY: the processor has AVX2; these work on registers.
+    unsafe {
+        let quote = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x22));
+        let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x5c));
+        let control = _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f)), bytes);
+        let found = _mm256_or_si256(_mm256_or_si256(quote, backslash), control);
+        #[allow(clippy::cast_sign_loss)]
+        let mask = _mm256_movemask_epi8(found) as u32;
+        mask
+    }
+}
+
+/// One bit for each byte that is not ASCII.
+#[inline(always)]
+fn high_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
+    let bytes = load(engine, data);
+    // SAFETY: the processor has AVX2; this works on registers.
+    #[allow(clippy::cast_sign_loss)]
+    unsafe {
+        _mm256_movemask_epi8(bytes) as u32
+    }
+}
+
+/// The high bit of each byte.
+#[inline(always)]
+fn mask(_: Avx2, bytes: __m256i) -> u32 {
+    // SAFETY: the processor has AVX2; this works on registers.
+    #[allow(clippy::cast_sign_loss)]
+    unsafe {
+        _mm256_movemask_epi8(bytes) as u32
+    }
+}
+
+#[inline(always)]
+fn or(_: Avx2, one: __m256i, other: __m256i) -> __m256i {
+    // SAFETY: the processor has AVX2; this works on registers.
+    unsafe { _mm256_or_si256(one, other) }
+}
+
+#[inline(always)]
+fn is_zero(_: Avx2, bytes: __m256i) -> bool {
+    // SAFETY: the processor has AVX2; this works on registers.
+    unsafe { _mm256_testz_si256(bytes, bytes) == 1 }
+}
+
+/// The bytes of two places that differ.
+#[inline(always)]
+fn differing(engine: Avx2, one: &[u8; WIDTH], other: &[u8; WIDTH]) -> __m256i {
+    let (one, other) = (load(engine, one), load(engine, other));
+    // SAFETY: the processor has AVX2; this works on registers.
+    unsafe { _mm256_xor_si256(one, other) }
+}
+
+/// 64 bytes, one bit each.
+struct Bits {
+    quotes: u64,
+    backslashes: u64,
+    feeds: u64,
+}
+
+/// The 64 bytes of `data` from `at` on, with LFs behind the end of the data.
+#[inline(always)]
+fn block(data: &[u8], at: usize) -> [[u8; WIDTH]; 2] {
+    match (chunk(data, at), chunk(data, at + WIDTH)) {
+        (Some(low), Some(high)) => [*low, *high],
+        _ => last_block(data.get(at..).unwrap_or_default()),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn last_block(rest: &[u8]) -> [[u8; WIDTH]; 2] {
+    let mut bytes = [[b'\n'; WIDTH]; 2];
+    for (to, from) in bytes.iter_mut().flatten().zip(rest) {
+        *to = *from;
+    }
+    bytes
+}
+
+/// Which bytes of a block are `byte`.
+#[inline(always)]
+fn equal(_: Avx2, block: &[__m256i; 2], byte: u8) -> u64 {
+    let mask = |bytes| {
+        // SAFETY: the processor has AVX2; these work on registers.
+        #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+        unsafe {
+            _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte as i8))) as u32
+        }
+    };
+    u64::from(mask(block[0])) | u64::from(mask(block[1])) << 32
+}
+
+#[inline(always)]
+fn load_block(engine: Avx2, data: &[u8], at: usize) -> [__m256i; 2] {
+    let [low, high] = block(data, at);
+    [load(engine, &low), load(engine, &high)]
+}
+
+impl Bits {
+    #[inline(always)]
+    fn of(engine: Avx2, block: &[__m256i; 2]) -> Self {
+        Self {
+            quotes: equal(engine, block, b'"'),
+            backslashes: equal(engine, block, b'\\'),
+            feeds: equal(engine, block, b'\n'),
+        }
+    }
+
+    /// Which bytes are escaped: each that follows an odd number of backslashes. `carry` says so of the first byte, and
+    /// then of the first byte of the next block.
+    #[inline(always)]
+    fn escaped(&self, carry: &mut u64) -> u64 {
+        if self.backslashes == 0 {
+            return std::mem::take(carry);
+        }
+        // After simdjson: a run of backslashes that begins at an odd bit, added to, carries through it; where
+        // it ends tells whether its length is odd.
+        let backslashes = self.backslashes & !*carry;
+        let follows = backslashes << 1 | *carry;
+        let odd_starts = backslashes & !EVEN & !follows;
+        let (sum, overflow) = odd_starts.overflowing_add(backslashes);
+        *carry = u64::from(overflow);
+        (EVEN ^ (sum << 1)) & follows
+    }
+}
+
+/// Every other bit, from the lowest on.
+const EVEN: u64 = 0x5555_5555_5555_5555;
+
+/// The block that was looked at last.
+#[derive(Debug, Default)]
+pub struct Ahead {
+    /// Where it begins.
+    base: usize,
+    /// Behind it.
+    end: usize,
+    /// Its quotes that are not escaped, and its LFs.
+    stops: u64,
+    backslashes: u64,
+    /// Whether the first byte behind it is escaped.
+    carry: u64,
+}
+
+impl Ahead {
+    /// Looks at the block that begins at `base`.
+    #[inline(always)]
+    fn look(&mut self, engine: Avx2, data: &[u8], base: usize) {
+        let bits = Bits::of(engine, &load_block(engine, data, base));
+        self.base = base;
+        self.end = base + 64;
+        self.stops = bits.quotes & !bits.escaped(&mut self.carry) | bits.feeds;
+        self.backslashes = bits.backslashes;
+    }
+}
+
+/// Bit i is set if an odd number of the bits up to i are.
+#[inline(always)]
+fn parity(mut bits: u64) -> u64 {
+    for shift in [1, 2, 4, 8, 16, 32] {
+        bits ^= bits << shift;
+    }
+    bits
+}
+
+impl Engine for Avx2 {
+    type Ahead = Ahead;
+
+    #[inline(always)]
+    fn string_end(self, ahead: &mut Ahead, data: &[u8], at: usize) -> (usize, bool) {
+        // The byte at `at` follows a quote, so it is not escaped.
+        if at >= ahead.end {
+            ahead.carry = 0;
+            ahead.look(self, data, at);
+        }
+        let skip = at - ahead.base;
+        let stops = ahead.stops >> skip;
+        let backslashes = ahead.backslashes >> skip;
+        if stops != 0 {
+            let before = (stops & stops.wrapping_neg()) - 1;
+            return (
+                at + stops.trailing_zeros() as usize,
+                backslashes & before != 0,
+            );
+        }
+        let mut backslashes = backslashes;
+        loop {
+            ahead.look(self, data, ahead.end);
+            if ahead.stops != 0 {
+                let before = (ahead.stops & ahead.stops.wrapping_neg()) - 1;
+                let end = ahead.base + ahead.stops.trailing_zeros() as usize;
+                return (end, backslashes | (ahead.backslashes & before) != 0);
+            }
+            backslashes |= ahead.backslashes;
+        }
+    }
+
+    #[inline(always)]
+    fn container_end(self, data: &[u8], at: usize) -> Result<usize, usize> {
+        let mut depth = 0;
+        let (mut carry, mut in_string) = (0, 0);
+        let mut base = at;
+        loop {
+            let block = load_block(self, data, base);
+            let bits = Bits::of(self, &block);
+            let quotes = bits.quotes & !bits.escaped(&mut carry);
+            let strings = parity(quotes) ^ in_string;
+            if bits.backslashes & !strings != 0 {
+                // Not an escape: what follows was read wrongly.
+                return Plain.container_end(data, at);
+            }
+            in_string = 0_u64.wrapping_sub(strings >> 63);
+            // SAFETY: the processor has AVX2; these work on registers.
+            let lower = block.map(|half| unsafe { _mm256_or_si256(half, _mm256_set1_epi8(0x20)) });
+            let opens = equal(self, &lower, b'{') & !strings;
+            let closes = equal(self, &lower, b'}') & !strings;
+            if bits.feeds != 0 || depth <= closes.count_ones() as usize {
+                let mut stops = opens | closes | bits.feeds;
+                while stops != 0 {
+                    let bit = stops & stops.wrapping_neg();
+                    let place = base + stops.trailing_zeros() as usize;
+                    if opens & bit != 0 {
+                        depth += 1;
+                    } else if closes & bit != 0 {
+                        depth -= 1;
+                        if depth == 0 {
+                            return Ok(place + 1);
+                        }
+                    } else {
+                        return Err(place);
+                    }
+                    stops ^= bit;
+                }
+            } else {
+                depth += opens.count_ones() as usize;
+                depth -= closes.count_ones() as usize;
+            }
+            base += 64;
+        }
+    }
+
+    #[inline(always)]
+    fn special(self, data: &[u8], mut at: usize) -> usize {
+        while let Some(bytes) = chunk(data, at) {
+            let found = special_mask(self, bytes);
+            if found != 0 {
+                return at + found.trailing_zeros() as usize;
+            }
+            at += WIDTH;
+        }
+        last_special(data, at).0
+    }
+
+    #[inline(always)]
+    fn special_ascii(self, data: &[u8], mut at: usize) -> (usize, bool) {
+        let mut high = 0;
+        while let Some(bytes) = chunk(data, at) {
+            let found = special_mask(self, bytes);
+            let here = high_mask(self, bytes);
+            if found != 0 {
+                let before = (found & found.wrapping_neg()) - 1;
+                return (
+                    at + found.trailing_zeros() as usize,
+                    high | (here & before) == 0,
+                );
+            }
+            high |= here;
+            at += WIDTH;
+        }
+        let (end, ascii) = last_special(data, at);
+        (end, ascii && high == 0)
+    }
+
+    #[inline(always)]
+    fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool {
+        let Some(last) = part.len().checked_sub(WIDTH) else {
+            return Plain.begins(data, at, part);
+        };
+        let Some(here) = data.get(at..).and_then(|data| data.get(..part.len())) else {
+            return false;
+        };
+        let differing = |at: usize| {
+            // SAFETY: only called with `at <= last`, and both have `last + 32` bytes.
+            let (one, other) = unsafe {
+                (
+                    &*here.as_ptr().add(at).cast(),
+                    &*part.as_ptr().add(at).cast(),
+                )
+            };
+            differing(self, one, other)
+        };
+        let mut all = differing(last);
+        let mut place = 0;
+        while place < last {
+            all = or(self, all, differing(place));
+            place += WIDTH;
+        }
+        is_zero(self, all)
+    }
+
+    #[inline(always)]
+    fn line_end(self, data: &[u8]) -> (usize, bool) {
+        let mut at = 0;
+        let mut high = 0;
+        while let (Some(low), Some(top)) = (chunk(data, at), chunk(data, at + WIDTH)) {
+            let block = [load(self, low), load(self, top)];
+            let feeds = equal(self, &block, b'\n');
+            if feeds != 0 {
+                break;
+            }
+            high |= mask(self, or(self, block[0], block[1]));
+            at += 2 * WIDTH;
+        }
+        let (rest, ascii) = Plain.line_end(&data[at..]);
+        (at + rest, ascii && high == 0)
+    }
+
+    #[inline(always)]
+    fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool) {
+        let (blocks, rest) = data.split_at(data.len() - data.len() % (2 * WIDTH));
+        let mut count = 0;
+        let mut high = 0;
+        for (number, block) in blocks.chunks_exact(2 * WIDTH).enumerate() {
+            let (Some(low), Some(top)) = (chunk(block, 0), chunk(block, WIDTH)) else {
+                break;
+            };
+            let block = [load(self, low), load(self, top)];
+            let mut feeds = equal(self, &block, b'\n');
+            high |= mask(self, or(self, block[0], block[1]));
+            // Most blocks have one LF or none, and which of both cannot be predicted: the next place is written in any case.
+            while {
+                found[count % PAGE] =
+                    index(number * 2 * WIDTH + (feeds.trailing_zeros() as usize) % (2 * WIDTH));
+                count += usize::from(feeds != 0);
+                feeds &= feeds.wrapping_sub(1);
+                feeds != 0
+            } {}
+        }
+        for (at, &byte) in rest.iter().enumerate() {
+            if byte == b'\n' {
+                found[count % PAGE] = index(blocks.len() + at);
+                count += 1;
+            }
+        }
+        (count, high == 0 && rest.is_ascii())
+    }
+
+    #[inline(always)]
+    fn call<O: Operation>(self, operation: O) -> O::Output {
+        // SAFETY: the processor has AVX2.
+        unsafe { super::run_avx2(operation) }
+    }
+}
