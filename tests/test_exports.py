@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -121,9 +122,9 @@ MESSAGE_NAMES = [
 ]
 
 MODULES = [
-    getattr(messages, name)
-    for name in dir(messages)
-    if isinstance(getattr(messages, name), types.ModuleType) and not name.startswith("_")
+    importlib.import_module(f"claude_wire.messages.{name}")
+    for _, name, _ in pkgutil.iter_modules(messages.__path__)
+    if not name.startswith("_")
 ]
 
 
@@ -218,6 +219,29 @@ print([name for name in (*optional, *slow) if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "from claude_wire import InitializeResponse",
+        "from claude_wire.messages import GetUsageResponse",
+        "from claude_wire import *; GetUsageResponse, InitializeResponse",
+        "claude_wire.InitializeRequest.parse_answer({'commands': [], 'output_style': ''})",
+    ],
+)
+def test_the_answers_to_requests_of_the_host_are_imported_when_they_are_asked_for(ask: str) -> None:
+    script = f"""
+import sys
+import claude_wire
+claude_wire.decode(b'{{"type":"keep_alive"}}')
+answers = "claude_wire.messages.host_answers", "claude_wire.messages.context_usage"
+assert not [name for name in answers if name in sys.modules]
+{ask}
+assert [name for name in answers if name in sys.modules]
+assert claude_wire.InitializeResponse is claude_wire.messages.InitializeResponse
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
 def test_no_message_class_lends_memory() -> None:

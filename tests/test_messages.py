@@ -222,7 +222,8 @@ REQUESTS = [cls for cls in CLASSES if issubclass(cls, ControlRequestBody) and cl
 
 def answer_type(request: Any) -> Any:
     (base,) = request.__orig_bases__
-    return get_args(base)[0]
+    answer = get_args(base)[0]
+    return getattr(messages, answer) if isinstance(answer, str) else answer
 
 
 def test_there_are_requests() -> None:

@@ -111,7 +111,8 @@ def _answer(subtype: str) -> Any:
     if subtype not in REQUESTS:
         return None
     (base,) = REQUESTS[subtype].__orig_bases__  # type: ignore[attr-defined]
-    return get_args(base)[0]
+    answer = get_args(base)[0]
+    return getattr(messages, answer) if isinstance(answer, str) else answer
 
 
 HOOK_OUTPUTS = _by_tag(_hint(_answer("hook_callback"), "hookSpecificOutput"))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import claude_wire
 import recordings
 from claude_wire import ControlRequest, ControlResponse, Decoder, InvalidLine, InvalidLineError, Unknown, decode, encode
 from claude_wire.messages._base import Wire
@@ -427,3 +428,19 @@ def test_the_counts_add_up(stream: str) -> None:
     assert stats.lines == stats.messages + stats.invalid == len(lines)
     assert stats.invalid == sum(line.value is None for line in lines)
     assert stats.unknown == sum(any(True for _ in _unknown(message)) for message in messages)
+
+
+def test_fields_stand_in_the_order_in_which_the_cli_writes_them() -> None:
+    # Else msgspec goes round all fields for a key; the order of what is always there is the order that counts.
+    lines = [json.loads(line) for line in recordings.load("02_long_partial").stdout.splitlines()]
+    event = next(line for line in lines if line["type"] == "stream_event" and "delta" in line["event"])
+    assistant = next(line for line in lines if line["type"] == "assistant")
+    for value, cls in (
+        (event, claude_wire.StreamEvent),
+        (assistant, claude_wire.AssistantMessage),
+        (assistant["message"], claude_wire.ApiMessage),
+        (assistant["message"]["usage"], claude_wire.Usage),
+    ):
+        fields = list(cls.__struct_encode_fields__)
+        places = [fields.index(key) for key in value if key in fields]
+        assert places == sorted(places), cls

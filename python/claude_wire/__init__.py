@@ -30,7 +30,6 @@ from claude_wire.codec import *
 from claude_wire.errors import *
 from claude_wire.framing import LineSplitter
 from claude_wire.kinds import Kind, peek, peek_lines
-from claude_wire.messages import *
 from claude_wire.reading import *
 
 __version__ = "0.1.0"
@@ -46,6 +45,12 @@ __all__ += codec.__all__
 __all__ += errors.__all__
 __all__ += messages.__all__
 __all__ += reading.__all__
+
+if TYPE_CHECKING:
+    from claude_wire.messages import *
+else:
+    # Without those that `messages` itself imports when they are first asked for.
+    globals().update({name: vars(messages)[name] for name in messages.__all__ if name in vars(messages)})
 
 if TYPE_CHECKING:
     from claude_wire.accumulate import Accumulator as Accumulator
@@ -91,7 +96,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    module = _LATER.get(name)
+    module = "messages" if name in messages.__all__ else _LATER.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -18,17 +18,28 @@ from claude_wire.messages._base import Wire
 
 __all__ = ["Encoder", "encode"]
 
-_json_encoder = msgspec.json.Encoder()
-_encode_json = _json_encoder.encode
-_encode_json_lines = _json_encoder.encode_lines
+_encode_json_lines = msgspec.json.Encoder().encode_lines
 _REFUSED_TO_ENCODE = (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError)
 _SEPARATORS = re.compile(b"\xe2\x80[\xa8\xa9]")
 _ESCAPED = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
 
 
+#: The classes that were seen to be those of messages. A look here costs half of what isinstance does.
+_encodable: set[type] = {dict}
+
+
 def _escape_separators(encoded: bytes) -> bytes:
-    # U+2028 and U+2029 end a line in JavaScript; the CLI always escapes them, so readers may split on them.
-    return _SEPARATORS.sub(lambda match: _ESCAPED[match.group()], encoded)
+    # U+2028 and U+2029 end a line in JavaScript; the CLI always escapes them, so readers may split on them. The byte
+    # that they begin with is looked for first, which takes 3 ns a line, the expression 80 to 130: no CJK character and
+    # no emoji has it, but dashes and quotation marks do.
+    return _SEPARATORS.sub(lambda match: _ESCAPED[match.group()], encoded) if 0xE2 in encoded else encoded
+
+
+def _check(message: object) -> None:
+    if isinstance(message, Wire):
+        _encodable.add(type(message))
+    elif not isinstance(message, dict):
+        raise TypeError(f"encode() takes a message or a dict, not {type(message).__name__}")
 
 
 def encode(message: Message | dict[str, Any]) -> bytes:
@@ -41,26 +52,26 @@ def encode(message: Message | dict[str, Any]) -> bytes:
         TypeError: not a message and not a dict (an :class:`InvalidLine`, say: its bytes are in ``raw``).
         EncodeError: it holds a value that JSON has no form for.
     """
-    if type(message) is not dict and not isinstance(message, (Wire, dict)):
-        raise TypeError(f"encode() takes a message or a dict, not {type(message).__name__}")
+    if type(message) not in _encodable:
+        _check(message)
     try:
-        encoded = _encode_json(message)
+        # A list of one line: msgspec writes its line feed in place, where adding it would copy the line. A prompt
+        # takes 1.4 times what msgspec's encode() takes, where encode() and an addition took 1.8.
+        encoded = _encode_json_lines([message])
     except _REFUSED_TO_ENCODE as error:
         encoded = _encode_otherwise(message, error)
-    if not encoded.isascii():
-        encoded = _escape_separators(encoded)
-    return encoded + b"\n"
+    return encoded if encoded.isascii() else _escape_separators(encoded)
 
 
 def _encode_otherwise(message: object, error: Exception) -> bytes:
-    """Encode what msgspec refuses but JSON can carry: lone surrogates, whole numbers above 64 bits."""
+    """The line of what msgspec refuses but JSON can carry: lone surrogates, whole numbers above 64 bits."""
     if not isinstance(error, (UnicodeEncodeError, OverflowError)):
         raise EncodeError(f"no JSON for this message: {type(error).__name__}") from error
     try:
         text = json.dumps(_finite(msgspec.to_builtins(message)), ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as second:
         raise EncodeError(f"no JSON for this message: {type(second).__name__}") from second
-    return text.encode("utf-8", "backslashreplace")  # a surrogate becomes \udXXX, which is its JSON escape too
+    return text.encode("utf-8", "backslashreplace") + b"\n"  # a surrogate becomes \udXXX, which is its JSON escape too
 
 
 def _finite(value: Any) -> Any:

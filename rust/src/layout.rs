@@ -28,9 +28,10 @@
 //! # Which layouts there are
 //!
 //! The last few, up to [`MOST`], of lines that have a text or a uuid. Each remembers which came after it the last time, and
-//! that one is tried first: streams of several sessions take turns. If it does not fit, the layout of the line before is tried, and then
-//! the line is scanned and its layout looked up by a hash of the constants. The one whose last use is the longest ago makes
-//! room for a new one. Making one costs about as much as the scan; where hardly any line fits, only one line in 16 or so gets a layout.
+//! that one is tried first: streams of several sessions take turns. If it does not fit, the layout of the line before is tried, then
+//! a few that were of use shortly before, for turns may be taken in any order; and then the line is scanned and its layout
+//! looked up by a hash of the constants. The one whose last use is the longest ago makes
+//! room for a new one. Making one costs about as much as the scan; where hardly any line fits, only one line in eight gets a layout.
 
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]
@@ -41,6 +42,8 @@ use crate::simd::Engine;
 
 /// Most layouts that are kept.
 pub const MOST: usize = 32;
+/// How many are tried that were of use shortly before.
+const RECENT: usize = 4;
 /// Most bytes that the constants of a layout may have.
 pub const MOST_BYTES: usize = 1024;
 /// What a layout costs, in lines that fit.
@@ -79,6 +82,8 @@ pub struct Layouts<T> {
     hashes: [u64; MOST],
     /// The layout of the last line.
     last: usize,
+    /// Those that were last found not by being the successor of another, the newest first.
+    recent: [usize; RECENT],
     clock: u64,
     /// Rises with each line that fits, falls with each layout that is made: where layouts do not pay, few are made.
     credit: u32,
@@ -107,6 +112,7 @@ impl<T> Default for Layouts<T> {
             all: Vec::new(),
             hashes: [0; MOST],
             last: 0,
+            recent: [0; RECENT],
             clock: 0,
             credit: MOST_CREDIT,
         }
@@ -230,7 +236,16 @@ impl<T> Layouts<T> {
         from: usize,
     ) -> Option<(usize, Fitting)> {
         let next = self.all.get(self.last)?.next;
-        for index in [next, self.last] {
+        let [first, second, third, fourth] = self.recent;
+        let mut tried = [MOST; 6];
+        for (at, index) in [next, self.last, first, second, third, fourth]
+            .into_iter()
+            .enumerate()
+        {
+            if tried.contains(&index) {
+                continue;
+            }
+            tried[at] = index;
             if let Some(fitting) = self.all[index].fit(engine, data, from) {
                 self.follow(index);
                 return Some((index, fitting));
@@ -269,6 +284,9 @@ impl<T> Layouts<T> {
         self.all[self.last].next = index;
         self.all[index].used = self.clock;
         self.last = index;
+        let place = self.recent.iter().position(|&recent| recent == index);
+        self.recent[..=place.unwrap_or(RECENT - 1)].rotate_right(1);
+        self.recent[0] = index;
     }
 
     /// Makes a layout of a line that was scanned and is clear, `data[from..end]` with its LF, and returns its index. None is made if it would

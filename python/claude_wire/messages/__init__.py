@@ -8,18 +8,21 @@ and ``usage`` what the Messages API defines; ``control``, ``cli_requests``, ``ho
 what fits none of them.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from claude_wire.messages.api import *
 from claude_wire.messages.catalog import *
 from claude_wire.messages.cli_requests import *
 from claude_wire.messages.content import *
-from claude_wire.messages.context_usage import *
 from claude_wire.messages.control import *
 from claude_wire.messages.conversation import *
 from claude_wire.messages.dialects import *
 from claude_wire.messages.events import *
 from claude_wire.messages.hook_outputs import *
 from claude_wire.messages.hooks import *
-from claude_wire.messages.host_answers import *
 from claude_wire.messages.host_requests import *
 from claude_wire.messages.invalid import *
 from claude_wire.messages.mcp import *
@@ -38,6 +41,10 @@ from claude_wire.messages.tool_hooks import *
 from claude_wire.messages.undeclared_requests import *
 from claude_wire.messages.unknown import *
 from claude_wire.messages.usage import *
+
+if TYPE_CHECKING:
+    from claude_wire.messages.context_usage import *
+    from claude_wire.messages.host_answers import *
 
 # Written out, because mypy does not follow sums of other modules' lists; tests/test_exports.py compares.
 __all__ = [
@@ -536,3 +543,17 @@ __all__ = [
     "WorktreeCreateHookSpecificOutput",
     "WorktreeRemoveHookInput",
 ]
+
+#: Modules that are imported when one of their classes is first asked for: the answers to requests of the host. A tenth
+#: of what an import takes, and most programs never see one.
+_LATER = ("host_answers", "context_usage")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for module in _LATER:
+            classes = vars(import_module(f"{__name__}.{module}"))
+            if name in classes["__all__"]:
+                globals()[name] = classes[name]
+                return classes[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

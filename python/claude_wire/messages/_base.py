@@ -11,6 +11,10 @@ both, and they differ  ``T | None | UnsetType``    ``UNSET`` / ``None``         
 =====================  ==========================  =================================  =======================
 
 ``UNSET`` (from msgspec) is false in a condition, as ``None`` is.
+
+Fields stand in the order in which the CLI writes them, those that it rarely writes last: msgspec looks for a key from
+where the last one stood, and goes round all fields for one that is out of order. Of a recorded ``result`` with 27 keys
+that was 549 comparisons, and is 106.
 """
 
 from __future__ import annotations

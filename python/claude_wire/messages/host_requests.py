@@ -1,42 +1,18 @@
 """Control requests that a host sends to the CLI.
 
-Each is answered by one :class:`ControlResponse`; the payloads of the answers are in ``host_answers``. Case is mixed
-and must be kept: ``request_id`` here, ``serverName`` there.
+Each is answered by one :class:`ControlResponse`; the payloads of the answers are in ``host_answers``, whose classes are
+named here and imported when they are asked for. Case is mixed and must be kept: ``request_id`` here, ``serverName``
+there.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages._base import Number, Wire, null
 from claude_wire.messages.catalog import AgentDefinition, SdkPluginConfig
-from claude_wire.messages.context_usage import GetContextUsageResponse, GetUsageResponse
-from claude_wire.messages.host_answers import (
-    BackgroundTasksResponse,
-    CancelAsyncMessageResponse,
-    FileSuggestionsResponse,
-    GetBinaryVersionResponse,
-    GetHooksListingResponse,
-    GetSessionCostResponse,
-    GetSettingsResponse,
-    GetTaskOutputResponse,
-    InitializeResponse,
-    InterruptResponse,
-    ListModelsResponse,
-    ListPermissionRulesResponse,
-    McpReadResourceResponse,
-    McpSetServersResponse,
-    McpStatusResponse,
-    ReadFileResponse,
-    ReloadOutputStylesResponse,
-    ReloadPluginsResponse,
-    ReloadSkillsResponse,
-    RewindFilesResponse,
-    SetModelResponse,
-    SetPermissionModeResponse,
-)
 from claude_wire.messages.mcp import (
     McpInputFile,
     McpOutputFile,
@@ -45,6 +21,33 @@ from claude_wire.messages.mcp import (
     SdkMcpServerManifest,
 )
 from claude_wire.messages.request_body import ControlRequestBody
+
+if TYPE_CHECKING:  # ruff does not see that the strings below name them
+    from claude_wire.messages.context_usage import GetContextUsageResponse, GetUsageResponse  # noqa: F401
+    from claude_wire.messages.host_answers import (  # noqa: F401
+        BackgroundTasksResponse,
+        CancelAsyncMessageResponse,
+        FileSuggestionsResponse,
+        GetBinaryVersionResponse,
+        GetHooksListingResponse,
+        GetSessionCostResponse,
+        GetSettingsResponse,
+        GetTaskOutputResponse,
+        InitializeResponse,
+        InterruptResponse,
+        ListModelsResponse,
+        ListPermissionRulesResponse,
+        McpReadResourceResponse,
+        McpSetServersResponse,
+        McpStatusResponse,
+        ReadFileResponse,
+        ReloadOutputStylesResponse,
+        ReloadPluginsResponse,
+        ReloadSkillsResponse,
+        RewindFilesResponse,
+        SetModelResponse,
+        SetPermissionModeResponse,
+    )
 
 __all__ = [
     "ApplyFlagSettingsRequest",
@@ -102,7 +105,7 @@ class HookCallbackMatcher(Wire, kw_only=True, frozen=True):
     onFailure: str | None = None
 
 
-class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize", kw_only=True, frozen=True):
+class InitializeRequest(ControlRequestBody["InitializeResponse"], tag="initialize", kw_only=True, frozen=True):
     """Opens the session: registers hooks, MCP servers and agents, and asks what there is.
 
     Send it first and once, before any prompt; a repeated one is answered again, with part of it ignored. ``hooks``
@@ -135,7 +138,7 @@ class InitializeRequest(ControlRequestBody[InitializeResponse], tag="initialize"
     mcpServers: dict[str, McpServerConfig] | None = None
 
 
-class InterruptRequest(ControlRequestBody[InterruptResponse], tag="interrupt", kw_only=True, frozen=True):
+class InterruptRequest(ControlRequestBody["InterruptResponse"], tag="interrupt", kw_only=True, frozen=True):
     """Stops the running turn, which then ends with a result.
 
     Open permission questions are withdrawn first. Queued messages stay and run afterwards, unless ``cancel_queued``
@@ -146,7 +149,7 @@ class InterruptRequest(ControlRequestBody[InterruptResponse], tag="interrupt", k
 
 
 class SetPermissionModeRequest(
-    ControlRequestBody[SetPermissionModeResponse], tag="set_permission_mode", kw_only=True, frozen=True
+    ControlRequestBody["SetPermissionModeResponse"], tag="set_permission_mode", kw_only=True, frozen=True
 ):
     """Changes how permission questions are decided from now on.
 
@@ -158,7 +161,7 @@ class SetPermissionModeRequest(
     mode: str
 
 
-class SetModelRequest(ControlRequestBody[SetModelResponse], tag="set_model", kw_only=True, frozen=True):
+class SetModelRequest(ControlRequestBody["SetModelResponse"], tag="set_model", kw_only=True, frozen=True):
     """Changes the model for the next turns.
 
     Absent, null and ``default`` all reset it to the session's default. The CLI takes a name that no API knows as
@@ -205,7 +208,7 @@ class SetColorRequest(ControlRequestBody[dict[str, Any]], tag="set_color", kw_on
     color: str
 
 
-class McpStatusRequest(ControlRequestBody[McpStatusResponse], tag="mcp_status", kw_only=True, frozen=True):
+class McpStatusRequest(ControlRequestBody["McpStatusResponse"], tag="mcp_status", kw_only=True, frozen=True):
     """Asks for the MCP servers of the session and the states of their connections.
 
     ``liveReply`` matters on remote sessions only.
@@ -215,7 +218,7 @@ class McpStatusRequest(ControlRequestBody[McpStatusResponse], tag="mcp_status", 
 
 
 class GetContextUsageRequest(
-    ControlRequestBody[GetContextUsageResponse], tag="get_context_usage", kw_only=True, frozen=True
+    ControlRequestBody["GetContextUsageResponse"], tag="get_context_usage", kw_only=True, frozen=True
 ):
     """Asks what fills the context window.
 
@@ -226,15 +229,15 @@ class GetContextUsageRequest(
     detail: str | None = None
 
 
-class GetSessionCostRequest(ControlRequestBody[GetSessionCostResponse], tag="get_session_cost", frozen=True):
+class GetSessionCostRequest(ControlRequestBody["GetSessionCostResponse"], tag="get_session_cost", frozen=True):
     """Asks for the cost of the session as text for display."""
 
 
-class ListModelsRequest(ControlRequestBody[ListModelsResponse], tag="list_models", frozen=True):
+class ListModelsRequest(ControlRequestBody["ListModelsResponse"], tag="list_models", frozen=True):
     """Asks for the models that the session can be switched to."""
 
 
-class GetUsageRequest(ControlRequestBody[GetUsageResponse], tag="get_usage", kw_only=True, frozen=True):
+class GetUsageRequest(ControlRequestBody["GetUsageResponse"], tag="get_usage", kw_only=True, frozen=True):
     """Asks for the cost of the session and the use of the plan's limits, as numbers.
 
     ``skip_behaviors`` spares the CLI the reading of all transcripts of the last seven days. Experimental.
@@ -243,7 +246,7 @@ class GetUsageRequest(ControlRequestBody[GetUsageResponse], tag="get_usage", kw_
     skip_behaviors: bool | None = None
 
 
-class GetBinaryVersionRequest(ControlRequestBody[GetBinaryVersionResponse], tag="get_binary_version", frozen=True):
+class GetBinaryVersionRequest(ControlRequestBody["GetBinaryVersionResponse"], tag="get_binary_version", frozen=True):
     """Asks for the version of the CLI."""
 
 
@@ -267,14 +270,14 @@ class McpCallRequest(ControlRequestBody[dict[str, Any]], tag="mcp_call", kw_only
 
 
 class FileSuggestionsRequest(
-    ControlRequestBody[FileSuggestionsResponse], tag="file_suggestions", kw_only=True, frozen=True
+    ControlRequestBody["FileSuggestionsResponse"], tag="file_suggestions", kw_only=True, frozen=True
 ):
     """Asks for files whose paths match what the user has typed so far."""
 
     query: str
 
 
-class RewindFilesRequest(ControlRequestBody[RewindFilesResponse], tag="rewind_files", kw_only=True, frozen=True):
+class RewindFilesRequest(ControlRequestBody["RewindFilesResponse"], tag="rewind_files", kw_only=True, frozen=True):
     """Puts files back to what they were at a given user message.
 
     The conversation is not rewound. Refused unless the CLI keeps file checkpoints. With ``dry_run`` nothing is
@@ -286,7 +289,7 @@ class RewindFilesRequest(ControlRequestBody[RewindFilesResponse], tag="rewind_fi
 
 
 class CancelAsyncMessageRequest(
-    ControlRequestBody[CancelAsyncMessageResponse], tag="cancel_async_message", kw_only=True, frozen=True
+    ControlRequestBody["CancelAsyncMessageResponse"], tag="cancel_async_message", kw_only=True, frozen=True
 ):
     """Takes a queued user message back before its turn.
 
@@ -296,7 +299,7 @@ class CancelAsyncMessageRequest(
     message_uuid: str
 
 
-class ReadFileRequest(ControlRequestBody[ReadFileResponse], tag="read_file", kw_only=True, frozen=True):
+class ReadFileRequest(ControlRequestBody["ReadFileResponse"], tag="read_file", kw_only=True, frozen=True):
     """Reads a file as the CLI sees it.
 
     A relative path starts at the working directory, and the session's read permissions apply: a file outside of them
@@ -319,7 +322,9 @@ class SeedReadStateRequest(ControlRequestBody[dict[str, Any]], tag="seed_read_st
     mtime: Number
 
 
-class McpSetServersRequest(ControlRequestBody[McpSetServersResponse], tag="mcp_set_servers", kw_only=True, frozen=True):
+class McpSetServersRequest(
+    ControlRequestBody["McpSetServersResponse"], tag="mcp_set_servers", kw_only=True, frozen=True
+):
     """Puts a new set of MCP servers in place of those set before.
 
     Servers from settings files and plugins stay, those that the host runs are replaced as well; an empty map
@@ -342,7 +347,9 @@ class RegisterRepoRootRequest(ControlRequestBody[dict[str, Any]], tag="register_
     reload_skills: bool | None = None
 
 
-class ReloadPluginsRequest(ControlRequestBody[ReloadPluginsResponse], tag="reload_plugins", kw_only=True, frozen=True):
+class ReloadPluginsRequest(
+    ControlRequestBody["ReloadPluginsResponse"], tag="reload_plugins", kw_only=True, frozen=True
+):
     """Loads the plugins from disk again.
 
     With ``hold_on_cache_impact`` the reload is held when it would spoil the prompt cache; with ``refuse_if_busy`` it
@@ -354,12 +361,12 @@ class ReloadPluginsRequest(ControlRequestBody[ReloadPluginsResponse], tag="reloa
     refuse_if_busy: bool | None = None
 
 
-class ReloadSkillsRequest(ControlRequestBody[ReloadSkillsResponse], tag="reload_skills", frozen=True):
+class ReloadSkillsRequest(ControlRequestBody["ReloadSkillsResponse"], tag="reload_skills", frozen=True):
     """Loads the skills from disk again."""
 
 
 class ReloadOutputStylesRequest(
-    ControlRequestBody[ReloadOutputStylesResponse], tag="reload_output_styles", frozen=True
+    ControlRequestBody["ReloadOutputStylesResponse"], tag="reload_output_styles", frozen=True
 ):
     """Loads the output styles from disk again."""
 
@@ -405,7 +412,7 @@ class StopTaskRequest(ControlRequestBody[dict[str, Any]], tag="stop_task", kw_on
 
 
 class BackgroundTasksRequest(
-    ControlRequestBody[BackgroundTasksResponse], tag="background_tasks", kw_only=True, frozen=True
+    ControlRequestBody["BackgroundTasksResponse"], tag="background_tasks", kw_only=True, frozen=True
 ):
     """Sends running foreground tasks to the background, so that the turn goes on.
 
@@ -416,7 +423,9 @@ class BackgroundTasksRequest(
     tool_use_id: str | None = None
 
 
-class GetTaskOutputRequest(ControlRequestBody[GetTaskOutputResponse], tag="get_task_output", kw_only=True, frozen=True):
+class GetTaskOutputRequest(
+    ControlRequestBody["GetTaskOutputResponse"], tag="get_task_output", kw_only=True, frozen=True
+):
     """Asks for the end of what a background shell or monitor task has printed.
 
     An unknown task is an error. May be repeated while the task runs, and asked once more after its end.
@@ -437,11 +446,11 @@ class ApplyFlagSettingsRequest(
     settings: dict[str, Any]
 
 
-class GetSettingsRequest(ControlRequestBody[GetSettingsResponse], tag="get_settings", frozen=True):
+class GetSettingsRequest(ControlRequestBody["GetSettingsResponse"], tag="get_settings", frozen=True):
     """Asks for the settings in force and those of each source."""
 
 
-class GetHooksListingRequest(ControlRequestBody[GetHooksListingResponse], tag="get_hooks_listing", frozen=True):
+class GetHooksListingRequest(ControlRequestBody["GetHooksListingResponse"], tag="get_hooks_listing", frozen=True):
     """Asks for all configured hooks, as the ``/hooks`` menu shows them."""
 
 
@@ -458,13 +467,13 @@ class UpdateSettingsRequest(ControlRequestBody[dict[str, Any]], tag="update_sett
 
 
 class ListPermissionRulesRequest(
-    ControlRequestBody[ListPermissionRulesResponse], tag="list_permission_rules", frozen=True
+    ControlRequestBody["ListPermissionRulesResponse"], tag="list_permission_rules", frozen=True
 ):
     """Asks for all permission rules and additional directories of the session."""
 
 
 class McpReadResourceRequest(
-    ControlRequestBody[McpReadResourceResponse], tag="mcp_read_resource", kw_only=True, frozen=True
+    ControlRequestBody["McpReadResourceResponse"], tag="mcp_read_resource", kw_only=True, frozen=True
 ):
     """Reads a ``ui://`` resource from an MCP server, for a host that shows it.
 

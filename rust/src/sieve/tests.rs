@@ -139,6 +139,21 @@ fn a_delta_of_an_open_key_with_other_bytes_closes_all_groups() {
 }
 
 #[test]
+fn a_line_that_is_passed_over_closes_all_groups_however_often_it_comes() {
+    let text = delta("a", "x", "1");
+    let other = text.replace("text_delta", "signature_delta");
+    let only = ["stream_event/content_block_delta/text_delta"];
+    for level in levels() {
+        let mut sieve = Sieve::new(Some(&only), true, level);
+        let lines = [text.as_str(), &other, &text, &text, &other].repeat(5);
+        let (out, _) = sieved(&mut sieve, &lines);
+        let merged = delta("a", "xx", "1");
+        assert_eq!(out, [text.as_str(), &merged].repeat(5));
+        assert_eq!((sieve.skipped, sieve.merged), (10, 5));
+    }
+}
+
+#[test]
 fn a_merged_line_stays_within_the_limit() {
     let line = delta("a", "x", "1") + "\n";
     for level in levels() {
