@@ -22,7 +22,7 @@ pub enum Level {
 }
 
 /// Most bytes that [`Engine::line_feeds`] looks at in one call.
-pub const PAGE: usize = 4096;
+pub const PAGE: usize = 2048;
 
 /// The searches that a scanner is made of.
 pub trait Engine: Copy {

@@ -2,10 +2,10 @@
 
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_testz_si256, _mm256_xor_si256,
+    _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_testz_si256, _mm256_xor_si256,
 };
 
-use super::{index, last_special, Engine, Operation, Plain, PAGE};
+use super::{last_special, Engine, Operation, Plain, PAGE};
 
 /// A proof that the processor has AVX2: only [`super::run_avx2`] makes one.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +73,19 @@ fn mask(_: Avx2, bytes: __m256i) -> u32 {
     unsafe {
         _mm256_movemask_epi8(bytes) as u32
     }
+}
+
+#[inline(always)]
+fn zero(_: Avx2) -> __m256i {
+    // SAFETY: the processor has AVX2; this works on registers.
+    unsafe { _mm256_setzero_si256() }
+}
+
+/// Index within a page of the lowest of `bits`, which stand for the bytes from `base` on; if there is none, any.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation)]
+fn index(base: usize, bits: u64) -> u16 {
+    base as u16 + bits.trailing_zeros() as u16
 }
 
 #[inline(always)]
@@ -362,30 +375,33 @@ impl Engine for Avx2 {
     fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool) {
         let (blocks, rest) = data.split_at(data.len() - data.len() % (2 * WIDTH));
         let mut count = 0;
-        let mut high = 0;
+        let mut all = zero(self);
         for (number, block) in blocks.chunks_exact(2 * WIDTH).enumerate() {
             let (Some(low), Some(top)) = (chunk(block, 0), chunk(block, WIDTH)) else {
                 break;
             };
+            let base = number * 2 * WIDTH;
             let block = [load(self, low), load(self, top)];
+            all = or(self, all, or(self, block[0], block[1]));
             let mut feeds = equal(self, &block, b'\n');
-            high |= mask(self, or(self, block[0], block[1]));
-            // Most blocks have one LF or none, and which of both cannot be predicted: the next place is written in any case.
-            while {
-                found[count % PAGE] =
-                    index(number * 2 * WIDTH + (feeds.trailing_zeros() as usize) % (2 * WIDTH));
-                count += usize::from(feeds != 0);
-                feeds &= feeds.wrapping_sub(1);
-                feeds != 0
-            } {}
+            // Most blocks have one LF or none, and which of both cannot be predicted: a place is written in any case, and
+            // written again if there is none.
+            found[count % PAGE] = index(base, feeds);
+            count += usize::from(feeds != 0);
+            feeds &= feeds.wrapping_sub(1);
+            while feeds != 0 {
+                found[count % PAGE] = index(base, feeds);
+                count += 1;
+                feeds &= feeds - 1;
+            }
         }
         for (at, &byte) in rest.iter().enumerate() {
             if byte == b'\n' {
-                found[count % PAGE] = index(blocks.len() + at);
+                found[count % PAGE] = index(blocks.len() + at, 1);
                 count += 1;
             }
         }
-        (count, high == 0 && rest.is_ascii())
+        (count, mask(self, all) == 0 && rest.is_ascii())
     }
 
     #[inline(always)]
