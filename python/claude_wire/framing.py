@@ -223,7 +223,7 @@ class LineBuffer:
         """As :meth:`blocks`, but when it returns, the first part of ``data`` was taken, and mostly all of it.
 
         Then what it returns is ready, and lends no native memory: a line that was begun before, not too long, and the
-        lines after it. That saves a good part of what surrounds the native call.
+        lines after it; or the few that a sieve let through. That saves a good part of what surrounds the native call.
         """
         source, chunk, first = self._first(data)
         _, steps = self._idle[0]
@@ -257,6 +257,10 @@ class LineBuffer:
             if status == _NOTHING:
                 self._at_line_start = self._at_line_start and not length
                 return () if carried is None else (carried,)
+            if status == _SIFTED and size <= COPY_BYTES:
+                lent = steps[_LINE : _LINE + size]
+                place = offset + skipped_bytes, line_number + skipped_lines
+                return (_new(Block, (lent, lines, not defects, *place, True, True)),)
         return self._rest(source, chunk, first)
 
     def _first(self, data: bytes | bytearray | memoryview) -> tuple[bytes | memoryview, Any, int]:

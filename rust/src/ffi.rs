@@ -39,7 +39,7 @@ pub const CW_TOO_LONG: i32 = 3;
 /// A step: lines that a sieve let through, lent until the next call with the handle.
 pub const CW_SIFTED: i32 = 4;
 
-/// Longest line that is copied to the result of two steps.
+/// Most bytes that are copied to the result of two steps.
 pub const CW_LINE_BYTES: usize = 4096;
 
 /// An option of a sieve: only lines of the named kinds are let through.
@@ -125,7 +125,7 @@ pub struct CwStep {
 pub struct CwSteps {
     /// The first step, and the second if there is one.
     pub steps: [CwStep; 2],
-    /// If the first is `CW_CARRY`, and its line has at most so many bytes: a copy of that.
+    /// If the first is `CW_CARRY` or `CW_SIFTED`, and what it lends has at most so many bytes: a copy of that.
     pub line: [u8; CW_LINE_BYTES],
 }
 
@@ -395,10 +395,10 @@ unsafe fn take(
             };
             let Next { consumed, step } = next.map_err(|_| CW_ERROR_MEMORY)?;
             let next = start + consumed;
-            if let (false, Step::Carry { line: carried, .. }) = (line.is_null(), step) {
-                if carried.len() <= CW_LINE_BYTES {
+            if let Step::Carry { line: lent, .. } | Step::Sifted { block: lent, .. } = step {
+                if !line.is_null() && lent.len() <= CW_LINE_BYTES {
                     // SAFETY: not null, so the caller promises that so many may be written; its memory is not the buffer's.
-                    unsafe { line.copy_from_nonoverlapping(carried.as_ptr(), carried.len()) };
+                    unsafe { line.copy_from_nonoverlapping(lent.as_ptr(), lent.len()) };
                 }
             }
             let (status, step) = CwStep::new(step, next);
