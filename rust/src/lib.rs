@@ -6,11 +6,16 @@
 //!
 //! The modules stand on each other, bottom up:
 //!
+//! * [`simd`]: searches in vectors, chosen at run time, and the same in words.
 //! * [`frame`]: one pass over a block of lines that says whether the fast path of decoding is sound for it.
 //! * [`buffer`]: the incremental line buffer; it turns chunks cut anywhere into blocks of complete lines.
+//! * [`scan`]: the kind of a line, by its structure; [`layout`]: recent lines, by which a like line is recognised without a scan;
+//!   [`peek`]: the kinds of the lines of a block.
+//! * [`delta`] and [`group`]: lines that may be merged, and those that are being merged; [`sieve`]: lines in, those that are wanted
+//!   out; [`sift`]: the steps of a buffer through a sieve.
 //! * [`drain`]: keeps pipes from filling up while nobody reads them. Knows bytes only.
 //! * [`handle`]: numbers that stand for live values across the C border, and refuse every wrong use.
-//! * [`ffi`]: the C ABI, and the only file with `unsafe`.
+//! * [`ffi`]: the C ABI. It and [`simd`] are the only ones with `unsafe`.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
