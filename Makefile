@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test e2e lint bench instructions rust-test python-test format clean cargo
+.PHONY: demo test e2e lint bench instructions rust-test python-test fuzz memcheck format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -43,6 +43,15 @@ bench: $(VENV)/.native $(VENV)/.bench
 ## The native core's instructions under valgrind, compared with what is kept. To keep them: make instructions UPDATE=1
 instructions: | $(BIN)/python cargo
 	$(BIN)/python tools/instructions.py $(if $(UPDATE),--update) $(INSTRUCTIONS_ARGS)
+
+## All fuzz targets at once, each for FUZZ_SECONDS. Without the nightly toolchain they run, too, but nobody watches memory.
+FUZZ_SECONDS ?= 60
+fuzz: $(BIN)/python | cargo
+	$(BIN)/python tools/fuzz.py $(FUZZ_SECONDS)
+
+## The native core, and Python's use of it, under AddressSanitizer: Linux, with the nightly toolchain.
+memcheck: $(VENV)/.native $(VENV)/.dev | cargo
+	$(BIN)/python tools/memcheck.py
 
 format: $(VENV)/.dev
 	cargo fmt

@@ -479,6 +479,19 @@ def test_an_idle_buffer_holds_little_after_a_carried_line_of_any_length(size: in
         assert buffer.stats().held <= BLOCK_BYTES
 
 
+@pytest.mark.parametrize("only", [frozenset({"assistant"}), frozenset({"result"})], ids=["kept", "passed-over"])
+@pytest.mark.parametrize("last", [b"\n", b"\n{}", b"\n{}\n"])
+def test_a_huge_line_leaves_nothing_behind_in_a_sieve(only: frozenset[str], last: bytes) -> None:
+    buffer = LineBuffer(only=only, coalesce=True)
+    line = b'{"type":"assistant","text":"' + b"x" * 10_000_000 + b'"}'
+    for at in range(0, len(line), 100_000):
+        assert list(buffer.blocks(line[at : at + 100_000])) == []
+    assert buffer.stats().held >= 10_000_000
+    kept = sum(block.lines for block in buffer.blocks(last))
+    assert kept == (only == {"assistant"}) + last.endswith(b"}\n")
+    assert buffer.stats().held <= BLOCK_BYTES + 32 * 1024
+
+
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_unfinished_line_is_what_came_after_the_last_line_feed(name: str) -> None:
     stream = STREAMS[name]

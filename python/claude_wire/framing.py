@@ -325,6 +325,7 @@ class LineBuffer:
                         self._at_line_start = False  # perhaps; nobody asks where there is a sieve
                         with memoryview(_buffer(out.steps[last].lent, size)) as view:
                             yield _new(Block, (view, lines, not defects, offset, line_number, True, True))
+                        huge = size > BLOCK_BYTES // 4
                     else:
                         self._at_line_start = at == length
                         yield LongLine(bytes(_buffer(out.steps[last].lent, size)), line_length, offset, line_number)

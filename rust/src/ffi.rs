@@ -137,7 +137,7 @@ pub struct CwStats {
     pub searched: u64,
     /// Bytes copied into the buffer, and moved when it grew.
     pub copied: u64,
-    /// Bytes of memory held, lent memory included; those of a sieve are not counted.
+    /// Bytes of memory held, lent memory and the sieve's included.
     pub held: u64,
     /// Lines that the sieve passed over.
     pub skipped: u64,
@@ -523,7 +523,7 @@ pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 
             CwStats {
                 searched: stats.searched,
                 copied: stats.copied,
-                held: stats.held,
+                held: stats.held + sieve.as_ref().map_or(0, |sieve| sieve.held() as u64),
                 skipped: sieve.as_ref().map_or(0, |sieve| sieve.skipped),
                 merged: sieve.as_ref().map_or(0, |sieve| sieve.merged),
             }

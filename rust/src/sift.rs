@@ -41,6 +41,7 @@ pub fn next<'a>(
             });
         }
         sieve.take(buffer.completed(), usize::MAX, completed.place)?;
+        buffer.release(); // the sieve has what it wants
     }
     let taken = sieve.take(&data[at..], buffer.max_line_bytes(), buffer.place())?;
     buffer.pass(taken.bytes, taken.lines);

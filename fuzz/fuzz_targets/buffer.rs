@@ -1,0 +1,135 @@
+//! The line buffer: a stream cut anywhere gives what it gives whole, and what a simple splitter gives.
+#![no_main]
+
+use claude_wire::buffer::{Bom, Buffer, Step, BLOCK_BYTES, HEAD_BYTES};
+use libfuzzer_sys::fuzz_target;
+use reference::defects as defects_of;
+
+/// A line, or the head of one above the limit with its length; where it begins; its defects, if it is not too long.
+type Line = (Vec<u8>, u64, u64, u64, Option<u32>);
+
+fuzz_target!(|input: &[u8]| {
+    // The first bytes say how: the limit, whether a byte order mark is kept, and two lengths of chunks that take turns.
+    let [limit, keep, one, other, data @ ..] = input else {
+        return;
+    };
+    let max_line = usize::from(*limit) + 1;
+    let bom = if keep % 2 == 0 { Bom::Skip } else { Bom::Keep };
+    let mut sizes = [usize::from(*one), usize::from(*other)].into_iter().cycle();
+
+    let mut chunks = Vec::new();
+    let mut rest = data;
+    while one | other != 0 && !rest.is_empty() {
+        let (chunk, behind) = rest.split_at(sizes.next().unwrap().min(rest.len()));
+        chunks.push(chunk);
+        rest = behind;
+    }
+    chunks.push(rest);
+    let expected = lines(data, max_line, bom);
+    assert_eq!(fed(&chunks, max_line, bom), expected);
+    assert_eq!(fed(&[data], max_line, bom), expected);
+});
+
+fn lines(data: &[u8], max_line: usize, bom: Bom) -> Vec<Line> {
+    let mut found = Vec::new();
+    let mut offset = 0;
+    if bom == Bom::Skip && data.starts_with(b"\xef\xbb\xbf") {
+        offset = 3;
+    }
+    let mut line_number = 1;
+    while offset < data.len() {
+        let rest = &data[offset..];
+        let length = rest.iter().position(|&byte| byte == b'\n');
+        let line = &rest[..length.unwrap_or(rest.len())];
+        let (kept, defects) = if line.len() > max_line {
+            (&line[..line.len().min(HEAD_BYTES)], None)
+        } else {
+            (line, Some(defects_of(line)))
+        };
+        found.push((
+            kept.to_vec(),
+            line.len() as u64,
+            offset as u64,
+            line_number,
+            defects,
+        ));
+        offset += line.len() + 1;
+        line_number += 1;
+    }
+    found
+}
+
+fn fed(chunks: &[&[u8]], max_line: usize, bom: Bom) -> Vec<Line> {
+    let mut buffer = Buffer::new(max_line, bom);
+    let mut found = Vec::new();
+    for chunk in chunks {
+        let mut at = 0;
+        while at < chunk.len() {
+            let next = buffer.next(&chunk[at..]).unwrap();
+            let consumed = next.consumed;
+            assert!(consumed > 0);
+            took(&chunk[at..], next.step, &mut found);
+            at += consumed;
+        }
+    }
+    let step = buffer.close().unwrap();
+    took(&[], step, &mut found);
+    found
+}
+
+fn took(data: &[u8], step: Step, found: &mut Vec<Line>) {
+    match step {
+        Step::Nothing => (),
+        Step::Sifted { .. } => panic!("there is no sieve"),
+        Step::Carry {
+            line,
+            place,
+            defects,
+        } => {
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            found.push((
+                line.to_vec(),
+                line.len() as u64,
+                place.offset,
+                place.line_number,
+                Some(defects),
+            ));
+        }
+        Step::TooLong {
+            head,
+            length,
+            place,
+        } => {
+            found.push((head.to_vec(), length, place.offset, place.line_number, None));
+        }
+        Step::Body {
+            end,
+            lines,
+            place,
+            defects,
+        } => {
+            assert!(lines == 1 || end <= BLOCK_BYTES);
+            let [mut offset, mut line_number] = [place.offset, place.line_number];
+            let mut all = 0;
+            for line in data[..end].split_inclusive(|&byte| byte == b'\n') {
+                let line = line
+                    .strip_suffix(b"\n")
+                    .expect("a block ends with a line feed");
+                all |= defects_of(line);
+                found.push((
+                    line.to_vec(),
+                    line.len() as u64,
+                    offset,
+                    line_number,
+                    Some(defects_of(line)),
+                ));
+                offset += line.len() as u64 + 1;
+                line_number += 1;
+            }
+            assert_eq!(
+                (line_number - place.line_number, defects),
+                (lines as u64, all)
+            );
+        }
+    }
+}

@@ -1,0 +1,505 @@
+"""What ``coalesce`` promises: fewer messages, and not a character, an order or anything else of the stream changed."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import random
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kinds_model
+import recordings
+from claude_wire import Decoder, InvalidLine, InvalidLineError, Message, StreamEvent, read
+from claude_wire.accumulate import Accumulator
+from claude_wire.framing import BLOCK_BYTES
+from delta_lines import BASE, CLOSING, MERGEABLE, NOT_MERGEABLE, TEXT_KEYS, block, delta
+from feeding import cut, fed, said, without_vectors
+from mutations import mutated
+from traffic import traffic
+
+every_type = pytest.mark.parametrize("type_", [Message, dict], ids=["typed", "dict"])
+NAMES = [name for name in recordings.names() if recordings.load(name).stdout]
+
+
+def coalesced(*lines: bytes, **options: Any) -> list[Any]:
+    """Dicts of what one feed of the lines gives; without vectors it is the same."""
+    found = Decoder(dict, coalesce=True, **options).feed(block(*lines))
+    plain = without_vectors(Decoder(dict, coalesce=True, **options), coalesce=True)
+    assert plain.feed(block(*lines)) == found
+    return found
+
+
+def texts(messages: Iterable[Any]) -> list[str]:
+    """The text of each delta; a question mark for any other message."""
+    inner = [message.get("event", {}).get("delta", {}) if isinstance(message, dict) else {} for message in messages]
+    return [found.get(TEXT_KEYS.get(found.get("type"), ""), "?") for found in inner]
+
+
+# --- What is merged ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", TEXT_KEYS)
+def test_deltas_that_follow_each_other_become_one(kind: str) -> None:
+    lines = [delta("Hel", kind=kind, uuid="1"), delta("", kind=kind, uuid="2"), delta("lo", kind=kind, uuid="3")]
+    (message,) = coalesced(*lines)
+    assert message == {
+        "type": "stream_event",
+        "event": {"type": "content_block_delta", "index": 0, "delta": {"type": kind, TEXT_KEYS[kind]: "Hello"}},
+        "session_id": "s",
+        "parent_tool_use_id": None,
+        "uuid": "3",
+        "api_message_id": "m",
+    }
+    decoder = Decoder(coalesce=True)
+    (typed,) = decoder.feed(block(*lines))
+    assert isinstance(typed, StreamEvent)
+    assert typed.uuid == "3"
+    stats = decoder.stats
+    assert (stats.lines, stats.messages, stats.merged, stats.skipped) == (1, 1, 2, 0)
+    assert stats.bytes == len(block(*lines))
+
+
+def test_without_the_option_nothing_is_merged() -> None:
+    assert texts(Decoder(dict).feed(block(delta("a"), delta("b")))) == ["a", "b"]
+    assert texts(Decoder(dict, only=["stream_event"]).feed(block(delta("a"), delta("b")))) == ["a", "b"]
+
+
+OTHER_KEYS = {
+    "session": {"session": "t"},
+    "no session": {"session": None},
+    "parent": {"parent": "toolu_1"},
+    "index": {"index": 1},
+    "kind": {"kind": "thinking_delta"},
+}
+
+
+@pytest.mark.parametrize("changes", OTHER_KEYS.values(), ids=OTHER_KEYS.keys())
+def test_deltas_of_other_keys_are_apart(changes: dict[str, Any]) -> None:
+    lines = [delta("a"), delta("1", **changes), delta("b"), delta("2", **changes), delta("c")]
+    assert texts(coalesced(*lines)) == ["abc", "12"]
+
+
+def test_groups_come_in_the_order_of_their_first_lines() -> None:
+    lines = [delta(f"{session}{turn} ", session=session) for turn in range(3) for session in ("b", "a", "c")]
+    lines.insert(4, delta("late ", index=9))
+    assert texts(coalesced(*lines)) == ["b0 b1 b2 ", "a0 a1 a2 ", "c0 c1 c2 ", "late "]
+
+
+def test_halves_of_a_surrogate_pair_meet() -> None:
+    assert texts(coalesced(delta(r"x\ud83d"), delta(r"\ude00y"))) == ["x😀y"]
+    assert texts(coalesced(delta(r"x\ud83d"), delta(""), delta(r"\ude00y"))) == ["x😀y"]
+    # Halves without the other stay halves.
+    assert texts(coalesced(delta(r"\ude00"), delta(r"\ud83d"))) == ["\ude00\ud83d"]
+    assert texts(coalesced(delta(r"\ud83d"), delta("u"))) == ["\ud83du"]
+    # Only what one feed completes is merged: the halves of a cut pair are replaced, those that met are a character.
+    replaced = coalesced(delta(r"x\ud83d"), delta(r"\ude00y"), delta(r"\ud83d"), surrogates="replace")
+    assert texts(replaced) == ["x😀y\ufffd"]
+
+
+def test_texts_that_look_like_escapes_when_joined_are_not() -> None:
+    lines = [delta(r"\\"), delta("u0041"), delta(r"\\"), delta("n"), delta(r"\""), delta(r"\\\\"), delta(r"\"}}")]
+    assert texts(coalesced(*lines)) == ['\\u0041\\n"\\\\"}}']
+
+
+def test_text_is_joined_as_it_is_written() -> None:
+    assert texts(coalesced(delta(r"\u00e9"), delta("é"), delta(r"\n\t\b\f\r\/"), delta("日本😀\u2028\x7f"))) == [
+        "éé\n\t\b\f\r/日本😀\u2028\x7f"
+    ]
+
+
+def test_uuids_of_other_lengths() -> None:
+    lines = [delta("a", uuid="long-uuid"), delta("b", uuid=""), delta("c", uuid="ü😀")]
+    (message,) = coalesced(*lines)
+    assert message["uuid"] == "ü😀"
+    assert coalesced(*lines[:2])[0]["uuid"] == ""
+
+
+def test_many_lines() -> None:
+    lines = [delta(f"{number} ", uuid=str(number)) for number in range(300)]
+    (message,) = coalesced(*lines)
+    assert texts([message]) == ["".join(f"{number} " for number in range(300))]
+    assert message["uuid"] == "299"
+
+
+@pytest.mark.parametrize("count", [2, 63, 64, 65, 128, 200])
+def test_many_keys(count: int) -> None:
+    lines = [delta(f"{turn}", index=index) for turn in range(3) for index in range(count)]
+    found = coalesced(*lines)
+    assert said(found) == said(Decoder(dict).feed(block(*lines)))
+    if count <= 64:
+        assert texts(found) == ["012"] * count
+
+
+# --- What may be merged -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", MERGEABLE.values(), ids=MERGEABLE.keys())
+def test_merged_however_it_is_written(line: bytes) -> None:
+    assert kinds_model.delta(line) is not None
+    decoder = Decoder(dict, coalesce=True)
+    (message,) = decoder.feed(block(line, line, line))
+    (alone,) = Decoder(dict).feed(block(line))
+    alone["event"]["delta"]["text"] *= 3
+    assert message == alone
+    assert decoder.stats.merged == 2
+    assert coalesced(line, line, line) == [message]
+
+
+@pytest.mark.parametrize("line", NOT_MERGEABLE.values(), ids=NOT_MERGEABLE.keys())
+def test_not_merged(line: bytes) -> None:
+    assert kinds_model.delta(line) is None
+    # The mark of the stream's start is none further on.
+    lines = [delta("before"), line, line, delta("between"), line, delta("after")]
+    decoder = Decoder(dict, coalesce=True)
+    assert decoder.feed(block(*lines)) == Decoder(dict).feed(block(*lines))
+    assert decoder.stats.merged == 0
+    decoder = Decoder(coalesce=True)
+    assert decoder.feed(block(*lines)) == Decoder().feed(block(*lines))
+    assert decoder.stats.merged == 0
+    coalesced(*lines)
+
+
+@pytest.mark.parametrize("line", CLOSING.values(), ids=CLOSING.keys())
+def test_nothing_is_merged_across_another_line(line: bytes) -> None:
+    lines = [delta("a"), delta("1", index=1), delta("b"), line, delta("c"), delta("d"), delta("2", index=1)]
+    merged = [delta("ab"), delta("1", index=1), line, delta("cd"), delta("2", index=1)]
+    found = coalesced(*lines)
+    assert len(found) == 5
+    assert found[:2] + found[3:] == [m for one in merged if one != line for m in Decoder(dict).feed(block(one))]
+    (alone,) = Decoder(dict).feed(block(line))
+    if isinstance(alone, InvalidLine):
+        assert found[2].raw == line
+    else:
+        assert found[2] == alone
+
+
+@pytest.mark.parametrize("line", [b"", b" \t\r", b"\r"], ids=["empty", "spaces", "CR"])
+def test_a_blank_line_is_nothing(line: bytes) -> None:
+    assert texts(coalesced(delta("a"), line, delta("b"), line)) == ["ab"]
+
+
+def test_a_line_that_is_passed_over_closes_too() -> None:
+    lines = [delta("a"), delta("b"), b'{"type":"user"}', delta("c"), delta("d")]
+    found = coalesced(*lines, only=["stream_event"])
+    assert texts(found) == ["ab", "cd"]
+    decoder = Decoder(dict, only=["stream_event"], coalesce=True)
+    decoder.feed(block(*lines))
+    assert (decoder.stats.skipped, decoder.stats.merged, decoder.stats.messages) == (1, 2, 2)
+
+
+def test_deltas_that_are_passed_over_are_not_merged() -> None:
+    decoder = Decoder(dict, only=["result"], coalesce=True)
+    assert decoder.feed(block(delta("a"), delta("b"))) == []
+    assert (decoder.stats.skipped, decoder.stats.merged) == (2, 0)
+    lines = [delta("a"), delta("1", kind="thinking_delta"), delta("b")]
+    only = ["stream_event/content_block_delta/text_delta"]
+    assert texts(coalesced(*lines, only=only)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        BASE.replace(b'"m"', b'"n"'),
+        BASE.replace(b'"api_message_id":"m"', b'"api_message_id":"m","x":1'),
+        BASE.replace(b":", b": "),
+        BASE + b"\r",
+        BASE.replace(b'"parent_tool_use_id":null,', b""),
+        BASE.replace(b'"uuid":"u1",', b""),
+        BASE.replace(b'"index"', rb'"\u0069ndex"'),
+        BASE.replace(b'"text_delta"', rb'"text\u005fdelta"'),
+    ],
+    ids=["another value", "another key", "spaces", "a CR", "no parent", "no uuid", "an escaped key", "an escaped tag"],
+)
+def test_deltas_of_one_key_that_differ_are_apart_and_in_order(other: bytes) -> None:
+    lines = [delta("1", index=1), BASE, BASE, other, delta("2", index=1), other, BASE]
+    found = coalesced(*lines)
+    assert texts(found) == ["1", "aa", "aa", "2", "a"]
+    single = Decoder(dict).feed(block(*lines))
+    without_text = [json.loads(json.dumps(message).replace('"aa"', '"a"')) for message in found]
+    assert without_text == [single[0], single[1], single[3], single[4], single[6]]
+
+
+def test_the_session_of_none_and_no_session_are_one() -> None:
+    null = BASE.replace(b'"s"', b"null").replace(b'"a"', b'"1"')
+    absent = BASE.replace(b'"session_id":"s",', b"").replace(b'"a"', b'"2"')
+    assert texts(coalesced(null, absent, null, absent)) == ["1", "2", "1", "2"]
+
+
+# --- Feeds ------------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_held_back_for_the_next_feed() -> None:
+    decoder = Decoder(dict, coalesce=True)
+    assert texts(decoder.feed(block(delta("a"), delta("b")))) == ["ab"]
+    assert texts(decoder.feed(block(delta("c")))) == ["c"]
+    assert texts(decoder.feed(block(delta("d"), delta("e")))) == ["de"]
+    assert decoder.close() == []
+
+
+def test_a_line_that_was_begun_before_is_merged_with_those_after_it() -> None:
+    data = block(delta("a"), delta("b"), delta("c"), delta("d"))
+    line = len(data) // 4
+    for at in range(line + 1, 2 * line):
+        decoder = Decoder(dict, coalesce=True)
+        assert texts(decoder.feed(data[:at])) == ["a"]
+        assert texts(decoder.feed(data[at:])) == ["bcd"]
+
+
+def test_a_last_line_without_line_feed() -> None:
+    decoder = Decoder(dict, coalesce=True)
+    assert texts(decoder.feed(block(delta("a"), delta("b")) + delta("c"))) == ["ab"]
+    assert texts(decoder.close()) == ["c"]
+
+
+def test_more_than_a_block_in_one_feed() -> None:
+    lines = [delta("x" * 100, uuid=str(number)) for number in range(5_000)]
+    found = Decoder(dict, coalesce=True).feed(block(*lines))
+    assert len(found) < 50
+    assert said(found) == said(Decoder(dict).feed(block(*lines)))
+
+
+@pytest.mark.parametrize("size", [1_000, 60_000, 70_000, 1_000_000])
+def test_long_texts(size: int) -> None:
+    lines = [delta(letter * size) for letter in "abcdef"] + [delta("short")]
+    found = Decoder(dict, coalesce=True).feed(block(*lines))
+    assert "".join(texts(found)) == "".join(letter * size for letter in "abcdef") + "short"
+
+
+# --- Limits and places ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("extra", range(-2, 3))
+def test_a_merged_line_is_never_above_the_limit(extra: int) -> None:
+    lines = [delta("aaaa"), delta("1", index=1), delta("bbbb"), delta("cc"), delta("2", index=1)]
+    limit = len(lines[0]) + 4 + extra
+    found = coalesced(*lines, max_line_bytes=limit)
+    if extra < 0:
+        assert texts(found) == ["aaaa", "1", "bbbb" + "cc", "2"]
+    elif extra < 2:
+        assert texts(found) == ["aaaabbbb", "1", "cc", "2"]
+    else:
+        assert texts(found) == ["aaaabbbbcc", "12"]
+
+
+def test_the_length_of_the_last_uuid_counts() -> None:
+    lines = [delta("a", uuid="u"), delta("b", uuid="u" * 50)]
+    limit = len(lines[1]) + 1
+    assert texts(coalesced(*lines, max_line_bytes=limit)) == ["ab"]
+    assert texts(coalesced(*lines, max_line_bytes=limit - 1)) == ["a", "b"]
+
+
+def test_lines_above_the_limit_close_and_keep_their_place() -> None:
+    long = delta("x" * 300)
+    lines = [delta("a"), delta("b"), long, delta("c"), delta("d"), b"bad"]
+    found = coalesced(*lines, max_line_bytes=400)
+    assert texts([found[0], found[2]]) == ["ab", "cd"]
+    assert isinstance(found[1], InvalidLine)
+    assert (found[1].length, found[1].line_number, found[1].offset) == (len(long), 3, len(block(*lines[:2])))
+    assert (found[3].line_number, found[3].offset) == (6, len(block(*lines[:5])))
+
+
+def test_places_behind_merged_lines() -> None:
+    lines = [delta("a"), delta("b"), b"bad", b"", delta("c"), delta("d"), delta("e", index=1), b"worse"]
+    data = block(*lines)
+    for chunks in ([data], cut(data, 300), cut(data, 7)):
+        bad, worse = (
+            message for message in fed(Decoder(dict, coalesce=True), chunks) if isinstance(message, InvalidLine)
+        )
+        assert (bad.raw, bad.line_number, bad.offset) == (b"bad", 3, data.index(b"bad"))
+        assert (worse.raw, worse.line_number, worse.offset) == (b"worse", 8, data.index(b"worse"))
+
+
+def test_on_invalid_raise() -> None:
+    decoder = Decoder(dict, coalesce=True, on_invalid="raise")
+    with pytest.raises(InvalidLineError) as caught:
+        decoder.feed(block(delta("a"), delta("b"), b"bad", delta("c"), delta("d")))
+    assert texts(caught.value.messages) == ["ab"]
+    assert caught.value.line.line_number == 3
+    assert texts(decoder.feed(block(delta("e")))) == ["cd", "e"]
+
+
+def test_reading_a_file() -> None:
+    stream = traffic(4, lines=600)
+    with read(io.BytesIO(stream), dict, coalesce=True) as reader:
+        found = list(reader)
+    assert said(found) == said(Decoder(dict).feed(stream))
+    assert reader.stats.merged == 600 - len(found) > 100
+
+
+# --- Real and generated traffic ---------------------------------------------------------------------------------------
+
+
+@functools.cache
+def expected(name: str) -> list[Any]:
+    return said(fed(Decoder(dict), [recordings.load(name).stdout]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recordings(name: str) -> None:
+    recording = recordings.load(name)
+    stream = recording.stdout
+    reads = iter(recording.reads)
+    at = 0
+    as_read: list[bytes] = []
+    for size in reads:
+        as_read.append(stream[at : at + size])
+        at += size
+    small = 1 if len(stream) < 60_000 else 1_009
+    for chunks in ([stream], as_read, cut(stream, BLOCK_BYTES), cut(stream, 4_001, 13), cut(stream, small)):
+        decoder = Decoder(dict, coalesce=True)
+        found = fed(decoder, chunks)
+        assert said(found) == expected(name)
+        assert decoder.stats.merged == count(name) - len(found)
+    assert said(fed(without_vectors(Decoder(dict), coalesce=True), [stream])) == expected(name)
+
+
+@functools.cache
+def count(name: str) -> int:
+    return len(fed(Decoder(dict), [recordings.load(name).stdout]))
+
+
+STREAMS: dict[str, bytes] = {
+    **{
+        f"{text}-{order}-{style}": traffic(2, lines=300, sessions=3, text=text, order=order, style=style)
+        for text in ("ascii", "cjk", "emoji", "mixed")
+        for order in ("cli", "session", "shuffled")
+        for style in ("compact", "python")
+    },
+    "deltas only": traffic(3, lines=600, sessions=2, text="mixed", deltas_only=True),
+    "one session": traffic(3, lines=600, sessions=1, text="emoji", deltas_only=True),
+    "many sessions": traffic(3, lines=600, sessions=100, text="mixed", deltas_only=True),
+    "of all sizes": traffic(3, lines=400, sessions=3, text="mixed", size="mixed"),
+    "large": traffic(3, lines=20, sessions=2, text="mixed", size="large", deltas_only=True),
+}
+
+
+@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS.keys())
+def test_traffic(stream: bytes, request: pytest.FixtureRequest) -> None:
+    single = fed(Decoder(dict), [stream])
+    expected = said(single)
+    merged = 0
+    sizes = [(len(stream),), (BLOCK_BYTES,), (5_000,), (331, 7, 2_000)]
+    for chunks in [cut(stream, *size) for size in sizes] + [stream.splitlines(keepends=True)]:
+        decoder = Decoder(dict, coalesce=True)
+        found = fed(decoder, chunks)
+        assert said(found) == expected
+        assert decoder.stats.merged == len(single) - len(found)
+        merged += decoder.stats.merged
+    assert said(fed(without_vectors(Decoder(dict), coalesce=True), [stream])) == expected
+    if "shuffled" not in request.node.name:  # then hardly two lines are alike
+        assert merged > len(single) // 10
+
+
+@pytest.mark.parametrize("text", ["ascii", "cjk", "emoji", "mixed"])
+def test_whole_messages_are_the_same(text: Any) -> None:
+    stream = traffic(13, lines=1_500, sessions=3, text=text)
+
+    def whole(messages: list[Any]) -> list[Any]:
+        accumulator = Accumulator()
+        found: list[Any] = []
+        for message in messages:
+            partial = accumulator.add(message)
+            if partial is not None and partial.done:
+                found.append((partial.session_id, partial.parent_tool_use_id, partial.message()))
+        return found
+
+    decoder = Decoder(coalesce=True)
+    merged = whole(fed(decoder, cut(stream, 20_000)))
+    assert merged == whole(Decoder().feed(stream))
+    assert len(merged) > 5
+    assert decoder.stats.merged > 300
+
+
+# --- Against the model ------------------------------------------------------------------------------------------------
+
+
+def modelled(feeds: Iterable[Sequence[bytes]], type_: Any, **options: Any) -> list[Any]:
+    """What the model's lines of each feed decode to; of invalid lines their bytes, for their places are others."""
+    only, limit = options.get("only"), options.get("max_line_bytes")
+    lines = [line for feed in feeds for line in kinds_model.coalesced(feed, only, limit)]
+    return without_places(Decoder(type_).feed(block(*lines)))
+
+
+def without_places(messages: list[Any]) -> list[Any]:
+    return [(m.raw, m.reason) if isinstance(m, InvalidLine) else m for m in messages]
+
+
+def in_feeds(lines: list[bytes], rng: random.Random) -> list[list[bytes]]:
+    """Of one to forty lines each, and less than what a block holds."""
+    feeds: list[list[bytes]] = []
+    at = 0
+    while at < len(lines):
+        end = at + 1 + rng.randrange(40)
+        while end > at + 1 and len(block(*lines[at:end])) >= BLOCK_BYTES // 2:
+            end -= 1
+        feeds.append(lines[at:end])
+        at = end
+    return feeds
+
+
+@every_type
+@pytest.mark.parametrize("seed", range(6))
+def test_mutated_lines(seed: int, type_: Any) -> None:
+    """Deltas of a few sessions, some of them mutated, some of those twice or among those they were made of."""
+    rng = random.Random(seed)
+    order = rng.choice(["cli", "session"])
+    style = rng.choice(["compact", "python"])
+    lines: list[bytes] = []
+    stream = traffic(seed, lines=250, text="mixed", order=order, style=style, deltas_only=seed % 2 == 0)
+    for line in stream.splitlines():
+        if rng.random() < 0.3:
+            other = mutated(line, rng)
+            lines += rng.choice([[other], [other, other], [line, other, line], [other, line, other]])
+        else:
+            lines.append(line)
+    feeds = in_feeds(lines, rng)
+    for options in ({}, {"max_line_bytes": 700}, {"only": ["stream_event/content_block_delta/thinking_delta", "user"]}):
+        if "max_line_bytes" in options:
+            feeds = [[line for line in feed if len(line) <= 700] for feed in feeds]
+        expected = modelled(feeds, type_, **options)
+        decoder = Decoder(type_, coalesce=True, **options)
+        for tried in (decoder, without_vectors(Decoder(type_, coalesce=True, **options), coalesce=True)):
+            assert without_places(fed(tried, [block(*feed) for feed in feeds])) == expected
+
+
+@every_type
+def test_traffic_against_the_model(type_: Any) -> None:
+    rng = random.Random(5)
+    for text in ("ascii", "emoji"):
+        feeds = in_feeds(traffic(21, lines=500, sessions=3, text=text).splitlines(), rng)
+        assert fed(Decoder(type_, coalesce=True), [block(*feed) for feed in feeds]) == modelled(feeds, type_)
+
+
+some_text = st.sampled_from(
+    ["", "a", r"\ud83d", r"\ude00", r"\\", r"\"", "é", "日", r"\u0041", "u0041", r"\n", "}", "x" * 40]
+)
+some_delta = st.builds(
+    lambda text, session, index, kind, uuid: delta(text, session=session, index=index, kind=kind, uuid=uuid),
+    some_text,
+    st.sampled_from(["s", "t", None]),
+    st.integers(0, 1),
+    st.sampled_from(["text_delta", "text_delta", "thinking_delta"]),
+    st.sampled_from(["1", "2", "33"]),
+)
+other_lines = st.sampled_from([*CLOSING.values(), *MERGEABLE.values(), *NOT_MERGEABLE.values(), b"", b"\r"])
+
+
+@given(
+    st.lists(some_delta | some_delta | some_delta | other_lines, max_size=15),
+    st.lists(st.integers(1, 600), min_size=1, max_size=4),
+)
+def test_any_lines_at_any_cut(lines: list[bytes], sizes: list[int]) -> None:
+    stream = block(*lines)
+    decoder = Decoder(dict, coalesce=True)
+    found = decoder.feed(stream)
+    assert without_places(found) == modelled([lines], dict)
+    single = Decoder(dict).feed(stream)
+    assert said(found) == said(single)
+    assert decoder.stats.merged == len(single) - len(found)
+    assert said(fed(Decoder(dict, coalesce=True), cut(stream, *sizes))) == said(single)

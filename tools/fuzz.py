@@ -1,0 +1,124 @@
+"""Builds the fuzz targets and runs all of them at once, each for so many seconds: ``fuzz.py [SECONDS]`` (60).
+
+The targets are in ``fuzz/``, laid out as cargo-fuzz has them, so ``cargo fuzz run scan`` works, too. Here cargo builds
+them by itself, with the flags that cargo-fuzz would set: that saves installing it, which takes longer than building
+them. With the nightly toolchain AddressSanitizer watches; without it that is said, and the targets run all the same.
+
+Each begins with recorded lines, lines of made-up traffic, and the corpus that former runs have left in ``fuzz/corpus``.
+What it finds it leaves in ``fuzz/artifacts``; run the target with that file to see it again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FUZZ = ROOT / "fuzz"
+BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+TARGETS = sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
+#: Bytes in front of an input that say how the target uses it, as many as the target reads.
+OPTIONS = {"buffer": 4, "coalesce": 3, "frame": 1, "scan": 1, "sift": 4}
+SEEDS = 60
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+#: Those of cargo-fuzz 0.13: coverage that libFuzzer can read.
+COVERAGE = """
+    -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-simplifycfg-branch-fold-threshold=0
+    -Ccodegen-units=1 --cfg fuzzing
+"""
+
+
+def main() -> int:
+    seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    binaries = build()
+    seeds = BUILT / "fuzz-seeds"
+    shutil.rmtree(seeds, ignore_errors=True)
+    inputs = list(seed_inputs())
+    runs = {target: start(target, binaries / target, seconds, seeds / target, inputs) for target in TARGETS}
+    return max([report(target, *run) for target, run in runs.items()])
+
+
+def build() -> Path:
+    host = re.search(r"host: (\S+)", output("rustc", "-vV"))
+    assert host is not None
+    cargo = ["cargo"]
+    flags = COVERAGE
+    if shutil.which("rustup") and "nightly" in output("rustup", "toolchain", "list"):
+        cargo += ["+nightly"]
+        flags += " -Zsanitizer=address"
+    else:
+        print("fuzz: no nightly toolchain (rustup toolchain install nightly): without AddressSanitizer", flush=True)
+    target = BUILT / "fuzz"
+    command = [*cargo, "build", "--quiet", "--release", "--locked", "--target", host[1], "--target-dir", str(target)]
+    subprocess.run(command, cwd=FUZZ, env={**os.environ, "RUSTFLAGS": " ".join(flags.split())}, check=True)
+    return target / host[1] / "release"
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def seed_inputs() -> Iterator[bytes]:
+    """A few lines each, short ones, so that the fuzzer has few bytes to change that mean nothing."""
+    import recordings
+    from delta_lines import BASE, MERGEABLE, NOT_MERGEABLE
+    from traffic import traffic
+
+    rng = random.Random(1)
+    for name in recordings.names():
+        recording = recordings.load(name)
+        lines = [line for line in (recording.stdout + recording.stdin).split(b"\n") if len(line) < 600]
+        yield b"\n".join(rng.choice(lines) for _ in range(4)) + b"\n"
+    for line in (*MERGEABLE.values(), *NOT_MERGEABLE.values()):
+        yield b"\n".join([BASE, line, BASE, line]) + b"\n"
+    for seed in range(SEEDS):
+        order, style = rng.choice(["cli", "session", "shuffled"]), rng.choice(["compact", "python"])
+        stream = traffic(seed, lines=30, text="mixed", order=order, style=style, deltas_only=seed % 2 == 0)
+        yield b"\n".join([line for line in stream.split(b"\n") if len(line) < 500][:8]) + b"\n"
+
+
+def start(
+    target: str, binary: Path, seconds: int, seeds: Path, inputs: list[bytes]
+) -> tuple[subprocess.Popen[str], Path]:
+    corpus = FUZZ / "corpus" / target
+    artifacts = FUZZ / "artifacts" / target
+    for folder in (seeds, corpus, artifacts):
+        folder.mkdir(parents=True, exist_ok=True)
+    rng = random.Random(2)
+    for number, data in enumerate(inputs):
+        options = bytes(rng.choice([0, 1, 4, 255, rng.randrange(256)]) for _ in range(OPTIONS[target]))
+        (seeds / f"{number:03}").write_bytes(options + data)
+    command = [
+        *[str(binary), str(corpus), str(seeds), f"-artifact_prefix={artifacts}/", f"-dict={FUZZ / 'dictionary.txt'}"],
+        *[f"-max_total_time={seconds}", "-max_len=2000", "-timeout=20", "-rss_limit_mb=4096", "-print_final_stats=1"],
+    ]
+    log = seeds.with_suffix(".log")
+    with log.open("w") as out:
+        return subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, text=True, cwd=FUZZ), log
+
+
+def report(target: str, process: subprocess.Popen[str], log: Path) -> int:
+    """One line; all that the target said, if it found something."""
+    failed = process.wait() != 0
+    said = log.read_text(errors="replace")
+    runs = re.search(r"number_of_executed_units: (\d+)", said)
+    covered = re.findall(r"cov: (\d+)", said)
+    if failed:
+        print(said)
+    counts = f"{int(runs[1]) if runs else 0:,} inputs, {covered[-1] if covered else 0} edges"
+    print(f"fuzz {target:9} {'FAILED' if failed else 'nothing found'}: {counts}", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

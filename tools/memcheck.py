@@ -1,0 +1,105 @@
+"""Runs the tests with AddressSanitizer: those of the native core, then those of Python that lean on it most.
+
+It needs Linux, the nightly toolchain and gcc's own AddressSanitizer, which every gcc has: where something is missing
+that is said, and nothing is checked. Python is the usual one, but it loads a native library that was built for this,
+and takes all its memory from malloc, so that a read or write one byte beyond any ``bytes`` object is found.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "memcheck"
+
+#: Tests leave what lives as long as the process to the process.
+LEAKS = "leak:drain::stream::tests\n"
+
+TESTS = [f"tests/test_{name}.py" for name in ("framing", "native_handles", "decoder", "peek", "only", "coalesce")]
+#: Where Python itself works longest, mostly in the model of kinds. The fuzz targets have such lines, too.
+NOT_THESE = "recordings or traffic or mutated or every_cut or linear"
+FEW_EXAMPLES = """
+from hypothesis import settings
+settings.register_profile("few_examples", deadline=None, derandomize=True, max_examples=10)
+"""
+
+
+def main() -> int:
+    missing = what_is_missing()
+    if missing:
+        print(f"memcheck: nothing is checked, for there is no {missing}")
+        return 0
+    host = re.search(r"host: (\S+)", output("rustc", "-vV"))
+    assert host is not None
+    environment = {
+        **os.environ,
+        "RUSTFLAGS": "-Zsanitizer=address",
+        "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
+        "CARGO_PROFILE_DEV_DEBUG": "line-tables-only",
+        "CARGO_TARGET_DIR": str(BUILT),
+        "PROPTEST_CASES": "64",
+    }
+    BUILT.mkdir(parents=True, exist_ok=True)
+    leaks = BUILT / "leaks.txt"
+    leaks.write_text(LEAKS)
+    environment["LSAN_OPTIONS"] = f"suppressions={leaks}:print_suppressions=0"
+    cargo = ["cargo", "+nightly"]
+    options = ["--quiet", "--locked", "--target", host[1]]
+    subprocess.run([*cargo, "test", *options], cwd=ROOT, env=environment, check=True)
+    subprocess.run([*cargo, "build", *options], cwd=ROOT, env=environment, check=True)
+    print("memcheck: the native core is clean", flush=True)
+    check_python(BUILT / host[1] / "debug" / "libclaude_wire.so")
+    print("memcheck: Python's use of it is clean")
+    return 0
+
+
+def what_is_missing() -> str | None:
+    if not sys.platform.startswith("linux"):
+        return "Linux"
+    if not shutil.which("rustup") or "nightly" not in output("rustup", "toolchain", "list"):
+        return "nightly toolchain (rustup toolchain install nightly)"
+    if not shutil.which("gcc") or not Path(sanitizer()).is_absolute():
+        return "AddressSanitizer of gcc"
+    return None
+
+
+def sanitizer() -> str:
+    """The library that must be loaded before all others; just its name if there is none."""
+    return output("gcc", "-print-file-name=libasan.so").strip()
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def check_python(library: Path) -> None:
+    """Run the tests with a copy of the package that has this native library."""
+    package = BUILT / "python"
+    shutil.rmtree(package, ignore_errors=True)
+    shutil.copytree(ROOT / "python", package, ignore=shutil.ignore_patterns("__pycache__"))
+    (native,) = (package / "claude_wire" / "_native").glob("lib_native.*")
+    shutil.copyfile(library, native)
+    (package / "few_examples.py").write_text(FEW_EXAMPLES)
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": sanitizer(),
+        # Python leaves much to the end of the process.
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "PYTHONMALLOC": "malloc",
+        "PYTHONPATH": str(package),
+    }
+    found = "import claude_wire; print(claude_wire.__file__)"
+    where = subprocess.run([sys.executable, "-c", found], env=environment, capture_output=True, text=True, check=True)
+    assert Path(where.stdout.strip()).is_relative_to(package), where.stdout
+    pytest = [sys.executable, "-m", "pytest", "-p", "no:benchmark", "-p", "few_examples"]
+    selection = ["--hypothesis-profile=few_examples", "-k", f"not ({NOT_THESE})", *TESTS]
+    subprocess.run([*pytest, "-n", "2", *selection], cwd=ROOT, env=environment, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
