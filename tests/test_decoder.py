@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import linecache
 import os
 import subprocess
 import sys
@@ -1149,6 +1150,70 @@ def test_after_an_interrupt_the_stream_is_in_step(chunk: bytes) -> None:
     assert decoder.stats.bytes in (len(before) + 4, len(before) + 4 - len(chunk))
 
 
+UNINTERRUPTED = ("try:", "self._busy = False")
+
+
+@pytest.mark.parametrize("options", [{}, {"only": ["assistant"], "coalesce": True}], ids=["plain", "sifted"])
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        KEEP_ALIVE + b"\n",
+        KEEP_ALIVE + b"\nbad\n" + KEEP_ALIVE + b'\n{"type":',
+        b"x" * 100_000 + b"\n" + (KEEP_ALIVE + b"\n") * 4_000 + b'{"type":',
+    ],
+    ids=["line", "chunk", "many"],
+)
+@pytest.mark.parametrize("first", [b"{}\n", b'{}\n{"type":'], ids=["at rest", "in a line"])
+def test_an_interrupt_at_any_line_of_code_leaves_the_stream_in_step(
+    first: bytes, chunk: bytes, options: dict[str, Any]
+) -> None:
+    modules = tuple(f"{name}.py" for name in ("codec", "framing", "_decoding", "_objects"))
+
+    def interrupted(at: int) -> bool:
+        """Whether there was an interrupt at the ``at``-th line of code."""
+        passed = 0
+
+        def trace(frame: Any, event: str, _: Any) -> Any:
+            nonlocal passed
+            if not frame.f_code.co_filename.endswith(modules):
+                return None
+            # Interrupts are dealt with after calls and jumps: never right before one of these lines.
+            text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+            if event == "line" and text not in UNINTERRUPTED:
+                passed += 1
+                if passed == at:
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return trace
+
+        decoder: Decoder[Any] = Decoder(**options)
+        decoder.feed(first)
+        before = decoder.stats.bytes
+        before_trace = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            decoder.feed(chunk)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before_trace)
+        if decoder.stats.bytes == before:  # it came before anything was taken
+            decoder.feed(chunk)
+        assert decoder.stats.bytes == before + len(chunk)
+        tail = b'"assistant","message":{"role":"assistant","content":[]}}\n' if chunk.endswith(b":") else b""
+        *_, bad = found = decoder.feed(tail + b"bad\n")
+        assert not tail or isinstance(found[-2], AssistantMessage)
+        stream = first + chunk + tail
+        assert isinstance(bad, InvalidLine)
+        assert (bad.line_number, bad.offset, bad.raw) == (stream.count(b"\n") + 1, len(stream), b"bad")
+        return passed == at
+
+    at = 1
+    while interrupted(at):
+        at += 1 if at < 300 else 1 + at // 3
+    assert at > 10
+
+
 def test_a_decoder_is_wary_no_longer_than_there_are_odd_lines() -> None:
     refusals = [True]
 
@@ -1189,15 +1254,15 @@ def test_what_an_exception_leaves_over_is_not_copied() -> None:
     decoder = Decoder(on_invalid="raise")
     with pytest.raises(InvalidLineError):
         decoder.feed(b"bad\n" * 1000 + KEEP_ALIVE + b"\n")
-    (left,) = [state.ready for state in decoder._idle]
+    left = decoder._pending.ready
     assert len(left) == 1001
     for number in range(2, 1001):
         with pytest.raises(InvalidLineError) as caught:
             decoder.feed(b"")
         assert caught.value.line.line_number == number
-        assert decoder._idle[0].ready is left
+        assert decoder._pending.ready is left
     assert decoder.feed(b"") == [KeepAlive()]
-    assert decoder._idle[0].ready == []
+    assert decoder._pending.ready == []
 
 
 def test_a_callback_that_raises_each_time_is_called_once_for_each_line_and_loses_nothing() -> None:

@@ -217,17 +217,22 @@ class _Blocks(Objects):
     def _several(self, data: Bytes, count: int) -> list[Any]:
         raise NotImplementedError
 
-    def _refused(self, line: bytes) -> Any:
-        """The message of a line that is refused, it seems. Raises :class:`BadLine`."""
+    def line(self, line: bytes) -> Any:
+        """See :class:`Lines`."""
         raise NotImplementedError
 
+    def _refused(self, line: bytes) -> Any:
+        """As :meth:`line`, of a line that :meth:`_several` has refused."""
+        return self.line(line)
+
     def block(self, data: Bytes, count: int) -> list[Any]:
+        self.bad = 0
         refusal: str | None = None
         if not self._wary:
             try:
                 return self._several(data, count)
             except self._refusals as error:
-                refusal = str(error)
+                refusal = _said(error)
         return self._in_runs(data, count, refusal)
 
     def _in_runs(self, data: Bytes, count: int, refusal: str | None) -> list[Any]:
@@ -245,29 +250,31 @@ class _Blocks(Objects):
             last = min(first + size, count)
             if refusal is None:
                 try:
-                    messages += self._several(data[starts[first] : starts[last]], last - first)
+                    messages += self._run(data, starts, first, last)
                     first, size = last, min(2 * size, RUN_LINES)
                     continue
                 except self._refusals as error:
-                    refusal = str(error)
+                    refusal = _said(error)
                     self._wary = WARY_BLOCKS
             odd = first if last == first + 1 else _line_of(refusal, starts, first, last)
             refusal = None
-            if odd is None:
-                odd = first
-            else:
-                self._wary = WARY_BLOCKS
             if odd > first:
                 try:
-                    messages += self._several(data[starts[first] : starts[odd]], odd - first)
+                    messages += self._run(data, starts, first, odd)
                 except self._refusals:  # it is another one
                     odd = first
+            line = bytes(data[starts[odd] : starts[odd + 1] - 1]).removesuffix(b"\r")
             try:
-                messages.append(self._refused(bytes(data[starts[odd] : starts[odd + 1]])))
+                # Whether that line was refused is certain only if it was alone.
+                messages.append(self._refused(line) if last == first + 1 else self.line(line))
             except BadLine as bad:
                 messages.append(self._noted(bad))
             first, size = odd + 1, min(max(2 * (odd - first), 1), RUN_LINES)
         return messages
+
+    def _run(self, data: Bytes, starts: list[int], first: int, last: int) -> list[Any]:
+        # A copy: a view of native memory must not outlive it in the traceback of an exception.
+        return self._several(bytes(data[starts[first] : starts[last]]), last - first)
 
     def _noted(self, bad: BadLine) -> Bad:
         self.bad += 1
@@ -358,11 +365,16 @@ class TypedLines(_Blocks):
         return message
 
 
-def _line_of(refusal: str, starts: list[int], first: int, last: int) -> int | None:
-    """Which line of a run msgspec refused, by what it says of it; None if it does not say."""
+def _said(error: Exception) -> str:
+    """What msgspec says; nothing of others, who may say anything, and fail at it."""
+    return str(error) if isinstance(error, msgspec.MsgspecError) else ""
+
+
+def _line_of(refusal: str, starts: list[int], first: int, last: int) -> int:
+    """Which line of a run msgspec refused, by what it says of it; the first if it does not say."""
     found = re.search(_PLACE, refusal)
     if found is None:
-        return None
+        return first
     index, byte = found.groups()
     line = first + int(index) if index else bisect_right(starts, starts[first] + int(byte)) - 1
     return min(max(line, first), last - 1)
@@ -400,9 +412,6 @@ class DictLines(_Blocks):
         if len(objects) != count:
             raise msgspec.DecodeError("not one object on each line")
         return objects
-
-    def _refused(self, line: bytes) -> dict[str, Any]:
-        return self.object(line) if self._loads is None else self.line(line)
 
     def line(self, line: bytes) -> dict[str, Any]:
         if self._loads is not None and is_utf8(line):

@@ -1,6 +1,6 @@
 """The native library: found, checked and typed. What it must not know: what its functions are used for.
 
-Only :mod:`claude_wire.framing` and :mod:`claude_wire.draining` stand on it.
+Only :mod:`claude_wire.framing`, :mod:`claude_wire.kinds` and :mod:`claude_wire.draining` stand on it.
 """
 
 from __future__ import annotations

@@ -149,7 +149,10 @@ class Objects:
         # A lone surrogate becomes its JSON escape.
         if type(value) is not dict or dumped.encode("utf-8", "backslashreplace") != line:
             return None
-        mended: dict[str, Any] = self._mended(value, dumped)
+        try:
+            mended: dict[str, Any] = self._mended(value, dumped)
+        except RecursionError:
+            raise BadLine("nested too deeply") from None
         return mended
 
     def _by_json(self, text: str, decoder: json.JSONDecoder) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
 
 from claude_wire._decoding import (
@@ -32,6 +33,7 @@ from claude_wire.framing import (
     LineBuffer,
     LineSplitter,
     LongLine,
+    byte_view,
     line_starts,
 )
 from claude_wire.kinds import kind_names
@@ -67,7 +69,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Pending:
-    """What was decoded but not returned, because an exception came in between; also the token of the owner."""
+    """What was decoded but not returned, because an exception came in between."""
 
     __slots__ = ("checked", "ready", "start")
 
@@ -136,15 +138,16 @@ class Decoder(Generic[T]):
     __slots__ = (
         "_at_rest",
         "_buffer",
+        "_busy",
         "_bytes",
         "_decode_one",
         "_has_short_cut",
-        "_idle",
         "_invalid",
         "_lines",
         "_messages",
         "_on_invalid",
         "_only",
+        "_pending",
         "_short_bytes",
         "_short_lines",
     )
@@ -220,17 +223,18 @@ class Decoder(Generic[T]):
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid = on_invalid
         self._bytes = self._messages = self._invalid = 0
-        # Whoever takes the one element out owns the decoder until it is back: a lock that costs a third of
-        # threading.Lock.
-        self._idle = [_Pending()]
-        # What reads one whole line of ASCII, if any line may be read that way.
+        # Whether somebody is using it now: a lock that costs next to nothing. It is looked at and set without a call
+        # in between, so no other thread can do so at the same time (in Python 3.10 one might).
+        self._busy = False
+        self._pending = _Pending()
+        # What reads one whole line, if any line may be read that way.
         decode_one: Callable[[bytes], Any] | None = self._lines.one_line_decoder()
         sifts = only is not None or coalesce
         self._has_short_cut = decode_one is not None and max_line_bytes >= BLOCK_BYTES and not sifts
         self._decode_one = cast("Callable[[bytes], T]", decode_one or self._lines.line)
         # `_process` while nobody uses the decoder, no line is unfinished, and nothing is held back; else anything else.
         self._at_rest: object = None
-        # Of the lines that were read that way, those that are not counted elsewhere yet.
+        # The lines that were read that way.
         self._short_lines = self._short_bytes = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
@@ -258,13 +262,11 @@ class Decoder(Generic[T]):
                 and (data.isascii() or is_utf8(data))
             ):
                 decode = self._decode_one
-                self._short_lines += 1
-                self._short_bytes += size
+                self._short_lines, self._short_bytes = self._short_lines + 1, self._short_bytes + size
                 try:
                     return [decode(line)]
                 except REFUSED:  # the long way, then
-                    self._short_lines -= 1
-                    self._short_bytes -= size
+                    self._short_lines, self._short_bytes = self._short_lines - 1, self._short_bytes - size
         return self._take(data)
 
     def close(self) -> list[T]:
@@ -305,69 +307,73 @@ class Decoder(Generic[T]):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._busy:
+            raise self._refusal()
         self._buffer.free()
         self._at_rest = None
 
     def follower(self) -> Follower[T]:
         """For whoever looks at lines before they are decoded: it stands where this decoder stands.
 
-        What is fed to it from now on gives the same lines, and these decode to the same messages. Of a line that is
-        already too long it gives the rest.
+        What is fed to it from now on gives the same lines, none of them passed over or merged, and these decode to the
+        same messages. Of a line that is already too long it gives the rest.
         """
         splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
-        self._count_short()
-        if self._bytes:
+        self._buffer.skip(self._short_lines, self._short_bytes)
+        if self._bytes or self._short_bytes:
             unfinished = self._buffer.unfinished()
             # The line feed, because a byte order mark is one at the start of a stream only. The rest of a line that is
             # being dropped must not look like a line.
             splitter.feed(b"\n" + (b"\0" if unfinished is None else unfinished))
         return Follower(splitter, self._lines.fresh())
 
-    def _count_short(self) -> None:
-        """Let the buffer and the counters know of the lines that took the short cut."""
-        self._buffer.skip(self._short_lines, self._short_bytes)
-        self._messages += self._short_lines
-        self._bytes += self._short_bytes
-        self._short_lines = self._short_bytes = 0
-
-    def _own(self) -> _Pending:
-        """Take the decoder; whoever does must append what this returns to ``_idle`` again."""
+    def _refusal(self) -> Exception:
         try:
-            return self._idle.pop()
-        except IndexError:
             self._buffer.stats()  # raises if this is rather a forked child, which inherited the decoder in use
-            raise HandleError(
-                "this decoder is used by two threads at the same time, or from its own on_invalid or loads"
-            ) from None
+        except HandleError as error:
+            return error
+        return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
 
     def _take(self, data: bytes | bytearray | memoryview, *, ending: bool = False) -> list[T]:
-        state = self._own()
-        self._at_rest = None
+        size = len(data) if type(data) is bytes else len(byte_view(data))
+        if self._busy:
+            raise self._refusal()
+        shown = self._buffer.shown
+        blocks: Iterable[Block | LongLine] = ()
         try:
-            if self._short_lines:
-                self._count_short()
-            held = bool(state.ready)
+            self._busy = True
+            self._at_rest = None
+            self._buffer.skip(self._short_lines, self._short_bytes)
+            held = bool(self._pending.ready)
             invalid = self._invalid
-            blocks = self._buffer.close_blocks() if ending else self._buffer.take(data)
+            total = self._bytes + size
             try:
-                self._decode_blocks(blocks, state)
+                blocks = self._buffer.close_blocks() if ending else self._buffer.take(data)
+                self._decode_blocks(blocks)
+                self._bytes = total
+            except HandleError:
+                raise
+            except BaseException:
+                # The stream stays in step, though lines are lost.
+                if isinstance(blocks, GeneratorType):
+                    blocks.close()
+                self._buffer.drop_rest(data, shown)
+                self._bytes = total
+                raise
             finally:
-                if type(blocks) is not tuple:
-                    for _ in blocks:
-                        pass  # after an interrupt only: the stream stays in step, though these lines are lost
                 del blocks  # the caller's memory must not hang on an exception
-                self._bytes += len(data) if type(data) is bytes else memoryview(data).nbytes
             if self._on_invalid == "return" or not (held or self._invalid != invalid):
-                ready, state.ready = state.ready, []
+                ready, self._pending.ready = self._pending.ready, []
                 return ready
-            return self._without_invalid(state)
+            return self._without_invalid(self._pending)
         finally:
-            if self._has_short_cut and self._buffer.at_line_start and not state.ready:
+            self._busy = False
+            if self._has_short_cut and self._buffer.at_line_start and not self._pending.ready:
                 self._at_rest = _process
-            self._idle.append(state)
 
-    def _decode_blocks(self, blocks: Iterable[Block | LongLine], state: _Pending) -> None:
+    def _decode_blocks(self, blocks: Iterable[Block | LongLine]) -> None:
         decode_block = self._lines.block
+        state = self._pending
         for block in blocks:
             if type(block) is not Block:
                 self._too_long(block, state.ready)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, final
 
 from claude_wire._library import STEP, ffi, lib
@@ -62,6 +63,7 @@ class _Stats(Protocol):
     held: int
     skipped: int
     merged: int
+    taken: int
 
 
 _NOTHING = lib.CW_NOTHING
@@ -144,14 +146,18 @@ class LineBuffer:
     __slots__ = (
         "__weakref__",
         "_at_line_start",
+        "_busy",
         "_finalize",
         "_handle",
-        "_idle",
         "_max_line_bytes",
+        "_out",
+        "_shown",
         "_sieves",
         "_sifted",
+        "_skipped_before",
         "_skipped_bytes",
         "_skipped_lines",
+        "_steps",
     )
 
     def __init__(
@@ -176,20 +182,23 @@ class LineBuffer:
         self._sifted = 0, 0
         self._finalize = weakref.finalize(self, lib.cw_buffer_free, self._handle)
         if self._sieves:
-            names = "\n".join(sorted(only or ())).encode("utf-8", "surrogatepass")
+            names = "\n".join(sorted(only or ())).encode()
             options = lib.CW_SIEVE_ONLY * (only is not None) + lib.CW_SIEVE_COALESCE * coalesce
             status = lib.cw_buffer_sieve(self._handle, names, len(names), options + lib.CW_SIEVE_PLAIN * plain)
             if status < 0:
                 raise library_error(status)
         # The native library refuses a second call at the same time by itself. But between two calls, too, while the
-        # caller reads what the first one lent, nobody else may make the second. So whoever takes the one result struct
-        # out of this list owns the buffer until it is back: a lock that costs a third of threading.Lock.
-        out = ffi.new("CwSteps *")
-        self._idle: list[tuple[Any, Any]] = [(out, ffi.buffer(out))]
+        # caller reads what the first one lent, nobody else may make the second.
+        self._busy = False
+        self._out = ffi.new("CwSteps *")
+        self._steps = ffi.buffer(self._out)
+        # Bytes that the native library was or is to be shown.
+        self._shown = 0
         self._max_line_bytes = max_line_bytes
         self._at_line_start = False
-        # What the native library has not been shown.
+        # What the native library has not been shown, of this stream and of those before it.
         self._skipped_bytes = self._skipped_lines = 0
+        self._skipped_before = 0, 0
 
     @property
     def max_line_bytes(self) -> int:
@@ -202,9 +211,12 @@ class LineBuffer:
         return self._at_line_start
 
     def skip(self, lines: int, length: int) -> None:
-        """Count whole lines, of ``length`` bytes in all, that somebody else has taken at the start of a line."""
-        self._skipped_lines += lines
-        self._skipped_bytes += length
+        """Say how many whole lines, and bytes in them, somebody else has taken, always at the start of a line.
+
+        Both are counted since the buffer was made.
+        """
+        self._skipped_lines = lines - self._skipped_before[0]
+        self._skipped_bytes = length - self._skipped_before[1]
 
     def blocks(self, data: bytes | bytearray | memoryview) -> Generator[Block | LongLine, None, None]:
         """Yields what ``data``, the next bytes of the stream, completes.
@@ -226,7 +238,7 @@ class LineBuffer:
         lines after it; or the few that a sieve let through. That saves a good part of what surrounds the native call.
         """
         source, chunk, first = self._first(data)
-        _, steps = self._idle[0]
+        steps = self._steps
         length = len(source)
         status = first
         _, size, at, offset, line_number, lines, defects, _ = _unpack_from(steps)
@@ -271,9 +283,11 @@ class LineBuffer:
         else:
             source = byte_view(data)
             chunk = ffi.from_buffer("uint8_t[]", source)
-        if not self._idle:
+        if self._busy:
             raise self.refusal()
-        status = _next_two(self._handle, chunk, len(source), 0, self._idle[0][0])
+        length = len(source)
+        self._shown += length
+        status = _next_two(self._handle, chunk, length, 0, self._out)
         if status < 0:
             raise library_error(status)
         return source, chunk, status
@@ -284,12 +298,11 @@ class LineBuffer:
         handle = self._handle
         skipped_bytes = self._skipped_bytes
         skipped_lines = self._skipped_lines
-        idle = self._idle
+        out, steps = self._out, self._steps
+        if self._busy:
+            raise self.refusal()
         try:
-            taken = out, steps = idle.pop()
-        except IndexError:
-            raise self.refusal() from None
-        try:
+            self._busy = True
             at = 0
             while True:
                 last = 0
@@ -303,7 +316,7 @@ class LineBuffer:
                         line = steps[_LINE : _LINE + size]
                         yield _new(Block, (line, 1, not defects, offset, line_number, True, False))
                     else:
-                        with memoryview(_buffer(out.steps[0].lent, size)) as view:
+                        with _lent(out.steps[0].lent, size) as view:
                             yield _new(Block, (view, 1, not defects, offset, line_number, True, False))
                         huge = size > BLOCK_BYTES // 4  # its memory may be twice that
                     last = 1
@@ -323,7 +336,7 @@ class LineBuffer:
                         self._at_line_start = False
                     elif status == _SIFTED:
                         self._at_line_start = False  # perhaps; nobody asks where there is a sieve
-                        with memoryview(_buffer(out.steps[last].lent, size)) as view:
+                        with _lent(out.steps[last].lent, size) as view:
                             yield _new(Block, (view, lines, not defects, offset, line_number, True, True))
                         huge = size > BLOCK_BYTES // 4
                     else:
@@ -337,34 +350,55 @@ class LineBuffer:
                 if status < 0:
                     raise library_error(status)
         finally:
-            idle.append(taken)
+            self._busy = False
 
     def close_blocks(self) -> Generator[Block | LongLine, None, None]:
         """Ends the stream and yields its last line if that has no line feed. The next bytes begin a new stream."""
+        out, steps = self._out, self._steps
+        if self._busy:
+            raise self.refusal()
         try:
-            taken = out, steps = self._idle.pop()
-        except IndexError:
-            raise self.refusal() from None
-        try:
+            self._busy = True
             status = lib.cw_buffer_close(self._handle, out.steps)
             if status < 0:
                 raise library_error(status)
             _, size, _, offset, line_number, _, defects, line_length = _unpack_from(steps)
             offset += self._skipped_bytes
             line_number += self._skipped_lines
+            lines_before, bytes_before = self._skipped_before
+            self._skipped_before = lines_before + self._skipped_lines, bytes_before + self._skipped_bytes
             self._skipped_bytes = self._skipped_lines = 0
             self._at_line_start = False
             if status == _CARRY:
-                line = memoryview(_buffer(out.steps[0].lent, size))
-                try:
+                with _lent(out.steps[0].lent, size) as line:
                     yield Block(line, 1, not defects, offset, line_number, False)
-                finally:
-                    line.release()
-                _next(self._handle, b"", 0, 0, out.steps)  # gives the memory back
             elif status > 0:
                 yield LongLine(bytes(_buffer(out.steps[0].lent, size)), line_length, offset, line_number)
+            _next(self._handle, b"", 0, 0, out.steps)  # takes the memory back
         finally:
-            self._idle.append(taken)
+            self._busy = False
+
+    @property
+    def shown(self) -> int:
+        """Bytes that were given to it."""
+        return self._shown
+
+    def drop_rest(self, data: bytes | bytearray | memoryview, shown: int) -> None:
+        """Take all of ``data`` that was not taken yet, and lose its lines: after an exception that came from outside.
+
+        Such is ``KeyboardInterrupt``, which may come between any two operations. ``shown`` is what :attr:`shown` was
+        before ``data``.
+        """
+        source = byte_view(data)
+        self._at_line_start = False
+        length = len(source)
+        taken = self._stats().taken
+        if self._shown == shown:
+            self._shown += length
+        at = length - (self._shown - taken)
+        chunk = ffi.from_buffer("uint8_t[]", source)
+        while at < length and _next(self._handle, chunk, length, at, self._out.steps) >= 0:
+            at = _unpack_from(self._steps)[2]
 
     def places(self, count: int) -> list[tuple[int, int]]:
         """Offset and line number of each of the ``count`` lines of the sifted block that was given last.
@@ -380,18 +414,13 @@ class LineBuffer:
 
     def unfinished(self) -> bytes | None:
         """A copy of the unfinished line as far as it has come; None if it is above the limit and being dropped."""
-        try:
-            taken = out, steps = self._idle.pop()
-        except IndexError:
-            raise self.refusal() from None
-        try:
-            status = lib.cw_buffer_unfinished(self._handle, out.steps)
-            if status < 0:
-                raise library_error(status)
-            size = _unpack_from(steps)[1]
-            return None if status == lib.CW_TOO_LONG else _buffer(out.steps[0].lent, size)[:]
-        finally:
-            self._idle.append(taken)
+        if self._busy:
+            raise self.refusal()
+        status = lib.cw_buffer_unfinished(self._handle, self._out.steps)
+        if status < 0:
+            raise library_error(status)
+        size = _unpack_from(self._steps)[1]
+        return None if status == lib.CW_TOO_LONG else _buffer(self._out.steps[0].lent, size)[:]
 
     def stats(self) -> Stats:
         """Counts the work done, so that a test can see that it is linear."""
@@ -401,8 +430,9 @@ class LineBuffer:
     def sifted(self) -> tuple[int, int]:
         """Numbers of the lines that were passed over, and of those that were merged into an earlier one."""
         if self._sieves and self._finalize.alive:
-            out = self._stats()
-            self._sifted = out.skipped, out.merged
+            with suppress(HandleError):  # in a forked child, which knows what was so before
+                out = self._stats()
+                self._sifted = out.skipped, out.merged
         return self._sifted
 
     def _stats(self) -> _Stats:
@@ -415,14 +445,11 @@ class LineBuffer:
     def free(self) -> None:
         """Frees the native memory. May be called again; every other method raises from now on."""
         if self._finalize.alive:
-            try:
-                taken = self._idle.pop()
-            except IndexError:
-                raise self.refusal() from None
+            if self._busy:
+                raise self.refusal()
             self.sifted()
             self._finalize()
             self._at_line_start = False
-            self._idle.append(taken)
 
     def refusal(self) -> Exception:
         try:
@@ -430,6 +457,17 @@ class LineBuffer:
         except HandleError as error:
             return error
         return library_error(lib.CW_ERROR_IN_USE)
+
+
+@contextmanager
+def _lent(pointer: Any, size: int) -> Generator[memoryview, None, None]:
+    """A view of native memory, as long as that is lent."""
+    view = memoryview(_buffer(pointer, size))
+    try:
+        yield view
+    finally:
+        with suppress(BufferError):  # the traceback of an exception may still have a part of it, which nobody reads
+            view.release()
 
 
 def line_starts(block: bytes | memoryview, count: int) -> list[int]:

@@ -10,6 +10,7 @@ escaped, and never in a string or in a nested value that only looks like it. The
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -25,12 +26,14 @@ LINES = 4096
 #: Kinds that one native call tells apart, at most.
 KINDS = 64
 _ABSENT = 2**64 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Kind(NamedTuple):
     """What a line is, as far as its tags tell. As a string, its parts joined by slashes: ``"system/init"``.
 
-    All three are None if the line is no JSON object, has no ``type``, or has tags of more than one value.
+    Where a tag has a slash in it, or is empty, or stands behind one that is missing, that is no name for ``only``. All
+    three are None if the line is no JSON object, has no ``type``, or has tags of more than one value.
     """
 
     #: The line's ``type``.
@@ -156,6 +159,6 @@ def kind_names(names: Iterable[str]) -> frozenset[str]:
         if not isinstance(name, str):
             raise TypeError(f"a kind is named by a str, not {type(name).__name__}")
         parts = name.split("/")
-        if not all(parts) or len(parts) > 3 or "\n" in name:
+        if not all(parts) or len(parts) > 3 or "\n" in name or _SURROGATE.search(name):
             raise ValueError(f"no kind is named {name!r}; names are like 'result' or 'system/init'")
     return checked

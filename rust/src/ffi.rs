@@ -1,4 +1,4 @@
-//! The C ABI: the only file with `unsafe`, and the only one that deals in pointers.
+//! The C ABI: the only file that deals in pointers of others.
 //!
 //! Every function returns a status, [`CW_NOTHING`] or above for success and below 0 for an error, and writes its result
 //! through an out-pointer. A panic is caught and becomes [`CW_ERROR_PANIC`]: it must not unwind into C. Buffers and
@@ -143,6 +143,8 @@ pub struct CwStats {
     pub skipped: u64,
     /// Lines that the sieve made part of an earlier line.
     pub merged: u64,
+    /// Bytes of all chunks that were consumed.
+    pub taken: u64,
 }
 
 /// The kind of a line: three tags, each a string within the data, still escaped. `bytes` is `UINT64_MAX` for one that is
@@ -224,6 +226,8 @@ macro_rules! on_linux {
 struct Lines {
     buffer: Buffer,
     sieve: Option<Box<Sieve>>,
+    /// Bytes of all chunks that were consumed.
+    taken: u64,
 }
 
 static BUFFERS: Table<Lines> = Table::new();
@@ -268,6 +272,7 @@ pub unsafe extern "C" fn cw_buffer_new(max_line_bytes: u64, keep_bom: u32, out: 
         let handle = BUFFERS.insert(Lines {
             buffer,
             sieve: None,
+            taken: 0,
         })?;
         // SAFETY: not null, and the caller promises that it may be written.
         unsafe { out.write(handle) };
@@ -388,12 +393,13 @@ unsafe fn take(
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        BUFFERS.with(handle, |Lines { buffer, sieve }| {
+        BUFFERS.with(handle, |Lines { buffer, sieve, taken }| {
             let next = match sieve {
                 Some(sieve) => sift::next(buffer, sieve, rest),
                 None => buffer.next(rest),
             };
             let Next { consumed, step } = next.map_err(|_| CW_ERROR_MEMORY)?;
+            *taken += consumed as u64;
             let next = start + consumed;
             if let Step::Carry { line: lent, .. } | Step::Sifted { block: lent, .. } = step {
                 if !line.is_null() && lent.len() <= CW_LINE_BYTES {
@@ -411,6 +417,7 @@ unsafe fn take(
             let Ok(Next { consumed, step }) = buffer.follow(&data[next..]) else {
                 return Ok(status);
             };
+            *taken += consumed as u64;
             let (second, step) = CwStep::new(step, next + consumed);
             // SAFETY: as above, and the caller promises a second one.
             unsafe { out.add(1).write(step) };
@@ -431,7 +438,7 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        BUFFERS.with(handle, |Lines { buffer, sieve }| {
+        BUFFERS.with(handle, |Lines { buffer, sieve, .. }| {
             let last = match sieve {
                 Some(sieve) => sift::close(buffer, sieve),
                 None => buffer.close(),
@@ -518,7 +525,7 @@ pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        let stats = BUFFERS.with(handle, |Lines { buffer, sieve }| {
+        let stats = BUFFERS.with(handle, |Lines { buffer, sieve, taken }| {
             let stats = buffer.stats();
             CwStats {
                 searched: stats.searched,
@@ -526,6 +533,7 @@ pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 
                 held: stats.held + sieve.as_ref().map_or(0, |sieve| sieve.held() as u64),
                 skipped: sieve.as_ref().map_or(0, |sieve| sieve.skipped),
                 merged: sieve.as_ref().map_or(0, |sieve| sieve.merged),
+                taken: *taken,
             }
         })?;
         // SAFETY: not null, and the caller promises that it may be written.
