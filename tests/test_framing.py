@@ -489,7 +489,7 @@ def test_a_huge_line_leaves_nothing_behind_in_a_sieve(only: frozenset[str], last
     assert buffer.stats().held >= 10_000_000
     kept = sum(block.lines for block in buffer.blocks(last))
     assert kept == (only == {"assistant"}) + last.endswith(b"}\n")
-    assert buffer.stats().held <= BLOCK_BYTES + 32 * 1024
+    assert buffer.stats().held <= 2 * BLOCK_BYTES
 
 
 @pytest.mark.parametrize("name", STREAMS)

@@ -485,7 +485,7 @@ impl Buffer {
         if length <= self.max_line_bytes as u64 {
             self.grow(self.tail.len() + piece.len())?;
             self.push(piece);
-            self.ascii &= ascii;
+            self.ascii &= ascii || piece.is_empty();
             return Ok(());
         }
         let head = &piece[..piece.len().min(HEAD_BYTES.saturating_sub(self.tail.len()))];

@@ -59,7 +59,7 @@ pub const CW_ERROR_FORKED: i32 = -3;
 pub const CW_ERROR_IN_USE: i32 = -4;
 /// A panic: a bug in this library. The handle can only be freed.
 pub const CW_ERROR_PANIC: i32 = -5;
-/// Memory cannot be had. Nothing was consumed.
+/// Memory cannot be had. Nothing was consumed; with a sieve, lines may be lost.
 pub const CW_ERROR_MEMORY: i32 = -6;
 /// Too many handles are alive.
 pub const CW_ERROR_FULL: i32 = -7;
@@ -393,36 +393,43 @@ unsafe fn take(
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        BUFFERS.with(handle, |Lines { buffer, sieve, taken }| {
-            let next = match sieve {
-                Some(sieve) => sift::next(buffer, sieve, rest),
-                None => buffer.next(rest),
-            };
-            let Next { consumed, step } = next.map_err(|_| CW_ERROR_MEMORY)?;
-            *taken += consumed as u64;
-            let next = start + consumed;
-            if let Step::Carry { line: lent, .. } | Step::Sifted { block: lent, .. } = step {
-                if !line.is_null() && lent.len() <= CW_LINE_BYTES {
-                    // SAFETY: not null, so the caller promises that so many may be written; its memory is not the buffer's.
-                    unsafe { line.copy_from_nonoverlapping(lent.as_ptr(), lent.len()) };
+        BUFFERS.with(
+            handle,
+            |Lines {
+                 buffer,
+                 sieve,
+                 taken,
+             }| {
+                let next = match sieve {
+                    Some(sieve) => sift::next(buffer, sieve, rest),
+                    None => buffer.next(rest),
+                };
+                let Next { consumed, step } = next.map_err(|_| CW_ERROR_MEMORY)?;
+                *taken += consumed as u64;
+                let next = start + consumed;
+                if let Step::Carry { line: lent, .. } | Step::Sifted { block: lent, .. } = step {
+                    if !line.is_null() && lent.len() <= CW_LINE_BYTES {
+                        // SAFETY: not null, so the caller promises that so many may be written; its memory is not the buffer's.
+                        unsafe { line.copy_from_nonoverlapping(lent.as_ptr(), lent.len()) };
+                    }
                 }
-            }
-            let (status, step) = CwStep::new(step, next);
-            // SAFETY: not null, and the caller promises that it may be written.
-            unsafe { out.write(step) };
-            if line.is_null() || status != CW_CARRY || next == data.len() {
-                return Ok(status);
-            }
-            // Without memory nothing was consumed, and the next call says so.
-            let Ok(Next { consumed, step }) = buffer.follow(&data[next..]) else {
-                return Ok(status);
-            };
-            *taken += consumed as u64;
-            let (second, step) = CwStep::new(step, next + consumed);
-            // SAFETY: as above, and the caller promises a second one.
-            unsafe { out.add(1).write(step) };
-            Ok(status + 8 * (second + 1))
-        })?
+                let (status, step) = CwStep::new(step, next);
+                // SAFETY: not null, and the caller promises that it may be written.
+                unsafe { out.write(step) };
+                if line.is_null() || status != CW_CARRY || next == data.len() {
+                    return Ok(status);
+                }
+                // Without memory nothing was consumed, and the next call says so.
+                let Ok(Next { consumed, step }) = buffer.follow(&data[next..]) else {
+                    return Ok(status);
+                };
+                *taken += consumed as u64;
+                let (second, step) = CwStep::new(step, next + consumed);
+                // SAFETY: as above, and the caller promises a second one.
+                unsafe { out.add(1).write(step) };
+                Ok(status + 8 * (second + 1))
+            },
+        )?
     })
 }
 
@@ -525,17 +532,24 @@ pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        let stats = BUFFERS.with(handle, |Lines { buffer, sieve, taken }| {
-            let stats = buffer.stats();
-            CwStats {
-                searched: stats.searched,
-                copied: stats.copied,
-                held: stats.held + sieve.as_ref().map_or(0, |sieve| sieve.held() as u64),
-                skipped: sieve.as_ref().map_or(0, |sieve| sieve.skipped),
-                merged: sieve.as_ref().map_or(0, |sieve| sieve.merged),
-                taken: *taken,
-            }
-        })?;
+        let stats = BUFFERS.with(
+            handle,
+            |Lines {
+                 buffer,
+                 sieve,
+                 taken,
+             }| {
+                let stats = buffer.stats();
+                CwStats {
+                    searched: stats.searched,
+                    copied: stats.copied,
+                    held: stats.held + sieve.as_ref().map_or(0, |sieve| sieve.held() as u64),
+                    skipped: sieve.as_ref().map_or(0, |sieve| sieve.skipped),
+                    merged: sieve.as_ref().map_or(0, |sieve| sieve.merged),
+                    taken: *taken,
+                }
+            },
+        )?;
         // SAFETY: not null, and the caller promises that it may be written.
         unsafe { out.write(stats) };
         Ok(CW_NOTHING)

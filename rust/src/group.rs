@@ -173,10 +173,15 @@ impl Groups {
             group.write(block);
             places.push(group.place);
         }
+        self.abandon();
+        Ok(())
+    }
+
+    /// Closes all groups, and nothing comes of them.
+    pub fn abandon(&mut self) {
         self.hashes.clear();
         self.open = 0;
         self.bytes = 0;
-        Ok(())
     }
 
     /// Gives memory back until at most `most` bytes are held.

@@ -45,7 +45,7 @@ pub const MOST: usize = 32;
 /// How many are tried that were of use shortly before.
 const RECENT: usize = 4;
 /// Most bytes that the constants of a layout may have.
-pub const MOST_BYTES: usize = 1024;
+pub const MOST_BYTES: usize = 768;
 /// What a layout costs, in lines that fit.
 const COST: u32 = 8;
 const MOST_CREDIT: u32 = 512;
@@ -82,7 +82,7 @@ pub struct Layouts<T> {
     hashes: [u64; MOST],
     /// The layout of the last line.
     last: usize,
-    /// Those that were last found not by being the successor of another, the newest first.
+    /// Those that were found last by [`guess`](Self::guess) or a look-up, or made, the newest first.
     recent: [usize; RECENT],
     clock: u64,
     /// Rises with each line that fits, falls with each layout that is made: where layouts do not pay, few are made.
@@ -183,7 +183,12 @@ impl<T> Layouts<T> {
         &mut self.all[index].known
     }
 
-    /// Bytes of memory held.
+    /// What is known of the lines of each layout.
+    pub fn all_known(&self) -> impl Iterator<Item = &T> {
+        self.all.iter().map(|layout| &layout.known)
+    }
+
+    /// Bytes of memory held, those aside that what is known holds.
     #[must_use]
     pub fn held(&self) -> usize {
         let constants = self.all.iter().map(|layout| layout.constants.capacity());
@@ -264,8 +269,11 @@ impl<T> Layouts<T> {
         end: usize,
         gaps: Gaps,
     ) -> Option<(usize, Fitting)> {
-        self.credit += 1;
-        if self.all.is_empty() || gaps.is_empty() || self.credit <= 2 * COST {
+        if gaps.is_empty() {
+            return None;
+        }
+        self.credit = (self.credit + 1).min(MOST_CREDIT);
+        if self.all.is_empty() || self.credit <= 2 * COST {
             return None;
         }
         let hash = hash(data, from, end, gaps.in_order());
@@ -313,7 +321,7 @@ impl<T> Layouts<T> {
             .iter()
             .position(|&known| known == hash);
         let index = if let Some(index) = same {
-            // Of these bytes, but the line did not fit: it has a control byte in a gap.
+            // Of these bytes, but the line did not fit, for a control byte in a gap, say.
             index
         } else if self.all.len() < MOST {
             self.all.try_reserve(1).ok()?;

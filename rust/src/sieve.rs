@@ -51,12 +51,12 @@ use crate::layout::{Fitting, Gaps, Layouts, Visit};
 use crate::scan::{scan, KindSpans, Scan, Span};
 use crate::simd::{run, Engine, Level, Operation};
 
-/// What of [`KEEP_BYTES`] each part may keep.
+/// What each part may keep.
 const KEEP_BLOCK_BYTES: usize = KEEP_BYTES / 8;
 const KEEP_PLACES: usize = KEEP_BYTES / 16 / size_of::<Place>();
 const KEEP_GROUP_BYTES: usize = KEEP_BYTES / 4;
 const KEEP_SCRATCH_BYTES: usize = KEEP_BYTES / 16;
-const KEEP_LAYOUT_BYTES: usize = KEEP_BYTES / 2;
+const KEEP_LAYOUT_BYTES: usize = KEEP_BYTES;
 
 /// What [`Sieve::take`] went through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -199,8 +199,13 @@ impl Sieve {
         frame::check(&self.block, usize::MAX).defects
     }
 
-    /// Begins a new block. Keeps at most [`KEEP_BYTES`] of memory.
+    /// Begins a new block. Keeps at most twice [`KEEP_BYTES`] of memory: layouts are worth most of it.
     pub fn clear(&mut self) {
+        if self.groups.open() > 0 {
+            // After an error: nothing of what was begun then may come out later.
+            self.groups.abandon();
+            self.closed += 1;
+        }
         self.block.clear();
         self.places.clear();
         self.block.shrink_to(KEEP_BLOCK_BYTES);
@@ -210,7 +215,7 @@ impl Sieve {
             self.scratch = delta::Scratch::default();
             self.key = Vec::new();
         }
-        if self.layouts.held() > KEEP_LAYOUT_BYTES {
+        if self.held_by_layouts() > KEEP_LAYOUT_BYTES {
             self.layouts.clear();
         }
     }
@@ -221,9 +226,17 @@ impl Sieve {
         self.block.capacity()
             + self.places.capacity() * size_of::<Place>()
             + self.groups.held()
-            + self.layouts.held()
+            + self.held_by_layouts()
             + self.scratch.held()
             + self.key.capacity()
+    }
+
+    fn held_by_layouts(&self) -> usize {
+        let keys = self.layouts.all_known().map(|known| match known {
+            Known::Delta { key, .. } => key.capacity(),
+            Known::Kept | Known::PassedOver => 0,
+        });
+        self.layouts.held() + keys.sum::<usize>()
     }
 
     /// Whether a last line, which has no LF, is kept. Counts it if not.
@@ -390,9 +403,8 @@ impl Operation for Take<'_> {
             place,
             sieve,
         } = self;
-        let complete = memchr::memrchr(b'\n', data).map_or(0, |at| at + 1);
         let mut course = Course {
-            data: &data[..complete],
+            data: &data[..0],
             max_line,
             place,
             lines: 0,
@@ -400,10 +412,17 @@ impl Operation for Take<'_> {
             kept_from: 0,
             too_long: None,
         };
-        while course.at < complete && course.too_long.is_none() && sieve.room(&course) > 0 {
-            engine.call(Run(sieve, &mut course));
-            if course.at < complete && sieve.room(&course) > 0 {
-                engine.call(Next(sieve, &mut course))?;
+        // Window by window, so that a step searches no further than it gets.
+        while course.too_long.is_none() && sieve.room(&course) > 0 {
+            let Some(complete) = lines_end(data, course.at) else {
+                break;
+            };
+            course.data = &data[..complete];
+            while course.at < complete && course.too_long.is_none() && sieve.room(&course) > 0 {
+                engine.call(Run(sieve, &mut course));
+                if course.at < complete && sieve.room(&course) > 0 {
+                    engine.call(Next(sieve, &mut course))?;
+                }
             }
         }
         sieve.keep(&mut course)?;
@@ -415,9 +434,16 @@ impl Operation for Take<'_> {
     }
 }
 
+/// Behind the last LF of the next block of `data` from `at` on; behind the next LF if it has none.
+fn lines_end(data: &[u8], at: usize) -> Option<usize> {
+    let window = data.len().min(at + BLOCK_BYTES);
+    let last = memchr::memrchr(b'\n', &data[at..window]).map(|found| at + found + 1);
+    last.or_else(|| memchr::memchr(b'\n', &data[window..]).map(|found| window + found + 1))
+}
+
 /// How far a take has come.
 struct Course<'a> {
-    /// Complete lines.
+    /// Complete lines, those of the window and all before.
     data: &'a [u8],
     max_line: usize,
     /// Of `data`.

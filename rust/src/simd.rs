@@ -4,7 +4,7 @@
 //! the processor has it, [`Level::Plain`] and everything else words of 8 bytes. All engines give the same answers; the
 //! tests compare them.
 //!
-//! Knows bytes, and which of them end a run within a JSON string. The only file with `unsafe` beside `ffi`.
+//! Knows bytes, and which of them end a run within a JSON string. It and its engines are all that has `unsafe` beside `ffi`.
 #![allow(unsafe_code)]
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]

@@ -348,7 +348,7 @@ fn many_sessions_are_merged_up_to_the_number_of_groups() {
 }
 
 #[test]
-fn cleared_it_holds_32_kib_at_most() {
+fn cleared_it_holds_64_kib_at_most() {
     let long = delta("a", &"x".repeat(1_000_000), "1");
     let many: String = (0..300)
         .map(|n| delta(&"s".repeat(n), &"t".repeat(n), "1") + "\n")
@@ -368,7 +368,7 @@ fn cleared_it_holds_32_kib_at_most() {
             sieve.finish().unwrap();
             assert!(sieve.held() > 0);
             sieve.clear();
-            assert!(sieve.held() <= KEEP_BYTES, "{}", sieve.held());
+            assert!(sieve.held() <= 2 * KEEP_BYTES, "{}", sieve.held());
         }
     }
 }
