@@ -38,7 +38,7 @@ PRINTED = {
         "The answer is 42.",
         "25 lines passed over, 2 merged",
     ],
-    "relay": ["control_response/success 17371", "system/init 2972", "assistant 692", "result/success 2112"],
+    "relay": ["control_response/success 17371", "system/init 2972", "assistant 692", "result/success 2112", "[]"],
     "dicts": ["assistant 1"],
     "answer": [
         'b\'{"type":"control_response","response":{"subtype":"success","request_id":"r1","response":'

@@ -130,8 +130,8 @@ class Decoder(Generic[T]):
     skipped, as is a byte order mark at the start; a last line without line feed is decoded by :meth:`close`. A line is
     invalid as a message if a tag, which tells what an object is, has two different values; as a dict it has the last.
 
-    A decoder belongs to one thread at a time and to the process that made it; any other use raises
-    :class:`HandleError`. As a context manager it frees its native memory at the end; else that happens when it is
+    A decoder belongs to one thread at a time and to the process that made it; other use raises :class:`HandleError`,
+    unless it is of several threads that feed nothing but whole lines. As a context manager it frees its native memory at the end; else that happens when it is
     collected.
     """
 
