@@ -131,8 +131,8 @@ class Decoder(Generic[T]):
     invalid as a message if a tag, which tells what an object is, has two different values; as a dict it has the last.
 
     A decoder belongs to one thread at a time and to the process that made it; other use raises :class:`HandleError`,
-    unless it is of several threads that feed nothing but whole lines. As a context manager it frees its native memory at the end; else that happens when it is
-    collected.
+    unless it is of several threads that feed nothing but whole lines. As a context manager it frees its native memory
+    at the end; else that happens when it is collected.
     """
 
     __slots__ = (
