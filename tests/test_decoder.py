@@ -35,6 +35,7 @@ from claude_wire import (
     UserMessage,
     decode,
 )
+from claude_wire.framing import BLOCK_BYTES
 
 BOM = b"\xef\xbb\xbf"
 
@@ -1343,3 +1344,114 @@ def test_a_decoder_says_what_it_gives() -> None:
         True,
         False,
     ]
+
+
+# --- a line and its neighbours ----------------------------------------------------------------------------------------
+
+#: Taken, though json would refuse it: the number is in a field that no class has.
+SKIPPED_NUMBER = b'{"type":"keep_alive","n":1e999}\n'
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        KEEP_ALIVE + b" " + KEEP_ALIVE + b"\n",
+        b'{"type":"`$[0]`"}\n',
+        b'{"type":"stream_event"}\n',
+        b'{"type":"keep_alive" (byte 3)}\n',
+        b"{x}\n",
+    ],
+)
+@pytest.mark.parametrize("count", [1, 40])
+def test_what_a_line_is_does_not_depend_on_its_neighbours(odd: bytes, count: int) -> None:
+    lines = [SKIPPED_NUMBER] * count + [odd] + [SKIPPED_NUMBER] * count
+    alone = [message for line in lines for message in Decoder().feed(line)]
+    together = Decoder().feed(b"".join(lines))
+    assert [type(message) for message in together] == [type(message) for message in alone]
+    assert [type(message) for message in together[:count]] == [KeepAlive] * count
+
+
+@pytest.mark.parametrize("space", [b"", b" "])
+@pytest.mark.parametrize("depth", [100, 520, 3_000])
+def test_depth_is_no_exception_for_the_lines_around_it(depth: int, space: bytes) -> None:
+    deep = b'{"type":"zz","x":' + space + b"[" * depth + b'"\\ud800"' + b"]" * depth + b"}\n"
+    found = Decoder(surrogates="replace").feed(KEEP_ALIVE + b"\n" + deep + KEEP_ALIVE + b"\n")
+    assert [type(found[0]), type(found[2])] == [KeepAlive, KeepAlive]
+    assert isinstance(found[1], (InvalidLine, UnknownMessage))
+
+
+def test_an_exception_that_has_no_text_loses_no_line() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    def loads(line: bytes) -> Any:
+        if b"2" in line:
+            raise MuteError
+        return json.loads(line)
+
+    found = Decoder(dict, loads=loads).feed(b'{"a":1}\n{"a":2}\n{"a":3}\n')
+    assert found == [{"a": 1}, {"a": 2}, {"a": 3}]
+
+
+def test_what_an_interrupt_left_is_not_counted_later() -> None:
+    interrupt = [False, False, True]
+
+    def loads(line: bytes) -> Any:
+        if b"bad" in line:
+            raise ValueError
+        if interrupt and interrupt.pop(0):
+            raise KeyboardInterrupt
+        return json.loads(line)
+
+    decoder: Decoder[Any] = Decoder(dict, loads=loads)
+    with pytest.raises(KeyboardInterrupt):
+        decoder.feed(b"{bad}\n" + b"{}\n" * 4)
+    before = decoder.stats
+    assert decoder.feed(b"{}\n{}\n") == [{}, {}]
+    assert decoder.stats.messages == before.messages + 2
+    assert decoder.stats.invalid == before.invalid
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("options", ["", "only={'x'}", "coalesce=True"])
+def test_a_child_leaves_the_with_block_of_its_parent(options: str) -> None:
+    code = f"""
+import os
+from claude_wire import Decoder
+with Decoder(dict, {options}) as decoder:
+    decoder.feed(b'{{}}\\n')
+    child = os.fork()
+    if not child:
+        decoder.stats
+if not child:
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_the_end_of_a_stream_gives_its_memory_back_whatever_its_last_line_is() -> None:
+    for only in (None, ["other"], ["a"]):
+        decoder = Decoder(dict, only=only)
+        decoder.feed(b'{"type":"a","text":"' + b"x" * 5_000_000 + b'"}')
+        assert decoder._buffer.stats().held >= 5_000_000
+        decoder.close()
+        assert decoder._buffer.stats().held <= 2 * BLOCK_BYTES
+
+
+def test_a_decoder_is_not_left_from_its_own_loads() -> None:
+    refused: list[type[BaseException]] = []
+
+    def loads(line: bytes) -> Any:
+        try:
+            decoder.__exit__(None, None, None)
+        except HandleError as error:
+            refused.append(type(error))
+        return json.loads(line)
+
+    for options in ({}, {"only": ["a"]}):
+        decoder: Decoder[Any] = Decoder(dict, loads=loads, **options)
+        assert decoder.feed(b'{"type":"a"}\n{"type":"a"}\n') == [{"type": "a"}] * 2
+    assert refused == [HandleError] * len(refused)
+    assert refused

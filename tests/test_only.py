@@ -147,7 +147,7 @@ def test_names_of_another_type(wrong: Any) -> None:
         read(io.BytesIO(), only=wrong)
 
 
-@pytest.mark.parametrize("wrong", ["", "/", "result/", "/result", "a//b", "a/b/c/d"])
+@pytest.mark.parametrize("wrong", ["", "/", "result/", "/result", "a//b", "a/b/c/d", "a\nb", "\ud800"])
 def test_names_that_no_kind_has(wrong: str) -> None:
     with pytest.raises(ValueError, match="kind"):
         Decoder(only=[wrong])
