@@ -23,6 +23,7 @@ from __future__ import annotations
 import itertools
 import re
 import threading
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -104,7 +105,7 @@ class Lines(Protocol[M]):
         ...
 
     def one_line_decoder(self) -> Callable[[bytes], M] | None:
-        """What makes the message of one line of ASCII, or raises one of :data:`REFUSED`: then it needs :meth:`line`."""
+        """What makes the message of one line of UTF-8, or raises one of :data:`REFUSED`: then it needs :meth:`line`."""
         ...
 
     def fresh(self) -> Self:
@@ -202,7 +203,7 @@ def _decoder_of(cls: type[Wire]) -> Callable[[Bytes], Any]:
     return msgspec.json.Decoder(cls).decode
 
 
-class _Blocks(Objects):
+class _Blocks(Objects, ABC):
     """Decodes blocks of lines at once, and where one of them is odd, the others at once and that one alone."""
 
     #: What :meth:`_several` raises for lines that it does not take.
@@ -214,12 +215,13 @@ class _Blocks(Objects):
         # Blocks that are still to be decoded in runs.
         self._wary = 0
 
+    @abstractmethod
     def _several(self, data: Bytes, count: int) -> list[Any]:
-        raise NotImplementedError
+        """The messages of ``count`` checked lines, all at once. Raises one of ``_refusals``, if some line is odd."""
 
+    @abstractmethod
     def line(self, line: bytes) -> Any:
         """See :class:`Lines`."""
-        raise NotImplementedError
 
     def _refused(self, line: bytes) -> Any:
         """As :meth:`line`, of a line that :meth:`_several` has refused."""

@@ -11,7 +11,7 @@
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::{ptr, slice};
 
-use crate::buffer::{Bom, Buffer, Next, Step};
+use crate::buffer::{Bom, Buffer, Next, Place, Step};
 #[cfg(target_os = "linux")]
 use crate::drain::{self, Broken, Drain, Got, Mode};
 use crate::frame;
@@ -1017,70 +1017,45 @@ impl CwStep {
             defects: 0,
             length: 0,
         };
+        let of = |lent: *const u8, bytes: usize, lines: usize, place: Place, defects: u32| Self {
+            lent,
+            bytes: bytes as u64,
+            offset: place.offset,
+            line_number: place.line_number,
+            lines: lines as u64,
+            defects: defects.into(),
+            ..nothing
+        };
         match step {
             Step::Nothing => (CW_NOTHING, nothing),
             Step::Carry {
                 line,
                 place,
                 defects,
-            } => {
-                let step = Self {
-                    lent: line.as_ptr(),
-                    bytes: line.len() as u64,
-                    offset: place.offset,
-                    line_number: place.line_number,
-                    lines: 1,
-                    defects: defects.into(),
-                    ..nothing
-                };
-                (CW_CARRY, step)
-            }
+            } => (CW_CARRY, of(line.as_ptr(), line.len(), 1, place, defects)),
             Step::Body {
                 end,
                 lines,
                 place,
                 defects,
-            } => {
-                let step = Self {
-                    bytes: end as u64,
-                    offset: place.offset,
-                    line_number: place.line_number,
-                    lines: lines as u64,
-                    defects: defects.into(),
-                    ..nothing
-                };
-                (CW_BODY, step)
-            }
+            } => (CW_BODY, of(ptr::null(), end, lines, place, defects)),
             Step::Sifted {
                 block,
                 lines,
                 place,
                 defects,
-            } => {
-                let step = Self {
-                    lent: block.as_ptr(),
-                    bytes: block.len() as u64,
-                    offset: place.offset,
-                    line_number: place.line_number,
-                    lines: lines as u64,
-                    defects: defects.into(),
-                    ..nothing
-                };
-                (CW_SIFTED, step)
-            }
+            } => (
+                CW_SIFTED,
+                of(block.as_ptr(), block.len(), lines, place, defects),
+            ),
             Step::TooLong {
                 head,
                 length,
                 place,
             } => {
                 let step = Self {
-                    lent: head.as_ptr(),
-                    bytes: head.len() as u64,
-                    offset: place.offset,
-                    line_number: place.line_number,
-                    lines: 1,
                     length,
-                    ..nothing
+                    ..of(head.as_ptr(), head.len(), 1, place, 0)
                 };
                 (CW_TOO_LONG, step)
             }

@@ -22,9 +22,9 @@ from claude_wire.messages.mcp import (
 )
 from claude_wire.messages.request_body import ControlRequestBody
 
-if TYPE_CHECKING:  # ruff does not see that the strings below name them
-    from claude_wire.messages.context_usage import GetContextUsageResponse, GetUsageResponse  # noqa: F401
-    from claude_wire.messages.host_answers import (  # noqa: F401
+if TYPE_CHECKING:
+    from claude_wire.messages.context_usage import GetContextUsageResponse, GetUsageResponse  # noqa: F401 - see below
+    from claude_wire.messages.host_answers import (  # noqa: F401 - named by the strings below, which ruff does not read
         BackgroundTasksResponse,
         CancelAsyncMessageResponse,
         FileSuggestionsResponse,
