@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gc
 import logging
 import os
 import random
@@ -963,24 +962,57 @@ def test_a_tail_is_only_for_drains_that_keep_one(kind: type[AnyDrain], pipes: Ca
 # --- Descriptors ------------------------------------------------------------------------------------------------------
 
 
+# In a process of their own, where no earlier test's garbage is closed meanwhile and its number used again.
+COUNTING = """
+import gc, os, threading, time
+from claude_wire.draining import Drain, ThreadDrain
+
+def descriptors():
+    with os.scandir("/proc/self/fd") as entries:
+        found = [entry.path for entry in entries]
+    return {path for path in found if os.path.exists(path)}
+
+def threads():
+    return set(os.listdir("/proc/self/task"))
+
+def wait_until(is_so):
+    end = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+def open_pipe(kind=Drain):
+    read_end, write_end = os.pipe()
+    drain = kind(read_end)
+    os.close(read_end)
+    return drain, write_end
+
+at_start, alone = descriptors(), threads()
+"""
+
+
 @linux
-def test_a_stream_costs_two_descriptors(pipes: Callable[..., Pipe]) -> None:
-    wait_until(lambda: not rescuers())  # of the test before
-    others = descriptors()  # some of which a test before may yet close
-    first = pipes()  # brings what all drains share
-    wait_until(rescuers)
-    before = descriptors() - others
-    pipe = pipes()
-    added = descriptors() - before - others
-    assert len(added) == 3, "one is the writer's end"
-    assert not any(os.get_inheritable(number) for number in added)
-    pipe.close()
-    assert descriptors() - others == before
-    first.close()
-    wait_until(lambda: not rescuers())
-    shared = before - descriptors()
-    assert len(shared) == 6, "three are of the first stream"
-    assert not shared & added
+def test_a_stream_costs_two_descriptors() -> None:
+    run(
+        COUNTING
+        + """
+first, first_writer = open_pipe()  # brings what all drains share
+wait_until(lambda: threads() != alone)
+before = descriptors()
+drain, writer = open_pipe()
+added = descriptors() - before
+assert len(added) == 3, "one is the writer's end"
+assert not any(os.get_inheritable(int(os.path.basename(path))) for path in added)
+drain.close()
+os.close(writer)
+assert descriptors() == before
+first.close()
+os.close(first_writer)
+wait_until(lambda: threads() == alone)
+assert descriptors() == at_start
+assert len(before - at_start) == 6, "three are of the first stream"
+"""
+    )
 
 
 @linux
@@ -1020,37 +1052,39 @@ def test_an_event_loop_may_wait_for_any_number_of_streams() -> None:
     assert out == "ok\n"
 
 
-def descriptors() -> set[int]:
-    """Those of this process."""
-    with os.scandir("/proc/self/fd") as entries:
-        found = {int(entry.name) for entry in entries}
-    return {number for number in found if os.path.exists(f"/proc/self/fd/{number}")}
-
-
 @linux
-def test_a_thousand_drains_one_after_another_leave_nothing(kind: type[AnyDrain]) -> None:
-    wait_until(lambda: not rescuers())
-    fds, threads = len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
-    for number in range(1000):
-        pipe = Pipe(kind)
-        pipe.write(b"x")
-        if number % 2:
-            assert read_some(pipe.drain) == b"x"
-        pipe.close()
-    wait_until(lambda: len(os.listdir("/proc/self/fd")) == fds)
-    wait_until(lambda: len(os.listdir("/proc/self/task")) == threads)
+@pytest.mark.parametrize("kind", ["Drain", "ThreadDrain"])
+def test_a_thousand_drains_one_after_another_leave_nothing(kind: str) -> None:
+    run(
+        COUNTING
+        + f"""
+for number in range(1000):
+    drain, writer = open_pipe({kind})
+    os.write(writer, b"x")
+    if number % 2:
+        wait_until(lambda: drain.read() == b"x")
+    drain.close()
+    os.close(writer)
+wait_until(lambda: threads() == alone)
+assert descriptors() == at_start
+"""
+    )
 
 
 @linux
 def test_a_drain_that_is_dropped_is_closed() -> None:
-    wait_until(lambda: not rescuers())
-    fds = len(os.listdir("/proc/self/fd"))
-    pipe = Pipe()
-    pipe.write(b"x")
-    pipe.close_writer()
-    del pipe
-    gc.collect()
-    wait_until(lambda: len(os.listdir("/proc/self/fd")) == fds)
+    run(
+        COUNTING
+        + """
+drain, writer = open_pipe()
+os.write(writer, b"x")
+os.close(writer)
+del drain
+gc.collect()
+wait_until(lambda: threads() == alone)
+assert descriptors() == at_start
+"""
+    )
 
 
 @linux
