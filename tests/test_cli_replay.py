@@ -45,6 +45,14 @@ def test_recording_is_played_with_its_exit_code(one_shot: str, asking: str) -> N
     assert run(asking, stdin=ASKING.stdin).stdout == ASKING.stdout
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_that_cannot_be_written_ends_it_with_2_and_one_line(one_shot: str) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*COMMAND, one_shot], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"Error: the output cannot be written: No space left on device\n"
+
+
 def test_plain_file_is_a_recording(tmp_path: Path) -> None:
     file = tmp_path / "recorded.ndjson"
     file.write_bytes(ONE_SHOT.stdout)

@@ -1330,6 +1330,17 @@ def test_a_follower_has_the_limit_of_its_decoder_and_takes_no_rest_of_a_line_for
     assert follower.feed(b"") == [b"last"]
 
 
+def test_a_follower_of_a_decoder_that_was_closed_is_at_the_start_of_a_stream() -> None:
+    decoder = Decoder()
+    for line in (KEEP_ALIVE, KEEP_ALIVE + b"\n"):  # of which the second needs no framing
+        decoder.feed(b"\n" + line)
+        decoder.close()
+        assert decoder.follower().feed(BOM + KEEP_ALIVE + b"\n") == [KEEP_ALIVE]
+        decoder.feed(KEEP_ALIVE + b"\n")
+        assert decoder.follower().feed(BOM + KEEP_ALIVE + b"\n") == [BOM + KEEP_ALIVE]
+        decoder.close()
+
+
 def test_a_follower_does_not_change_its_decoder() -> None:
     decoder = Decoder()
     assert decoder.feed(b'{"type":"keep') == []

@@ -184,6 +184,16 @@ def test_a_star_import_brings_exactly_the_public_names() -> None:
     assert set(namespace) == set(claude_wire.__all__)
 
 
+def test_names_that_are_imported_when_they_are_first_used_are_listed_without_that() -> None:
+    program = """
+import sys, claude_wire
+modules = set(sys.modules)
+print(set(claude_wire.__all__) - set(dir(claude_wire)), set(sys.modules) - modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "set() set()\n"
+
+
 def test_no_public_name_hides_a_builtin() -> None:
     builtins = __import__("builtins")
     assert [name for name in claude_wire.__all__ if hasattr(builtins, name)] == []

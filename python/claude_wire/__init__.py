@@ -103,3 +103,7 @@ def __getattr__(name: str) -> Any:
 
     value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -140,6 +140,7 @@ class Decoder(Generic[T]):
         "_buffer",
         "_busy",
         "_bytes",
+        "_bytes_before",
         "_decode_one",
         "_has_short_cut",
         "_invalid",
@@ -223,6 +224,8 @@ class Decoder(Generic[T]):
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid = on_invalid
         self._bytes = self._messages = self._invalid = 0
+        # Bytes of the streams before this one.
+        self._bytes_before = 0
         # Whether somebody is using it now: a lock that costs next to nothing. It is looked at and set without a call
         # in between, so no other thread can do so at the same time (in Python 3.10 one might).
         self._busy = False
@@ -320,7 +323,7 @@ class Decoder(Generic[T]):
         """
         splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
         self._buffer.skip(self._short_lines, self._short_bytes)
-        if self._bytes or self._short_bytes:
+        if self._bytes + self._short_bytes > self._bytes_before:
             unfinished = self._buffer.unfinished()
             # The line feed, because a byte order mark is one at the start of a stream only. The rest of a line that is
             # being dropped must not look like a line.
@@ -351,6 +354,8 @@ class Decoder(Generic[T]):
                 blocks = self._buffer.close_blocks() if ending else self._buffer.take(data)
                 self._decode_blocks(blocks)
                 self._bytes = total
+                if ending:
+                    self._bytes_before = total + self._short_bytes
             except HandleError:
                 raise
             except BaseException:

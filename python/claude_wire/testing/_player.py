@@ -11,6 +11,7 @@ what it must to follow a live host: prompts, control requests and control respon
 
 from __future__ import annotations
 
+import errno
 import io
 import itertools
 import json
@@ -499,8 +500,11 @@ class Output:
                 import select
 
                 select.select([], [STDOUT], [])
-            except OSError:  # the reader has closed it, or there never was one
-                self._gone()
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    write_all(STDERR, f"Error: the output cannot be written: {error.strerror}\n".encode())
+                    os._exit(2)
+                self._gone()  # the reader has closed it, or there never was one
 
 
 def write_all(fd: int, data: bytes) -> None:
