@@ -80,7 +80,6 @@ fn fed(chunks: &[&[u8]], max_line: usize, bom: Bom) -> Vec<Line> {
 fn took(data: &[u8], step: Step, found: &mut Vec<Line>) {
     match step {
         Step::Nothing => (),
-        Step::Sifted { .. } => panic!("there is no sieve"),
         Step::Carry {
             line,
             place,

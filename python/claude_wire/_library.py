@@ -21,7 +21,7 @@ STEP = struct.Struct("@P7Q")
 
 
 class Library(Protocol):
-    """The functions of rust/src/ffi.rs. Type checkers see the generated module as ``Any``."""
+    """The functions of rust/src/ffi. Type checkers see the generated module as ``Any``."""
 
     CW_ABI_VERSION: int
     CW_NOTHING: int

@@ -6,8 +6,44 @@
 
 use std::collections::TryReserveError;
 
-use crate::buffer::{Buffer, Next, Step, HEAD_BYTES};
+use crate::buffer::{self, Buffer, Place, HEAD_BYTES};
 use crate::sieve::Sieve;
+
+/// What [`next`] found next in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// No line came out.
+    Nothing,
+    /// What the sieve let through.
+    Sifted {
+        /// Lines, each with its LF, in memory of the sieve.
+        block: &'a [u8],
+        /// Number of lines, at least 1.
+        lines: usize,
+        /// Where the first of them begins in the stream.
+        place: Place,
+        /// See [`Frame::defects`](crate::frame::Frame::defects).
+        defects: u32,
+    },
+    /// A line over the limit, as [`buffer::Step::TooLong`].
+    TooLong {
+        /// Its first bytes, at most [`HEAD_BYTES`].
+        head: &'a [u8],
+        /// Its whole length, without the LF.
+        length: u64,
+        /// Where it begins.
+        place: Place,
+    },
+}
+
+/// A [`Step`], and how far it took the buffer through the chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next<'a> {
+    /// Bytes of `data` that are done with. The next call begins after them.
+    pub consumed: usize,
+    /// What they were.
+    pub step: Step<'a>,
+}
 
 /// Takes the next step through `data`, the rest of the caller's chunk, as [`Buffer::next`] does.
 ///
@@ -84,9 +120,12 @@ pub fn next<'a>(
 /// # Errors
 ///
 /// As [`Buffer::close`].
-pub fn close<'a>(buffer: &'a mut Buffer, sieve: &mut Sieve) -> Result<Step<'a>, TryReserveError> {
+pub fn close<'a>(
+    buffer: &'a mut Buffer,
+    sieve: &mut Sieve,
+) -> Result<buffer::Step<'a>, TryReserveError> {
     Ok(match buffer.close()? {
-        Step::Carry { line, .. } if !sieve.keeps(line) => Step::Nothing,
+        buffer::Step::Carry { line, .. } if !sieve.keeps(line) => buffer::Step::Nothing,
         step => step,
     })
 }
