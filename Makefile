@@ -63,10 +63,11 @@ clean:
 
 # --- what the targets stand on
 
+# Half of an environment would look whole the next time.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "claude_wire needs Python 3.10 or newer; say which: make PYTHON=python3.12 ..."; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # What pyproject.toml requires: to build and run, to develop, to compare.
 $(VENV)/.base: GROUPS := build base cli
@@ -82,5 +83,5 @@ $(VENV)/.native: $(VENV)/.base $(RUST) tools/build_backend.py | cargo
 	@touch $@
 
 cargo:
-	@command -v cargo > /dev/null || \
+	@cargo --version > /dev/null || \
 	  { echo "claude_wire is built from Rust source: install Rust 1.82 or newer (https://rustup.rs) and try again."; exit 1; }

@@ -184,7 +184,6 @@ def test_other_messages_give_none() -> None:
         for message in messages_of(name):
             assert (accumulator.add(message) is None) == (not isinstance(message, StreamEvent))
     assert accumulator.add(InvalidLine(b"x", 1, 0, "bad")) is None
-    assert accumulator.add({"type": "stream_event"}) is None
 
 
 # --- Any cutting, any interleaving ------------------------------------------------------------------------------------
@@ -434,6 +433,11 @@ def test_the_unknown_is_kept_and_changes_nothing() -> None:
     assert partial.error is not None
     assert partial.error.error.type == "overloaded_error"
     assert partial.text == "ab"
+
+
+def test_dicts_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"Decoder\(dict\) gives dicts"):
+        Accumulator().add({"type": "stream_event"})
 
 
 def test_nothing_of_the_content_is_in_a_repr() -> None:

@@ -74,6 +74,17 @@ def test_wrong_usage_ends_with_2_and_says_so_on_stderr(arguments: list[str]) -> 
     assert done.stdout == b""
 
 
+@pytest.mark.parametrize("command", ["check", "replay", "stats", "view"])
+def test_damaged_file_is_no_wrong_usage(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "recording.xz"
+    file.write_bytes(b"no xz")
+    done = run(command, str(file))
+    assert (done.returncode, done.stdout) == (2, b"")
+    said = done.stderr.decode()
+    assert said.startswith(f"Error: {file} cannot be read: ")
+    assert "is damaged: Input format not supported by decoder\n" in said
+
+
 # --- without the extra ------------------------------------------------------------------------------------------------
 
 
@@ -169,6 +180,23 @@ def test_ctrl_c_ends_it_with_130_without_a_traceback() -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert process.stderr.read().strip() == b""
+
+
+@POSIX
+def test_ctrl_c_while_it_starts_ends_it_with_130_without_a_traceback() -> None:
+    program = """if True:
+        import signal, sys
+        from claude_wire.cli import main
+
+        class CtrlC:
+            def find_spec(self, *_: object) -> None:
+                signal.raise_signal(signal.SIGINT)
+
+        sys.meta_path.insert(0, CtrlC())
+        main()
+    """
+    done = run("check", "-", command=[sys.executable, "-c", program])
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 def test_output_that_the_terminal_cannot_encode_is_escaped(tmp_path: Path) -> None:

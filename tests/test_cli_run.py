@@ -199,13 +199,13 @@ def test_prompt_that_is_no_text_is_2() -> None:
 
 
 def test_no_cli_is_2(tmp_path: Path) -> None:
-    program = "import claude_wire.options as o, claude_wire.cli as c\n"
-    program += "def no(): raise o.CLINotFoundError('no CLI here')\no.find_cli = no\nc.main()"
+    program = "import claude_wire.options as o, claude_wire.cli as c; o._candidates = list; c.main()"
     done = subprocess.run(
         [sys.executable, "-c", program, "run", "--", "p"], capture_output=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 2
-    assert b"no CLI here" in done.stderr
+    assert done.stderr.startswith(b"Error: no Claude Code CLI was found in PATH, ")
+    assert done.stderr.endswith(b"; or say where it is: --cli\n")
 
 
 def test_reader_that_goes_away_ends_it_and_the_cli(tmp_path: Path) -> None:
@@ -220,6 +220,35 @@ def test_reader_that_goes_away_ends_it_and_the_cli(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert json.loads((record / "exit.json").read_bytes())["rc"] is not None
+
+
+def test_reader_that_goes_away_before_a_question_ends_it_without_a_word(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    os.mkfifo(gone)
+    question = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "t"}
+    path = own_cli(
+        tmp_path,
+        "write(type='control_response', response=answer)",
+        "sys.stdin.readline()",
+        "message = {'role': 'assistant', 'content': [{'type': 'tool_use', 'id': 't', 'name': 'Bash', 'input': {}}]}",
+        "write(type='assistant', message=message)",
+        f"open({os.fspath(gone)!r}).read()",
+        f"write(type='control_request', request_id='q', request={question})",
+        "sys.stdin.read()",
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*COMMAND, "--cli", path, "--", "p"], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        while process.stdout.readline() != b"+ Bash {}\n":
+            pass
+        process.stdout.close()
+        gone.write_bytes(b"")
+        try:
+            assert process.wait(PATIENCE) == -signal.SIGPIPE
+        finally:
+            process.kill()
+        assert process.stderr.read() == b""
 
 
 @FULL
@@ -256,7 +285,7 @@ def test_cli_that_cannot_be_started_is_1(tmp_path: Path) -> None:
     path.chmod(0o700)
     done = run("--cli", str(path), "--record", str(tmp_path / "r"), "--", "p")
     assert (done.returncode, done.stderr) == (1, b"")
-    assert done.stdout.startswith(b"! No such file or directory\n")
+    assert done.stdout.startswith(b"! the CLI cannot be started: No such file or directory\n")
     assert not (tmp_path / "r" / "exit.json").exists()
 
 

@@ -137,7 +137,7 @@ def test_a_line_too_long_error_has_the_lines_before_and_the_head() -> None:
     assert isinstance(error, LineTooLongError)
     assert error.lines == [b"{}"]
     assert (error.head, error.length, error.line_number, error.offset) == (b"x" * 1024, 2000, 2, 3)
-    assert str(error) == "line 2 at byte 3 is 2000 bytes long, above max_line_bytes"
+    assert str(error) == "line 2 at byte 3 is too long to keep: 2000 bytes"
 
 
 def test_a_payload_error_has_the_payload() -> None:
@@ -248,6 +248,19 @@ def test_a_failed_result_has_an_exception_that_says_how(index: int) -> None:
     assert str(error) == text
     with pytest.raises(TurnError):
         result.raise_for_error()
+
+
+@pytest.mark.parametrize("content", [SECRET, "two words", "a\nline", "x" * 65, "é"])
+def test_what_is_no_name_of_a_reason_is_not_in_the_text(content: str) -> None:
+    for error, text in (
+        (TurnError(ResultMessage(subtype=content)), "the turn ended with an error"),
+        (TurnError(ResultError(terminal_reason=content)), "the turn ended with error"),
+        (TurnError(ResultError(startup_failure_reason=content)), "the turn ended with error"),
+        (ApiError(ResultSuccess(api_error_type=content)), "the API failed"),
+        (ApiError(ResultSuccess(api_error_status=500, api_error_type=content)), "the API failed: 500"),
+        (RequestRefusedError("set_model", "", content), "set_model: the request was refused; .error says why"),
+    ):
+        assert str(error) == text
 
 
 def test_a_result_that_is_no_error_has_none() -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +16,7 @@ from hypothesis import strategies as st
 from claude_wire import framing
 from claude_wire.errors import HandleError, LineTooLongError
 from claude_wire.framing import BLOCK_BYTES, COPY_BYTES, Block, LineBuffer, LineSplitter, LongLine
+from interrupts import at_each_line, interrupted
 
 BOM = b"\xef\xbb\xbf"
 KIB64 = 64 * 1024
@@ -233,6 +238,33 @@ def test_a_fed_bytearray_may_be_resized_afterwards() -> None:
     assert splitter.close() == [b"{"]
 
 
+@pytest.mark.parametrize("keepends", [False, True])
+@pytest.mark.parametrize("first", [b"{}\n", b'{}\n{"a":'], ids=["at a line's start", "in a line"])
+def test_an_interrupt_at_any_line_of_code_leaves_the_stream_in_step(first: bytes, keepends: bool) -> None:
+    chunk = b"1}\n" + b"{}\n" * 30_000 + b"y" * 70_000 + b'\n{"b":'
+
+    def feed_all(splitter: LineSplitter, data: bytes) -> list[bytes]:
+        try:
+            return splitter.feed(data)
+        except LineTooLongError as error:
+            return error.lines + feed_all(splitter, b"")
+
+    def interrupted_at(at: int) -> bool:
+        splitter = LineSplitter(keepends=keepends, max_line_bytes=KIB64)
+        splitter.feed(first)
+        was_interrupted = interrupted(lambda: feed_all(splitter, chunk), at)
+        if splitter._buffer.shown == len(first):  # it came before anything was taken
+            feed_all(splitter, chunk)
+        assert feed_all(splitter, b"2}\n")[-1].rstrip() == b'{"b":2}'
+        with pytest.raises(LineTooLongError) as caught:
+            splitter.feed(b"z" * KIB64 + b"z\n")
+        stream = first + chunk + b"2}\n"
+        assert (caught.value.line_number, caught.value.offset) == (stream.count(b"\n") + 1, len(stream))
+        return was_interrupted
+
+    at_each_line(interrupted_at)
+
+
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_limit_below_one_is_refused(limit: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
@@ -257,6 +289,55 @@ def test_the_limit_is_the_longest_line_without_its_line_feed(size: int, limit: i
     error = caught.value
     assert (error.lines, error.length, error.line_number, error.offset) == ([], limit + 1, 1, 0)
     assert error.head == (fits + b"y")[:1024]
+
+
+STARVED = """
+import resource, sys
+from claude_wire import Decoder, InvalidLine, LineSplitter, LineTooLongError
+
+KIB64 = 64 * 1024
+small = b'{"type":"assistant","message":{"content":[{"type":"text","text":"a"}]}}\\n'
+begin = small.partition(b"a\\"}]")[0]
+size, options = int(sys.argv[1]), eval(sys.argv[2])
+
+def pieces():
+    yield begin
+    for _ in range(size // KIB64):
+        yield bytes(KIB64).replace(b"\\0", b"x")
+    yield b'"}]}}\\n' + small + b"bad\\n"
+
+length = sum(map(len, pieces())) - len(small) - 5
+decoder, splitter = Decoder(**options), LineSplitter()
+decoder.feed(small)
+splitter.feed(small)
+held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + 100_000_000,) * 2)
+for piece in pieces():
+    messages = decoder.feed(piece)
+big, message, bad = messages
+assert isinstance(big, InvalidLine) and message.text == "a", messages
+assert big.reason == "more than there is memory for" and big.raw.startswith(begin) and len(big.raw) == 1024
+assert (big.line_number, big.offset, big.length) == (2, len(small), length)
+assert (bad.line_number, bad.offset) == (4, 2 * len(small) + length + 1)
+if not options:
+    try:
+        for piece in pieces():
+            splitter.feed(piece)
+    except LineTooLongError as error:
+        assert (error.line_number, error.offset, error.length) == (2, len(small), length)
+    assert splitter.feed(b"") == [small[:-1], b"bad"]
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is limited as Linux does it")
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer ends who gets no memory")
+@pytest.mark.parametrize(
+    ("size", "options"),
+    [(100_000_000, {}), (100_000_000, {"only": ["assistant"]}), (45_000_000, {"only": ["assistant"]})],
+    ids=["plain", "sifted", "twice"],
+)
+def test_a_line_that_is_more_than_there_is_memory_for_costs_only_itself(size: int, options: dict[str, Any]) -> None:
+    subprocess.run([sys.executable, "-c", STARVED, str(size), repr(options)], check=True, timeout=60)
 
 
 def test_a_carriage_return_counts() -> None:

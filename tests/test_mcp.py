@@ -30,7 +30,7 @@ from claude_wire.integrations import mcp as integration
 from claude_wire.integrations._mcp_versions import CANCELS_BY_SCOPE, dump, parse
 from claude_wire.integrations.mcp import InProcessMcpServer
 from claude_wire.testing import Recording, Replay
-from session_peer import allow
+from session_peer import Peer, allow, opened
 
 if TYPE_CHECKING or hasattr(mcp.types, "jsonrpc_message_adapter"):
     from mcp.server import MCPServer
@@ -571,6 +571,32 @@ def test_the_clients_own_cancellation_cancels_the_tool_and_answers_the_call(back
             for params in odd:
                 await client.tell("notifications/cancelled", params)
             assert (await client.call("quick"))["content"][0]["text"] == "quick"
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_cancellation_right_behind_its_call_does_not_overtake_it(backend: Backend) -> None:
+    def rpc(name: str, method: str, **fields: Any) -> Message:
+        message = {"jsonrpc": "2.0", "method": method, **fields}
+        return Peer.request(name, "mcp_message", server_name="slow", message=message)
+
+    async def main() -> None:
+        server = MCPServer("slow")
+
+        @server.tool()
+        async def forever() -> None:
+            await anyio.sleep_forever()
+
+        async with opened(mcp_servers={"slow": InProcessMcpServer(server)}) as (peer, _):
+            peer.say(rpc("i", "initialize", id=0, params=INITIALIZE), rpc("n", "notifications/initialized"))
+            await peer.answer_to("i")
+            await peer.answer_to("n")
+            for number in range(1, 10):
+                call = rpc(f"c{number}", "tools/call", id=number, params={"name": "forever", "arguments": {}})
+                peer.say(call, rpc(f"x{number}", "notifications/cancelled", params={"requestId": number}))
+                answer = await peer.answer_to(f"c{number}")
+                assert "cancelled" in answer["response"]["mcp_response"]["error"]["message"]
 
     backend.run(main)
 

@@ -168,6 +168,13 @@ def test_the_tool_results_of_a_user_message_are_in_order() -> None:
     assert UserMessage.of("a").tool_results == []
 
 
+@pytest.mark.parametrize("cls", [UserMessage, AssistantMessage])
+@pytest.mark.parametrize("content", [5, None])
+def test_what_is_no_content_is_refused(cls: Any, content: Any) -> None:
+    with pytest.raises(TypeError, match=f"content must be a str or blocks, not {type(content).__name__}"):
+        cls.of(content)
+
+
 def test_only_a_text_delta_adds_text() -> None:
     def text(delta: Any) -> str | None:
         return StreamEvent(event=ContentBlockDeltaEvent(0, delta)).text_delta

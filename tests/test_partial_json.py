@@ -191,6 +191,13 @@ def test_reading_a_part_never_raises(text: str) -> None:
         assert read_whole(text) == read_whole(text + " ")
 
 
+def test_what_is_nested_too_deeply_to_be_read_in_part_is_read_when_it_is_whole() -> None:
+    for depth, in_part in (190, True), (210, False):
+        text = '{"a":1,"b":' + "[" * (depth - 1)
+        assert ("a" in read_part(text)) is in_part
+        assert read_whole(text + "]" * (depth - 1) + "}")["a"] == 1
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" * 5000 + "]" * 5000, "1" * 10_000])
 def test_absurd_json_is_no_exception(text: str) -> None:
     read_part(text)

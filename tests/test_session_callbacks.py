@@ -313,6 +313,26 @@ def test_requests_that_ride_on_the_answer_to_initialize_are_answered_once(backen
 
 
 @every_backend
+def test_callbacks_begin_in_the_order_of_their_requests(backend: Backend) -> None:
+    async def main() -> None:
+        begun: list[str] = []
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            begun.append(str(request.tool_use_id))
+            await anyio.lowlevel.checkpoint()
+            return request.allow()
+
+        async with opened(can_use_tool=decide) as (peer, _):
+            numbers = range(20)
+            peer.say(*(Peer.permission(f"p{number}") for number in numbers), Peer.permission("w"), Peer.cancel("w"))
+            peer.say(*(Peer.permission(f"q{number}") for number in numbers))
+            await peer.answer_to("q19")
+            assert begun == [f"use-{kind}{number}" for kind in "pq" for number in numbers]
+
+    backend.run(main)
+
+
+@every_backend
 def test_an_answer_that_cannot_be_sent_does_not_end_the_session(backend: Backend) -> None:
     async def main() -> None:
         async with opened(can_use_tool=allow) as (peer, session):

@@ -223,12 +223,13 @@ class World:
             self.told[request_id].set()
 
     def request(self, seconds: float) -> None:
+        self.callers[len(self.timeouts)] = anyio.CancelScope()
         self.group.start_soon(self._request, len(self.timeouts), seconds)
         self.timeouts[len(self.timeouts)] = seconds, anyio.current_time()
 
     async def _request(self, number: int, seconds: float) -> None:
         outcome = "cancelled"
-        with anyio.CancelScope() as self.callers[number]:
+        with self.callers[number]:
             self.timeouts[number] = seconds, anyio.current_time()
             try:
                 answer: Any = await self.session.request(Numbered(spare=str(number)), timeout=seconds)
@@ -519,6 +520,7 @@ HANDED_OVER: list[tuple[Any, ...]] = [
 @at_most(EXAMPLES)
 @given(script=PLAIN)
 @example(script=HANDED_OVER)
+@example(script=[("request", 0.0), ("request", 0.0), ("sleep", 0.0), ("give_up", 0)])
 @example(script=[("ask", "polite"), ("give", 1.0), ("sleep", 0.02), ("tell", 0, "allow")])
 @example(script=[("ask", "polite"), ("give_all_but", 1), ("sleep", 0.02), ("end",)])
 @example(script=[("consume", "some", 1), ("message", 0), ("give", 0.5), ("sleep", 0.02), ("ask", "polite")])

@@ -18,6 +18,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+import claude_wire.session as session_module
 from async_backends import ASYNCIO, Backend, every_backend
 from children import linux_only, nothing_left, python
 from claude_wire import (
@@ -430,6 +431,83 @@ def test_one_session_that_exhausts_the_budget_does_not_silence_the_others(backen
     backend.run(main)
 
 
+# --- too many requests ------------------------------------------------------------------------------------------------
+
+
+@every_backend
+@pytest.mark.parametrize("who", ["the session", "the consumer"])
+@pytest.mark.parametrize("how", ["callbacks do not end", "answers are not taken"])
+def test_a_peer_that_goes_on_asking_is_read_no_further_until_there_is_room(
+    backend: Backend, who: str, how: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(session_module, "MOST_TASKS", 10)
+
+    async def main() -> None:
+        go = anyio.Event()
+        asked: list[str | None] = []
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            asked.append(request.tool_use_id)
+            await go.wait()
+            return request.allow()
+
+        async with opened(can_use_tool=decide) as (peer, session), anyio.create_task_group() as group:
+            got: list[Any] = []
+
+            async def consume() -> None:
+                got.extend(await rest(session))
+
+            if who == "the consumer":
+                group.start_soon(consume)
+                await anyio.wait_all_tasks_blocked()
+            if how == "answers are not taken":
+                peer.hold = go.wait
+            ids = [f"p{number}" for number in range(100)]
+            for request_id in ids:
+                peer.say(
+                    Peer.permission(request_id) if how == "callbacks do not end" else Peer.request(request_id, "of")
+                )
+                peer.say(numbered(len(got)))
+            peer.output.end()
+            with anyio.fail_after(20):
+                while peer.output.waiting > 190:
+                    await anyio.sleep(0.001)
+            for _ in range(3):
+                await anyio.sleep(0.06)  # as often as it looks for room
+            assert peer.output.waiting > 170
+            go.set()
+            for request_id in ids:
+                await peer.answer_to(request_id)
+            if how == "callbacks do not end":
+                assert sorted(map(str, asked)) == sorted(f"use-{request_id}" for request_id in ids)
+            if who == "the session":
+                await consume()
+        assert len(got) == 100
+
+    backend.run(main)
+    assert ["reads nothing" in record.getMessage() for record in caplog.records] == [True]
+
+
+@every_backend
+def test_closing_ends_a_step_that_waits_for_room(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "MOST_TASKS", 3)
+
+    async def main() -> None:
+        async def forever(request: CanUseToolRequest) -> PermissionResult:
+            await anyio.sleep_forever()
+            return request.allow()
+
+        async with opened(can_use_tool=forever) as (peer, session), anyio.create_task_group() as group:
+            for number in range(9):
+                peer.say(Peer.permission(f"p{number}"))
+            group.start_soon(rest, session)
+            await anyio.sleep(0.1)
+            assert peer.output.waiting
+            await session.aclose()
+
+    backend.run(main)
+
+
 @every_backend
 def test_what_is_kept_is_given_back_when_it_is_not_wanted(backend: Backend) -> None:
     async def main() -> None:
@@ -531,6 +609,37 @@ def test_after_a_session_its_stream_may_have_another(backend: Backend) -> None:
             await peer.answer_to("q")
             assert numbers([await session.__anext__() for _ in range(7)]) == list(range(1, 8))
         assert len(shown) == seen
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_later_session_goes_on_where_the_one_before_has_read_ahead(backend: Backend) -> None:
+    start = line(numbered(1)) + line(Peer.permission("p"))
+
+    async def main() -> None:
+        for cut in range(1, len(start) + 1, 12):
+            peer = Peer()
+            asked: list[str | None] = []
+
+            async def decide(request: CanUseToolRequest, asked: list[str | None] = asked) -> PermissionResult:
+                asked.append(request.tool_use_id)
+                return request.allow()
+
+            async with peer.session(can_use_tool=decide) as session:
+                peer.say(numbered(0))
+                assert numbers([await session.__anext__()]) == [0]
+                peer.write(start[:cut])
+                with anyio.fail_after(20):
+                    while peer.output.waiting:
+                        await anyio.sleep(0.001)
+            async with Session(peer.stream, peer.send, can_use_tool=decide) as session:
+                peer.write(start[cut:])
+                peer.say(Peer.permission("q"), numbered(2))
+                await peer.answer_to("q")
+                peer.output.end()
+                assert numbers(await rest(session)) == [1, 2]
+            assert sorted(map(str, asked)) == ["use-p", "use-q"]
 
     backend.run(main)
 

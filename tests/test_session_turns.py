@@ -10,7 +10,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from async_backends import Backend, every_backend
+from async_backends import Backend, every_asyncio, every_backend
 from claude_wire import (
     AgentDefinition,
     ApiError,
@@ -100,6 +100,22 @@ def test_it_is_used_in_its_block_and_entered_once(backend: Backend) -> None:
         with pytest.raises(HandleError, match="once"):
             await session.__aenter__()
         assert peer.lines == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_one_that_is_closed_is_not_entered_and_leaves_its_stream_to_another(backend: Backend) -> None:
+    async def main() -> None:
+        peer, server = Peer(), Server()
+        session = peer.session(mcp_servers={"s": server})
+        await session.aclose()
+        with pytest.raises(HandleError, match="closed"):
+            async with session:
+                raise AssertionError
+        assert server.send is None
+        async with opened(peer):
+            pass
 
     backend.run(main)
 
@@ -226,6 +242,27 @@ def test_query_raises_what_sending_raises_and_owes_no_turn(backend: Backend) -> 
             with pytest.raises(OSError, match="broken"):
                 await session.query("x")
             assert [message async for message in session.receive_run()] == []
+
+    backend.run(main)
+
+
+@every_asyncio
+def test_what_sends_is_cancelled_by_nobody_in_the_session(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+
+            async def cancelled() -> None:
+                import asyncio
+
+                future = asyncio.get_running_loop().create_future()
+                future.cancel()
+                await future
+
+            peer.hold = cancelled
+            with pytest.raises(HandleError, match="cancelled"):
+                await session.query("x")
+            peer.hold = anyio.lowlevel.checkpoint
+            await session.query("y")
 
     backend.run(main)
 
@@ -653,9 +690,14 @@ def test_what_is_no_prompt_is_refused_and_not_sent(backend: Backend, prompt: Any
     ("arguments", "error", "says"),
     [
         ({"can_use_tool": "ask"}, TypeError, "can_use_tool"),
+        ({"on_received": b""}, TypeError, "on_received"),
+        ({"on_sent": 5}, TypeError, "on_sent"),
         ({"on_elicitation": 5}, TypeError, "on_elicitation"),
         ({"hooks": {"Stop": [print]}}, TypeError, "Stop"),
         ({"hooks": {"Stop": HookMatcher(print)}}, TypeError, "Stop"),
+        ({"hooks": [HookMatcher(print)]}, TypeError, "hooks must be a dict"),
+        ({"mcp_servers": [Server()]}, TypeError, "mcp_servers must be a dict"),
+        ({"dialogs": [print]}, TypeError, "dialogs must be a dict"),
         ({"mcp_servers": {"calc": {"command": "x"}}}, TypeError, "InProcessMcpServer"),
         ({"dialogs": {"survey": None}}, TypeError, "survey"),
         ({"callback_timeout": 0}, ValueError, "callback_timeout"),
@@ -670,6 +712,19 @@ def test_a_wrong_argument_is_refused_at_once_in_words_of_its_own(
     for make in (lambda: Peer().session(**arguments), lambda: open_session(["claude"], **arguments)):
         with pytest.raises(error, match=says):
             make()
+
+
+def test_what_a_session_speaks_over_is_refused_at_once_if_it_is_something_else() -> None:
+    with pytest.raises(TypeError, match="stream must be a Process or a MessageStream, not Output"):
+        Session(Peer().output, allow)  # type: ignore[arg-type]  # the promise is about what type checkers refuse
+    with pytest.raises(TypeError, match="send must be a function"):
+        Session(Peer().stream, 5)  # type: ignore[arg-type]  # as above
+
+
+@pytest.mark.parametrize(("ceiling", "error"), [("5", TypeError), (-1, ValueError), (float("nan"), ValueError)])
+def test_a_wrong_ceiling_is_refused_at_once(ceiling: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="ceiling"):
+        Peer().session().receive_run(ceiling=ceiling)
 
 
 def test_a_permission_callback_beside_another_permission_prompt_tool_is_refused() -> None:

@@ -10,7 +10,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from claude_wire.draining import count_kept
 
@@ -62,6 +62,8 @@ class ReadAhead:
         #: Is shown what is read; and whether anybody reads ahead at present.
         self.tap = tap
         self.in_use = True
+        #: What whoever reads ahead has found in what is kept; the next one goes on with it.
+        self.found: Any = None
         self._kept: deque[bytes | Exception] = deque()
         self._ended = self._advancing = False
         # What the reader waits for while somebody else reads.

@@ -127,6 +127,9 @@ class Callbacks:
         for name, callback in ("can_use_tool", can_use_tool), ("on_elicitation", on_elicitation):
             if callback is not None and not callable(callback):
                 raise TypeError(f"{name} must be an async function, not {type(callback).__name__}")
+        for name, by_name in ("hooks", hooks), ("mcp_servers", mcp_servers), ("dialogs", dialogs):
+            if not isinstance(by_name, (Mapping, type(None))):
+                raise TypeError(f"{name} must be a dict, not {type(by_name).__name__}")
         for server_name, server in (mcp_servers or {}).items():
             if not all(callable(getattr(server, method, None)) for method in ("connect", "handle", "aclose")):
                 raise TypeError(

@@ -191,8 +191,8 @@ class _Inquiry:
 class Answers:
     """The requests of the other side: each is answered once, by a handler that runs in a task of its own.
 
-    A handler that raises, or overruns its time, is an error answer. A request that is withdrawn cancels its handler
-    and has no answer.
+    Handlers begin in the order of their requests, up to where each first waits. One that raises, or overruns its time,
+    is an error answer. A request that is withdrawn cancels its handler and has no answer.
 
     Args:
         find: gives the handler for what a request asks for, or None if there is none.
@@ -204,6 +204,8 @@ class Answers:
         self._tasks = tasks
         self._closed = False
         self._open: dict[str, _Inquiry] = {}
+        # Set when the handler of the last request has begun: trio runs new tasks in any order.
+        self._begun: Event | None = None
         # The last ones that are answered, or withdrawn, in order.
         self._settled: dict[str, None] = {}
 
@@ -227,7 +229,16 @@ class Answers:
         function, seconds = handler
         if seconds is not None:
             inquiry.timer = self._tasks.start(lambda: self._overrun(request_id, seconds), "claude-wire-timer")
-        inquiry.callback = self._tasks.start(lambda: self._run(request_id, function, body), "claude-wire-callback")
+        before, begun = self._begun, Event()
+        self._begun = begun
+
+        async def run() -> None:
+            if before is not None and not before.is_set():
+                await before.wait()
+            begun.set()
+            await self._run(request_id, function, body)
+
+        inquiry.callback = self._tasks.start(run, "claude-wire-callback", begun.set)
 
     def refuse(self, request_id: str, problem: str) -> None:
         """Answer a request that cannot be read with an error."""

@@ -233,8 +233,8 @@ class PartialBlock:
         So far it is the beginning of the final input, ``{}`` where nothing can be read: each object has its first keys
         and each array its first items, of which only the last may be incomplete. A string goes as far as it came, less
         an escape that is cut off; a number too, so it may get more digits; a key without a value is left out. What was
-        there once stays there, unless its key comes twice or this turns out to be no JSON. A lone surrogate reads as
-        U+FFFD until the JSON is whole.
+        there once stays there, unless its key comes twice, or this turns out to be no JSON or to be nested some
+        200 levels deep, which is read only when it is whole. A lone surrogate reads as U+FFFD until then.
 
         It is read again only after more of it came, in time proportional to its length: after each delta, that is
         quadratic. The same object is returned until then: do not change it.

@@ -33,7 +33,7 @@ __all__ = ["Router"]
 AWAY_SECONDS = 0.01
 #: What each router may keep, in bytes, however much others do: their consumers must not silence it.
 SHARE_BYTES = 256 * 1024
-#: Seconds after which it is seen whether the byte budget has room again.
+#: Seconds after which it is seen again whether there is room.
 ROOM_SECONDS = 0.05
 
 _CONTROL = frozenset((ControlRequest, ControlResponse, ControlCancelRequest))
@@ -48,6 +48,17 @@ def _is_control(message: Any) -> bool:
     )
 
 
+class _Found:
+    """What was found in the chunks that are kept. A later router of the same stream goes on with it."""
+
+    def __init__(self) -> None:
+        # Splits what is read ahead into lines; in step with the decoder until the consumer has read by itself.
+        self.follower: Follower[Any] | None = None
+        self.followed = -1
+        # Control messages that were dealt with, and that the consumer will come across.
+        self.control: deque[Any] = deque()
+
+
 class Router:
     """Reads a stream for a consumer that may stay away.
 
@@ -57,11 +68,12 @@ class Router:
         control: is called with each control message, in order, once. One that does not fit its type is an
             :class:`UnknownMessage`; the consumer gets that, too.
         is_wanted: says whether a control message is waited for.
+        is_full: says whether no more control messages can be taken now. Until it does not, nothing is read.
         failed: is called with what the stream raises while nobody iterates.
-
     """
 
     _ahead: ReadAhead
+    _found: _Found
     _decoder: Decoder[Any]
     _batches: Batches[Any]
 
@@ -71,12 +83,14 @@ class Router:
         tap: Tap | None,
         control: Callable[[Any], None],
         is_wanted: Callable[[], bool],
+        is_full: Callable[[], bool],
         failed: Callable[[Exception], None],
     ) -> None:
         self._stream = stream
         self._tap = tap
         self._control = control
         self._is_wanted = is_wanted
+        self._is_full = is_full
         self._failed = failed
         #: Decoded and not taken yet, without control messages; and their types, those of control messages perhaps too.
         self.ready: deque[Any] = deque()
@@ -91,11 +105,6 @@ class Router:
         self._asleep = False
         # The step after which the consumer was found to be away.
         self._away_since = -1
-        # Splits what is read ahead into lines; in step with the decoder until the consumer has read by itself.
-        self._follower: Follower[Any] | None = None
-        self._followed = -1
-        # Control messages that were seen ahead, and that the consumer will come across.
-        self._seen_ahead: deque[Any] = deque()
 
     def start(self, *, ends_with_stream: bool) -> None:
         """Take over the stream. If it ends together with the router, a step need not be ended by :meth:`close`.
@@ -110,6 +119,9 @@ class Router:
         if self._decoder.only is not None:
             raise TypeError("a session needs all lines of its stream: a decoder with only= passes over requests")
         self._batches = self._stream.batches()
+        if self._ahead.found is None:
+            self._ahead.found = _Found()
+        self._found = self._ahead.found
         self._started = True
         self._ends_with_stream = ends_with_stream
         self._route(ready)
@@ -127,10 +139,10 @@ class Router:
             batch: list[Any] = []
             try:
                 if self._ends_with_stream:
-                    batch = await self._batches.__anext__()
+                    batch = await self._next_batch()
                 else:
                     with CancelScope() as self._scope:
-                        batch = await self._batches.__anext__()
+                        batch = await self._next_batch()
             finally:
                 self._stepping = False
                 self._scope = None
@@ -142,6 +154,11 @@ class Router:
                 self._route(batch)
                 if not self.ready:
                     await checkpoint()  # what a control message has begun goes first: somebody waits for that
+
+    async def _next_batch(self) -> list[Any]:
+        while self._is_full() and not self._closed:
+            await sleep(ROOM_SECONDS)
+        return await self._batches.__anext__()
 
     def require_idle(self) -> None:
         """Raises HandleError if a task is in a step."""
@@ -169,8 +186,8 @@ class Router:
             return
         control = [message for message in batch if _is_control(message)]
         self.ready.extend(message for message in batch if type(message) not in _KEPT_BACK)
-        if self._followed != self._ahead.direct:
-            self._seen_ahead.clear()  # the consumer has come across all of them, or of what became of them
+        if self._found.followed != self._ahead.direct:
+            self._found.control.clear()  # the consumer has come across all of them, or of what became of them
         # Only now, for what begins with it may begin at once, and iterate.
         for message in control:
             if not self._was_seen(message):
@@ -178,9 +195,10 @@ class Router:
 
     def _was_seen(self, message: Any) -> bool:
         """Whether it was seen ahead. The consumer has then passed by all that were seen before it."""
-        if message not in self._seen_ahead:
+        found = self._found.control
+        if message not in found:
             return False
-        while self._seen_ahead.popleft() != message:
+        while found.popleft() != message:
             pass
         return True
 
@@ -191,7 +209,7 @@ class Router:
         ahead = self._ahead
         while True:
             await self._consumer_away()
-            if ahead.kept_bytes >= SHARE_BYTES and not has_room():
+            if self._is_full() or (ahead.kept_bytes >= SHARE_BYTES and not has_room()):
                 await sleep(ROOM_SECONDS)
                 continue
             try:
@@ -236,12 +254,13 @@ class Router:
 
     def _look_at(self, data: bytes) -> None:
         """Find the control messages among the lines that end in a chunk that was read ahead; the last line, if none."""
-        if self._follower is None or self._followed != self._ahead.direct:
-            self._follower = self._decoder.follower()
-            self._followed = self._ahead.direct
-        for line in self._follower.feed(data):
+        found = self._found
+        if found.follower is None or found.followed != self._ahead.direct:
+            found.follower = self._decoder.follower()
+            found.followed = self._ahead.direct
+        for line in found.follower.feed(data):
             if b"control_" in line or b"\\u" in line:  # its tag may have escapes
-                message = self._follower.decode(line)
+                message = found.follower.decode(line)
                 if _is_control(message):
-                    self._seen_ahead.append(message)
+                    found.control.append(message)
                     self._control(message)

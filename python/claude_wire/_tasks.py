@@ -186,6 +186,10 @@ class Tasks:
         self._closed = False
         self._context = contextvars.copy_context()
 
+    def __len__(self) -> int:
+        """How many have not ended."""
+        return len(self._tasks)
+
     def remember_context(self) -> None:
         """From now on tasks have the context variables of the caller of this, not of who starts them.
 

@@ -295,7 +295,10 @@ class Accumulator:
 
         Returns:
             The message that a :class:`StreamEvent` belongs to, with what the event adds; None for an event that
-            belongs to none, and for all other messages, which may be of any type.
+            belongs to none, and for all other messages.
+
+        Raises:
+            TypeError: it is a dict: no message, but what one is decoded to by ``Decoder(dict)``.
         """
         if type(message) is not StreamEvent:
             self._clear(message)
@@ -365,6 +368,8 @@ class Accumulator:
         elif isinstance(message, ResultMessage):
             over = [key for key in self._logs if key[1] is not None and message.session_id in (None, key[0])]
         else:
+            if isinstance(message, dict):
+                raise TypeError("an Accumulator takes messages; a Decoder(dict) gives dicts, of which it knows nothing")
             return
         for key in over:
             if self._logs[key].state.done:

@@ -212,6 +212,10 @@ class Decoder(Generic[T]):
     ) -> None:
         if on_invalid not in ("return", "raise") and not callable(on_invalid):
             raise ValueError(f"on_invalid must be 'return', 'raise' or a callable, not {on_invalid!r}")
+        if not isinstance(coalesce, bool):
+            raise TypeError(f"coalesce must be True or False, not {coalesce!r}")
+        if loads is not None and not callable(loads):
+            raise TypeError(f"loads must be callable, not {loads!r}")
         if type is dict:
             self._lines: Lines[Any] = DictLines(surrogates, loads)
         elif type is not Message:
@@ -244,7 +248,7 @@ class Decoder(Generic[T]):
         """Take the next bytes of the stream, cut anywhere, and return what the lines that they complete say, in order.
 
         All of ``data`` is taken, also when an exception is raised: do not pass it again. (After a ``KeyboardInterrupt``
-        the lines of ``data`` that were not decoded yet are lost.)
+        or a ``MemoryError`` the lines of ``data`` that were not decoded yet are lost.)
 
         Raises:
             InvalidLineError: with ``on_invalid="raise"``; what follows the line is returned by the next call.
@@ -341,11 +345,11 @@ class Decoder(Generic[T]):
         size = len(data) if type(data) is bytes else len(byte_view(data))
         if self._busy:
             raise self._refusal()
-        shown = self._buffer.shown
         blocks: Iterable[Block | LongLine] = ()
         try:
             self._busy = True
             self._at_rest = None
+            shown = self._buffer.shown
             self._buffer.skip(self._short_lines, self._short_bytes)
             held = bool(self._pending.ready)
             invalid = self._invalid
@@ -434,7 +438,9 @@ class Decoder(Generic[T]):
 
     def _too_long(self, line: LongLine, out: list[Any]) -> None:
         self._invalid += 1
-        out.append(InvalidLine(line.head, line.line_number, line.offset, "longer than max_line_bytes", line.length))
+        over = line.length > self._buffer.max_line_bytes
+        reason = "longer than max_line_bytes" if over else "more than there is memory for"
+        out.append(InvalidLine(line.head, line.line_number, line.offset, reason, line.length))
 
     def _without_invalid(self, state: _Pending) -> list[T]:
         """Raise for the first invalid line, or call back for each. An exception leaves ``state`` where it stood."""

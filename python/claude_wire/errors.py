@@ -27,8 +27,9 @@
 
 A wrong argument (a ``str`` where bytes belong, an unknown option) is an ordinary ``TypeError`` or ``ValueError``.
 
-No bytes of a line are ever in ``str(error)`` or ``repr(error)``: lines carry prompts and secrets, and errors go to
-logs. They are in attributes, for the caller who wants them.
+No content of a line is ever in ``str(error)`` or ``repr(error)``: lines carry prompts and secrets, and errors go to
+logs. It is in attributes, for the caller who wants it. Names that the protocol gives to reasons, such as ``max_turns``,
+are in the text.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class InvalidLineError(ClaudeWireError, ValueError):
 
 
 class LineTooLongError(ClaudeWireError, ValueError):
-    """A line was longer than ``max_line_bytes`` and was dropped.
+    """A line was longer than ``max_line_bytes``, or more than there was memory for, and was dropped.
 
     Attributes:
         lines: what the same call had split before it, in order. What comes after it is returned by the next call.
@@ -103,7 +104,7 @@ class LineTooLongError(ClaudeWireError, ValueError):
     """
 
     def __init__(self, lines: list[bytes], head: bytes, length: int, line_number: int, offset: int) -> None:
-        super().__init__(f"line {line_number} at byte {offset} is {length} bytes long, above max_line_bytes")
+        super().__init__(f"line {line_number} at byte {offset} is too long to keep: {length} bytes")
         self.lines = lines
         self.head = head
         self.length = length
@@ -226,7 +227,7 @@ class RequestRefusedError(RequestError):
     """
 
     def __init__(self, subtype: str, error: str, error_code: str | None = None) -> None:
-        code = f" ({error_code})" if error_code else ""
+        code = f" ({error_code})" if _is_name(error_code) else ""
         super().__init__(subtype, f"the request was refused{code}; .error says why")
         self.error = error
         self.error_code = error_code
@@ -272,8 +273,9 @@ class TurnError(ClaudeWireError):
         return type(self), (self.result,)
 
     def _describe(self, result: ResultMessage) -> str:
+        subtype = result.subtype if _is_name(result.subtype) else "an error"
         reason = result.terminal_reason or result.startup_failure_reason
-        return f"the turn ended with {result.subtype}" + (f" ({reason})" if reason else "")
+        return f"the turn ended with {subtype}" + (f" ({reason})" if _is_name(reason) else "")
 
 
 class ApiError(TurnError):
@@ -290,7 +292,8 @@ class ApiError(TurnError):
         super().__init__(result)
 
     def _describe(self, result: ResultMessage) -> str:
-        details = [str(detail) for detail in (self.status, self.error_type) if detail]
+        error_type = self.error_type if _is_name(self.error_type) else None
+        details = [str(detail) for detail in (self.status, error_type) if detail]
         return "the API failed" + (f": {' '.join(details)}" if details else "")
 
 
@@ -320,6 +323,11 @@ class StructuredOutputError(TurnError):
 
 class ExecutionError(TurnError):
     """The turn failed otherwise: it was interrupted, or the session could not start, for instance."""
+
+
+def _is_name(reason: str | None) -> bool:
+    """Whether it looks like a name of the protocol. These sets are open, and what is no name may be content."""
+    return reason is not None and len(reason) <= 64 and reason.isascii() and reason.isidentifier()
 
 
 def _process_error(

@@ -399,6 +399,7 @@ class LineBuffer:
         chunk = ffi.from_buffer("uint8_t[]", source)
         while at < length and _next(self._handle, chunk, length, at, self._out.steps) >= 0:
             at = _unpack_from(self._steps)[2]
+        self._shown -= length - at  # what cannot be taken, for want of memory, is never taken
 
     def places(self, count: int) -> list[tuple[int, int]]:
         """Offset and line number of each of the ``count`` lines of the sifted block that was given last.
@@ -509,7 +510,7 @@ class LineSplitter:
     otherwise. As a context manager it frees its native memory at the end; else that happens when it is collected.
     """
 
-    __slots__ = ("_buffer", "_idle", "_keepends", "_lines", "_long")
+    __slots__ = ("_buffer", "_busy", "_keepends", "_lines", "_long")
 
     def __init__(self, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, keepends: bool = False) -> None:
         self._buffer = LineBuffer(max_line_bytes, keep_bom=keepends)
@@ -517,27 +518,32 @@ class LineSplitter:
         # Split but not returned yet: each dropped line with the lines before it, then the lines after the last of them.
         self._long: deque[tuple[list[bytes], LongLine]] = deque()
         self._lines: list[bytes] = []
-        # Whoever takes the token out owns the splitter until it is back, as with a LineBuffer.
-        self._idle = [object()]
+        # Whether somebody is using it now, as with a Decoder.
+        self._busy = False
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """Takes the next bytes of the stream, cut anywhere, and returns the lines that they complete.
 
+        All of ``data`` is taken, also when an exception is raised: do not pass it again. (After a ``KeyboardInterrupt``
+        or a ``MemoryError`` the lines of ``data`` that were not split yet are lost.)
+
         Raises:
             LineTooLongError: a line is above ``max_line_bytes``; the lines before it are in ``error.lines``, and
-                the next call returns those after it. All of ``data`` was taken: do not pass it again.
+                the next call returns those after it.
             TypeError: ``data`` is not bytes.
             ValueError: ``data`` is a view with gaps.
             HandleError: the splitter is in use elsewhere, or was left as a context manager.
         """
-        return self._take(self._buffer.blocks(data))
+        if type(data) is not bytes:
+            byte_view(data)  # raises for what it does not take
+        return self._take(self._buffer.blocks(data), data)
 
     def close(self) -> list[bytes]:
         """Ends the stream and returns its last line if that has no line feed, and whatever else is left.
 
         The next bytes begin a new stream. Raises like :meth:`feed`; after :class:`LineTooLongError` call it again.
         """
-        return self._take(self._buffer.close_blocks())
+        return self._take(self._buffer.close_blocks(), b"")
 
     def __enter__(self) -> Self:
         return self
@@ -547,18 +553,27 @@ class LineSplitter:
     ) -> None:
         self._buffer.free()
 
-    def _take(self, blocks: Generator[Block | LongLine, None, None]) -> list[bytes]:
+    def _take(
+        self, blocks: Generator[Block | LongLine, None, None], data: bytes | bytearray | memoryview
+    ) -> list[bytes]:
+        if self._busy:
+            raise self._buffer.refusal()
         try:
-            token = self._idle.pop()
-        except IndexError:
-            raise self._buffer.refusal() from None
-        try:
-            for block in blocks:
-                if isinstance(block, LongLine):
-                    self._long.append((self._lines, block))
-                    self._lines = []
-                else:
-                    self._lines += _split(block, self._keepends)
+            self._busy = True
+            shown = self._buffer.shown
+            try:
+                for block in blocks:
+                    if isinstance(block, LongLine):
+                        self._long.append((self._lines, block))
+                        self._lines = []
+                    else:
+                        self._lines += _split(block, self._keepends)
+            except HandleError:
+                raise
+            except BaseException:  # the stream stays in step, though lines are lost
+                blocks.close()
+                self._buffer.drop_rest(data, shown)
+                raise
             if self._long:
                 before, (head, length, offset, line_number) = self._long.popleft()
                 raise LineTooLongError(before, head, length, line_number, offset)
@@ -566,8 +581,7 @@ class LineSplitter:
             self._lines = []
             return lines
         finally:
-            blocks.close()
-            self._idle.append(token)
+            self._busy = False
 
 
 def _split(block: Block, keepends: bool) -> list[bytes]:

@@ -7,6 +7,7 @@ Knows prompts, turns, control requests and callbacks; not how bytes come and go.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import uuid as uuids
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
@@ -71,10 +72,15 @@ __all__ = ["HookMatcher", "McpServer", "Session", "SessionBatches", "SessionMess
 
 A = TypeVar("A")
 
+_log = logging.getLogger("claude_wire")
+
 #: Default for ``timeout`` of requests, in seconds, as in claude-agent-sdk.
 REQUEST_SECONDS = 60.0
 #: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.
 CEILING_SECONDS = 600.0
+#: Tasks of a session, most of which are callbacks and answers that are being sent, above which it reads no more: a peer
+#: that goes on asking, or that does not take its answers, must not fill the memory.
+MOST_TASKS = 4096
 #: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
@@ -190,8 +196,9 @@ class Session:
     loop.
 
     As long as nobody iterates, what arrives is kept as bytes, up to the byte budget of the process
-    (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer. A session
-    must be closed, by its block or :meth:`aclose`: one that is dropped lives, with its process, until its loop ends.
+    (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer. While 4,096
+    callbacks and answers wait, nothing is read. A session must be closed, by its block or :meth:`aclose`: one that is
+    dropped lives, with its process, until its loop ends.
 
     Raises:
         TypeError: an argument is of another type, or ``send`` is missing; by entering, the stream gives dicts, or
@@ -214,6 +221,11 @@ class Session:
         on_received: Callable[[bytes], object] | None = None,
         on_sent: Callable[[bytes], object] | None = None,
     ) -> None:
+        if not isinstance(stream, MessageStream):
+            raise TypeError(f"stream must be a Process or a MessageStream, not {type(stream).__name__}")
+        for name, function in ("send", send), ("on_received", on_received), ("on_sent", on_sent):
+            if not (function is None or callable(function)):
+                raise TypeError(f"{name} must be a function, not {type(function).__name__}")
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
         #: The process that is spoken to, or None.
         self.process = stream if isinstance(stream, Process) else None
@@ -232,7 +244,10 @@ class Session:
         self._answers = Answers(self._callbacks.find, self._send_answer, self._tasks)
         self._run = Run()
         self._entered = self._closed = False
-        self._router = Router(stream, on_received, self._control, lambda: self._requests.waiting, self._reading_failed)
+        self._router = Router(
+            stream, on_received, self._control, lambda: self._requests.waiting, self._is_full, self._reading_failed
+        )
+        self._was_full = False
         # MCP servers that were connected to this session.
         self._connected: dict[str, McpServer] = {}
         # What the end of the session waits for.
@@ -244,8 +259,8 @@ class Session:
     # --- from the beginning to the end
 
     async def __aenter__(self) -> Self:
-        if self._entered:
-            raise HandleError("a session can be entered only once; make another one")
+        if self._entered or self._closed:
+            raise HandleError("a session can be entered only once, and not when it is closed; make another one")
         self._entered = True
         self._sending = Semaphore(1)
         if self._opens is not None:
@@ -287,8 +302,11 @@ class Session:
     async def aclose(self) -> None:
         """End the session: no more callbacks, answers or steps. A process that it runs is ended. May be called again.
 
-        MCP servers are closed. Cancellation by anyio and trio does not cut this short. ``Task.cancel()`` of asyncio
-        does, for a session over a stream: its callbacks then end by themselves.
+        MCP servers are closed. What nobody has taken is left to the owner of the stream, or to another session that is
+        made for it, which is not asked again what this one was.
+
+        Cancellation by anyio and trio does not cut this short. ``Task.cancel()`` of asyncio does, for a session over a
+        stream: its callbacks then end by themselves.
         """
         with suppress(RuntimeError):
             get_cancelled_exc_class()  # raises in a coroutine that is closed after its loop, where no task runs either
@@ -478,7 +496,8 @@ class Session:
         if failed:
             raise failed[0]
         if not written:
-            raise HandleError("this session is closed")
+            self._require_open()
+            raise HandleError("what sends for this session was cancelled, by nobody in it")
 
     def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
         async def carry(message: dict[str, Any]) -> None:
@@ -526,6 +545,7 @@ class Session:
             ceiling: seconds to wait for the CLI to become idle, or take up a turn, when nothing is known to be under
                 way: a shell in the background may run for ever. None: no limit.
         """
+        require_seconds("ceiling", ceiling, or_zero=True)
         return SessionMessages(lambda: self._next_of_run(ceiling), lambda _: False)
 
     async def end_input(self) -> None:
@@ -604,6 +624,14 @@ class Session:
     async def _read_on(self) -> None:
         await self._router.read_on()
         await self._output_ended()
+
+    def _is_full(self) -> bool:
+        if len(self._tasks) < MOST_TASKS:
+            return False
+        if not self._was_full:
+            self._was_full = True
+            _log.warning("a session reads nothing until less than %d of its callbacks and answers wait", MOST_TASKS)
+        return True
 
     def _reading_failed(self, error: Exception) -> None:
         self._requests.fail_waiting("reading failed", error)

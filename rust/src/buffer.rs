@@ -5,7 +5,8 @@
 //! 1. Linear cost at any chunking: one byte at a time, 64 KiB at a time, or one line of 100 MB in small pieces.
 //! 2. No copy of what need not be copied: lines that are complete within the caller's chunk stay there.
 //! 3. Memory that the caller has been lent does not change, move or go away before the caller comes back.
-//! 4. Bounded memory: a line longer than the limit is dropped while it arrives, and a huge line leaves nothing behind.
+//! 4. Bounded memory: a line longer than the limit is dropped while it arrives, and a huge line leaves nothing behind. So is
+//!    a line for which memory cannot be had, and the lines around it are not touched by that.
 //!
 //! # Plan
 //!
@@ -77,7 +78,7 @@ pub enum Step<'a> {
         /// See [`frame::Frame::defects`].
         defects: u32,
     },
-    /// A line over the limit, now that its end has been seen.
+    /// A line over the limit, or for which there was no memory, now that its end has been seen.
     TooLong {
         /// Its first bytes, at most [`HEAD_BYTES`].
         head: &'a [u8],
@@ -180,7 +181,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// When memory for the unfinished line cannot be had. Nothing is consumed then, and the call may be repeated.
+    /// When memory for the head of an unfinished line cannot be had. Nothing is consumed then, and the call may be repeated.
     pub fn next<'a>(&'a mut self, data: &'a [u8]) -> Result<Next<'a>, TryReserveError> {
         self.release();
         if let Some(consumed) = self.skip_bom(data)? {
@@ -467,16 +468,22 @@ impl Buffer {
         self.place.line_number += lines;
     }
 
-    /// Adds a piece without LF to the unfinished line, or counts it and keeps the head if the line is over the limit. `ascii`
-    /// says whether the piece is known to be ASCII.
+    /// Adds a piece without LF to the unfinished line, or drops that if it is too long. `ascii` says whether the piece is known to
+    /// be ASCII.
     fn append(&mut self, piece: &[u8], ascii: bool) -> Result<(), TryReserveError> {
-        let length = self.too_long.unwrap_or(self.tail.len() as u64) + piece.len() as u64;
-        if length <= self.max_line_bytes as u64 {
-            self.grow(self.tail.len() + piece.len())?;
-            self.push(piece);
-            self.ascii &= ascii || piece.is_empty();
-            return Ok(());
+        let length = self.tail.len() + piece.len();
+        if self.too_long.is_some() || length > self.max_line_bytes || self.grow(length).is_err() {
+            return self.drop_line(piece);
         }
+        self.push(piece);
+        self.ascii &= ascii || piece.is_empty();
+        Ok(())
+    }
+
+    /// Adds a piece without LF to the unfinished line, which is over the limit or more than there is memory for: keeps its head, and
+    /// counts the rest.
+    fn drop_line(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
+        let length = self.too_long.unwrap_or(self.tail.len() as u64) + piece.len() as u64;
         let head = &piece[..piece.len().min(HEAD_BYTES.saturating_sub(self.tail.len()))];
         self.grow(self.tail.len() + head.len())?;
         self.push(head);
@@ -489,10 +496,10 @@ impl Buffer {
     /// Ends the unfinished line with `piece`, whose last byte is its only LF.
     fn append_line(&mut self, piece: &[u8]) -> Result<(), TryReserveError> {
         let length = self.tail.len() + piece.len();
-        if self.too_long.is_some() || length - 1 > self.max_line_bytes {
-            return self.append(&piece[..piece.len() - 1], false);
+        if self.too_long.is_some() || length - 1 > self.max_line_bytes || self.grow(length).is_err()
+        {
+            return self.drop_line(&piece[..piece.len() - 1]);
         }
-        self.grow(length)?;
         self.push(piece);
         Ok(())
     }

@@ -25,7 +25,7 @@ pub enum Step<'a> {
         /// See [`Frame::defects`](crate::frame::Frame::defects).
         defects: u32,
     },
-    /// A line over the limit, as [`buffer::Step::TooLong`].
+    /// A line that was dropped, as [`buffer::Step::TooLong`].
     TooLong {
         /// Its first bytes, at most [`HEAD_BYTES`].
         head: &'a [u8],
@@ -76,7 +76,21 @@ pub fn next<'a>(
                 },
             });
         }
-        sieve.take(buffer.completed(), usize::MAX, completed.place)?;
+        let kept = sieve.take(buffer.completed(), usize::MAX, completed.place);
+        if kept.is_err() {
+            // There is no memory for it twice: it is dropped, as if it were over the limit.
+            sieve.clear();
+            let line = buffer.completed();
+            let line = &line[..line.len() - 1];
+            return Ok(Next {
+                consumed: at,
+                step: Step::TooLong {
+                    head: &line[..line.len().min(HEAD_BYTES)],
+                    length: line.len() as u64,
+                    place: completed.place,
+                },
+            });
+        }
         buffer.release(); // the sieve has what it wants
     }
     let taken = sieve.take(&data[at..], buffer.max_line_bytes(), buffer.place())?;

@@ -33,20 +33,24 @@ def main() -> None:
     Ctrl-C. When nobody reads its output any more it ends by SIGPIPE, as other filters do.
     """
     try:
+        code = _run()
+    except KeyboardInterrupt:  # also while it starts
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+def _run() -> int:
+    try:
         from claude_wire.cli.app import invoke
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("click", "rich"):
             raise
         print(f'claude-wire needs {missing}: pip install "claude-wire[cli]"', file=sys.stderr)
-        sys.exit(2)
+        return 2
     if hasattr(signal, "SIGPIPE"):  # not on Windows
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")  # the terminal's encoding may lack what a model says
-    try:
-        code = invoke()
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    sys.exit(code)
+    return invoke()

@@ -80,8 +80,8 @@ def _measure(recorded: bytes, console: Console) -> None:
     console.print(_table(laps, len(data)))
     console.print(
         f"Each is the best of {laps[0].rounds} rounds, taken in turns in one process. Ours take chunks of "
-        f"{CHUNK_BYTES // 1024} KiB and find the lines themselves; json and orjson are handed whole lines, one by one. "
-        "Typed makes classes, the others dicts. Only the ratios carry over, and to traffic like this only; "
+        f"{CHUNK_BYTES // 1024} KiB and find the lines themselves; the others are handed whole lines, one by one. "
+        "Typed makes classes, all others dicts. Only the ratios carry over, and to traffic like this only; "
         "whoever keeps the messages pays for that, too.",
         style="dim",
         soft_wrap=True,
@@ -90,7 +90,7 @@ def _measure(recorded: bytes, console: Console) -> None:
 
 def _table(laps: list[Lap], size: int) -> Table:
     table = Table()
-    table.add_column("decoder")
+    table.add_column("decoder", overflow="fold")
     for heading in ("lines/s", "MB/s", "ratio to json"):
         table.add_column(heading, justify="right")
     json_seconds = next(lap.seconds for lap in laps if lap.name.startswith("json."))

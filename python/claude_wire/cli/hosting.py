@@ -22,7 +22,7 @@ from claude_wire.cli.page import Page
 from claude_wire.cli.printable import detail
 from claude_wire.cli.record import Recorder
 from claude_wire.errors import ClaudeWireError, HandleError, ProcessInputError, TurnError
-from claude_wire.messages import InvalidLine, Message, UserMessage
+from claude_wire.messages import CanUseToolRequest, InvalidLine, Message, PermissionResult, UserMessage
 from claude_wire.session import STATE_VARIABLE
 
 __all__ = ["Host"]
@@ -95,9 +95,9 @@ class Host:
         if isinstance(error, TurnError):
             if error.result is not self._live.last_result:  # the CLI has ended before the first prompt
                 self._live.show(error.result)
-        else:
-            text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            self._page.line(f"! {detail(text)}", ERROR)
+            return
+        text = str(error) if isinstance(error, ClaudeWireError) else f"the CLI cannot be started: {error.strerror}"
+        self._page.line(f"! {detail(text)}", ERROR)
 
     async def _converse(self, argv: list[str], prompt: str, cwd: str | None) -> None:
         recorder = self._recorder
@@ -107,7 +107,7 @@ class Host:
         self._page.wait()
         session = open_session(
             argv,
-            can_use_tool=self._terminal.ask,
+            can_use_tool=self._ask,
             cwd=cwd,
             stderr=self._stderr,
             grace=GRACE_SECONDS,
@@ -146,19 +146,30 @@ class Host:
                 self._page.wait()
                 self._terminal.turn.notify_all()
 
+    async def _ask(self, request: CanUseToolRequest) -> PermissionResult:
+        try:
+            return await self._terminal.ask(request)
+        except OSError as error:
+            self._cannot_show(error)
+            return request.deny("Nobody can be asked any more.")
+
     def _stderr(self, line: str) -> None:
         if self._recorder is not None:
             self._recorder.stderr(line)
         self._tell(f"! stderr: {detail(line)}", WARNING)
 
     def _tell(self, text: str, style: str) -> None:
-        """Show a line from outside of the conversation, which ends if that cannot be."""
+        """Show a line from outside of the conversation."""
         try:
             self._page.line(text, style)
         except OSError as error:
-            assert self._tasks is not None
-            self._unwritable = error
-            self._tasks.cancel_scope.cancel()
+            self._cannot_show(error)
+
+    def _cannot_show(self, error: OSError) -> None:
+        """End the conversation: whoever found that nothing can be shown any more stands outside of it."""
+        assert self._tasks is not None
+        self._unwritable = error
+        self._tasks.cancel_scope.cancel()
 
     # --- signals ------------------------------------------------------------------------------------------------------
 

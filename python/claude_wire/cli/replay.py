@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar, cast, get_args
 import click
 
 from claude_wire.cli.failure import Failure
+from claude_wire.cli.sources import Unreadable, display_name
 from claude_wire.testing import (
     CloseStdout,
     CutOutput,
@@ -22,6 +23,7 @@ from claude_wire.testing import (
     HoldStdout,
     IgnoreTerm,
     Kill,
+    Recording,
     Replay,
     Silence,
     Stall,
@@ -113,14 +115,18 @@ def replay(
     # A terminal where a script is written says nothing about where it will run.
     wait = not no_wait and (script is not None or not os.isatty(0))
     try:
-        play = Replay(recording, speed=speed, writes=writes, faults=_ordered(context), wait=wait)
+        recorded = Recording.load(recording)
+    except (OSError, ValueError) as error:
+        raise Unreadable(recording, (isinstance(error, OSError) and error.strerror) or str(error)) from error
+    try:
+        play = Replay(recorded, speed=speed, writes=writes, faults=_ordered(context), wait=wait)
         if script is None:
             _become([*play.argv(), *flags])
         play.script(script)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     except OSError as error:
-        raise Failure(f"{script or recording}: {error.strerror}") from error
+        raise Failure(f"{display_name(script or recording)}: {error.strerror}") from error
 
 
 def _become(argv: list[str]) -> NoReturn:

@@ -87,7 +87,7 @@ def run(
             permission_prompt_tool="stdio",
         ).argv()
     except CLINotFoundError as error:
-        raise Failure(str(error)) from error
+        raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "--cli")) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     recorder = None

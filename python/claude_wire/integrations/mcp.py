@@ -341,7 +341,7 @@ class _Run:
         try:
             if call.method == "initialize":
                 self._initialized = Event()
-            elif call.method != "ping":
+            elif call.method != "ping" and not self._initialized.is_set():  # or what comes next would overtake it
                 # The client sends requests right behind `notifications/initialized`, and a session may handle each in a
                 # task of its own, which run in any order. A server refuses what comes before.
                 with anyio.move_on_after(GRACE_SECONDS):

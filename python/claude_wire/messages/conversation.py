@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from claude_wire.messages._base import Number, Wire, null
@@ -119,6 +120,12 @@ else:
     MessageOrigin = KnownMessageOrigin
 
 
+def _blocks(content: Iterable[ContentBlock]) -> list[ContentBlock]:
+    if not isinstance(content, Iterable):
+        raise TypeError(f"content must be a str or blocks, not {type(content).__name__}")
+    return list(content)
+
+
 class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True):
     """A prompt on its way in; on its way out, tool results and prompts that the CLI injects or echoes.
 
@@ -154,7 +161,7 @@ class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True)
     @classmethod
     def of(cls, content: str | Sequence[ContentBlock], *, session_id: str = "", uuid: str | None = None) -> Self:
         """Make a prompt out of its text or its blocks. ``session_id`` is always sent, empty if it is not known yet."""
-        content = content if isinstance(content, str) else list(content)
+        content = content if isinstance(content, str) else _blocks(content)
         return cls(message=MessageParam("user", content), session_id=session_id, uuid=uuid)
 
     @property
@@ -223,7 +230,7 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
         cls, content: str | Sequence[ContentBlock], *, model: str | None = None, session_id: str | None = None
     ) -> Self:
         """Make an answer out of its text or its blocks."""
-        blocks: list[ContentBlock] = [TextBlock(content)] if isinstance(content, str) else list(content)
+        blocks: list[ContentBlock] = [TextBlock(content)] if isinstance(content, str) else _blocks(content)
         return cls(message=ApiMessage(role="assistant", content=blocks, model=model), session_id=session_id)
 
     @property
