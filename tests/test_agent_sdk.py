@@ -848,9 +848,14 @@ async def test_writing_after_the_end_of_the_input(cli: Callable[..., str]) -> No
         await transport.connect()
         await transport.end_input()
         await transport.end_input()
-        with pytest.raises(CLIConnectionError):
-            await transport.write("{}\n")
+        for _ in range(2):
+            with pytest.raises(CLIConnectionError, match=r"^ProcessTransport is not ready for writing$"):
+                await transport.write("{}\n")
+            assert transport.is_ready()
         assert await read(transport) == []
+        await transport.close()
+        await transport.connect()
+        await transport.write("{}\n")
         await transport.close()
 
 
@@ -1155,11 +1160,17 @@ async def test_the_copy_of_a_session_is_removed_when_starting_is_cancelled(
     assert transport.process is None
 
 
+@pytest.mark.parametrize("stderr", [None, print], ids=["", "stderr"])
 async def test_the_copy_of_a_session_is_removed_when_the_sdk_forgets_to_close(
-    cli: Callable[..., str], home: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    cli: Callable[..., str],
+    home: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stderr: Callable[[str], None] | None,
 ) -> None:
     store, _ = await stored(home)
-    options = ClaudeAgentOptions(cli_path=cli("hear()"), cwd=home, session_store=store, resume=SESSION_ID)
+    options = ClaudeAgentOptions(
+        cli_path=cli("hear()"), cwd=home, session_store=store, resume=SESSION_ID, stderr=stderr
+    )
     # It is read after connecting, before anything would be closed.
     monkeypatch.setenv("CLAUDE_CODE_STREAM_CLOSE_TIMEOUT", "no number")
     pids = []
@@ -1186,11 +1197,12 @@ def test_the_copy_of_a_session_is_removed_when_the_host_ends_without_closing(tmp
     (tmp_path / "claude").write_text(f"#!{sys.executable}\nimport sys\nsys.stdin.read()\n")
     (tmp_path / "claude").chmod(0o755)
     said = run_python(f"""
-        import os, pathlib, sys, tempfile
+        import os, pathlib, sys, tempfile, warnings
         import anyio
         from claude_agent_sdk import ClaudeAgentOptions, InMemorySessionStore, project_key_for_directory
         from claude_wire.integrations.agent_sdk import WireTransport
 
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, forking beside threads has one
         home = pathlib.Path({str(tmp_path)!r})
         os.environ["HOME"] = tempfile.tempdir = str(home)
         os.environ.pop("CLAUDE_CONFIG_DIR", None)

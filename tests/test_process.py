@@ -10,6 +10,7 @@ import pickle
 import signal
 import stat
 import threading
+import time
 import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ import recordings
 from async_backends import Backend, every_backend
 from children import exists, held, linux_only, nothing_left, python
 from claude_wire import (
+    ClaudeOptions,
     Decoder,
     HandleError,
     InitMessage,
@@ -36,6 +38,7 @@ from claude_wire import (
     UserMessage,
     open_process,
 )
+from claude_wire.draining import ThreadDrain, _Pump
 
 pytestmark = linux_only
 
@@ -82,9 +85,20 @@ def test_each_argument_arrives_as_it_is(backend: Backend, tmp_path: Path) -> Non
     backend.run(main)
 
 
-@pytest.mark.parametrize("argv", ["claude --print", b"claude", [], ()])
-def test_arguments_that_are_no_list_are_refused(argv: Any) -> None:
-    with pytest.raises(TypeError, match="argv"):
+@pytest.mark.parametrize(
+    ("argv", "problem"),
+    [
+        ("claude --print", "not one string"),
+        (b"claude", "not one string"),
+        ([], "argv is empty"),
+        ((), "argv is empty"),
+        ([1], "argv must be a list of str or paths: .* int"),
+        (ClaudeOptions(cli_path="claude"), r"as ClaudeOptions.argv\(\) gives it, not ClaudeOptions"),
+    ],
+    ids=range(6),
+)
+def test_arguments_that_are_no_list_are_refused(argv: Any, problem: str) -> None:
+    with pytest.raises(TypeError, match=problem):
         open_process(argv)
 
 
@@ -98,6 +112,8 @@ def test_arguments_that_are_no_list_are_refused(argv: Any) -> None:
         ({"grace": None}, TypeError),
         ({"stderr": "away"}, ValueError),
         ({"overflow": "drop"}, ValueError),
+        ({"spill_limit": 0}, ValueError),
+        ({"spill_limit": None}, TypeError),
     ],
     ids=str,
 )
@@ -361,6 +377,29 @@ os.read(0, 1)
             assert process.stderr_tail == written[-64 * KIB :]
             assert process.stderr_tail == written[-64 * KIB :]
         assert process.stderr_tail == written[-64 * KIB :]
+
+    backend.run(main)
+
+
+@every_backend
+def test_the_error_has_the_last_of_stderr_also_where_a_thread_reads_it(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = _Pump.run
+
+    def late(pump: _Pump) -> None:
+        if pump.keep_last is not None:
+            time.sleep(0.1)
+        run(pump)
+
+    monkeypatch.setattr(_Pump, "run", late)
+    monkeypatch.setattr("claude_wire.process.open_drain", ThreadDrain)
+
+    async def main() -> None:
+        async with plain(python("os.write(2, b'the reason'); os._exit(3)")) as process:
+            with pytest.raises(ProcessError) as raised:
+                await everything(process)
+        assert raised.value.stderr_tail == process.stderr_tail == b"the reason"
 
     backend.run(main)
 

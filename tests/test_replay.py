@@ -590,6 +590,53 @@ def test_garbage_line(before_line: int, script: Any) -> None:
     assert run(script(ONE_SHOT, faults=[GarbageLine(before_line, b"\xff\x00{")])).stdout == b"".join(lines)
 
 
+def asked() -> bytes:
+    """What ``ASKING`` has written when it waits for an answer."""
+    return b"".join(ASKING.stdout.splitlines(keepends=True)[:3])
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"), [(CutOutput(len(asked()), 4), 4), (Kill(len(asked())), -signal.SIGKILL)], ids=["cut", "kill"]
+)
+def test_what_happens_after_a_byte_does_not_wait_for_the_input_before_the_next(
+    fault: Fault, code: int, script: Any
+) -> None:
+    with running(script(ASKING, *STREAM, faults=[fault])) as child:
+        child.send(request("r1", "initialize") + user("one"))
+        assert child.rest() == asked()
+        assert child.process.wait(DEADLINE) == code
+
+
+@pytest.mark.parametrize(
+    ("fault", "first"),
+    [(GarbageLine(4, b"odd"), b"odd\n"), (CutOutput(0), b"")],
+    ids=["garbage", "cut"],
+)
+def test_what_happens_before_a_line_waits_for_the_input_before_it(fault: Fault, first: bytes, script: Any) -> None:
+    with running(script(ASKING, *STREAM, faults=[fault])) as child:
+        if first:
+            child.send(request("r1", "initialize") + user("one"))
+            for line_before in asked().splitlines(keepends=True):
+                assert child.receive_line() == line_before
+        assert child.is_quiet()
+        child.send(response("cli-1") if first else request("r1", "initialize"))
+        assert child.receive_line() == first
+
+
+@pytest.mark.parametrize(("place", "answers"), [({"before_line": 4}, True), ({"at_byte": len(asked())}, False)])
+def test_stall_before_a_line_begins_behind_the_input_before_it(
+    place: dict[str, int], answers: bool, script: Any
+) -> None:
+    with running(script(ASKING, *STREAM, faults=[Stall(60.0, **place)])) as child:
+        child.send(request("r1", "initialize") + user("one"))
+        for line_before in asked().splitlines(keepends=True):
+            assert child.receive_line() == line_before
+        child.send(request("r2", "interrupt"))
+        assert (child.receive_line() == response("r2")) if answers else child.is_quiet()
+        child.send(response("cli-1"))
+        assert child.is_quiet()
+
+
 def test_several_faults_at_one_place_happen_in_their_order(script: Any) -> None:
     ordered = [GarbageLine(2, b"one"), GarbageLine(2, b"two"), Kill(len(said("a")))]
     assert run(script(ONE_SHOT, faults=ordered)).stdout == said("a") + b"one\ntwo\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import io
 import itertools
 import os
 import random
@@ -52,9 +53,9 @@ from claude_wire import (
     read,
     set_byte_budget,
 )
-from claude_wire.draining import open_drain
+from claude_wire.draining import ThreadDrain, open_drain
 from claude_wire.framing import BLOCK_BYTES
-from claude_wire.stream import Drained
+from claude_wire.stream import SLICE_SECONDS, Drained
 
 if sys.platform != "linux":
     pytest.skip("these tests look for what was left behind in /proc", allow_module_level=True)
@@ -516,7 +517,7 @@ def test_the_decoder_is_the_callers(backend: Backend) -> None:
 
 
 def test_what_is_no_source_is_a_type_error() -> None:
-    for wrong in ("/a/path", b"bytes", None, True, 1.5, [b"chunk"], Path("/")):
+    for wrong in ("/a/path", b"bytes", None, True, 1.5, [b"chunk"], Path("/"), io.BytesIO(b"a file in memory")):
         with pytest.raises(TypeError, match=type(wrong).__name__):
             MessageStream(wrong)  # type: ignore[arg-type]
 
@@ -1942,6 +1943,92 @@ def test_the_pipe_is_emptied_while_the_loop_is_blocked(backend: Backend) -> None
             assert [first, *await collect(stream)] == whole(LONG)
 
     backend.run(main)
+
+
+# --- where a pipe cannot be polled ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def through_a_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
+    """A pipe. Streams that are made meanwhile are read as on systems without epoll; their threads have ended after."""
+    monkeypatch.setattr("claude_wire.stream.open_drain", ThreadDrain)
+    readable, writable = os.pipe()
+    try:
+        yield readable, writable
+    finally:
+        monkeypatch.undo()
+        os.close(writable)
+        os.close(readable)
+        for thread in threading.enumerate():
+            if thread.name == "claude-wire-drain":
+                thread.join(DEADLINE)
+
+
+@every_backend
+def test_a_thread_wakes_a_reader_that_was_long_busy(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(readable: int, writable: int) -> None:
+        async with MessageStream(readable, Decoder(dict)) as stream:
+            for n in range(10):
+                if n % 2:  # what comes while it waits, and what comes before
+                    async with anyio.create_task_group() as group:
+                        group.start_soon(collect_one, stream, n)
+                        await until_it_waits()
+                        os.write(writable, numbered(n, n + 1))
+                else:
+                    os.write(writable, numbered(n, n + 1))
+                    await collect_one(stream, n)
+                time.sleep(2 * SLICE_SECONDS)  # so that it lets other tasks run before it reads on
+
+    async def collect_one(stream: MessageStream[Any], n: int) -> None:
+        assert (await anext(stream))["n"] == n
+
+    with through_a_thread(monkeypatch) as pipe:
+        backend.run(main, *pipe)
+
+
+@every_backend
+def test_a_stream_through_a_thread_gives_all_and_may_be_cancelled(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(readable: int, writable: int) -> list[Any]:
+        found: list[Any] = []
+        with written(os.dup(writable), blocks(numbered(0, 20_000), 1000)):
+            async with MessageStream(readable, Decoder(dict)) as stream:
+                while len(found) < 20_000:
+                    with anyio.move_on_after(0.001):
+                        async for message in stream:
+                            found.append(message["n"])
+                            if message["n"] == 19_999:
+                                break
+        return found
+
+    with through_a_thread(monkeypatch) as pipe:
+        assert backend.run(main, *pipe) == list(range(20_000))
+
+
+@every_backend
+@pytest.mark.parametrize("in_a_cycle", [False, True])
+def test_a_dropped_stream_does_not_live_on_in_its_thread(
+    backend: Backend, in_a_cycle: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(readable: int, writable: int) -> None:
+        stream = MessageStream(readable)
+        gone = weakref.ref(stream._chunks.drain)  # type: ignore[attr-defined]  # of a Drained
+        assert isinstance(gone(), ThreadDrain)
+        os.write(writable, RESULT)
+        await anext(stream)
+        with anyio.move_on_after(0.001):  # it has waited, and is to be woken
+            await anext(stream)
+        if in_a_cycle:
+            stream.cycle = stream  # type: ignore[attr-defined]  # made here
+        del stream
+        gc.collect()
+        await anyio.sleep(0)
+        gc.collect()
+        assert gone() is None
+
+    with through_a_thread(monkeypatch) as pipe:
+        backend.run(main, *pipe)
 
 
 # --- the same, synchronously ------------------------------------------------------------------------------------------

@@ -316,7 +316,8 @@ def _written(flag: str, text: str, *, joined: bool = False) -> list[str]:
 
 
 def _wrong_type(name: str, takes: str, value: object) -> TypeError:
-    return TypeError(f"ClaudeOptions.{name} takes a {takes}, not {type(value).__name__}")
+    article = "an" if takes[0] in "aeiou" else "a"
+    return TypeError(f"ClaudeOptions.{name} takes {article} {takes}, not {type(value).__name__}")
 
 
 def _check_argument(name: str, text: str) -> None:

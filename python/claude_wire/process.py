@@ -11,6 +11,7 @@ import os
 import subprocess
 import threading
 import weakref
+from collections.abc import Iterable
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, get_args, overload
@@ -32,7 +33,7 @@ from anyio import (
 from claude_wire._tasks import spawn
 from claude_wire._turn import Turn
 from claude_wire.codec import encode
-from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, Overflow, open_drain
+from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, Overflow, ThreadDrain, open_drain
 from claude_wire.errors import HandleError, ProcessError, ProcessInputError, UnfinishedTurnError, describe_exit
 from claude_wire.framing import BLOCK_BYTES
 from claude_wire.stream import Drained, MessageStream, Slices
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from claude_wire.codec import Decoder
-    from claude_wire.draining import ThreadDrain
     from claude_wire.messages import InvalidLine, Message
 
     StrPath = str | os.PathLike[str]
@@ -129,18 +129,27 @@ def open_process(
     Raises:
         OSError: by entering the block, the process cannot be spawned: ``FileNotFoundError``, ``PermissionError``, or
             too many open files. Nothing is left over then.
-        TypeError: ``argv`` is a string or empty, or ``decoder`` is no :class:`~claude_wire.Decoder`.
-        ValueError: ``stderr``, ``overflow`` or ``grace`` is none of the above.
+        TypeError: ``argv`` is no list of arguments, or empty, or ``decoder`` is no :class:`~claude_wire.Decoder`.
+        ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` is none of the above.
     """
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv must be a list of arguments, not one string")
+    if not isinstance(argv, Iterable):
+        raise TypeError(
+            f"argv must be a list of arguments, as ClaudeOptions.argv() gives it, not {type(argv).__name__}"
+        )
     if not (stderr is None or stderr == "inherit" or callable(stderr)):
         raise ValueError(f"stderr must be None, 'inherit' or a function, not {stderr!r}")
     if overflow not in get_args(Overflow):
         raise ValueError(f"overflow must be one of {get_args(Overflow)}, not {overflow!r}")
+    if not spill_limit >= 1:
+        raise ValueError(f"spill_limit must be at least 1, not {spill_limit!r}")
     if not grace >= 0:  # nor NaN
         raise ValueError(f"grace must be at least 0 seconds, not {grace!r}")
-    command = [os.fspath(argument) for argument in argv]
+    try:
+        command = [os.fspath(argument) for argument in argv]
+    except TypeError as error:
+        raise TypeError(f"argv must be a list of str or paths: {error}") from None
     if not command:
         raise TypeError("argv is empty")
     environment = _environment(env, extra_env)
@@ -399,9 +408,14 @@ class _Child:
         return self._last_stderr if self._stderr is None else self._stderr.tail()
 
     async def read_stderr(self) -> None:
-        """Wait, not for long, until the callback has all that a process that has ended wrote."""
-        if isinstance(self._stderr, _StderrLines):
-            await self._stderr.wait(LAST_SECONDS)
+        """Wait, not for long, until all is read that a process that has ended wrote, and the callback has it."""
+        stderr = self._stderr
+        if isinstance(stderr, _StderrLines):
+            await stderr.wait(LAST_SECONDS)
+        elif isinstance(stderr, ThreadDrain):  # the other kind reads what is there when it is asked
+            with move_on_after(LAST_SECONDS):
+                while self._stderr is stderr and not stderr.ready:
+                    await sleep(0.001)
 
     async def wait(self, seconds: float) -> bool:
         """Wait until the process has ended; false if it has not after so many seconds."""

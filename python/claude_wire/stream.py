@@ -20,6 +20,8 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from functools import partial
+from io import UnsupportedOperation
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
 
@@ -62,6 +64,7 @@ class MessageStream(Generic[T]):
         source: a descriptor (an ``int``) of a pipe, socket, terminal or file, or an object whose ``fileno()`` gives
             one; an :class:`asyncio.StreamReader`; an anyio ``ByteReceiveStream``; or an asynchronous iterable of bytes.
             A descriptor is duplicated and remains the caller's; a pipe becomes non-blocking until the stream is closed.
+            Bytes that a file object has read into its own buffer already are not seen.
             Cancelling a step loses nothing, except with a generator, which cancellation ends.
         decoder: says what messages become, and what is done with bad lines; ``Decoder()`` if not given. It must not be
             used otherwise.
@@ -276,7 +279,8 @@ def _chunks(source: Any, overflow: Overflow, spill_limit: int) -> Chunks:
     if asyncio is not None and isinstance(source, asyncio.StreamReader):
         return _FromStreamReader(source)
     if hasattr(source, "fileno"):
-        source = source.fileno()
+        with suppress(UnsupportedOperation):  # files in memory have the method only
+            source = source.fileno()
     if isinstance(source, int) and not isinstance(source, bool):
         try:
             return Drained(open_drain(source, overflow=overflow, spill_limit=spill_limit))
@@ -526,7 +530,8 @@ class _AsyncioWaiter:
             raise HandleError("this stream was made before a fork: only the parent may use it")
         if not self._runs_here():
             raise HandleError("this stream belongs to the event loop in which it was first read")
-        if not self._watching:
+        # A drain with a thread calls back once; a registration with the loop stays.
+        if not self._watching or self._fd is None:
             self._watch()
         if self._arrived is not None or self._error is not None:
             return
@@ -548,9 +553,7 @@ class _AsyncioWaiter:
         if self._fd is not None:
             self._loop.add_reader(self._fd, readable)
         elif isinstance(self._drain, ThreadDrain):
-            loop = self._loop
-            self._drain.set_wakeup(lambda: loop.call_soon_threadsafe(readable))
-            loop.call_soon(readable)  # for what came before
+            self._drain.set_wakeup(partial(self._loop.call_soon_threadsafe, readable))
         self._watching = True
 
     def _unwatch(self) -> None:
@@ -558,7 +561,8 @@ class _AsyncioWaiter:
             self._watching = False
             if self._fd is None:
                 if isinstance(self._drain, ThreadDrain):
-                    self._drain.set_wakeup(None)
+                    with suppress(HandleError):  # collected before this waiter, or of the process that has forked
+                        self._drain.set_wakeup(None)
             # After a fork the selector of the loop, if it is an epoll, is one with that of the parent.
             elif not self._loop.is_closed() and os.getpid() == self._pid:
                 self._loop.remove_reader(self._fd)
@@ -622,9 +626,6 @@ class _TrioWaiter:
         self._drain = drain
         self._event = trio.Event()
         self.closed = False
-        if isinstance(drain, ThreadDrain):
-            token = trio.lowlevel.current_trio_token()
-            drain.set_wakeup(lambda: token.run_sync_soon(self._wake))
 
     def take(self) -> bytes | memoryview | None:
         return None
@@ -637,10 +638,10 @@ class _TrioWaiter:
 
         if isinstance(self._drain, ThreadDrain):
             self._event = trio.Event()
-            if not self._drain.ready:
-                await self._event.wait()
-            else:
-                await trio.lowlevel.checkpoint()
+            # It calls back once, at once if there is something already. It knows the event only, and not this waiter,
+            # which would keep the drain alive.
+            self._drain.set_wakeup(partial(trio.lowlevel.current_trio_token().run_sync_soon, self._event.set))
+            await self._event.wait()
             return
         try:
             await trio.lowlevel.wait_readable(self._drain.fileno())
@@ -652,10 +653,7 @@ class _TrioWaiter:
         import trio
 
         self.closed = True
-        self._wake()
+        self._event.set()
         if isinstance(self._drain, Drain):
             with suppress(RuntimeError):  # no loop runs, so nobody waits
                 trio.lowlevel.notify_closing(self._drain.fileno())
-
-    def _wake(self) -> None:
-        self._event.set()

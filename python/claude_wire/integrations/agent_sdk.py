@@ -26,6 +26,7 @@ import re
 import shutil
 import weakref
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -161,6 +162,7 @@ class WireTransport(SubprocessCLITransport):
         self._given = options
         self.process: Process[dict[str, Any]] | None = None
         self.invalid_lines = 0
+        self._input_ended = False
         self._on_invalid = on_invalid
         self._overflow: Literal["pause", "spill", "error"] = overflow
         self._spill_limit = spill_limit
@@ -209,7 +211,8 @@ class WireTransport(SubprocessCLITransport):
                 cwd=self._cwd,
                 env=await self._environment(),
                 user=self._options.user,
-                stderr="inherit" if self._options.stderr is None else self._stderr_line,
+                # Without the transport in it: the task that reads the lines would keep that alive.
+                stderr="inherit" if self._options.stderr is None else partial(_stderr_line, self._options.stderr),
                 overflow=self._overflow,
                 spill_limit=self._spill_limit,
             )
@@ -221,6 +224,7 @@ class WireTransport(SubprocessCLITransport):
         except Exception as error:
             raise CLIConnectionError(f"Failed to start Claude Code: {error}") from error
         self.invalid_lines = 0
+        self._input_ended = False
         self.process = process
         self._batches = process.batches()
         self._ready = True
@@ -247,15 +251,6 @@ class WireTransport(SubprocessCLITransport):
         if self._cwd:
             environment["PWD"] = self._cwd
         return environment
-
-    def _stderr_line(self, line: str) -> None:
-        # From SubprocessCLITransport._handle_stderr.
-        line = line.rstrip()
-        if line and self._options.stderr is not None:
-            try:
-                self._options.stderr(line)
-            except Exception as error:
-                _log.debug("options.stderr raised %s; going on", type(error).__name__)
 
     def _invalid_line(self, line: InvalidLine) -> None:
         self.invalid_lines += 1
@@ -304,7 +299,7 @@ class WireTransport(SubprocessCLITransport):
         """
         # From SubprocessCLITransport.write.
         process = self.process
-        if process is None or not self._ready:
+        if process is None or not self._ready or self._input_ended:
             raise CLIConnectionError("ProcessTransport is not ready for writing")
         if process.returncode is not None:
             raise CLIConnectionError(f"Cannot write to terminated process (exit code: {process.returncode})")
@@ -325,6 +320,7 @@ class WireTransport(SubprocessCLITransport):
         """Close the CLI's standard input, once what is being written is written. May be called again."""
         if self.process is not None:
             await self.process.end_input()
+            self._input_ended = True
 
     async def close(self) -> None:
         """End the CLI: the end of its input, after 5 s SIGTERM, after 5 s SIGKILL. May be called again.
@@ -405,6 +401,16 @@ class _Resumed:
 def _remove_folder(path: os.PathLike[str], owner: int) -> None:
     if os.getpid() == owner:  # else this is a forked child, which has a copy of the finalizer
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _stderr_line(callback: Callable[[str], object], line: str) -> None:
+    # From SubprocessCLITransport._handle_stderr.
+    line = line.rstrip()
+    if line:
+        try:
+            callback(line)
+        except Exception as error:
+            _log.debug("options.stderr raised %s; going on", type(error).__name__)
 
 
 def _with_permission_prompts(options: ClaudeAgentOptions) -> ClaudeAgentOptions:

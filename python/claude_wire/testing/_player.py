@@ -38,6 +38,9 @@ KILL = 9
 #: The version of the CLI whose ways these are; ``--version`` says it if the recording does not say another.
 VERSION = b"2.1.330"
 
+#: The events that happen as soon as the bytes before them are written; others happen when the line behind them is due.
+BEHIND_A_BYTE = frozenset(("cut", "kill", "stall"))
+
 #: The answer to ``initialize`` if none was recorded: what the protocol requires it to have.
 EMPTY_INITIALIZE: dict[str, Any] = {
     "commands": [],
@@ -631,6 +634,9 @@ class Player:
             self._happen(event)
         if live:
             self._output.write(live)
+        # What is to happen behind a byte does not wait for the input that may come before the next one.
+        while self._events and self._events[0][0] == self._played_bytes and self._events[0][1] in BEHIND_A_BYTE:
+            self._happen(self._events.pop(0))
 
     def _live(self, data: bytes) -> bytes:
         """A line of output as the live host is to see it: with the id of its own request, none if it made none."""
@@ -684,7 +690,7 @@ class Player:
             self._output.write(argument.encode("latin-1"))
             return
         self._output.flush()
-        if kind == "stall":
+        if kind in ("stall", "stall_before"):
             time.sleep(argument)
         elif kind == "kill":
             os.kill(os.getpid(), KILL)

@@ -2,6 +2,9 @@
 
 Positions are bytes and lines of the recording's standard output, so that they can be found in ``recording.stdout``.
 What the player adds (answers to requests that were not recorded, lines of :class:`GarbageLine`) is not counted.
+
+What is to happen after a byte happens as soon as that is written, even if the next one waits for input. What is to
+happen before a line, or at byte 0, happens when that line is due: behind the input that it waits for.
 """
 
 from __future__ import annotations

@@ -168,9 +168,10 @@ def _add(fault: Fault, settings: dict[str, Any], starts: list[int]) -> None:
             events.append((_byte(at_byte, starts), "cut", exit_code))
         case Kill(at_byte):
             events.append((_byte(at_byte, starts), "kill", None))
-        case Stall(seconds, at_byte, before_line):
-            at = _byte(at_byte, starts) if at_byte is not None else _start(before_line, starts)
-            events.append((at, "stall", seconds))
+        case Stall(seconds, None, before_line):
+            events.append((_start(before_line, starts), "stall_before", seconds))
+        case Stall(seconds, int(at_byte)):
+            events.append((_byte(at_byte, starts), "stall", seconds))
         case GarbageLine(before_line, data):
             events.append((_start(before_line, starts), "write", data.decode("latin-1") + "\n"))
         case _:
