@@ -67,6 +67,7 @@ clean:
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "claude_wire needs Python 3.10 or newer; say which: make PYTHON=python3.12 ..."; exit 1; }
+	@test ! -e $(VENV) || { echo "$(VENV) is there, and is no environment: remove it, or name another: make VENV=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # What pyproject.toml requires: to build and run, to develop, to compare.

@@ -238,6 +238,16 @@ def test_a_fed_bytearray_may_be_resized_afterwards() -> None:
     assert splitter.close() == [b"{"]
 
 
+def test_a_bytearray_with_a_line_too_long_may_be_resized_while_the_error_is_dealt_with() -> None:
+    data = bytearray(b"{}\n{}\n" + b"x" * 50 + b"\n{}\n{}\n{}")
+    splitter = LineSplitter(max_line_bytes=10)
+    with pytest.raises(LineTooLongError) as caught:
+        splitter.feed(data)
+    assert caught.value.lines == [b"{}", b"{}"]
+    data.clear()
+    assert splitter.close() == [b"{}"] * 3
+
+
 @pytest.mark.parametrize("keepends", [False, True])
 @pytest.mark.parametrize("first", [b"{}\n", b'{}\n{"a":'], ids=["at a line's start", "in a line"])
 def test_an_interrupt_at_any_line_of_code_leaves_the_stream_in_step(first: bytes, keepends: bool) -> None:
@@ -318,6 +328,7 @@ big, message, bad = messages
 assert isinstance(big, InvalidLine) and message.text == "a", messages
 assert big.reason == "more than there is memory for" and big.raw.startswith(begin) and len(big.raw) == 1024
 assert (big.line_number, big.offset, big.length) == (2, len(small), length)
+assert decoder._buffer.stats().held <= 2 * KIB64, "nothing is left of it"
 assert (bad.line_number, bad.offset) == (4, 2 * len(small) + length + 1)
 if not options:
     try:

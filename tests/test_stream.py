@@ -39,6 +39,7 @@ from hypothesis import strategies as st
 
 import recordings
 from async_backends import ASYNCIO, BACKENDS, DEADLINE, TRIO, UVLOOP, Backend, every_asyncio, every_backend
+from children import wait_until
 from claude_wire import (
     Batches,
     ByteBudgetError,
@@ -1984,6 +1985,24 @@ def test_a_thread_wakes_a_reader_that_was_long_busy(backend: Backend, monkeypatc
 
     with through_a_thread(monkeypatch) as pipe:
         backend.run(main, *pipe)
+
+
+@every_backend
+def test_what_comes_through_a_thread_after_the_loop_has_ended_is_nobodys_error(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main(readable: int) -> MessageStream[Any]:
+        stream = MessageStream(readable)
+        with anyio.move_on_after(0.001):
+            await anext(stream)
+        return stream
+
+    with through_a_thread(monkeypatch) as (readable, writable):
+        stream = backend.run(main, readable)
+        os.write(writable, RESULT)
+        wait_until(lambda: stream._chunks.drain.ready)  # type: ignore[attr-defined]  # of a Drained
+        stream._chunks.drain.close()  # type: ignore[attr-defined]  # as above
+    assert not caplog.records
 
 
 @every_backend

@@ -204,8 +204,8 @@ class Answers:
         self._tasks = tasks
         self._closed = False
         self._open: dict[str, _Inquiry] = {}
-        # Set when the handler of the last request has begun: trio runs new tasks in any order.
-        self._begun: Event | None = None
+        # Handlers that have not begun, in order; that of the first is set. trio runs new tasks in any order.
+        self._turns: dict[Event, None] = {}
         # The last ones that are answered, or withdrawn, in order.
         self._settled: dict[str, None] = {}
 
@@ -229,16 +229,25 @@ class Answers:
         function, seconds = handler
         if seconds is not None:
             inquiry.timer = self._tasks.start(lambda: self._overrun(request_id, seconds), "claude-wire-timer")
-        before, begun = self._begun, Event()
-        self._begun = begun
+        turn = Event()
+        self._turns[turn] = None
+        if len(self._turns) == 1:
+            turn.set()
+
+        def passed() -> None:
+            """It has begun, or never will."""
+            if turn in self._turns:
+                del self._turns[turn]
+                if self._turns:
+                    next(iter(self._turns)).set()
 
         async def run() -> None:
-            if before is not None and not before.is_set():
-                await before.wait()
-            begun.set()
+            if not turn.is_set():
+                await turn.wait()
+            passed()
             await self._run(request_id, function, body)
 
-        inquiry.callback = self._tasks.start(run, "claude-wire-callback", begun.set)
+        inquiry.callback = self._tasks.start(run, "claude-wire-callback", passed)
 
     def refuse(self, request_id: str, problem: str) -> None:
         """Answer a request that cannot be read with an error."""

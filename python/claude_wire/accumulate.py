@@ -368,7 +368,7 @@ class Accumulator:
         elif isinstance(message, ResultMessage):
             over = [key for key in self._logs if key[1] is not None and message.session_id in (None, key[0])]
         else:
-            if isinstance(message, dict):
+            if type(message) is dict:  # an UnknownMessage is one, too
                 raise TypeError("an Accumulator takes messages; a Decoder(dict) gives dicts, of which it knows nothing")
             return
         for key in over:

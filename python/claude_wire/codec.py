@@ -248,7 +248,8 @@ class Decoder(Generic[T]):
         """Take the next bytes of the stream, cut anywhere, and return what the lines that they complete say, in order.
 
         All of ``data`` is taken, also when an exception is raised: do not pass it again. (After a ``KeyboardInterrupt``
-        or a ``MemoryError`` the lines of ``data`` that were not decoded yet are lost.)
+        or a ``MemoryError`` the lines of ``data`` that were not decoded yet are lost; after the latter, line numbers
+        and offsets may not count them.)
 
         Raises:
             InvalidLineError: with ``on_invalid="raise"``; what follows the line is returned by the next call.

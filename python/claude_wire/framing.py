@@ -227,7 +227,7 @@ class LineBuffer:
         Raises:
             TypeError: ``data`` is a str, or has no bytes.
             ValueError: ``data`` is a view with gaps.
-            MemoryError: no memory for an unfinished line.
+            MemoryError: no memory for the head of an unfinished line, or for what a sieve keeps.
         """
         yield from self._rest(*self._first(data))
 
@@ -562,12 +562,7 @@ class LineSplitter:
             self._busy = True
             shown = self._buffer.shown
             try:
-                for block in blocks:
-                    if isinstance(block, LongLine):
-                        self._long.append((self._lines, block))
-                        self._lines = []
-                    else:
-                        self._lines += _split(block, self._keepends)
+                self._split_blocks(blocks)
             except HandleError:
                 raise
             except BaseException:  # the stream stays in step, though lines are lost
@@ -582,6 +577,15 @@ class LineSplitter:
             return lines
         finally:
             self._busy = False
+
+    def _split_blocks(self, blocks: Iterable[Block | LongLine]) -> None:
+        # In a frame of its own: the caller's memory must not hang on an exception.
+        for block in blocks:
+            if isinstance(block, LongLine):
+                self._long.append((self._lines, block))
+                self._lines = []
+            else:
+                self._lines += _split(block, self._keepends)
 
 
 def _split(block: Block, keepends: bool) -> list[bytes]:

@@ -189,8 +189,8 @@ class Process(MessageStream[T], Generic[T]):
 
     A turn is open from its first ``init``, ``assistant``, ``user`` or ``stream_event`` message, those of subagents and
     replays aside, until its ``result``. A decoder with ``only`` shows as much of it as it lets through, and nothing
-    without results. The output also ends when the process does, though another that it started may still hold the pipe:
-    when nothing is in it any more, so that what it wrote itself has all been read.
+    without results. On Linux the output also ends when the process does, though another that it started may still hold
+    the pipe: when nothing is in it any more, so that what it wrote itself has all been read.
 
     The process ends by the end of its input, SIGTERM and SIGKILL, with ``grace`` seconds between them, when the block
     is left. A host that is killed closes the pipe, too, and the CLI ends at the end of its input; a child that ignores
@@ -412,7 +412,8 @@ class _Child:
         stderr = self._stderr
         if isinstance(stderr, _StderrLines):
             await stderr.wait(LAST_SECONDS)
-        elif isinstance(stderr, ThreadDrain):  # the other kind reads what is there when it is asked
+        elif isinstance(stderr, ThreadDrain):
+            # It queues nothing, so it is ready when it has read the end. A Drain reads what is there when it is asked.
             with move_on_after(LAST_SECONDS):
                 while self._stderr is stderr and not stderr.ready:
                     await sleep(0.001)

@@ -78,8 +78,9 @@ _log = logging.getLogger("claude_wire")
 REQUEST_SECONDS = 60.0
 #: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.
 CEILING_SECONDS = 600.0
-#: Tasks of a session, most of which are callbacks and answers that are being sent, above which it reads no more: a peer
-#: that goes on asking, or that does not take its answers, must not fill the memory.
+#: Tasks of a session above which it reads no more: one for each callback and for each answer that is being sent, and
+#: another one for a callback with a time limit. A peer that goes on asking, or that does not take its answers, must not
+#: fill the memory.
 MOST_TASKS = 4096
 #: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
@@ -197,8 +198,8 @@ class Session:
 
     As long as nobody iterates, what arrives is kept as bytes, up to the byte budget of the process
     (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer. While 4,096
-    callbacks and answers wait, nothing is read. A session must be closed, by its block or :meth:`aclose`: one that is
-    dropped lives, with its process, until its loop ends.
+    callbacks and answers wait (half as many callbacks if they have a time limit), nothing is read. A session must be
+    closed, by its block or :meth:`aclose`: one that is dropped lives, with its process, until its loop ends.
 
     Raises:
         TypeError: an argument is of another type, or ``send`` is missing; by entering, the stream gives dicts, or
@@ -630,7 +631,9 @@ class Session:
             return False
         if not self._was_full:
             self._was_full = True
-            _log.warning("a session reads nothing until less than %d of its callbacks and answers wait", MOST_TASKS)
+            _log.warning(
+                "a session reads nothing until fewer than %d tasks for callbacks and answers are left", MOST_TASKS
+            )
         return True
 
     def _reading_failed(self, error: Exception) -> None:

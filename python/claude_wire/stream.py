@@ -35,7 +35,7 @@ from claude_wire.framing import BLOCK_BYTES
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterable, AsyncIterator, Iterable
+    from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
     from types import TracebackType
 
     from anyio import CancelScope
@@ -469,6 +469,11 @@ def _waiter(drain: Drain | ThreadDrain) -> _AsyncioWaiter | _TrioWaiter:
     return _AsyncioWaiter(drain, asyncio.get_running_loop())
 
 
+def _call_soon(call: Callable[[Callable[[], None]], object], function: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop has ended, so nobody waits
+        call(function)
+
+
 class _AsyncioWaiter:
     """Reads in the loop's callback, one chunk ahead of the task that takes it.
 
@@ -553,7 +558,7 @@ class _AsyncioWaiter:
         if self._fd is not None:
             self._loop.add_reader(self._fd, readable)
         elif isinstance(self._drain, ThreadDrain):
-            self._drain.set_wakeup(partial(self._loop.call_soon_threadsafe, readable))
+            self._drain.set_wakeup(partial(_call_soon, self._loop.call_soon_threadsafe, readable))
         self._watching = True
 
     def _unwatch(self) -> None:
@@ -640,7 +645,8 @@ class _TrioWaiter:
             self._event = trio.Event()
             # It calls back once, at once if there is something already. It knows the event only, and not this waiter,
             # which would keep the drain alive.
-            self._drain.set_wakeup(partial(trio.lowlevel.current_trio_token().run_sync_soon, self._event.set))
+            call_soon = trio.lowlevel.current_trio_token().run_sync_soon
+            self._drain.set_wakeup(partial(_call_soon, call_soon, self._event.set))
             await self._event.wait()
             return
         try:

@@ -363,6 +363,14 @@ impl Buffer {
         &self.lent
     }
 
+    /// Keeps only the head of the line that was completed last. Returns its length without LF.
+    pub(crate) fn drop_completed(&mut self) -> usize {
+        let length = self.lent.len() - 1;
+        self.lent.truncate(length.min(HEAD_BYTES));
+        self.lent.shrink_to(KEEP_BYTES);
+        length
+    }
+
     /// Whether a line is unfinished.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.too_long.is_some() || !self.tail.is_empty()

@@ -80,13 +80,12 @@ pub fn next<'a>(
         if kept.is_err() {
             // There is no memory for it twice: it is dropped, as if it were over the limit.
             sieve.clear();
-            let line = buffer.completed();
-            let line = &line[..line.len() - 1];
+            let length = buffer.drop_completed() as u64;
             return Ok(Next {
                 consumed: at,
                 step: Step::TooLong {
-                    head: &line[..line.len().min(HEAD_BYTES)],
-                    length: line.len() as u64,
+                    head: buffer.completed(),
+                    length,
                     place: completed.place,
                 },
             });

@@ -96,7 +96,11 @@ class Host:
             if error.result is not self._live.last_result:  # the CLI has ended before the first prompt
                 self._live.show(error.result)
             return
-        text = str(error) if isinstance(error, ClaudeWireError) else f"the CLI cannot be started: {error.strerror}"
+        text = (
+            str(error)
+            if isinstance(error, ClaudeWireError)
+            else f"the CLI cannot be started: {error.strerror or error}"
+        )
         self._page.line(f"! {detail(text)}", ERROR)
 
     async def _converse(self, argv: list[str], prompt: str, cwd: str | None) -> None:
@@ -166,7 +170,7 @@ class Host:
             self._cannot_show(error)
 
     def _cannot_show(self, error: OSError) -> None:
-        """End the conversation: whoever found that nothing can be shown any more stands outside of it."""
+        """End the conversation, from outside of its task, because nothing can be shown any more."""
         assert self._tasks is not None
         self._unwritable = error
         self._tasks.cancel_scope.cancel()

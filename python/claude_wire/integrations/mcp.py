@@ -341,9 +341,10 @@ class _Run:
         try:
             if call.method == "initialize":
                 self._initialized = Event()
-            elif call.method != "ping" and not self._initialized.is_set():  # or what comes next would overtake it
+            elif call.method != "ping" and not self._initialized.is_set():
                 # The client sends requests right behind `notifications/initialized`, and a session may handle each in a
-                # task of its own, which run in any order. A server refuses what comes before.
+                # task of its own, which run in any order. A server refuses what comes before. Where it is set already,
+                # wait() would yield, and what comes next overtake this request.
                 with anyio.move_on_after(GRACE_SECONDS):
                     await self._initialized.wait()
             cancelled = error_response(request_id, REQUEST_CANCELLED, "Request cancelled")

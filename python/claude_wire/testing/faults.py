@@ -4,7 +4,8 @@ Positions are bytes and lines of the recording's standard output, so that they c
 What the player adds (answers to requests that were not recorded, lines of :class:`GarbageLine`) is not counted.
 
 What is to happen after a byte happens as soon as that is written, even if the next one waits for input. What is to
-happen before a line, or at byte 0, happens when that line is due: behind the input that it waits for.
+happen before a line, or at byte 0, happens when that line is due: behind the input that it waits for. Of several at one
+place the order decides: what is ordered behind a fault that waits for the line waits, too.
 """
 
 from __future__ import annotations
