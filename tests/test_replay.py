@@ -1024,7 +1024,7 @@ def test_folder_without_output_is_no_recording(tmp_path: Path) -> None:
 
 def test_file_that_is_not_what_it_should_be_is_a_value_error() -> None:
     for name in ("order.jsonl", "stdout.reads.jsonl"):
-        for data in (b"[1,\n", b"1\n", b"\n1", b"[1]\n", b'["a", "b"]\n', b'[1, "in", "b"]\n', b"[1, 2, 3, 4]\n"):
+        for data in (b"[1,\n", b"1\n", b"\n1\n", b"[1]", b'["a", "b"]\n', b'[1, "in", "b"]\n', b"[1, 2, 3, 4]\n"):
             loaded = Recording.from_files({"stdout.ndjson": b"", name: data})
             with pytest.raises(ValueError, match=name):
                 _ = loaded.steps
@@ -1034,6 +1034,19 @@ def test_file_that_is_not_what_it_should_be_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="exit"):
         _ = Recording.from_files({"stdout.ndjson": b"", "exit.json": b"{"}).exit_code
     assert Recording.from_files({"stdout.ndjson": b"", "cmd.json": b'{"argv": 5}'}).argv == ()
+
+
+@pytest.mark.parametrize("name", ["order.jsonl", "stdout.reads.jsonl"])
+def test_a_last_row_that_was_cut_off_is_left_out(name: str) -> None:
+    row = b'[1.5, "out", 9]' if name == "order.jsonl" else b"[1.5, 10]"
+    stdout = b'{"a":"b"}\n' * 3
+    for end in range(len(row) + 2):
+        files = {"stdout.ndjson": stdout, name: row + b"\n" + (row + b"\n")[:end]}
+        assert b"".join(step.data for step in Recording.from_files(files).steps) == stdout
+        if name == "stdout.reads.jsonl":
+            first, rest = stdout[:10], stdout[10:]
+            reads = (first, rest) if end < len(row) else (first, rest[:10], rest[10:])
+            assert Recording.from_files(files).reads == reads
 
 
 def test_nothing_of_a_recording_is_in_its_repr() -> None:

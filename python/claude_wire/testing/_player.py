@@ -162,8 +162,11 @@ _NUMBER = (int, float)
 
 
 def _arrays(files: Mapping[str, bytes], name: str, kinds: tuple[Any, ...]) -> list[Any]:
+    rows = files.get(name, b"").split(b"\n")
+    if not rows[-1].endswith(b"]"):
+        rows.pop()  # empty, or as much of a row as was written when the recorder was killed, or the disk was full
     try:
-        arrays: list[Any] = json.loads(b"[%b]" % b",".join(files.get(name, b"").split(b"\n")).rstrip(b","))
+        arrays: list[Any] = json.loads(b"[%b]" % b",".join(rows).rstrip(b","))
     except ValueError as error:
         raise ValueError(f"{name} is not one JSON array a line: {error}") from error
     for array in map(_list, arrays):
