@@ -1199,6 +1199,17 @@ def test_regular_files_are_refused(kind: type[AnyDrain], tmp_path: Any) -> None:
         kind(file.fileno())
 
 
+def test_the_wrong_end_of_a_pipe_is_an_error_and_no_wait(kind: type[AnyDrain]) -> None:
+    read_end, write_end = os.pipe()
+    try:
+        # A thread learns it by reading.
+        with pytest.raises(OSError, match="Bad file descriptor"), contextlib.closing(kind(write_end)) as drain:
+            wait_until(drain.read)
+    finally:
+        os.close(read_end)
+        os.close(write_end)
+
+
 def test_what_is_no_descriptor_is_refused(kind: type[AnyDrain]) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)

@@ -201,8 +201,8 @@ class Drain:
             :meth:`tail`. They do not count in the budget.
 
     Raises:
-        OSError: EPERM (PermissionError) if ``fd`` is a regular file, which is never waited for; EBADF if it is closed;
-            EMFILE if the process has no descriptor left. Nothing is left over.
+        OSError: EPERM (PermissionError) if ``fd`` is a regular file, which is never waited for; EBADF if it is closed,
+            or the end of a pipe that is written to; EMFILE if the process has no descriptor left. Nothing is left over.
         HandleError: by any method, after :meth:`close`, in a forked child, or when two threads use it at once.
         NotImplementedError: this system is not Linux.
     """

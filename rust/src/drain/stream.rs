@@ -131,9 +131,13 @@ impl Drain {
     ///
     /// # Errors
     ///
-    /// `EPERM` for what cannot be waited for, as regular files; `EMFILE` and others of the system.
+    /// `EPERM` for what cannot be waited for, as regular files; `EBADF` for the writing end of a pipe; `EMFILE` and others of the system.
     pub fn new(host: &'static Host, fd: BorrowedFd<'_>, mode: Mode) -> io::Result<Self> {
         let pipe = fcntl_dupfd_cloexec(fd, 3)?;
+        let flags = fcntl_getfl(&pipe)?;
+        if flags & OFlags::RWMODE == OFlags::WRONLY {
+            return Err(Errno::BADF.into()); // what read() would say, but the wait for it has no end
+        }
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let data = epoll::EventData::new_u64(PIPE);
         epoll::add(&poll, &pipe, data, epoll::EventFlags::IN)?;
@@ -152,7 +156,6 @@ impl Drain {
                 epoll::delete(&poll, &pipe)?;
             }
             let file = fstat(&pipe)?;
-            let flags = fcntl_getfl(&pipe)?;
             let was_blocking = !flags.contains(OFlags::NONBLOCK);
             rescuer.add(pipe.as_fd(), id)?;
             let state = State {
