@@ -66,21 +66,16 @@ pub fn next<'a>(
             });
         };
         at += completed.consumed;
-        if let Some(length) = completed.too_long {
-            return Ok(Next {
-                consumed: at,
-                step: Step::TooLong {
-                    head: buffer.completed(),
-                    length,
-                    place: completed.place,
-                },
-            });
+        let mut too_long = completed.too_long;
+        if too_long.is_none() {
+            let kept = sieve.take(buffer.completed(), usize::MAX, completed.place);
+            if kept.is_err() {
+                // There is no memory for it twice: it is dropped, as if it were over the limit.
+                sieve.clear();
+                too_long = Some(buffer.drop_completed() as u64);
+            }
         }
-        let kept = sieve.take(buffer.completed(), usize::MAX, completed.place);
-        if kept.is_err() {
-            // There is no memory for it twice: it is dropped, as if it were over the limit.
-            sieve.clear();
-            let length = buffer.drop_completed() as u64;
+        if let Some(length) = too_long {
             return Ok(Next {
                 consumed: at,
                 step: Step::TooLong {
