@@ -51,6 +51,7 @@ from claude_wire import (
     ResultSuccess,
     SessionEndedError,
     StructuredOutputError,
+    TurnCancelledError,
     TurnError,
     UnfinishedTurnError,
     UnknownObject,
@@ -86,6 +87,7 @@ TREE = {
     MaxTurnsError: TurnError,
     MaxBudgetError: TurnError,
     StructuredOutputError: TurnError,
+    TurnCancelledError: TurnError,
     ExecutionError: TurnError,
 }
 
@@ -232,9 +234,10 @@ FAILED: list[tuple[ResultMessage, str | None, type[TurnError], str]] = [
     (
         ResultErrorDuringExecution(is_error=True, terminal_reason="aborted_tools"),
         None,
-        ExecutionError,
-        "the turn ended with error_during_execution (aborted_tools)",
+        TurnCancelledError,
+        "the turn was cancelled (aborted_tools)",
     ),
+    (ResultErrorDuringExecution(is_error=True), None, ExecutionError, "the turn ended with error_during_execution"),
     (ResultError(errors=[SECRET]), None, ExecutionError, "the turn ended with error"),
 ]
 

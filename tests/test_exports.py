@@ -61,6 +61,7 @@ NAMES = [
     "SessionEndedError",
     "SessionMessages",
     "StructuredOutputError",
+    "TurnCancelledError",
     "TurnError",
     "UnfinishedTurnError",
     "__version__",

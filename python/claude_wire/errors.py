@@ -23,7 +23,8 @@
         ├── MaxTurnsError               the limit of turns is reached
         ├── MaxBudgetError              the limit of dollars is reached
         ├── StructuredOutputError       the model did not give what the JSON schema asks for
-        └── ExecutionError              anything else, an interrupt or a failed start among it
+        ├── TurnCancelledError          the turn was interrupted
+        └── ExecutionError              anything else, a failed start among it
 
 A wrong argument (a ``str`` where bytes belong, an unknown option) is an ordinary ``TypeError`` or ``ValueError``.
 
@@ -63,6 +64,7 @@ __all__ = [
     "RequestTimeoutError",
     "SessionEndedError",
     "StructuredOutputError",
+    "TurnCancelledError",
     "TurnError",
     "UnfinishedTurnError",
 ]
@@ -274,21 +276,28 @@ class TurnError(ClaudeWireError):
 
     def _describe(self, result: ResultMessage) -> str:
         subtype = result.subtype if _is_name(result.subtype) else "an error"
-        reason = result.terminal_reason or result.startup_failure_reason
-        return f"the turn ended with {subtype}" + (f" ({reason})" if _is_name(reason) else "")
+        return f"the turn ended with {subtype}{self._why(result)}"
+
+    @staticmethod
+    def _why(result: ResultMessage) -> str:
+        code = result.error.code if result.error is not None else None
+        reason = result.terminal_reason or result.startup_failure_reason or code
+        return f" ({reason})" if _is_name(reason) else ""
 
 
 class ApiError(TurnError):
-    """The API refused a request or failed, also after the CLI had tried again. The result's ``subtype`` is ``success``.
+    """The API refused a request or failed, also after the CLI had tried again.
+
+    The result of the CLI has the ``subtype`` ``success``.
 
     Attributes:
         status: the HTTP status, or None if there was no answer.
-        error_type: the API's name for it, such as ``"invalid_request_error"``, or None.
+        error_type: the name that the API or a dialect gives to it, such as ``"invalid_request_error"``, or None.
     """
 
     def __init__(self, result: ResultMessage) -> None:
         self.status: int | None = result.api_error_status or None
-        self.error_type = result.api_error_type
+        self.error_type = result.api_error_type or (result.error.code if result.error is not None else None)
         super().__init__(result)
 
     def _describe(self, result: ResultMessage) -> str:
@@ -321,8 +330,18 @@ class StructuredOutputError(TurnError):
     """The model did not give what the JSON schema asks for, in as many tries as it has."""
 
 
+class TurnCancelledError(TurnError):
+    """The turn was interrupted: by :meth:`~claude_wire.Session.interrupt`, a signal, or a refusal that ends it.
+
+    ``terminal_reason`` of the result says what it was doing, ``aborted_streaming`` or ``aborted_tools``.
+    """
+
+    def _describe(self, result: ResultMessage) -> str:
+        return f"the turn was cancelled{self._why(result)}"
+
+
 class ExecutionError(TurnError):
-    """The turn failed otherwise: it was interrupted, or the session could not start, for instance."""
+    """The turn failed otherwise: the session could not start, for instance."""
 
 
 def _is_name(reason: str | None) -> bool:

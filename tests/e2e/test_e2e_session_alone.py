@@ -38,6 +38,7 @@ from claude_wire import (
     Session,
     StreamEvent,
     StructuredOutputError,
+    TurnCancelledError,
     TurnError,
     open_process,
 )
@@ -126,7 +127,7 @@ def test_ask_raises_when_the_turn_is_interrupted(place: Place) -> None:
                 await session.interrupt()
 
             tasks.start_soon(interrupt)
-            with pytest.raises(ExecutionError) as caught:
+            with pytest.raises(TurnCancelledError) as caught:
                 await session.ask("[[long_bash]]")
             assert caught.value.result.subtype == "error_during_execution"
 

@@ -18,6 +18,7 @@ from claude_wire.errors import (
     MaxTurnsError,
     RateLimitError,
     StructuredOutputError,
+    TurnCancelledError,
     TurnError,
 )
 from claude_wire.messages._base import Number, Wire, constant, null
@@ -78,7 +79,7 @@ class ErrorInfo(Wire, kw_only=True, frozen=True):
 class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=True):
     """Ends a turn: how it went, what it cost and how long it took; the base of every result.
 
-    Read ``is_error``, not ``subtype``: API failures are ``success`` with ``is_error`` true, the text in ``result``
+    Read :attr:`ok`, not ``subtype``: API failures are ``success`` with ``is_error`` true, the text in ``result``
     and the HTTP status in ``api_error_status``, while errors of the CLI have ``errors`` and no ``result``.
     ``total_cost_usd`` (USD) and ``modelUsage`` are running totals of the session; ``usage`` is this turn without
     subagents. Durations are milliseconds, and ``duration_api_ms`` may exceed ``duration_ms``, as it too adds up; only
@@ -158,12 +159,26 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
 
     @property
     def ok(self) -> bool:
-        """Whether the turn succeeded. Read this and not ``subtype``: an API failure comes as ``success`` with
-        ``is_error``.
+        """Whether the turn succeeded.
 
-        Where a dialect leaves ``is_error`` out, a turn is ok if it carries neither ``error`` nor ``errors``.
+        A turn that was :attr:`cancelled` did not. Otherwise ``is_error`` decides: an API failure comes as ``success``
+        with ``is_error``. Where a dialect leaves ``is_error`` out, only ``success`` without ``error`` and ``errors``
+        is a success.
         """
-        return not (self.error or self.errors) if self.is_error is None else not self.is_error
+        if self.cancelled:
+            return False
+        if self.is_error is None:
+            return self.subtype == "success" and not (self.error or self.errors)
+        return not self.is_error
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the turn was interrupted, whatever ``is_error`` says.
+
+        Miriad-code says so by ``subtype``. The CLI writes ``error_during_execution`` with a ``terminal_reason`` of
+        ``aborted_streaming`` or ``aborted_tools``. One that is older than that field cannot be told from a failure.
+        """
+        return self.subtype == "cancelled" or self.terminal_reason in ("aborted_streaming", "aborted_tools")
 
     def to_error(self, reason: str | None = None) -> TurnError | None:
         """The exception that stands for this result; None if the turn succeeded.
@@ -174,8 +189,13 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
         """
         if self.ok:
             return None
+        if self.cancelled:
+            return TurnCancelledError(self)
+        named = _BY_SUBTYPE.get(self.subtype) or _BY_CODE.get(self.error.code if self.error is not None else "")
+        if named is not None:
+            return named(self)
         if self.subtype != "success":
-            return _BY_SUBTYPE.get(self.subtype, ExecutionError)(self)
+            return ExecutionError(self)
         for kind, signs in _API_ERRORS.items():
             if not signs.isdisjoint((self.api_error_status, self.api_error_type, reason)):
                 return kind(self)
@@ -197,6 +217,8 @@ _BY_SUBTYPE: dict[str, type[TurnError]] = {
     "error_max_budget_usd": MaxBudgetError,
     "error_max_structured_output_retries": StructuredOutputError,
 }
+#: ``error.code`` in the ``permission_request`` dialect, whose failed turns all have the subtype ``error``.
+_BY_CODE: dict[str, type[TurnError]] = {"auth_error": AuthenticationError, "budget_exceeded": MaxBudgetError}
 #: What tells them apart: HTTP statuses, types of the API's errors, and ``error`` of assistant messages.
 _API_ERRORS: dict[type[ApiError], frozenset[object]] = {
     AuthenticationError: frozenset(
@@ -224,7 +246,8 @@ class ResultSuccess(ResultMessage, kw_only=True, frozen=True):
 class ResultErrorDuringExecution(ResultMessage, kw_only=True, frozen=True):
     """The turn was interrupted or failed, or the session could not start.
 
-    After an interrupt ``terminal_reason`` is ``aborted_streaming`` or ``aborted_tools``. A failed start leaves all
+    After an interrupt ``terminal_reason`` is ``aborted_streaming`` or ``aborted_tools``, and
+    :attr:`ResultMessage.cancelled` is true. A failed start leaves all
     counts zero and may have ``startup_failure_reason``; ``errors`` says more, at times in words meant for the CLI's
     makers.
     """
@@ -269,6 +292,9 @@ class ResultError(ResultMessage, kw_only=True, frozen=True):
 
 
 class ResultCancelled(ResultMessage, kw_only=True, frozen=True):
-    """A turn that was interrupted, in miriad-code's dialect."""
+    """A turn that was interrupted, in miriad-code's dialect; :attr:`ResultMessage.cancelled` is true of it.
+
+    The CLI says it otherwise: see :class:`ResultErrorDuringExecution`.
+    """
 
     subtype: Literal["cancelled"] = constant("cancelled")
