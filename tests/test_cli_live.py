@@ -374,11 +374,11 @@ def test_result_has_cost_turns_and_time() -> None:
     )
     third = result(total_cost_usd=9, session_id="t", model_usage_since_last_result={"m": {"costUSD": 0.125}})
     assert show(first, second, third).splitlines() == [
-        "= ok, $0.500000 in this session, turns: 2, 1.23 s",
+        "= ok, $0.500000, turns: 2, 1.23 s",
         "  tokens without subagents: 1,000 in and 5 from the cache, 20 out",
         "! Too many",
-        "= not ok (max_turns), $0.250000 ($0.750000 in this session)",
-        "= ok, $0.125000 ($9.000000 in this session)",
+        "= not ok (max_turns), $0.250000 of $0.750000 in this session",
+        "= ok, $0.125000 of $9.000000 in this session",
     ]
 
 
@@ -414,7 +414,7 @@ def test_bounded_memory_of_what_is_to_come(monkeypatch: pytest.MonkeyPatch) -> N
                 result(session_id=f"s{number}", total_cost_usd=1),
             ):
                 live.show(decode(json.dumps(message)))
-        for name in ("_calls", "_agents", "_asked", "_streams", "_costs"):
+        for name in ("_calls", "_agents", "_asked", "_streams"):
             assert len(getattr(live, name)) <= 5
 
 

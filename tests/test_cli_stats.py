@@ -21,11 +21,13 @@ from click.testing import CliRunner, Result
 from claude_wire import PROTOCOL_VERSION, Decoder, InvalidLine
 from claude_wire.cli import tally as tally_module
 from claude_wire.cli.app import cli
-from claude_wire.cli.tally import OTHERS, Stats, Tally
+from claude_wire.cli.tally import Stats, Tally
 from claude_wire.testing import Recording
+from claude_wire.usage import OTHERS
 from cli_lines import line
 from recordings import load, names
 from screens import PATIENCE, Screen, terminal_environment
+from usage_lines import model, result
 
 COMMAND = [sys.executable, "-m", "claude_wire.cli", "stats"]
 
@@ -39,29 +41,6 @@ def tallied(data: bytes, size: int = 65536) -> Stats:
     for at in range(0, len(data), size):
         tally.feed(data[at : at + size])
     return tally.close()
-
-
-def model(tokens: int, cost: float) -> dict[str, Any]:
-    return {
-        "inputTokens": tokens,
-        "outputTokens": 2 * tokens,
-        "cacheReadInputTokens": 3 * tokens,
-        "cacheCreationInputTokens": 4 * tokens,
-        "costUSD": cost,
-    }
-
-
-def result(total: float, tokens: int, *, session: str = "s", recent: Any = None, **others: Any) -> dict[str, Any]:
-    message: dict[str, Any] = {
-        "type": "result",
-        "subtype": "success",
-        "is_error": False,
-        "session_id": session,
-        "total_cost_usd": total,
-        "modelUsage": {"m": model(tokens, total)},
-        **others,
-    }
-    return message if recent is None else {**message, "model_usage_since_last_result": recent}
 
 
 def call(id: str, name: str = "Bash", kind: str = "tool_use") -> dict[str, Any]:
@@ -145,7 +124,7 @@ def test_turns_are_ok_or_failed_for_a_reason() -> None:
             result(0, 0, is_error=True, subtype="error_max_turns", num_turns=3, duration_ms=1.5),
         )
     )
-    assert (stats.results, stats.ok, stats.num_turns, stats.duration_ms) == (5, 1, 5, 11.5)
+    assert (stats.results, stats.ok, stats.usage.num_turns, stats.usage.duration_ms) == (5, 1, 5, 11.5)
     assert stats.failed == {"api_error": 1, "aborted_tools": 1, "bypass_root": 1, "error_max_turns": 1}
 
 
@@ -170,65 +149,13 @@ def test_subagent_in_the_background_opens_no_turn() -> None:
     assert (stats.unfinished, stats.tools["Bash"].calls) == (0, 1)
 
 
-# --- tokens and cost --------------------------------------------------------------------------------------------------
+# --- tokens and cost ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", names())
-def test_what_was_used_is_what_the_running_totals_grew_by(name: str) -> None:
-    """In the recordings, each from the start of a process to its end; but of two, which go on with a session."""
-    data = load(name).stdout
-    decoder = Decoder()
-    totals: dict[Any, Any] = {}
-    for message in decoder.feed(data):
-        if getattr(message, "total_cost_usd", None) is not None:
-            totals[message.session_id] = message  # type: ignore[union-attr]
-    stats = tallied(data)
-    before = {"16_resume_b": (0.0001, 10), "16_resume_fork": (0.0002, 20)}.get(name, (0, 0))
-    assert stats.cost_usd == pytest.approx(sum(last.total_cost_usd for last in totals.values()) - before[0])
-    used = sum(usage.inputTokens for last in totals.values() for usage in (last.modelUsage or {}).values())
-    assert stats.tokens.input == used - before[1]
-
-
-def test_running_totals_are_not_added_up() -> None:
-    stats = tallied(lines(result(0.1, 10), result(0.3, 30), result(0.3, 30)))
-    assert stats.cost_usd == pytest.approx(0.3)
-    assert (stats.tokens.input, stats.tokens.output) == (30, 60)
-    assert (stats.tokens.cache_read, stats.tokens.cache_creation) == (90, 120)
-
-
-def test_totals_that_shrink_began_anew_and_sessions_are_apart() -> None:
-    stats = tallied(lines(result(0.3, 30), result(1.0, 100, session="t"), result(0.5, 50), result(0.1, 10)))
-    assert stats.cost_usd == pytest.approx(1.6)
-    assert stats.tokens.input == 160
-
-
-def test_resumed_session_does_not_count_what_went_before() -> None:
-    stats = tallied(
-        lines(result(5.0, 500, recent={"m": model(1, 0.25)}), result(5.5, 502, recent={"m": model(2, 0.5)}))
-    )
-    assert stats.cost_usd == pytest.approx(0.75)
-    assert (stats.tokens.input, stats.models["m"].cost_usd) == (3, 0.75)
-
-
-def test_result_that_says_that_nothing_was_used() -> None:
-    assert tallied(lines(result(5.0, 500, recent={}))).cost_usd == 0
-
-
-def test_main_loop_is_the_usage_of_the_results() -> None:
-    usage = {"input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 7, "cache_creation_input_tokens": None}
-    stats = tallied(lines(result(0.1, 10, usage=usage), result(0.1, 10, usage=usage)))
-    assert (stats.main_loop.input, stats.main_loop.output, stats.main_loop.cache_read) == (10, 12, 14)
-    assert stats.tokens.input == 10
-
-
-def test_other_spelling_of_a_dialect() -> None:
-    message = {**result(0, 0), "modelUsage": {"m": {"input_tokens": 3, "output_tokens": 4}}}
-    assert (tallied(line(message)).tokens.input, tallied(line(message)).tokens.output) == (3, 4)
-
-
-def test_subagents_are_in_the_tokens_and_not_in_the_main_loop() -> None:
-    stats = tallied(load("15_subagent").stdout)
-    assert (stats.tokens.input, stats.main_loop.input) == (50, 20)
+def test_a_result_that_comes_again_is_one_turn() -> None:
+    message = result(0.25, 1, uuid="a", recent={"m": model(1, 0.25)}, is_error=True, terminal_reason="max_turns")
+    stats = tallied(lines(message, message))
+    assert (stats.results, stats.failed, stats.usage.turns, stats.usage.cost_usd) == (1, {"max_turns": 1}, 1, 0.25)
 
 
 # --- tools ------------------------------------------------------------------------------------------------------------
@@ -283,7 +210,6 @@ def test_names_that_a_stream_makes_up_take_bounded_memory(monkeypatch: pytest.Mo
         tally.feed(line(call(f"id{number}", f"tool{number}")))
         tally.feed(line(result(1, 1, session=f"s{number}", is_error=True, terminal_reason=f"r{number}")))
         assert len(tally._waiting) <= 5  # pyright: ignore[reportPrivateUsage]
-        assert len(tally._sessions) <= 5  # pyright: ignore[reportPrivateUsage]
     stats = tally.close()
     assert len(stats.tools) == len(stats.failed) == 6
     assert sum(tool.calls for tool in stats.tools.values()) == 20

@@ -51,6 +51,7 @@ from claude_wire.messages import (
     ToolUseBlock,
     UserMessage,
 )
+from claude_wire.usage import UsageMeter
 
 __all__ = ["LiveView"]
 
@@ -116,12 +117,10 @@ class LiveView:
         page: where they are shown.
 
     Attributes:
-        spent_usd: what all turns have cost that were shown, in US dollars, as far as their results say.
         last_result: the last result that was shown.
     """
 
     def __init__(self, page: Page) -> None:
-        self.spent_usd = 0.0
         self.last_result: ResultMessage | None = None
         self._page = page
         self._accumulator = Accumulator()
@@ -140,8 +139,13 @@ class LiveView:
         self._header: tuple[str | None, ...] = ()
         #: The last texts of the main conversation; results repeat them, those of several turns at times together.
         self._said: deque[str] = deque(maxlen=MOST_SAID)
-        self._costs: dict[str | None, float] = {}
+        self._usage = UsageMeter()
         self._input_chars = 0
+
+    @property
+    def spent_usd(self) -> float:
+        """What all turns have cost that were shown, in US dollars, as far as their results say."""
+        return self._usage.total.cost_usd
 
     def input_of(self, tool_use_id: str) -> Any:
         """The input of a call that was shown and has no result yet, else None."""
@@ -463,21 +467,12 @@ class LiveView:
         self._page.activity("")
 
     def _cost(self, result: ResultMessage) -> list[str]:
-        """What the turn has cost, as far as it is known, and what the session has."""
-        total, recent = result.total_cost_usd, result.model_usage_since_last_result
-        if total is None:
+        """What the turn has cost, and the session so far where that is more; nothing for a result without a cost."""
+        turn, total = self._usage.add(result), result.total_cost_usd
+        if turn is None or total is None:
             return []
-        before = self._costs.get(result.session_id)
-        _remember(self._costs, result.session_id, total)
-        if recent is not None:
-            cost = sum(model.costUSD or 0 for model in recent.values())
-        elif before is not None and total >= before:
-            cost = total - before
-        else:
-            self.spent_usd += total
-            return [f"${total:.6f} in this session"]
-        self.spent_usd += cost
-        return [f"${cost:.6f} (${total:.6f} in this session)"]
+        cost = f"${turn.cost_usd:.6f}"
+        return [cost] if cost == f"${total:.6f}" else [f"{cost} of ${total:.6f} in this session"]
 
 
 def _remember(known: dict[Any, T], key: Any, value: T) -> T:

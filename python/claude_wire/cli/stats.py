@@ -17,7 +17,8 @@ from claude_wire import PROTOCOL_VERSION
 from claude_wire.cli.output import Output
 from claude_wire.cli.printable import one_line
 from claude_wire.cli.sources import display_name, pieces, several_sources
-from claude_wire.cli.tally import Stats, Tally, Tokens
+from claude_wire.cli.tally import Stats, Tally
+from claude_wire.usage import Tokens
 
 __all__ = ["stats"]
 
@@ -88,18 +89,31 @@ def _read(file: str) -> Stats:
 
 
 def _as_json(stats: Stats) -> dict[str, Any]:
-    plain = asdict(stats)
+    plain, used = asdict(stats), stats.usage
     return {
         **{name: plain[name] for name in ("bytes", "lines", "messages", "invalid", "unknown")},
-        "turns": {name: plain[name] for name in ("results", "ok", "failed", "unfinished", "num_turns", "api_retries")},
-        "duration_ms": stats.duration_ms,
-        "duration_api_ms": stats.api_ms,
-        "cost_usd": stats.cost_usd,
-        "tokens": asdict(stats.tokens),
-        "models": plain["models"],
-        "main_loop_tokens": plain["main_loop"],
+        "turns": {
+            **{name: plain[name] for name in ("results", "ok", "failed", "unfinished")},
+            "num_turns": used.num_turns,
+            "api_retries": stats.api_retries,
+        },
+        "duration_ms": used.duration_ms,
+        "duration_api_ms": used.duration_api_ms,
+        "cost_usd": used.cost_usd,
+        "tokens": _named(used.tokens),
+        "models": {name: {**_named(model), "cost_usd": model.cost_usd} for name, model in used.models.items()},
+        "main_loop_tokens": _named(used.main_loop),
         "tools": plain["tools"],
         "kinds": dict(sorted(plain["kinds"].items())),
+    }
+
+
+def _named(tokens: Tokens) -> dict[str, int]:
+    return {
+        "input": tokens.input_tokens,
+        "output": tokens.output_tokens,
+        "cache_read": tokens.cache_read_input_tokens,
+        "cache_creation": tokens.cache_creation_input_tokens,
     }
 
 
@@ -110,11 +124,12 @@ def _print(console: Console, stats: Stats, heading: str) -> None:
     console.print(Text(f"{heading}:", "bold"), soft_wrap=True)
     for line in _summary(stats):
         console.print(Text(f"  {line}"), soft_wrap=True)
-    models = [(name, *_tokens(model), _usd(model.cost_usd)) for name, model in sorted(stats.models.items())]
+    used = stats.usage
+    models = [(name, *_tokens(model), _usd(model.cost_usd)) for name, model in sorted(used.models.items())]
     if len(models) > 1:
-        models.append(("all", *_tokens(stats.tokens), _usd(stats.cost_usd)))
+        models.append(("all", *_tokens(used.tokens), _usd(used.cost_usd)))
     if models:
-        models.append(("main loop", *_tokens(stats.main_loop), ""))
+        models.append(("main loop", *_tokens(used.main_loop), ""))
     _table(console, ("tokens", "input", "output", "cache read", "cache write", "cost"), models)
     tools = sorted(stats.tools.items(), key=lambda item: (-item[1].calls, item[0]))
     counts = [(name, *map(_number, (tool.calls, tool.errors, tool.denied, tool.unanswered))) for name, tool in tools]
@@ -125,13 +140,14 @@ def _print(console: Console, stats: Stats, heading: str) -> None:
 
 
 def _summary(stats: Stats) -> Iterator[str]:
+    used = stats.usage
     turns = [f"{stats.ok:,} ok"] if stats.ok or not stats.results + stats.unfinished else []
     turns += [f"{times:,} {one_line(reason)}" for reason, times in sorted(stats.failed.items())]
     turns += [f"{stats.unfinished:,} without a result"] if stats.unfinished else []
-    yield f"turns: {stats.results + stats.unfinished:,} ({', '.join(turns)}), {stats.num_turns:,} answers of the model"
-    yield f"cost: {_usd(stats.cost_usd)}{' and what the turns without a result cost' if stats.unfinished else ''}"
+    yield f"turns: {stats.results + stats.unfinished:,} ({', '.join(turns)}), {used.num_turns:,} answers of the model"
+    yield f"cost: {_usd(used.cost_usd)}{' and what the turns without a result cost' if stats.unfinished else ''}"
     retries = f", {stats.api_retries:,} retries" if stats.api_retries else ""
-    yield f"time: {stats.duration_ms / 1000:,.2f} s in turns, {stats.api_ms / 1000:,.2f} s in the API{retries}"
+    yield f"time: {used.duration_ms / 1000:,.2f} s in turns, {used.duration_api_ms / 1000:,.2f} s in the API{retries}"
     yield (
         f"lines: {stats.lines:,} in {stats.bytes:,} bytes, {stats.messages:,} messages, {stats.invalid:,} invalid, "
         f"{stats.unknown:,} with something unknown"
@@ -160,7 +176,8 @@ def _table(console: Console, headings: tuple[str, ...], rows: Iterable[tuple[str
 
 
 def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
-    return _number(tokens.input), _number(tokens.output), _number(tokens.cache_read), _number(tokens.cache_creation)
+    input, output, cache_read, cache_creation = map(_number, _named(tokens).values())
+    return input, output, cache_read, cache_creation
 
 
 def _number(value: int) -> str:

@@ -22,23 +22,19 @@ from claude_wire.messages import (
     InvalidLine,
     McpToolUseBlock,
     Message,
-    ModelUsage,
     ResultMessage,
     ServerToolUseBlock,
     SystemToolResultMessage,
     ToolResultMessage,
     ToolUseBlock,
-    Usage,
     UserMessage,
 )
+from claude_wire.usage import OTHERS, Totals, UsageMeter
 
-__all__ = ["MOST_NAMES", "OTHERS", "Count", "Model", "Stats", "Tally", "Tokens", "Tool"]
+__all__ = ["MOST_NAMES", "Count", "Stats", "Tally", "Tool"]
 
-#: At most this many tools, models, reasons and sessions are told apart; what comes after them counts as :data:`OTHERS`.
+#: At most this many tools and reasons are told apart; what comes after them counts as :data:`OTHERS`.
 MOST_NAMES = 1000
-
-#: The name of all names beyond the first :data:`MOST_NAMES`.
-OTHERS = "(others)"
 
 #: Kinds of lines that are no messages.
 INVALID, BLANK = "invalid", "blank"
@@ -54,7 +50,7 @@ class Sums:
         """Add those of another, field by field."""
         for each in fields(self):
             mine, theirs = getattr(self, each.name), getattr(other, each.name)
-            if isinstance(mine, Sums):
+            if isinstance(mine, (Sums, Totals)):
                 mine.add(theirs)
             elif isinstance(mine, dict):
                 _add_names(cast("dict[str, Any]", mine), theirs)
@@ -93,23 +89,6 @@ class Count(Sums):
 
 
 @dataclass
-class Tokens(Sums):
-    """Tokens; those read from the cache or written to it are not among ``input``."""
-
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_creation: int = 0
-
-
-@dataclass
-class Model(Tokens):
-    """What one model was used for."""
-
-    cost_usd: float = 0.0
-
-
-@dataclass
 class Tool(Sums):
     """The calls of one tool."""
 
@@ -143,43 +122,14 @@ class Stats(Sums):
     failed: dict[str, int] = field(default_factory=lambda: dict[str, int]())
     #: Streams that end in the middle of a turn. What such a turn used is not known.
     unfinished: int = 0
-    #: The model's answers within the turns, as the results count them.
-    num_turns: int = 0
-    duration_ms: float = 0.0
-    api_ms: float = 0.0
-    #: What the results tell of each model, subagents included.
-    models: dict[str, Model] = field(default_factory=lambda: dict[str, Model]())
-    cost_usd: float = 0.0
-    #: Of the turns' main loops, without subagents.
-    main_loop: Tokens = field(default_factory=Tokens)
+    #: What the turns that have a result have used.
+    usage: Totals = field(default_factory=Totals)
     tools: dict[str, Tool] = field(default_factory=lambda: dict[str, Tool]())
     api_retries: int = 0
 
-    @property
-    def tokens(self) -> Tokens:
-        """Those of all models together."""
-        total = Tokens()
-        for model in self.models.values():
-            total.add(model)
-        return total
-
-
-@dataclass
-class _Running:
-    """The running totals that the last result of a session had."""
-
-    cost_usd: float = 0.0
-    api_ms: float = 0.0
-    models: Mapping[str, ModelUsage] = field(default_factory=lambda: dict[str, ModelUsage]())
-
 
 class Tally:
-    """Takes a stream, cut anywhere, and adds up what its lines say.
-
-    Results carry the running totals of their session, which go on where it is resumed or forked from another. So what
-    this stream has used is taken from ``model_usage_since_last_result``; where a result has none, as those of older
-    CLIs and dialects, from the difference to the result before it.
-    """
+    """Takes a stream, cut anywhere, and adds up what its lines say."""
 
     def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
         self._stats = Stats()
@@ -187,7 +137,7 @@ class Tally:
         # Of the line that is not complete yet.
         self._line_bytes = 0
         self._turn = Turn()
-        self._sessions: dict[str | None, _Running] = {}
+        self._usage = UsageMeter()
         # The tools of the calls that wait for their result, by id.
         self._waiting: dict[str, str] = {}
 
@@ -209,6 +159,7 @@ class Tally:
         stats.bytes, stats.lines, stats.messages = seen.bytes, seen.lines, seen.messages
         stats.invalid, stats.unknown = seen.invalid, seen.unknown
         stats.unfinished = int(self._turn.open)
+        stats.usage = self._usage.total
         for tool in self._waiting.values():
             slot(stats.tools, tool, Tool).unanswered += 1
         return stats
@@ -264,67 +215,13 @@ class Tally:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def _result(self, result: ResultMessage) -> None:
+        if self._usage.add(result) is None:  # it came before
+            return
         stats = self._stats
         stats.results += 1
         if result.ok:
             stats.ok += 1
         else:
             count(stats.failed, why_failed(result))
-        stats.num_turns += result.num_turns or 0
-        stats.duration_ms += result.duration_ms or 0
         for denial in result.permission_denials or ():
             slot(stats.tools, denial.tool_name, Tool).denied += 1
-        if result.usage is not None:
-            stats.main_loop.add(_tokens(result.usage))
-        self._spent(result)
-
-    def _spent(self, result: ResultMessage) -> None:
-        stats = self._stats
-        before = self._sessions.pop(result.session_id, None) or _Running()
-        cost, api_ms, models = result.total_cost_usd or 0.0, result.duration_api_ms or 0.0, result.modelUsage or {}
-        recent = result.model_usage_since_last_result
-        if recent is not None:
-            spent = {name: _model(usage) for name, usage in recent.items()}
-            stats.cost_usd += sum(model.cost_usd for model in spent.values())
-        else:
-            spent = {name: _difference(usage, before.models.get(name)) for name, usage in models.items()}
-            stats.cost_usd += _grown(cost, before.cost_usd)
-        for name, model in spent.items():
-            slot(stats.models, name, Model).add(model)
-        # Failed starts and local commands have zeros in the place of totals.
-        stats.api_ms += _grown(api_ms, before.api_ms) if api_ms else 0.0
-        running = _Running(cost or before.cost_usd, api_ms or before.api_ms, models or before.models)
-        self._sessions[result.session_id] = running
-        if len(self._sessions) > MOST_NAMES:
-            del self._sessions[next(iter(self._sessions))]
-
-
-def _grown(total: float, before: float) -> float:
-    """What a running total has grown by; one that has shrunk began anew."""
-    return total - before if total >= before else total
-
-
-def _tokens(usage: Usage) -> Tokens:
-    return Tokens(
-        usage.input_tokens or 0,
-        usage.output_tokens or 0,
-        usage.cache_read_input_tokens or 0,
-        usage.cache_creation_input_tokens or 0,
-    )
-
-
-def _model(usage: ModelUsage) -> Model:
-    return Model(
-        usage.inputTokens or usage.input_tokens or 0,
-        usage.outputTokens or usage.output_tokens or 0,
-        usage.cacheReadInputTokens or 0,
-        usage.cacheCreationInputTokens or 0,
-        usage.costUSD or 0.0,
-    )
-
-
-def _difference(usage: ModelUsage, before: ModelUsage | None) -> Model:
-    now, then = _model(usage), _model(before) if before is not None else Model()
-    for each in fields(Model):
-        setattr(now, each.name, _grown(getattr(now, each.name), getattr(then, each.name)))
-    return now

@@ -81,16 +81,22 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
 
     Read :attr:`ok`, not ``subtype``: API failures are ``success`` with ``is_error`` true, the text in ``result``
     and the HTTP status in ``api_error_status``, while errors of the CLI have ``errors`` and no ``result``.
-    ``total_cost_usd`` (USD) and ``modelUsage`` are running totals of the session; ``usage`` is this turn without
-    subagents. Durations are milliseconds, and ``duration_api_ms`` may exceed ``duration_ms``, as it too adds up; only
-    ``subtype`` is always there.
+    ``total_cost_usd`` (USD) and ``modelUsage`` are running totals of the session, which go on when it is resumed or
+    forked: adding them up over results counts most of it twice. ``model_usage_since_last_result`` and ``usage`` are
+    this turn's, ``usage`` without subagents; :class:`claude_wire.usage.UsageMeter` adds them up. Durations are
+    milliseconds, and ``duration_api_ms`` may exceed ``duration_ms``, as it too adds up; only ``subtype`` is always
+    there.
     """
 
+    #: A running total of the session.
     duration_api_ms: Number | None = None
     stop_reason: str | None = null()
     session_id: str | None = None
+    #: A running total of the session, in US dollars: not what this turn has cost.
     total_cost_usd: Number | None = None
+    #: Of this turn's main loop, without subagents.
     usage: Usage | None = None
+    #: Running totals of the session by model, subagents included: not what this turn has used.
     modelUsage: dict[str, ModelUsage] | None = None
     permission_denials: list[PermissionDenial] | None = None
     # one of blocking_limit, rapid_refill_breaker, prompt_too_long, image_error, model_error, api_error,
@@ -128,6 +134,8 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     first_request_cache_read_input_tokens: int | None = None
     queued_turn_count: int | None = None
     result_index: int | None = None
+    #: What was used since the result before, by model, subagents included: these add up. CLIs before 2.1.330 may leave
+    #: it out.
     model_usage_since_last_result: dict[str, ModelUsage] | None = None
     errors: list[str] | None = None
     error: ErrorInfo | None = None
