@@ -1,4 +1,4 @@
-"""The errors: one tree, everything a handler needs in attributes, and nothing of a line in their text."""
+"""The errors: one tree, everything a handler needs in attributes, and no content of a conversation in their text."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from claude_wire import (
     ControlResponse,
     Decoder,
     EncodeError,
+    ErrorInfo,
     ExecutionError,
     HandleError,
     HookCallbackRequest,
@@ -198,47 +199,135 @@ INSTANCES = [
     MaxTurnsError(ResultErrorMaxTurns(terminal_reason="max_turns")),
 ]
 
+LOG_IN = "log in (run `claude`, then /login), or give the CLI a key that may do this, in ANTHROPIC_API_KEY"
+
 #: A failed result, the error of the assistant message before it, the exception that stands for it, and its text.
 FAILED: list[tuple[ResultMessage, str | None, type[TurnError], str]] = [
-    (ResultSuccess(is_error=True, result=SECRET), None, ApiError, "the API failed"),
-    (ResultSuccess(is_error=True, result=SECRET), "authentication_failed", AuthenticationError, "the API failed"),
     (
-        ResultSuccess(is_error=True, api_error_status=401, api_error_type="authentication_error", result=SECRET),
+        ResultSuccess(is_error=True, result=" a\n\u2028 reason "),
+        None,
+        ApiError,
+        'the API failed; the CLI says "a reason"',
+    ),
+    (
+        ResultSuccess(is_error=True, result="Not logged in · Please run /login", terminal_reason="api_error"),
+        "authentication_failed",
+        AuthenticationError,
+        f'the API failed; the CLI says "Not logged in · Please run /login"; {LOG_IN}',
+    ),
+    (
+        ResultSuccess(is_error=True, api_error_status=401, api_error_type="authentication_error", result="Failed"),
         None,
         AuthenticationError,
-        "the API failed: 401 authentication_error",
+        f'the API failed: 401 authentication_error; the CLI says "Failed"; {LOG_IN}',
     ),
-    (ResultSuccess(is_error=True, api_error_status=403), None, AuthenticationError, "the API failed: 403"),
-    (ResultSuccess(is_error=True, api_error_status=402), None, BillingError, "the API failed: 402"),
-    (ResultSuccess(is_error=True, api_error_status=429), "rate_limit", RateLimitError, "the API failed: 429"),
-    (ResultSuccess(is_error=True, api_error_status=529), "overloaded", RateLimitError, "the API failed: 529"),
+    (ResultSuccess(is_error=True, api_error_status=403), None, AuthenticationError, f"the API failed: 403; {LOG_IN}"),
+    (
+        ResultSuccess(is_error=True, result="Credit balance is too low", api_error_status=400),
+        "billing_error",
+        BillingError,
+        'the API failed: 400; the CLI says "Credit balance is too low"; add credit to the account, or use another one',
+    ),
+    (
+        ResultSuccess(is_error=True, api_error_status=429),
+        "rate_limit",
+        RateLimitError,
+        "the API failed: 429; try again later",
+    ),
+    (
+        ResultSuccess(is_error=True, api_error_status=529),
+        "overloaded",
+        RateLimitError,
+        "the API failed: 529; try again later",
+    ),
     (
         ResultSuccess(is_error=True, api_error_status=500, api_error_type="api_error"),
         "server_error",
         ApiError,
-        "the API failed: 500 api_error",
+        "the API failed: 500 api_error; try again later",
     ),
     (
-        ResultErrorMaxTurns(is_error=True, errors=[SECRET], terminal_reason="max_turns"),
+        ResultSuccess(
+            is_error=True,
+            terminal_reason="api_error",
+            result="API Error: Can't reach the API server — check your internet or DNS (EAI_AGAIN)",
+        ),
+        "server_error",
+        ApiError,
+        "the API failed; the CLI says \"API Error: Can't reach the API server — check your internet or DNS "
+        '(EAI_AGAIN)"; '
+        "there was no answer from the API: check the login, the network, proxies and ANTHROPIC_BASE_URL",
+    ),
+    (
+        ResultSuccess(
+            is_error=True,
+            terminal_reason="prompt_too_long",
+            api_error_status=400,
+            api_error_type="invalid_request_error",
+            result="Prompt is too long · the request is ~250000 tokens (limit 200000) but this conversation is only ~9",
+        ),
+        "invalid_request",
+        ApiError,
+        'the API failed: 400 invalid_request_error; the CLI says "Prompt is too long · the request is ~250000 tokens '
+        '(limit 200000) but this conv…"; the context is full: send the prompt /compact, or begin a new session',
+    ),
+    (
+        ResultSuccess(is_error=True, api_error_status=404, result="There's an issue with the selected model (x)."),
+        "model_not_found",
+        ApiError,
+        'the API failed: 404; the CLI says "There\'s an issue with the selected model (x)."; choose a model that this '
+        "account has: ClaudeOptions(model=...) or session.set_model()",
+    ),
+    (
+        ResultSuccess(is_error=True, api_error_status=413, result="Request too large (max 32MB)."),
+        "invalid_request",
+        ApiError,
+        'the API failed: 413; the CLI says "Request too large (max 32MB)."; send fewer or smaller images and '
+        "attachments, or begin a new session",
+    ),
+    (
+        ResultErrorMaxTurns(
+            is_error=True, errors=["Reached maximum number of turns (2)"], terminal_reason="max_turns", result=SECRET
+        ),
         None,
         MaxTurnsError,
-        "the turn ended with error_max_turns (max_turns)",
+        'the turn ended with error_max_turns (max_turns); the CLI says "Reached maximum number of turns (2)"; allow '
+        "more with ClaudeOptions(max_turns=...), or go on with another prompt",
     ),
-    (ResultErrorMaxBudgetUsd(is_error=True), None, MaxBudgetError, "the turn ended with error_max_budget_usd"),
+    (
+        ResultErrorMaxBudgetUsd(is_error=True),
+        None,
+        MaxBudgetError,
+        "the turn ended with error_max_budget_usd; allow more with ClaudeOptions(max_budget_usd=...)",
+    ),
     (
         ResultErrorMaxStructuredOutputRetries(is_error=True),
         None,
         StructuredOutputError,
-        "the turn ended with error_max_structured_output_retries",
+        "the turn ended with error_max_structured_output_retries; .result.errors has the last reason; ask for less, or "
+        "loosen the schema",
     ),
     (
-        ResultErrorDuringExecution(is_error=True, terminal_reason="aborted_tools"),
+        ResultErrorDuringExecution(
+            is_error=True, terminal_reason="aborted_tools", errors=["[ede_diagnostic] result_type=user"], result=SECRET
+        ),
         None,
         TurnCancelledError,
         "the turn was cancelled (aborted_tools)",
     ),
-    (ResultErrorDuringExecution(is_error=True), None, ExecutionError, "the turn ended with error_during_execution"),
-    (ResultError(errors=[SECRET]), None, ExecutionError, "the turn ended with error"),
+    (
+        ResultErrorDuringExecution(is_error=True, errors=["No conversation found with session ID: 260bf5db"]),
+        None,
+        ExecutionError,
+        'the turn ended with error_during_execution; the CLI says "No conversation found with session ID: 260bf5db"',
+    ),
+    (
+        ResultError(error=ErrorInfo(message="It broke", code="odd"), result=SECRET),
+        None,
+        ExecutionError,
+        'the turn ended with error (odd); the CLI says "It broke"',
+    ),
+    (ResultError(result=SECRET), None, ExecutionError, "the turn ended with error"),
 ]
 
 
@@ -260,8 +349,8 @@ def test_what_is_no_name_of_a_reason_is_not_in_the_text(content: str) -> None:
         (TurnError(ResultError(terminal_reason=content)), "the turn ended with error"),
         (TurnError(ResultError(startup_failure_reason=content)), "the turn ended with error"),
         (ApiError(ResultSuccess(api_error_type=content)), "the API failed"),
-        (ApiError(ResultSuccess(api_error_status=500, api_error_type=content)), "the API failed: 500"),
-        (RequestRefusedError("set_model", "", content), "set_model: the request was refused; .error says why"),
+        (ApiError(ResultSuccess(api_error_status=500, api_error_type=content)), "the API failed: 500; try again later"),
+        (RequestRefusedError("set_model", "", content), "set_model: the request was refused"),
     ):
         assert str(error) == text
 
@@ -282,10 +371,67 @@ def test_an_api_error_has_the_status_and_the_type() -> None:
 
 
 def test_a_refused_request_has_the_answer() -> None:
-    error = RequestRefusedError("set_model", SECRET, "invalid_model")
-    assert (error.subtype, error.error, error.error_code) == ("set_model", SECRET, "invalid_model")
-    assert str(error) == "set_model: the request was refused (invalid_model); .error says why"
+    error = RequestRefusedError("set_model", "There is no model x", "invalid_model")
+    assert (error.subtype, error.error, error.error_code) == ("set_model", "There is no model x", "invalid_model")
+    assert str(error) == 'set_model: the request was refused (invalid_model): "There is no model x"'
     assert str(RequestTimeoutError("interrupt", 60)) == "interrupt: no answer within 60 seconds"
+
+
+def test_the_answer_of_a_model_is_in_no_text() -> None:
+    """``result`` is the CLI's own only where the API failed: with ``success`` and ``is_error``."""
+    for result in (
+        ResultSuccess(result=SECRET),
+        ResultSuccess(is_error=False, result=SECRET),
+        ResultErrorDuringExecution(is_error=True, result=SECRET),
+        ResultErrorMaxTurns(is_error=True, result=SECRET),
+        ResultError(is_error=True, result=SECRET),
+        ResultMessage(subtype="error_of_a_new_kind", is_error=True, result=SECRET, structured_output=SECRET),
+    ):
+        for kind in (TurnError, ApiError, AuthenticationError, ExecutionError):
+            assert SECRET not in texts_of(kind(result))
+
+
+def test_the_words_of_another_program_are_one_printable_line_of_at_most_80_characters() -> None:
+    words = "\x1b[31mred\x1b[0m\n\x07 \u202e \ud83d " + "word " * 100_000
+    shown = r"red \x07 \u202e \ud83d word word word word word word word word word word word w…"
+    stderr = b"Error: " + words.encode(errors="replace")[:60_000]
+    for error in (
+        ApiError(ResultSuccess(is_error=True, result=words)),
+        ResultErrorDuringExecution(is_error=True, errors=[words]).to_error(),
+        RequestRefusedError("set_model", words),
+        ProcessError(1, stderr),
+        ProcessError(1, stderr[:200]),
+    ):
+        said = str(error).split('"')[1]
+        assert said.isprintable()
+        assert len(said) <= 80
+        assert said == (shown if not isinstance(error, ProcessError) else said)
+        assert said.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("stderr", "reason"),
+    [
+        (b"", ""),
+        (b" \n\n", ""),
+        (b"error: unknown option '--no-such-flag'\n", "error: unknown option '--no-such-flag'"),
+        (b"Error: Invalid session ID. Must be a valid UUID.\n", "Error: Invalid session ID. Must be a valid UUID."),
+        (
+            b"Error: Invalid MCP configuration:\nMCP config file not found: /nosuch.json\n",
+            "Error: Invalid MCP configuration: MCP config file not found: /nosuch.json",
+        ),
+        (b"[eval]:1\nthrow new Error('x')\n^\n\nError: x\n    at [eval]:1:7\n\nNode.js v18\n", "Error: x"),
+        (b"Traceback (most recent call last):\n  File x\nValueError: no\n", "ValueError: no"),
+        (b"a warning\nenv: 'node': No such file or directory\n", "env: 'node': No such file or directory"),
+        (b"Error: the first\n\nError: the last\r\nand a note\n", "Error: the last and a note"),
+        (b"\xff" * 100_000 + b"\nError: \xff\n", "Error: \ufffd"),
+    ],
+)
+def test_the_reason_of_a_process_is_what_it_wrote_last_about_an_error(stderr: bytes, reason: str) -> None:
+    said = f'; on its standard error: "{reason}"' if reason else ""
+    assert str(ProcessError(1, stderr)) == f"the process exited with code 1{said}"
+    assert str(ProcessError(None, stderr)) == "the process still runs"
+    assert str(ProcessError(0, stderr)) == "the process exited with code 0"
 
 
 @pytest.mark.parametrize("error", INSTANCES, ids=lambda error: type(error).__name__)
@@ -485,7 +631,9 @@ def test_an_invalid_line_is_matched_by_keyword() -> None:
     ],
 )
 def test_a_process_error_says_how_the_process_ended(returncode: int | None, signal: int | None, text: str) -> None:
-    error = ProcessError(returncode, SECRET.encode(), {"result": SECRET})
-    assert (error.returncode, error.signal, str(error)) == (returncode, signal, text)
-    assert (error.stderr_tail, error.last_result) == (SECRET.encode(), {"result": SECRET})
+    stderr = f"{SECRET}\n\x1b[31mError:\x1b[0m bad flag\n  at {SECRET}\n".encode()
+    error = ProcessError(returncode, stderr, {"result": SECRET})
+    said = '; on its standard error: "Error: bad flag"' if returncode else ""
+    assert (error.returncode, error.signal, str(error)) == (returncode, signal, text + said)
+    assert (error.stderr_tail, error.last_result) == (stderr, {"result": SECRET})
     assert SECRET not in repr(error)

@@ -971,7 +971,7 @@ def test_an_exit_code_that_is_not_0_is_an_error(
         said = f"""
 say(type="system", subtype="init", cwd="{SECRET}")
 say(type="result", subtype="success", result="{SECRET}")
-os.write(2, b"{SECRET}")
+os.write(2, b"{SECRET}\\n" * 9 + b"Error: no such flag\\n    at {SECRET}\\n")
 {code}
 """
         async with plain(python(said, SECRET), extra_env={"SECRET": SECRET}) as process:
@@ -985,9 +985,10 @@ os.write(2, b"{SECRET}")
                 assert type(same) is ProcessError
                 assert same.returncode == returncode == process.returncode
                 assert same.signal == number
-                assert same.stderr_tail == SECRET.encode()
+                assert same.stderr_tail.startswith(SECRET.encode())
                 assert same.last_result == got[-1] == process.last_result
                 assert text in str(same)
+                assert str(same).endswith('; on its standard error: "Error: no such flag"')
                 assert SECRET not in str(same) + repr(same)
             # It is said once, and then the iteration is over.
             for _ in range(2):
@@ -1020,7 +1021,7 @@ def test_an_output_that_ends_early_is_an_error_whatever_the_exit_code(
 ) -> None:
     async def main() -> None:
         end = f"sys.exit({returncode})" if returncode >= 0 else f"os.kill(os.getpid(), {-returncode})"
-        argv = python(code + f"os.write(2, b'{SECRET}')\n" + end, SECRET)
+        argv = python(code + f"os.write(2, b'{SECRET}\\nerror: it broke\\n')\n" + end, SECRET)
         async with open_process(argv, Decoder(decoder) if decoder else None) as process:  # type: ignore[type-var]
             got: list[Any] = []
             with pytest.raises(UnfinishedTurnError, match=text) as raised:
@@ -1031,9 +1032,10 @@ def test_an_output_that_ends_early_is_an_error_whatever_the_exit_code(
                 assert type(same) is UnfinishedTurnError
                 assert isinstance(same, ProcessError)
                 assert same.returncode == returncode
-                assert same.stderr_tail == SECRET.encode()
+                assert same.stderr_tail.startswith(SECRET.encode())
                 assert same.last_result == process.last_result
                 assert text in str(same)
+                assert str(same).endswith('; on its standard error: "error: it broke"') == (returncode != 0)
                 assert SECRET not in str(same) + repr(same)
             assert (error.last_result is None) == (DONE not in code)
             with pytest.raises(StopAsyncIteration):

@@ -114,20 +114,21 @@ def test_errors_beside_a_success_without_is_error_make_it_a_failure() -> None:
 def test_the_code_of_an_error_decides_the_exception_and_is_told(
     subtype: str, code: str, kind: type[TurnError], text: str
 ) -> None:
-    error = result(subtype, error={"message": "secret", "code": code}).to_error()
+    error = result(subtype, error={"message": "It broke", "code": code}, result="secret").to_error()
     if subtype == "success":
         if kind is ExecutionError:
             kind, text = ApiError, "the API failed: of_tomorrow"
         text = text.replace("with error", "with success")
     assert type(error) is kind
-    assert str(error) == text
+    assert str(error).split("; ")[:2] == [text, 'the CLI says "It broke"']
+    assert "secret" not in str(error)
     if isinstance(error, ApiError):
         assert error.error_type == code
 
 
 def test_a_code_that_is_no_name_is_not_told() -> None:
     error = ResultError(error=ErrorInfo(message="m", code="my password is 1234")).to_error()
-    assert str(error) == "the turn ended with error"
+    assert str(error) == 'the turn ended with error; the CLI says "m"'
 
 
 def test_the_interrupts_of_the_cli_are_cancelled_and_its_other_failures_are_not() -> None:

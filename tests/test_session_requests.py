@@ -129,7 +129,7 @@ def test_a_refused_request_raises_with_text_and_code(backend: Backend) -> None:
                 "no such model",
                 "invalid_model",
             )
-            assert "no such model" not in str(info.value)
+            assert str(info.value) == 'set_model: the request was refused (invalid_model): "no such model"'
 
     backend.run(main)
 

@@ -17,7 +17,7 @@ from anyio import Event, get_cancelled_exc_class, move_on_after, sleep
 
 from claude_wire._tasks import Task, Tasks, cancelled_by_nobody
 from claude_wire.codec import encode
-from claude_wire.errors import RequestRefusedError, RequestTimeoutError, SessionEndedError
+from claude_wire.errors import ProcessError, RequestRefusedError, RequestTimeoutError, SessionEndedError
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlError,
@@ -154,7 +154,8 @@ class Requests:
 
 
 def _ended_error(subtype: str, problem: str, cause: BaseException | None) -> SessionEndedError:
-    error = SessionEndedError(subtype, problem)
+    why = f"{problem}: {cause}" if isinstance(cause, ProcessError) and cause.returncode else problem
+    error = SessionEndedError(subtype, why)
     error.__cause__ = cause
     return error
 

@@ -28,15 +28,23 @@
 
 A wrong argument (a ``str`` where bytes belong, an unknown option) is an ordinary ``TypeError`` or ``ValueError``.
 
-No content of a line is ever in ``str(error)`` or ``repr(error)``: lines carry prompts and secrets, and errors go to
-logs. It is in attributes, for the caller who wants it. Names that the protocol gives to reasons, such as ``max_turns``,
-are in the text.
+No content of a conversation is in ``str(error)`` or ``repr(error)``: it carries prompts and secrets, and errors go to
+logs. It is in attributes, for the caller who wants it. What the CLI itself says of a failure is in the text, as one
+line of at most 80 characters between quotation marks, by the kind of the message that has it:
+
+* ``result`` of a result with ``subtype`` ``success`` and ``is_error`` true, which the CLI writes when the API failed.
+  Of any other result that field is the model's answer, and never shown;
+* ``errors`` and ``error`` of a failed result;
+* ``error`` of the answer to a control request;
+* the standard error of a process that has ended with another exit code than 0.
 """
 
 from __future__ import annotations
 
 import signal
 from typing import TYPE_CHECKING, Any
+
+from claude_wire._printable import quoted, reason_in
 
 if TYPE_CHECKING:
     from claude_wire.messages import InvalidLine, ResultMessage
@@ -186,7 +194,7 @@ class ProcessError(ClaudeWireError):
     def __init__(
         self, returncode: int | None, stderr_tail: bytes = b"", last_result: Any = None, *, message: str | None = None
     ) -> None:
-        super().__init__(message or f"the process {describe_exit(returncode)}")
+        super().__init__(message or f"the process {describe_end(returncode, stderr_tail)}")
         self.returncode = returncode
         self.signal = exit_signal(returncode)
         self.stderr_tail = stderr_tail
@@ -230,7 +238,8 @@ class RequestRefusedError(RequestError):
 
     def __init__(self, subtype: str, error: str, error_code: str | None = None) -> None:
         code = f" ({error_code})" if _is_name(error_code) else ""
-        super().__init__(subtype, f"the request was refused{code}; .error says why")
+        words = quoted(error)
+        super().__init__(subtype, f"the request was refused{code}" + (f': "{words}"' if words else ""))
         self.error = error
         self.error_code = error_code
 
@@ -263,12 +272,18 @@ class SessionEndedError(RequestError):
 class TurnError(ClaudeWireError):
     """A turn ended with a result that is an error; :meth:`~claude_wire.ResultMessage.to_error` makes the fitting one.
 
+    Its text says what the CLI says of it (see the top of this module), and what to do.
+
     Attributes:
-        result: the :class:`~claude_wire.ResultMessage`, with the text, the cost and all else.
+        result: the :class:`~claude_wire.ResultMessage`, with the whole text, the cost and all else.
     """
 
+    _remedy = ""
+
     def __init__(self, result: ResultMessage) -> None:
-        super().__init__(self._describe(result))
+        words = quoted(_words(result))
+        said = f'the CLI says "{words}"' if words else ""
+        super().__init__("; ".join(filter(None, (self._describe(result), said, self._advise(result)))))
         self.result = result
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -283,6 +298,10 @@ class TurnError(ClaudeWireError):
         code = result.error.code if result.error is not None else None
         reason = result.terminal_reason or result.startup_failure_reason or code
         return f" ({reason})" if _is_name(reason) else ""
+
+    def _advise(self, result: ResultMessage) -> str:
+        """What to do, in words."""
+        return self._remedy
 
 
 class ApiError(TurnError):
@@ -305,29 +324,56 @@ class ApiError(TurnError):
         details = [str(detail) for detail in (self.status, error_type) if detail]
         return "the API failed" + (f": {' '.join(details)}" if details else "")
 
+    def _advise(self, result: ResultMessage) -> str:
+        if self._remedy:
+            return self._remedy
+        if result.terminal_reason in ("prompt_too_long", "blocking_limit", "rapid_refill_breaker"):
+            return "the context is full: send the prompt /compact, or begin a new session"
+        if self.status == 413 or result.terminal_reason == "image_error":
+            return "send fewer or smaller images and attachments, or begin a new session"
+        if self.status == 404:
+            return "choose a model that this account has: ClaudeOptions(model=...) or session.set_model()"
+        if self.status is not None and self.status >= 500:
+            return "try again later"
+        if self.status is None and result.terminal_reason == "api_error":
+            return "there was no answer from the API: check the login, the network, proxies and ANTHROPIC_BASE_URL"
+        return ""
+
 
 class AuthenticationError(ApiError):
     """The credentials are missing or wrong, or may not do this (HTTP 401 and 403)."""
+
+    _remedy = "log in (run `claude`, then /login), or give the CLI a key that may do this, in ANTHROPIC_API_KEY"
 
 
 class BillingError(ApiError):
     """There is no credit (HTTP 402)."""
 
+    _remedy = "add credit to the account, or use another one"
+
 
 class RateLimitError(ApiError):
     """Too many requests, or the API is overloaded (HTTP 429 and 529). Trying later may help."""
+
+    _remedy = "try again later"
 
 
 class MaxTurnsError(TurnError):
     """The turns that were allowed are used up (``--max-turns``)."""
 
+    _remedy = "allow more with ClaudeOptions(max_turns=...), or go on with another prompt"
+
 
 class MaxBudgetError(TurnError):
     """The dollars that were allowed are spent (``--max-budget-usd``)."""
 
+    _remedy = "allow more with ClaudeOptions(max_budget_usd=...)"
+
 
 class StructuredOutputError(TurnError):
     """The model did not give what the JSON schema asks for, in as many tries as it has."""
+
+    _remedy = ".result.errors has the last reason; ask for less, or loosen the schema"
 
 
 class TurnCancelledError(TurnError):
@@ -342,6 +388,16 @@ class TurnCancelledError(TurnError):
 
 class ExecutionError(TurnError):
     """The turn failed otherwise: the session could not start, for instance."""
+
+
+def _words(result: ResultMessage) -> str:
+    """What the CLI says of a failed turn, in its own words. Whatever else a result has may be the model's."""
+    if result.subtype == "success" and result.is_error and result.result:
+        return result.result
+    if result.error:
+        return result.error.message
+    # Words in this form are for the CLI's makers; it writes them for every interrupted turn.
+    return next((text for text in result.errors or () if not text.startswith("[ede_diagnostic]")), "")
 
 
 def _is_name(reason: str | None) -> bool:
@@ -372,3 +428,9 @@ def describe_exit(returncode: int | None) -> str:
     if number is None:
         return f"exited with code {returncode}"
     return f"was ended by {_SIGNALS.get(number, f'signal {number}')} (exit code {returncode})"
+
+
+def describe_end(returncode: int | None, stderr: bytes) -> str:
+    """How a process ended, and what it wrote to its standard error last if it failed."""
+    words = reason_in(stderr) if returncode else ""
+    return describe_exit(returncode) + (f'; on its standard error: "{words}"' if words else "")

@@ -34,7 +34,14 @@ from claude_wire._tasks import spawn
 from claude_wire._turn import Turn
 from claude_wire.codec import encode
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, Overflow, ThreadDrain, open_drain
-from claude_wire.errors import HandleError, ProcessError, ProcessInputError, UnfinishedTurnError, describe_exit
+from claude_wire.errors import (
+    HandleError,
+    ProcessError,
+    ProcessInputError,
+    UnfinishedTurnError,
+    describe_end,
+    describe_exit,
+)
 from claude_wire.framing import BLOCK_BYTES
 from claude_wire.stream import Drained, MessageStream, Slices
 
@@ -324,7 +331,8 @@ class Process(MessageStream[T], Generic[T]):
         sees_results = only is None or "result" in only
         where = "in the middle of a line" if self._cut else self._turn.unfinished() if sees_results else ""
         if where:
-            raise UnfinishedTurnError(*details, message=f"the output ended {where}; the process {describe_exit(code)}")
+            end = describe_end(code, details[1])
+            raise UnfinishedTurnError(*details, message=f"the output ended {where}; the process {end}")
         if code:
             raise ProcessError(*details)
 
