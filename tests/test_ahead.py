@@ -169,13 +169,13 @@ def test_an_exception_is_raised_to_both_in_its_place(backend: Backend) -> None:
 def test_what_is_kept_counts_in_the_byte_budget_until_it_is_taken_forgotten_or_dropped() -> None:
     async def main() -> None:
         before = queued()
-        source = Source(*[b"x" * 10] * 6)
+        source = Source(*[b"x" * 10_000] * 6)
         ahead = ReadAhead(source, None)
         for _ in range(3):
             await ahead.advance()
-        assert queued() - before == 30
+        assert queued() - before == 30_000
         await ahead.receive()
-        assert queued() - before == 20
+        assert queued() - before == 20_000
         await ahead.aclose()
         assert source.closed
         assert queued() == before

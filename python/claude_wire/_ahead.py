@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from claude_wire.draining import count_kept
+from claude_wire.draining import JOINED_BYTES, count_kept
 
 if TYPE_CHECKING:
     from anyio import Event
@@ -104,7 +104,11 @@ class ReadAhead:
         try:
             data = bytes(await self.source.receive())
             if data:
-                self._kept.append(data)
+                # A small one joins the one before: alone it would take more memory than it counts.
+                if self._kept and isinstance(last := self._kept[-1], bytes) and len(last) + len(data) <= JOINED_BYTES:
+                    self._kept[-1] = last + data
+                else:
+                    self._kept.append(data)
                 self._count(len(data))
                 show(self.tap, data)
             else:

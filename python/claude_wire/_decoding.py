@@ -67,6 +67,8 @@ Bytes = bytes | memoryview
 
 #: At most this many unknown top-level types are remembered in a process; lines of others take the slow way.
 MOST_LEARNED = 32
+#: The longest type that is remembered, in characters. The CLI's have at most 23.
+LONGEST_LEARNED = 128
 
 #: Lines that are decoded at once where a line of their block is odd. With one unknown delta in 200 a line takes 1.25
 #: times the instructions that it takes without.
@@ -178,8 +180,8 @@ class UnionDecoder:
 
     def learn(self, tag: str) -> None:
         """From now on a line of this unknown type does not make its block fail."""
-        if SURROGATE.search(tag):
-            return  # no tag of a Struct
+        if len(tag) > LONGEST_LEARNED or SURROGATE.search(tag):
+            return  # the latter is no tag of a Struct
         # Not worth waiting for: another thread is at it, or was when this process was forked.
         if not self._learning.acquire(blocking=False):
             return

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from anyio import CancelScope, Event, move_on_after, sleep
 from anyio.lowlevel import checkpoint
 
+from claude_wire._encoding import encode
 from claude_wire.draining import has_room
 from claude_wire.errors import ByteBudgetError, HandleError
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
@@ -48,6 +50,11 @@ def _is_control(message: Any) -> bool:
     )
 
 
+def _digest(message: Any) -> bytes:
+    """Tells a control message from others; the message itself is kept once, in the bytes that wait."""
+    return blake2b(encode(message), digest_size=16).digest()
+
+
 class _Found:
     """What was found in the chunks that are kept. A later router of the same stream goes on with it."""
 
@@ -55,8 +62,9 @@ class _Found:
         # Splits what is read ahead into lines; in step with the decoder until the consumer has read by itself.
         self.follower: Follower[Any] | None = None
         self.followed = -1
-        # Control messages that were dealt with, and that the consumer will come across.
-        self.control: deque[Any] = deque()
+        # Digests of control messages that were dealt with, and that the consumer will come across. The line of one has
+        # at least 20 bytes, which count in the byte budget until then; its digest takes 57 bytes.
+        self.control: deque[bytes] = deque()
 
 
 class Router:
@@ -196,9 +204,9 @@ class Router:
     def _was_seen(self, message: Any) -> bool:
         """Whether it was seen ahead. The consumer has then passed by all that were seen before it."""
         found = self._found.control
-        if message not in found:
+        if not found or (digest := _digest(message)) not in found:
             return False
-        while found.popleft() != message:
+        while found.popleft() != digest:
             pass
         return True
 
@@ -262,5 +270,5 @@ class Router:
             if b"control_" in line or b"\\u" in line:  # its tag may have escapes
                 message = found.follower.decode(line)
                 if _is_control(message):
-                    found.control.append(message)
+                    found.control.append(_digest(message))
                     self._control(message)

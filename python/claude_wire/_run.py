@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from claude_wire._ids import Ids
 from claude_wire.messages import (
     AssistantMessage,
     InitMessage,
@@ -48,7 +49,8 @@ class Run:
 
     def __init__(self) -> None:
         self._state: str | None = None
-        self._tasks: set[str] = set()
+        # Delegated tasks in the background. Above 4,096 the oldest are not waited for.
+        self._tasks = Ids()
         # The uuids of all prompts; of those that are owed a result, how many are owed one without having a uuid.
         self._uuids: set[str] = set()
         self._owed: set[str] = set()
@@ -138,7 +140,7 @@ class Run:
 
     def _task_ended(self, task_id: str) -> None:
         if task_id in self._tasks:
-            self._tasks.remove(task_id)
+            self._tasks.discard(task_id)
             self._woken = not self._turn
 
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from claude_wire._ids import Ids
 from claude_wire.messages import AssistantMessage, InitMessage, ResultMessage, StreamEvent, UserMessage
 from claude_wire.messages.message import RESULT_BY_SUBTYPE
 
@@ -41,8 +42,8 @@ class Turn:
     def __init__(self) -> None:
         # Whether a turn is open, and whether one was asked for since the last one that was seen.
         self.open = self._asked = False
-        # Of all prompts that were sent: a second one with the same starts no turn.
-        self._uuids: set[str] = set()
+        # Of the last prompts that were sent: a second one with the same starts no turn.
+        self._uuids = Ids()
         self.last_result: Any = None
 
     def unfinished(self) -> str:

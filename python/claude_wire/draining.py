@@ -40,6 +40,7 @@ __all__ = [
     "CHUNK_BYTES",
     "DEFAULT_BYTE_BUDGET",
     "DEFAULT_SPILL_BYTES",
+    "JOINED_BYTES",
     "Drain",
     "DrainStats",
     "Overflow",
@@ -60,6 +61,9 @@ DEFAULT_SPILL_BYTES = 1024**3
 
 #: Up to this size bytes are returned: a view takes hardly less time, and holds a scratch buffer until the next read.
 COPY_BYTES = 16 * 1024
+
+#: Chunks are joined up to this size where they wait as Python objects, of which each takes 41 bytes beyond its own.
+JOINED_BYTES = 4096
 
 #: Scratch buffers that wait for their next use. More are made when more are lent at once.
 MOST_IDLE_SCRATCHES = 16
@@ -537,7 +541,10 @@ class _Pump:
             self._spill(data)
         else:
             self.rescues += not self.queue
-            self.queue.append(data)
+            if self.queue and len(self.queue[-1]) + len(data) <= JOINED_BYTES:
+                self.queue[-1] += data
+            else:
+                self.queue.append(data)
             self.count(len(data))
 
     def count(self, size: int) -> None:

@@ -82,6 +82,8 @@ CEILING_SECONDS = 600.0
 #: another one for a callback with a time limit. A peer that goes on asking, or that does not take its answers, must not
 #: fill the memory.
 MOST_TASKS = 4096
+#: Bytes of waiting requests and answers, as JSON, above which a session reads no more.
+MOST_WAITING_BYTES = 64 * 1024 * 1024
 #: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
@@ -198,8 +200,9 @@ class Session:
 
     As long as nobody iterates, what arrives is kept as bytes, up to the byte budget of the process
     (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer. While 4,096
-    callbacks and answers wait (half as many callbacks if they have a time limit), nothing is read. A session must be
-    closed, by its block or :meth:`aclose`: one that is dropped lives, with its process, until its loop ends.
+    callbacks and answers wait (half as many callbacks if they have a time limit), or 64 MiB of them, nothing is read. A
+    session must be closed, by its block or :meth:`aclose`: one that is dropped lives, with its process, until its loop
+    ends.
 
     Raises:
         TypeError: an argument is of another type, or ``send`` is missing; by entering, the stream gives dicts, or
@@ -627,12 +630,14 @@ class Session:
         await self._output_ended()
 
     def _is_full(self) -> bool:
-        if len(self._tasks) < MOST_TASKS:
+        if len(self._tasks) < MOST_TASKS and self._answers.waiting_bytes < MOST_WAITING_BYTES:
             return False
         if not self._was_full:
             self._was_full = True
             _log.warning(
-                "a session reads nothing until fewer than %d tasks for callbacks and answers are left", MOST_TASKS
+                "a session reads nothing until its callbacks and answers are fewer than %d tasks, and %d bytes",
+                MOST_TASKS,
+                MOST_WAITING_BYTES,
             )
         return True
 

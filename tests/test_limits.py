@@ -1,0 +1,171 @@
+"""What a peer can make us keep is bounded, and docs/limits.md says the bounds that hold."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import what_is_kept
+from claude_wire import _decoding, kinds
+from claude_wire._ids import DIGEST_BYTES, LONGEST_ID, Ids, key_of
+from claude_wire._turn import Turn
+from what_is_kept import MEGABYTE, drive
+
+PAGE = Path(__file__).parent.parent / "docs" / "limits.md"
+
+
+def test_a_short_id_is_kept_as_it_is_and_a_long_one_as_a_digest() -> None:
+    """So that an id takes no more memory than its bound, and no id is taken for another."""
+    short, long = "x" * LONGEST_ID, "x" * (LONGEST_ID + 1)
+    assert key_of(short) is short
+    assert key_of(long) != key_of(long + "x")
+    assert len(key_of(long)) == DIGEST_BYTES
+    assert isinstance(key_of("\ud83d" * 1000), bytes)  # half an emoji is no UTF-8
+    ids = Ids(3)
+    for name in ("a", "b", long, "b", "c"):
+        ids.add(name)
+    assert ["a" in ids, "b" in ids, long in ids, "c" in ids, len(ids)] == [False, True, True, True, 3]
+    ids.discard(long)
+    ids.discard("nothing")
+    assert (long in ids, len(ids)) == (False, 2)
+
+
+def long_request_ids(found: dict[str, Any]) -> None:
+    """A long id is answered in full, a second delivery of it is not answered again, and 100 of them leave nothing."""
+    assert found["answered"] == 100
+    assert found["last"] == ["after"]
+    assert found["kept"] < 10 * MEGABYTE
+
+
+def many_request_ids(found: dict[str, Any]) -> None:
+    """4,096 answered ids are remembered. The one that is older than that is answered again."""
+    assert found == {"remembered": 4096, "again": ["0"]}
+
+
+def long_task_ids(found: dict[str, Any]) -> None:
+    """Ids of tasks are bounded in bytes and in number, and the end of a task with a long id is known."""
+    assert found["sizes"] == [100, 99, 4096, 4095]
+    assert found["kept"] < 10 * MEGABYTE
+
+
+def waiting_request_bytes(found: dict[str, Any]) -> None:
+    """Requests are read until 64 MiB of them wait; when they are answered the rest is read and answered, too."""
+    assert 64 * 2**20 <= found["held"] < 64 * 2**20 + 2 * MEGABYTE
+    assert found["read"] < 64 * 2**20 + 2 * MEGABYTE
+    assert found["left"] == 0
+
+
+def answers_not_taken(found: dict[str, Any]) -> None:
+    """Answers that the peer does not take count as well as the requests that they are for."""
+    assert 64 * 2**20 <= found["held"] < 64 * 2**20 + 4 * MEGABYTE
+    assert found["read"] < 64 * 2**20
+    assert found["left"] == 0
+
+
+def requests_in_one_line(found: dict[str, Any]) -> None:
+    """One line cannot start any number of callbacks."""
+    assert found["open"] == 8192
+    assert found["tasks"] <= 8192 + 1  # and the reader
+
+
+def control_messages_ahead(found: dict[str, Any]) -> None:
+    """What is read ahead is kept once, as the bytes that count in the budget, and no request is answered twice."""
+    assert found["counted"] > 30 * MEGABYTE
+    assert found["kept"] < 1.1 * found["counted"]
+    assert found["again"] == 0
+
+
+def small_chunks(found: dict[str, Any]) -> None:
+    """Bytes that come one at a time take about as much memory as they count in the budget."""
+    assert found["counted"] == found["size"]
+    assert found["kept"] < 1.2 * found["size"]
+
+
+def small_reads_of_a_thread(found: dict[str, Any]) -> None:
+    """The same where a thread reads the pipe; all bytes come out again."""
+    assert found["got"] == 100_000
+    assert found["kept"] < 200_000
+
+
+def unknown_types(found: dict[str, Any]) -> None:
+    """Types that no table knows are remembered only if they are short."""
+    assert found["kept"] < 1 * MEGABYTE
+
+
+DRIVEN = [
+    long_request_ids,
+    many_request_ids,
+    long_task_ids,
+    waiting_request_bytes,
+    answers_not_taken,
+    requests_in_one_line,
+    control_messages_ahead,
+    small_chunks,
+    small_reads_of_a_thread,
+    unknown_types,
+]
+
+
+@pytest.mark.parametrize("holds", DRIVEN, ids=[holds.__name__ for holds in DRIVEN])
+def test_what_a_peer_makes_us_keep_is_bounded(holds: Any) -> None:
+    """Drives the function of the same name in ``what_is_kept``, and checks what it found."""
+    holds(drive(holds.__name__))
+
+
+def test_uuids_of_prompts_are_bounded() -> None:
+    """A process is sent any number of prompts; 4,096 uuids are remembered. A second prompt with one asks nothing."""
+    turn = Turn()
+    for number in range(10_000):
+        turn.sent(what_is_kept.line({"type": "user", "uuid": f"{number}"}))
+    assert len(turn._uuids) == 4096
+    turn.see([{"type": "result"}])
+    turn.sent(what_is_kept.line({"type": "user", "uuid": "9999"}))
+    assert turn.unfinished() == ""
+    turn.sent(what_is_kept.line({"type": "user", "uuid": "0"}))
+    assert turn.unfinished() != ""
+
+
+#: By the first words of each row of the page's table: the tests that hold it, of this file or another.
+ROWS: dict[str, list[str]] = {
+    "a line that is not complete": ["tests/test_decoder.py"],
+    "lines that nobody has read": ["tests/test_draining.py", "small_reads_of_a_thread"],
+    "messages that nobody has taken from a session": ["tests/test_session_reading.py", "small_chunks"],
+    "control messages that were answered ahead of the consumer": ["control_messages_ahead"],
+    "ids of answered requests": ["long_request_ids", "many_request_ids"],
+    "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],
+    "requests that one line lists as open": ["requests_in_one_line"],
+    "delegated tasks in the background": ["long_task_ids"],
+    "uuids of prompts that were sent to a process": ["test_uuids_of_prompts_are_bounded"],
+    "types of lines that no table knows": ["unknown_types"],
+    "kinds that were seen by `peek`": ["unknown_types"],
+}
+
+
+def test_each_row_of_the_page_has_its_test() -> None:
+    """The table of docs/limits.md and the tests of this file name the same things."""
+    rows = re.findall(r"^\| (?!what is kept)([^|]+?) \|", PAGE.read_text(), re.MULTILINE)
+    assert [next((name for name in ROWS if row.startswith(name)), row) for row in rows] == list(ROWS)
+    here = {holds.__name__ for holds in DRIVEN} | set(globals())
+    for name in (test for tests in ROWS.values() for test in tests):
+        assert name in here or (PAGE.parent.parent / name).exists(), name
+
+
+def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
+    """Numbers in docs/limits.md are read from the code, so that neither changes alone."""
+    from claude_wire import _control, _ids, _routing, draining, framing, session
+
+    text = PAGE.read_text()
+    for number in (
+        f"{framing.DEFAULT_MAX_LINE_BYTES >> 20} MiB",
+        f"{draining.DEFAULT_BYTE_BUDGET >> 20} MiB",
+        f"{_routing.SHARE_BYTES >> 10} KiB",
+        f"{_ids.MOST_IDS:,}; an id of more than {LONGEST_ID} characters",
+        f"{session.MOST_WAITING_BYTES >> 20} MiB in a session, and {session.MOST_TASKS:,} tasks",
+        f"{_control.MOST_OPEN:,} that wait",
+        f"{_decoding.MOST_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
+        f"{kinds.MOST_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
+    ):
+        assert number in text, number

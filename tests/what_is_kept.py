@@ -1,0 +1,258 @@
+"""Drives a session, a decoder, a drain or an accumulator over its bounds, and says how much memory stays.
+
+Each function is run in a process of its own, by :func:`drive`, and returns numbers. Memory is what Python has allocated
+since the function called :func:`mark`, by tracemalloc, in bytes.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import socket
+import subprocess
+import sys
+import tracemalloc
+from typing import Any
+
+import anyio
+
+from claude_wire import CanUseToolRequest, Decoder, PermissionResult, peek
+from claude_wire.draining import ThreadDrain
+from session_peer import Peer, allow, line, never, opened, queued_bytes
+
+MEGABYTE = 1_000_000
+#: Long enough for any machine; what is waited for is an event.
+DEADLINE = 120
+
+
+def drive(name: str) -> dict[str, Any]:
+    """What the function of that name returns in a process of its own."""
+    run = subprocess.run(
+        [sys.executable, __file__, name], stdout=subprocess.PIPE, check=True, text=True, timeout=3 * DEADLINE
+    )
+    numbers: dict[str, Any] = json.loads(run.stdout)
+    return numbers
+
+
+def mark() -> None:
+    """From now on memory counts."""
+    gc.collect()
+    tracemalloc.start()
+
+
+def kept() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+async def _answered(peer: Peer, count: int) -> None:
+    await peer.until(lambda: len(peer.lines) >= count)
+    peer.lines.clear()
+
+
+async def long_request_ids() -> dict[str, Any]:
+    """100 ids of 1 MB, each answered with its whole id, and the last one delivered again."""
+    async with opened(can_use_tool=allow) as (peer, session), anyio.create_task_group() as group:
+        group.start_soon(session.__anext__)
+        await anyio.wait_all_tasks_blocked()
+        peer.lines.clear()
+        mark()
+        answered: list[bool] = []
+        for number in range(100):
+            request_id = f"{number:08}" + "x" * MEGABYTE
+            peer.say(Peer.permission(request_id))
+            await peer.until(lambda: peer.lines)
+            answered.append(peer.lines.pop()["response"]["request_id"] == request_id)
+        peer.say(Peer.permission(request_id), Peer.permission("after"))
+        await peer.until(lambda: peer.lines)
+        last = [message["response"]["request_id"] for message in peer.lines]
+        peer.lines.clear()
+        del request_id
+        memory = kept()
+        group.cancel_scope.cancel()
+    return {"answered": sum(answered), "last": last, "kept": memory}
+
+
+async def many_request_ids() -> dict[str, Any]:
+    """10,000 ids, each answered; then the oldest and the newest delivered again."""
+    async with opened(can_use_tool=allow) as (peer, session):
+        peer.lines.clear()
+        for number in range(10_000):
+            peer.say(Peer.permission(f"{number}"))
+            await _answered(peer, 1)
+        peer.say(Peer.permission("9999"), Peer.permission("0"))
+        await peer.until(lambda: peer.lines)
+        again = [message["response"]["request_id"] for message in peer.lines]
+        return {"remembered": len(session._answers._settled), "again": again}
+
+
+async def long_task_ids() -> dict[str, Any]:
+    """100 tasks with ids of 1 MB, and 10,000 with short ones; the last of each is known."""
+    async with opened() as (peer, session):
+        mark()
+        sizes: list[int] = []
+        for ids in ([f"{number:08}" + "x" * MEGABYTE for number in range(100)], [f"{n}" for n in range(10_000)]):
+            for task_id in ids:
+                peer.say(_task("task_started", task_id))
+                await session.__anext__()
+            peer.say(_task("task_notification", ids[-1]))
+            before = len(session._run._tasks)
+            await session.__anext__()
+            sizes += [before, len(session._run._tasks)]
+        del ids, task_id
+        return {"sizes": sizes, "kept": kept()}
+
+
+def _task(subtype: str, task_id: str) -> dict[str, Any]:
+    more = (
+        {"task_type": "local_agent", "description": "d"}
+        if subtype == "task_started"
+        else {"status": "completed", "output_file": "", "summary": ""}
+    )
+    return {"type": "system", "subtype": subtype, "task_id": task_id, "session_id": "s", "uuid": "u", **more}
+
+
+async def waiting_request_bytes() -> dict[str, Any]:
+    """200 questions with 1 MB each, of which none is answered until no more are read; then all are."""
+    waiting: list[anyio.Event] = []
+    more = anyio.Event()
+    free = anyio.Event()
+
+    async def wait(request: CanUseToolRequest) -> PermissionResult:
+        waiting.append(anyio.Event())
+        more.set()
+        await free.wait()
+        return request.deny("no")
+
+    async with opened(can_use_tool=wait) as (peer, session):
+        peer.lines.clear()
+        before = peer.output.given_bytes
+        for number in range(200):
+            peer.say(Peer.permission(f"{number}", input={"content": "x" * MEGABYTE}))
+        while not session._is_full():
+            more = anyio.Event()
+            await more.wait()
+        await anyio.wait_all_tasks_blocked()
+        read, held = peer.output.given_bytes - before, session._answers.waiting_bytes
+        free.set()
+        await peer.until(lambda: len(peer.lines) == 200)
+        await anyio.wait_all_tasks_blocked()
+        return {"read": read, "held": held, "left": session._answers.waiting_bytes}
+
+
+async def answers_not_taken() -> dict[str, Any]:
+    """200 questions that are answered at once with the 1 MB that they bring, by a peer that takes no answer."""
+    async with opened(can_use_tool=allow) as (peer, session):
+        peer.lines.clear()
+        taken = anyio.Event()
+        peer.hold = taken.wait
+        before = peer.output.given_bytes
+        for number in range(200):
+            peer.say(Peer.permission(f"{number}", input={"content": "x" * MEGABYTE}))
+        while not session._is_full():
+            await anyio.sleep(0.001)
+        await anyio.wait_all_tasks_blocked()
+        read, held = peer.output.given_bytes - before, session._answers.waiting_bytes
+        peer.hold = anyio.lowlevel.checkpoint
+        taken.set()
+        await peer.until(lambda: len(peer.lines) == 200)
+        await anyio.wait_all_tasks_blocked()
+        return {"read": read, "held": held, "left": session._answers.waiting_bytes}
+
+
+async def requests_in_one_line() -> dict[str, Any]:
+    """20,000 questions that one answer of the peer lists as open."""
+
+    async def wait(_: CanUseToolRequest) -> PermissionResult:
+        return await never()
+
+    async with opened(can_use_tool=wait) as (peer, session):
+        listed = [Peer.permission(f"{number}") for number in range(20_000)]
+        peer.answer("nobody asked", {}, pending_permission_requests=listed)
+        await anyio.wait_all_tasks_blocked()
+        return {"open": len(session._answers._open), "tasks": len(session._tasks)}
+
+
+async def control_messages_ahead() -> dict[str, Any]:
+    """300 questions of 100 kB, answered while nobody takes the messages; then all lines are taken."""
+    async with opened(can_use_tool=allow) as (peer, session):
+        peer.lines.clear()
+        mark()
+        before = queued_bytes()
+        for number in range(300):
+            peer.say(Peer.permission(f"{number}", input={"content": "x" * 100_000}))
+            await _answered(peer, 1)
+        memory, counted = kept(), queued_bytes() - before
+        peer.say({"type": "user", "message": {"role": "user", "content": "the end"}})
+        await session.__anext__()
+        again = len(peer.lines)
+        return {"kept": memory, "counted": counted, "again": again}
+
+
+async def small_chunks() -> dict[str, Any]:
+    """300,000 chunks of one byte that are read while nobody takes the messages."""
+    async with opened() as (peer, session):
+        text = line({"type": "user", "message": {"role": "user", "content": "x" * 280}}) * 1000
+        mark()
+        before = queued_bytes()
+
+        async def ask() -> None:
+            with anyio.move_on_after(DEADLINE):
+                await session.interrupt()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)  # who waits for an answer has the session read ahead
+            await peer.asked("interrupt")
+            peer.lines.clear()
+            for byte in text:
+                peer.output.write(bytes([byte]))
+            while peer.output.waiting:
+                await anyio.sleep(0.01)
+            memory, counted = kept(), queued_bytes() - before
+            group.cancel_scope.cancel()
+        return {"kept": memory, "counted": counted, "size": len(text)}
+
+
+async def small_reads_of_a_thread() -> dict[str, Any]:
+    """100,000 reads of one byte each, by a drain without a native thread."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    drain = ThreadDrain(ours.fileno())
+    mark()
+    for _ in range(100_000):
+        theirs.send(b"x")
+    while drain.stats.bytes_queued < 100_000:
+        await anyio.sleep(0.01)
+    memory = kept()
+    theirs.close()
+    got = 0
+    while data := drain.read():
+        got += len(data)
+    drain.close()
+    ours.close()
+    return {"kept": memory, "got": got}
+
+
+async def unknown_types() -> dict[str, Any]:
+    """40 lines of types of 1 MB that no table knows, decoded and looked at."""
+    decoder = Decoder()
+    list(decoder.feed(b'{"type":"system","subtype":"init"}\n{"type":"x"}\n' * 2))
+    mark()
+    for number in range(40):
+        data = line({"type": f"{number}" + "x" * MEGABYTE})
+        (message,) = decoder.feed(data)
+        assert message.type == peek(data).type
+        del message, data
+    return {"kept": kept()}
+
+
+def main() -> None:
+
+    async def run() -> Any:
+        with anyio.fail_after(DEADLINE):
+            return await globals()[sys.argv[1]]()
+
+    print(json.dumps(anyio.run(run)))
+
+
+if __name__ == "__main__":
+    main()
