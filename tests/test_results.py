@@ -85,7 +85,7 @@ def test_an_interrupted_turn_is_cancelled_whatever_else_the_result_says(
     assert not message.ok
     error = message.to_error("rate_limit")
     assert type(error) is TurnCancelledError
-    assert str(error) == f"the turn was cancelled ({reason})"
+    assert str(error) == f'the turn was cancelled ({reason}); the CLI says "e"'
 
 
 def test_any_other_reason_is_no_cancellation() -> None:
