@@ -10,7 +10,7 @@ import msgspec
 from claude_wire import messages
 from claude_wire.messages._base import Wire
 
-__all__ = ["CLASSES", "example", "full", "is_struct", "minimal"]
+__all__ = ["CLASSES", "example", "full", "is_struct", "minimal", "wire_fields"]
 
 
 def is_struct(hint: object) -> bool:
@@ -40,10 +40,15 @@ def example(hint: Any, depth: int = 0) -> Any:
     return {str: "words", int: 3, float: 1.5, bool: True}[hint]
 
 
+def wire_fields(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
+    """The fields of a class that are keys on the wire: all but the place for keys without a field."""
+    return [f for f in msgspec.structs.fields(cls) if not (cls.keeps_extra and f.name == "extra")]
+
+
 def _object(cls: type[Wire], everything: bool, depth: int) -> dict[str, Any]:
     config = cls.__struct_config__
     value: dict[str, Any] = {config.tag_field: config.tag} if config.tag_field else {}
-    for field in msgspec.structs.fields(cls):
+    for field in wire_fields(cls):
         # A constant is no required field, but on the wire it is always there.
         if everything or field.required or get_origin(field.type) is Literal:
             value[field.encode_name] = example(field.type, depth)

@@ -50,8 +50,11 @@ SHAPES = {shape["name"]: shape for shape in _table("shapes")}
 
 @functools.cache
 def _fields(cls: StructType) -> dict[str, msgspec.structs.FieldInfo]:
-    """The fields of a class by their names on the wire, without its tag."""
-    return {field.encode_name: field for field in msgspec.structs.fields(cls)}
+    """The fields of a class by their names on the wire, without its tag, and without the place for other keys."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(cls)}
+    if cls.keeps_extra:
+        del fields["extra"]
+    return fields
 
 
 def _members(hint: Any) -> list[Any]:

@@ -318,7 +318,7 @@ class TypedLines(_Blocks):
             cls = RESULT_BY_SUBTYPE.get(later.subtype)
         else:
             return self._unlisted(bytes(line))
-        if cls is not None:
+        if cls is not None and not cls.keeps_extra:  # msgspec knows no keys but those of fields
             try:
                 return _decoder_of(cls)(line)
             except REFUSED:
@@ -354,7 +354,7 @@ class TypedLines(_Blocks):
         try:
             if self.repaired != repaired and not findings.ambiguous:
                 cls = message_class(value, findings)
-                if not isinstance(cls, str):
+                if not isinstance(cls, str) and not cls.keeps_extra:
                     try:
                         return msgspec.convert(value, cls)  # perhaps the surrogates are all that is odd
                     except (*REFUSED, UnicodeEncodeError):

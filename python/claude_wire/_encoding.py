@@ -35,11 +35,15 @@ def _escape_separators(encoded: bytes) -> bytes:
     return _SEPARATORS.sub(lambda match: _ESCAPED[match.group()], encoded) if 0xE2 in encoded else encoded
 
 
-def _check(message: object) -> None:
+def _checked(message: object) -> Any:
+    """What msgspec encodes as this message: itself, or its dict if it has keys without a field."""
     if isinstance(message, Wire):
+        if message.keeps_extra:
+            return message.to_dict()
         _encodable.add(type(message))
     elif not isinstance(message, dict):
         raise TypeError(f"encode() takes a message or a dict, not {type(message).__name__}")
+    return message
 
 
 def encode(message: Message | dict[str, Any]) -> bytes:
@@ -53,7 +57,7 @@ def encode(message: Message | dict[str, Any]) -> bytes:
         EncodeError: it holds a value that JSON has no form for.
     """
     if type(message) not in _encodable:
-        _check(message)
+        message = _checked(message)
     try:
         # A list of one line: msgspec writes its line feed in place, where adding it would copy the line. A prompt
         # takes 1.4 times what msgspec's encode() takes, where encode() and an addition took 1.8.
@@ -85,6 +89,10 @@ def _finite(value: Any) -> Any:
     return value
 
 
+def _as_it_is(cls: type) -> bool:
+    return issubclass(cls, Wire) and not cls.keeps_extra
+
+
 class Encoder:
     """Encodes messages and plain JSON objects, each as one line that ends with a line feed; see :func:`encode`.
 
@@ -100,8 +108,8 @@ class Encoder:
     def encode_lines(self, messages: Iterable[Message | dict[str, Any]]) -> bytes:
         """Encode messages one after another. Raises like :func:`encode`; then nothing is returned."""
         messages = list(messages)
-        if not all(issubclass(cls, (Wire, dict)) for cls in set(map(type, messages))):
-            return b"".join(map(encode, messages))  # raises for the first that is none
+        if not all(issubclass(cls, dict) or _as_it_is(cls) for cls in set(map(type, messages))):
+            return b"".join(map(encode, messages))  # raises for the first that is no message
         try:
             encoded = _encode_json_lines(messages)
         except _REFUSED_TO_ENCODE:

@@ -111,6 +111,8 @@ class _Shape(NamedTuple):
 def _shape(cls: type[Wire]) -> _Shape:
     fields = msgspec.structs.fields(cls)
     keys = {field.encode_name for field in fields}
+    if cls.keeps_extra:
+        keys.remove("extra")
     tag_field = cls.__struct_config__.tag_field
     if tag_field is not None:
         keys.add(tag_field)

@@ -181,12 +181,13 @@ class LiveView:
             case ControlResponse(response=ControlError(error=error)):
                 self._page.line(f"! a request of the host failed: {detail(error)}", ERROR)
             case PermissionRequestMessage():
-                self._page.line(f"? may {one_line(message.tool_name or 'a tool')} run?", WARNING)
+                self._page.line(f"? may {one_line(message.tool_name or message.name or 'a tool')} run?", WARNING)
             case SystemToolResultMessage():
                 block = message.tool_result or ToolResultBlock(message.tool_use_id or "", message.content)
                 self._tool_result(block, None)
             case ToolResultMessage():
-                self._tool_result(ToolResultBlock(message.tool_use_id, message.result.text), None)
+                result = message.result if isinstance(message.result, (str, list)) else [message.result]
+                self._tool_result(ToolResultBlock(message.tool_use_id, result), None)
             case _:
                 self._notice(message)
 

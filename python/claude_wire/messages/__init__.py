@@ -489,7 +489,6 @@ __all__ = [
     "ToolRemovalBlock",
     "ToolResultBlock",
     "ToolResultMessage",
-    "ToolResultPayload",
     "ToolSearchResult",
     "ToolSearchToolResultBlock",
     "ToolSearchToolResultError",

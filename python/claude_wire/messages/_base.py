@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import reprlib
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 
@@ -93,11 +93,21 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     Instances are immutable. They are left out of garbage collection, because decoded JSON is a tree and cannot hold a
     cycle; whoever puts a message into a list or dict inside that same message makes a cycle that is never freed.
+
+    A key that a class has no field for is ignored, and not written again, unless :attr:`keeps_extra` is true of the
+    class. ``Decoder(dict)`` keeps all keys of all messages.
     """
+
+    #: Whether keys without a field are kept, in the field ``extra``, and written again at the message's top level.
+    keeps_extra: ClassVar[bool] = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object as plain Python objects, with the names and the presence that it has on the wire."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
+        if self.keeps_extra:
+            extra: dict[str, Any] = plain.pop("extra", None) or {}
+            for key, value in extra.items():
+                plain.setdefault(key, value)
         return plain
 
     def __repr__(self) -> str:

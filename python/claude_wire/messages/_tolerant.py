@@ -187,7 +187,7 @@ def _struct(cls: type[Wire]) -> Convert:
     @cache
     def fields() -> tuple[dict[str, tuple[str, frozenset[type], Convert]], list[tuple[str, str]]]:
         # Looked up at the first use, because a type may contain itself.
-        all_fields = msgspec.structs.fields(cls)
+        all_fields = [field for field in msgspec.structs.fields(cls) if not (cls.keeps_extra and field.name == "extra")]
         by_key = {f.encode_name: (f.name, _as_they_are(f.type), _converter(f.type)) for f in all_fields}
         return by_key, [(f.name, f.encode_name) for f in all_fields if f.required]
 
@@ -200,6 +200,7 @@ def _struct(cls: type[Wire]) -> Convert:
                 raise Misfit(f"expected {tag_field} {tag!r}")
         by_key, required = fields()
         given: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
         key = ""
         try:
             for key, item in value.items():
@@ -207,11 +208,15 @@ def _struct(cls: type[Wire]) -> Convert:
                 if field is not None:
                     name, fitting, field_of = field
                     given[name] = item if type(item) in fitting else field_of(item, findings)
+                elif key != tag_field:
+                    extra[key] = item
         except Misfit as misfit:
             raise misfit.below(f".{key}") from None
         for name, wire_name in required:
             if name not in given:
                 raise Misfit(f"missing {wire_name!r}")
+        if cls.keeps_extra and extra:
+            given["extra"] = extra
         return cls(**given)
 
     return convert

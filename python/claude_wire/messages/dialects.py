@@ -5,10 +5,10 @@ Three dialects add messages: miriad-code's, the 2.1.7 CLI's and the ``permission
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from claude_wire.messages._base import Wire, constant
-from claude_wire.messages.content import ToolResultBlock
+from claude_wire.messages.content import ContentBlock, ToolResultBlock
 from claude_wire.messages.results import ErrorInfo
 from claude_wire.messages.system import SystemMessage
 
@@ -22,7 +22,6 @@ __all__ = [
     "SystemErrorMessage",
     "SystemToolResultMessage",
     "ToolResultMessage",
-    "ToolResultPayload",
 ]
 
 
@@ -65,14 +64,14 @@ class ConsolidationMessage(SystemMessage, kw_only=True, frozen=True):
 class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
     """What a tool call returned, as a ``system`` message, in two dialects.
 
-    Miriad-code's has a block in ``tool_result``; the 2.1.7 CLI's has ``tool_use_id`` and ``content``. Today's CLI
-    sends a :class:`UserMessage`.
+    Miriad-code's has a block in ``tool_result``; the 2.1.7 CLI's has ``tool_use_id`` and ``content``, a string or a
+    list of blocks. Today's CLI sends a :class:`UserMessage`.
     """
 
     subtype: Literal["tool_result"] = constant("tool_result")
     tool_result: ToolResultBlock | None = None
     tool_use_id: str | None = None
-    content: str | None = None
+    content: str | list[ContentBlock] | None = None
 
 
 class SystemErrorMessage(SystemMessage, kw_only=True, frozen=True):
@@ -89,36 +88,39 @@ class SystemErrorMessage(SystemMessage, kw_only=True, frozen=True):
 class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
     """The agent asks whether it may use a tool, in the ``permission_request`` dialect.
 
-    The host answers with a :class:`PermissionReply`. Only type and subtype are certain: ``tool_name`` and ``input``
-    are optional, and other fields are kept.
+    The host answers with a :class:`PermissionReply`. Only type and subtype are certain. The tool and its input are in
+    ``name`` and ``args``, or in ``tool_name`` and ``input``. All other keys are in ``extra``.
     """
+
+    keeps_extra: ClassVar[bool] = True
 
     subtype: Literal["permission_request"] = constant("permission_request")
     tool_name: str | None = None
     input: dict[str, Any] | None = None
+    name: str | None = None
+    args: dict[str, Any] | None = None
+    extra: dict[str, Any] | None = None
 
 
 class PermissionReply(Wire, frozen=True):
     """The host's answer to a :class:`PermissionRequestMessage`: a bare ``{"allow": true}``.
 
-    It has no ``type``, nor an id; its only key tells what it is.
+    It has no ``type``, nor an id; the key ``allow`` tells what it is. All other keys are in ``extra``.
     """
 
+    keeps_extra: ClassVar[bool] = True
+
     allow: bool
-
-
-class ToolResultPayload(Wire, frozen=True):
-    """What the tool returned: one content block, such as ``{"type": "text", ...}``."""
-
-    type: str
-    text: str | None = None
+    updatedInput: dict[str, Any] | None = None
+    extra: dict[str, Any] | None = None
 
 
 class ToolResultMessage(Wire, tag_field="type", tag="tool_result", kw_only=True, frozen=True):
     """What a tool call returned, as a message of its own, in the ``permission_request`` dialect.
 
-    It shares its tag with :class:`ToolResultBlock`, but the result is in ``result`` rather than ``content``.
+    It shares its tag with :class:`ToolResultBlock`, but the result is in ``result`` rather than ``content``: a content
+    block, a string, or a list of blocks.
     """
 
     tool_use_id: str
-    result: ToolResultPayload
+    result: ContentBlock | str | list[ContentBlock]
