@@ -115,9 +115,9 @@ class Requests:
             raise RequestRefusedError(subtype, answer.error, answer.error_code)
         raise RequestRefusedError(subtype, "the answer is neither a success nor an error")
 
-    async def tell(self, request: Any) -> None:
-        """Send a request whose answer says nothing."""
-        await self._send(self._new(request)[1])
+    def line(self, request: Any) -> bytes:
+        """The line of a request whose answer says nothing."""
+        return self._new(request)[1]
 
     def resolve(self, response: ControlResponse) -> None:
         """Give an answer to whoever waits for it. One that nobody waits for any more is dropped."""

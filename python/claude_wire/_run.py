@@ -1,20 +1,48 @@
-"""When a run is over: the turns that were asked for, and those that background work brings about.
+"""When a run is over, and what became of each prompt.
 
-Knows what messages say of turns and tasks. A result ends a turn, not the run: a subagent in the background goes on,
-and its end wakes the session for another turn, for which the input must still be open. The rules are those of
-claude-agent-sdk 0.2.187: a CLI that reports its state says ``idle`` when no turn is owed any more; of another one only
-delegated work is counted, since a shell or a monitor in the background may run for ever.
+Knows what messages say of prompts, turns and tasks; not how they travel. A result ends a turn, not the run: a subagent
+in the background goes on, and its end wakes the session for another turn, for which the input must still be open. A
+CLI that reports its state says ``idle`` when it owes no turn. Of another one only delegated work is counted, since a
+shell or a monitor in the background may run for ever. (So does claude-agent-sdk 0.2.187.)
+
+Each prompt that was sent is in one state, and :data:`TRANSITIONS` is the whole machine:
+
+==========  =================================================================================================
+SENT        The prompt was written. The CLI has said nothing of it.
+QUEUED      ``command_lifecycle`` says that the prompt waits in the CLI's queue.
+STARTED     ``command_lifecycle`` says that a turn has begun with the prompt.
+FOLDED      The prompt was put into a turn that was under way already. That turn's result answers it.
+UNCERTAIN   A result that names no prompt has come. It may have answered this prompt too, or another result may come.
+ANSWERED    A result answers the prompt.
+REPEATED    The CLI had the uuid already, from before the session was resumed. No turn begins.
+CANCELLED   The CLI has taken the prompt out of its queue, or has refused it. No turn begins.
+==========  =================================================================================================
+
+The last three are final. Which event a message is for which prompt:
+
+* A result that names prompts (``user_message_uuids``) is NAMED for these, and for those without a uuid that were sent
+  before one of these: the CLI keeps their order. For later ones without a uuid it is LATER, since the CLI leaves out
+  what has no uuid.
+* A result that names nobody is FIRST for the oldest prompt, and LATER for all others, since prompts that wait are
+  merged. It is neither for a prompt with a uuid if the result says that it names nobody (an empty list).
+* A result of a turn that background work began is FIRST for no prompt.
+* ``command_lifecycle`` is told of prompts with a uuid. For a prompt that began a turn ``completed`` comes behind the
+  result, for one that was folded in before it, and for a repeated one without ``queued``.
+* SETTLED is the end of :data:`SETTLE_SECONDS` in which an idle CLI began no turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 from typing import Any
 
 from claude_wire._ids import Ids
 from claude_wire.messages import (
     AssistantMessage,
+    CommandLifecycleMessage,
     InitMessage,
+    InjectedMessage,
     ResultMessage,
     SessionStateChangedMessage,
     TaskNotificationMessage,
@@ -24,13 +52,15 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.message import RESULT_BY_SUBTYPE
 
-__all__ = ["MARKS", "Run", "brought_about", "prompts_of"]
+__all__ = ["MARKS", "SETTLE_SECONDS", "TRANSITIONS", "Event", "Prompt", "Run", "State"]
 
 #: The types of messages that :meth:`Run.see` looks at.
 MARKS = frozenset(
     (
         AssistantMessage,
+        CommandLifecycleMessage,
         InitMessage,
+        InjectedMessage,
         ResultMessage,
         *RESULT_BY_SUBTYPE.values(),
         SessionStateChangedMessage,
@@ -43,67 +73,214 @@ MARKS = frozenset(
 _DELEGATED = frozenset(("local_agent", "local_workflow"))
 _ENDED = frozenset(("completed", "failed", "killed", "stopped"))
 
+#: Seconds between the sending of a prompt and its turn, at most. The CLI 2.1.330 says that a turn begins within 0.03
+#: seconds of reading the prompt. Waited for only where nothing else tells whether an earlier result was for it, too.
+SETTLE_SECONDS = 3.0
+#: Seconds that are waited at least, so that what is on its way is read.
+LEAST_SECONDS = 0.1
+
+
+class State(Enum):
+    """Of a prompt that was sent; see the module's table."""
+
+    SENT = "sent"
+    QUEUED = "queued"
+    STARTED = "started"
+    FOLDED = "folded"
+    UNCERTAIN = "uncertain"
+    ANSWERED = "answered"
+    REPEATED = "repeated"
+    CANCELLED = "cancelled"
+
+
+class Event(Enum):
+    """What a message, or the time, says of a prompt; see the module's table."""
+
+    QUEUED = "queued"
+    STARTED = "started"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    WITHDRAWN = "withdrawn"
+    FOLDED = "folded"
+    NAMED = "named"
+    FIRST = "first"
+    LATER = "later"
+    SETTLED = "settled"
+
+
+_SAID_BY_RESULTS = {Event.NAMED: State.ANSWERED, Event.FIRST: State.ANSWERED}
+
+#: By state, what each event makes of a prompt. An event that is not listed changes nothing. ``discarded`` and
+#: ``refused`` of ``command_lifecycle`` are CANCELLED; WITHDRAWN is the host's own request to cancel, answered with yes.
+#: COMPLETED and CANCELLED behind STARTED tell of the turn, whose result says more: its prompt is FOLDED for the rest.
+TRANSITIONS: dict[State, dict[Event, State]] = {
+    State.SENT: {
+        Event.QUEUED: State.QUEUED,
+        Event.STARTED: State.STARTED,
+        Event.COMPLETED: State.REPEATED,
+        Event.CANCELLED: State.CANCELLED,
+        Event.WITHDRAWN: State.CANCELLED,
+        Event.FOLDED: State.FOLDED,
+        Event.LATER: State.UNCERTAIN,
+        **_SAID_BY_RESULTS,
+    },
+    State.QUEUED: {
+        Event.STARTED: State.STARTED,
+        Event.COMPLETED: State.FOLDED,
+        Event.CANCELLED: State.CANCELLED,
+        Event.WITHDRAWN: State.CANCELLED,
+        Event.FOLDED: State.FOLDED,
+        **_SAID_BY_RESULTS,
+    },
+    State.STARTED: {
+        Event.QUEUED: State.QUEUED,  # an interrupt has put it back
+        Event.COMPLETED: State.FOLDED,
+        Event.CANCELLED: State.FOLDED,
+        Event.WITHDRAWN: State.CANCELLED,
+        **_SAID_BY_RESULTS,
+    },
+    State.FOLDED: {
+        Event.QUEUED: State.QUEUED,
+        Event.LATER: State.ANSWERED,
+        Event.SETTLED: State.CANCELLED,
+        **_SAID_BY_RESULTS,
+    },
+    State.UNCERTAIN: {
+        Event.QUEUED: State.QUEUED,
+        Event.STARTED: State.STARTED,
+        Event.COMPLETED: State.REPEATED,
+        Event.CANCELLED: State.CANCELLED,
+        Event.WITHDRAWN: State.CANCELLED,
+        Event.FOLDED: State.FOLDED,
+        Event.SETTLED: State.ANSWERED,
+        **_SAID_BY_RESULTS,
+    },
+    State.ANSWERED: {},
+    State.REPEATED: {},
+    State.CANCELLED: {},
+}
+_FINAL = frozenset(state for state, events in TRANSITIONS.items() if not events)
+#: A turn with a result of its own is owed.
+_OWED = frozenset((State.SENT, State.QUEUED, State.STARTED))
+_LIFECYCLE = {
+    "queued": Event.QUEUED,
+    "started": Event.STARTED,
+    "completed": Event.COMPLETED,
+    "cancelled": Event.CANCELLED,
+    "discarded": Event.CANCELLED,
+    "refused": Event.CANCELLED,
+}
+
+
+class Prompt:
+    """A prompt that was sent, and what is known of it.
+
+    Args:
+        uuid: of the message; None if it has none.
+        sent_at: when it was sent, by the clock of the event loop, in seconds.
+    """
+
+    __slots__ = ("result", "sent_at", "state", "uuid")
+
+    def __init__(self, uuid: str | None, sent_at: float) -> None:
+        self.uuid = uuid
+        self.sent_at = sent_at
+        self.state = State.SENT
+        #: The result that answers it, or may.
+        self.result: ResultMessage | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will be said of it."""
+        return self.state in _FINAL
+
+    def happens(self, event: Event, result: ResultMessage | None = None) -> None:
+        """Go to the next state."""
+        self.state = TRANSITIONS[self.state].get(event, self.state)
+        if self.state is State.ANSWERED or self.result is None:
+            self.result = result or self.result
+
 
 class Run:
-    """Follows the messages of a session as they are taken."""
+    """Follows the prompts of a session as they are sent, and its messages as they are taken."""
 
     def __init__(self) -> None:
+        # What the CLI has last said of its state, if it does.
         self._state: str | None = None
         # Delegated tasks in the background. Above 4,096 the oldest are not waited for.
         self._tasks = Ids()
-        # The uuids of all prompts; of those that are owed a result, how many are owed one without having a uuid.
+        # The uuids of all prompts; and the prompts that have not ended, in the order of sending, by their uuids.
         self._uuids: set[str] = set()
-        self._owed: set[str] = set()
-        self._nameless = 0
-        # Whether a turn is under way.
-        self._turn = False
+        self._open: dict[str | Prompt, Prompt] = {}
+        # Whether a turn is under way; whether the CLI ever said that one begins; how many it says are queued.
+        self._turn = self._announces = False
+        self._queued = 0
         # Whether background work has ended between turns, which brings about another one.
         self._woken = False
-        #: ``error`` of the last assistant message of the turn.
+        #: ``error`` of the last assistant message of the turn, those of subagents aside.
         self.reason: str | None = None
-
-    @property
-    def between_turns(self) -> bool:
-        """Whether nothing is known to be under way: what is waited for then may never come.
-
-        A CLI that is idle although a result is owed has dropped the prompt, or has not come to it yet.
-        """
-        owed = (self._owed or self._nameless) and self._state != "idle"
-        return not (owed or self._turn or self._tasks or self._state == "requires_action")
 
     @property
     def over(self) -> bool:
         """Whether nothing more will come, unless something is asked."""
-        if self._owed or self._nameless or not self.between_turns:
+        if self._under_way or self._queued or any(prompt.state is not State.FOLDED for prompt in self._open.values()):
             return False
         return not self._woken if self._state is None else self._state == "idle"
 
-    def ask(self, uuid: str | None) -> bool:
-        """A prompt is sent. Returns whether a turn is owed for it: not for one with the uuid of an earlier one."""
-        if uuid is None:
-            self._nameless += 1
-        elif uuid in self._uuids:
-            return False
-        else:
+    @property
+    def _under_way(self) -> bool:
+        """Whether something goes on that will say when it ends."""
+        return self._turn or bool(self._tasks) or self._state == "requires_action"
+
+    def patience(self, ceiling: float | None, now: float) -> float | None:
+        """Seconds to wait for the next message; None for as long as it takes.
+
+        Args:
+            ceiling: seconds to wait when nothing is known to be under way.
+            now: by the clock of :attr:`Prompt.sent_at`.
+        """
+        if self._under_way:
+            return None
+        if self._queued or any(prompt.state in _OWED for prompt in self._open.values()):
+            # A CLI that is idle although a turn is owed has dropped the prompt, or has not come to it yet.
+            return ceiling if self._state == "idle" else None
+        if self._open and (self._state == "idle" or (self._state is None and self._announces)):
+            left = SETTLE_SECONDS
+            if self._state == "idle":
+                newest = next(reversed(self._open.values()))
+                left = max(newest.sent_at + SETTLE_SECONDS - now, LEAST_SECONDS)
+            return left if ceiling is None else min(left, ceiling)
+        return ceiling
+
+    def settle(self) -> None:
+        """Nothing came for as long as :meth:`patience` said: what is open and owed no turn has ended."""
+        for prompt in list(self._open.values()):
+            self._happens(prompt, Event.SETTLED)
+
+    def ask(self, uuid: str | None, now: float) -> Prompt | None:
+        """A prompt is sent. Returns None if no turn is owed for it, because an earlier one had its uuid."""
+        if uuid in self._uuids:
+            return None
+        if uuid is not None:
             self._uuids.add(uuid)
-            self._owed.add(uuid)
-        return True
+        prompt = Prompt(uuid, now)
+        self._open[uuid or prompt] = prompt
+        return prompt
 
     def had(self, uuid: str | None) -> bool:
         """Whether a prompt with this uuid was sent before."""
         return uuid in self._uuids
 
-    def take_back(self, uuid: str | None) -> None:
-        """A prompt for which a turn was owed was not sent after all."""
-        if uuid is None:
-            self._nameless -= 1
-        else:
-            self._uuids.discard(uuid)
-            self._owed.discard(uuid)
+    def take_back(self, prompt: Prompt) -> None:
+        """The prompt was not sent after all."""
+        if prompt.uuid is not None:
+            self._uuids.discard(prompt.uuid)
+        self._open.pop(prompt.uuid or prompt, None)
 
     def drop(self, uuids: Iterable[str]) -> None:
-        """The CLI says that it has taken these prompts out of its queue."""
-        self._owed.difference_update(uuids)
+        """The CLI answers that it has taken these prompts out of its queue."""
+        for uuid in uuids:
+            self._happens(self._open.get(uuid), Event.WITHDRAWN)
 
     def see(self, message: Any) -> bool:
         """Look at one of :data:`MARKS`. Returns whether it is for the host alone, which asked for it."""
@@ -112,10 +289,19 @@ class Run:
                 self.reason = message.error_reason
         elif isinstance(message, ResultMessage):
             self._turn = self._woken = False
-            self._pay(message)
+            self._queued = message.queued_turn_count or 0
+            self._result(message)
         elif isinstance(message, InitMessage):
-            self._turn = True
+            self._turn = self._announces = True
             self.reason = None
+        elif isinstance(message, CommandLifecycleMessage):
+            event = _LIFECYCLE.get(message.state or "")
+            if event is not None:
+                self._happens(self._open.get(message.command_uuid or ""), event)
+        elif isinstance(message, InjectedMessage):
+            # Behind the one that the turn is about, so many of those that wait.
+            for prompt in list(self._open.values())[1 : 1 + message.message_count]:
+                self._happens(prompt, Event.FOLDED)
         elif isinstance(message, SessionStateChangedMessage):
             self._state = message.state
             return message.sdk_host_only is True
@@ -128,27 +314,37 @@ class Run:
             self._task_ended(message.task_id or "")
         return False
 
-    def _pay(self, result: ResultMessage) -> None:
-        """Which prompts a result is for: those that it names, or all unless it says that others are queued."""
-        named = prompts_of(result)
-        if named:
-            self._owed -= named
-        elif not brought_about(result) and not result.queued_turn_count:
-            self._owed.clear()
-        if not brought_about(result) and not result.queued_turn_count:
-            self._nameless = 0
+    def _result(self, result: ResultMessage) -> None:
+        prompts = list(self._open.values())
+        names = _named_by(result)
+        last_named = max((at for at, prompt in enumerate(prompts) if prompt.uuid in (names or ())), default=-1)
+        is_first = not names and not isinstance(result.origin, TaskNotificationOrigin)
+        for at, prompt in enumerate(prompts):
+            folded = prompt.state is State.FOLDED
+            event = Event.LATER
+            if at <= last_named and (prompt.uuid is None or prompt.uuid in (names or ())):
+                event = Event.NAMED
+            elif names is not None and prompt.uuid is not None and not folded:
+                continue  # the result names others
+            elif is_first and not folded:
+                event, is_first = Event.FIRST, False
+            self._happens(prompt, event, result)
+
+    def _happens(self, prompt: Prompt | None, event: Event, result: ResultMessage | None = None) -> None:
+        if prompt is not None:
+            prompt.happens(event, result)
+            if prompt.ended:
+                del self._open[prompt.uuid or prompt]
 
     def _task_ended(self, task_id: str) -> None:
         if task_id in self._tasks:
-            self._tasks.discard(task_id)
+            self._tasks.remove(task_id)
             self._woken = not self._turn
 
 
-def prompts_of(result: ResultMessage) -> set[str]:
-    """The uuids of the prompts that a result is for; none from a CLI that does not say."""
-    return {uuid for uuid in (*(result.user_message_uuids or ()), result.user_message_uuid) if uuid is not None}
-
-
-def brought_about(result: ResultMessage) -> bool:
-    """Whether the turn was begun by background work, and by no prompt."""
-    return isinstance(result.origin, TaskNotificationOrigin)
+def _named_by(result: ResultMessage) -> set[str] | None:
+    """The uuids of the prompts that a result is for; None from a CLI that does not say."""
+    names = result.user_message_uuids
+    if names is None and result.user_message_uuid is None:
+        return None
+    return {uuid for uuid in (*(names or ()), result.user_message_uuid) if uuid is not None}

@@ -20,6 +20,7 @@ raises another ``BaseException``         logged as an error
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import logging
 import sys
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from anyio import CancelScope, Event, get_cancelled_exc_class, move_on_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
 __all__ = ["Task", "Tasks", "cancelled_by_nobody", "current_task", "running_trio", "spawn"]
 
@@ -71,13 +72,16 @@ class Task:
     Its methods are for the thread of its event loop, and may be called by any task in there.
     """
 
-    __slots__ = ("_done", "_event", "_name", "_scope", "_then")
+    __slots__ = ("_cancelled", "_done", "_event", "_holds", "_name", "_scope", "_then")
 
     def __init__(self, name: str | None, then: Callable[[Task], object] | None) -> None:
         self._name = name
         self._then = then
         self._scope = CancelScope()
         self._done = False
+        # How many blocks put off its cancellation; whether it is to be cancelled behind them.
+        self._holds = 0
+        self._cancelled = False
         # What those who wait for the end wait for.
         self._event: Event | None = None
 
@@ -92,9 +96,23 @@ class Task:
     def cancel(self) -> None:
         """Cancel it, by an anyio cancel scope: it is interrupted wherever it waits, unless a shield is there.
 
-        A task that has not begun never calls its function. This does not wait; a task that has ended does not mind.
+        A task that has not begun never calls its function. This does not wait; a task that has ended does not mind. A
+        task within :meth:`cancelled_later` is cancelled at the end of that block.
         """
-        self._scope.cancel()
+        self._cancelled = True
+        if not self._holds:
+            self._scope.cancel()
+
+    @contextlib.contextmanager
+    def cancelled_later(self) -> Iterator[None]:
+        """Put off :meth:`cancel` until the block is left. Other cancellations reach into the block."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            if self._cancelled:
+                self.cancel()
 
     async def wait(self) -> None:
         """Wait until it has ended. Never raises what the task raised; cancelling this does not cancel the task."""
@@ -189,6 +207,12 @@ class Tasks:
     def __len__(self) -> int:
         """How many have not ended."""
         return len(self._tasks)
+
+    @property
+    def current(self) -> Task | None:
+        """The one of these tasks that the caller runs in, as :func:`current_task` tells; None if it has ended."""
+        task = current_task()
+        return task if task in self._tasks else None
 
     def remember_context(self) -> None:
         """From now on tasks have the context variables of the caller of this, not of who starts them.

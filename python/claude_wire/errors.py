@@ -15,6 +15,9 @@
     │   ├── RequestRefusedError         the other side answered that it failed
     │   ├── RequestTimeoutError (TimeoutError)  it did not answer in time
     │   └── SessionEndedError           it cannot answer any more: the output has ended, or the session was closed
+    ├── PromptError                     no turn will answer a prompt
+    │   ├── PromptAnsweredError         it was answered before: the resumed session has its uuid already
+    │   └── PromptCancelledError        it was taken out of the queue, or refused
     └── TurnError                       a turn ended with a result that is an error
         ├── ApiError                    the API refused or failed
         │   ├── AuthenticationError     the credentials are missing, wrong, or not allowed to do this
@@ -66,6 +69,9 @@ __all__ = [
     "PayloadError",
     "ProcessError",
     "ProcessInputError",
+    "PromptAnsweredError",
+    "PromptCancelledError",
+    "PromptError",
     "RateLimitError",
     "RequestError",
     "RequestRefusedError",
@@ -267,6 +273,33 @@ class SessionEndedError(RequestError):
 
     ``__cause__`` is a :class:`ProcessError` with the exit code and the standard error if a process has ended.
     """
+
+
+class PromptError(ClaudeWireError):
+    """No turn will answer a prompt of :meth:`~claude_wire.Session.ask`.
+
+    Attributes:
+        uuid: of the prompt, or None if it had none.
+    """
+
+    def __init__(self, uuid: str | None, problem: str) -> None:
+        super().__init__(problem)
+        self.uuid = uuid
+        self._problem = problem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.uuid, self._problem)
+
+
+class PromptAnsweredError(PromptError):
+    """The agent had a prompt with this uuid already, from before the session was resumed, and starts no turn for it.
+
+    The answer is in the conversation that was resumed. To ask again, send the prompt with a new uuid.
+    """
+
+
+class PromptCancelledError(PromptError):
+    """The agent took the prompt out of its queue: it was cancelled there, swept by an interrupt, or refused."""
 
 
 class TurnError(ClaudeWireError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import select
 import subprocess
 import threading
 import weakref
@@ -268,6 +269,14 @@ class Process(MessageStream[T], Generic[T]):
 
         await self._started().stdin.write(lines, first, is_answer)
 
+    def _write_in_turn(self, line: bytes) -> bool:
+        """Write a line without waiting if a turn is under way or asked for, by what was sent and what was decoded.
+
+        Returns whether it was written. It is not if the input is ended, full, or in use by a sender.
+        """
+        child = self._child
+        return bool(self._turn.unfinished()) and child is not None and not child.foreign and child.stdin.write_now(line)
+
     async def end_input(self) -> None:
         """Close the standard input, which tells the CLI to finish and end. May be called again.
 
@@ -523,6 +532,15 @@ class _Stdin:
                 await self._write(self._unsent)
                 self._unsent = b""
             await self._write(lines, begun, is_answer)
+
+    def write_now(self, line: bytes) -> bool:
+        # A pipe that blocks, as those of Windows do, could keep the caller waiting.
+        if self._blocking or self._unsent or self._pipe.closed or self._lock.locked() or len(line) > select.PIPE_BUF:
+            return False
+        try:
+            return os.write(self._pipe.fileno(), line) == len(line)  # all or nothing, up to PIPE_BUF
+        except OSError:  # it is full, or nobody reads it any more
+            return False
 
     async def end(self) -> None:
         async with self._lock:

@@ -11,17 +11,18 @@ import logging
 import uuid as uuids
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
-from anyio import CancelScope, Semaphore, get_cancelled_exc_class, move_on_after
+from anyio import CancelScope, Lock, Semaphore, current_time, get_cancelled_exc_class, move_on_after
 
 from claude_wire._ahead import show
 from claude_wire._callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer, require_seconds
 from claude_wire._control import Answers, Requests, Send
 from claude_wire._routing import Router
-from claude_wire._run import MARKS, Run, brought_about, prompts_of
+from claude_wire._run import MARKS, Run, State
+from claude_wire._run import Prompt as Sent
 from claude_wire._tasks import Tasks
 from claude_wire.codec import encode
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Overflow
@@ -29,6 +30,9 @@ from claude_wire.errors import (
     HandleError,
     ProcessError,
     ProcessInputError,
+    PromptAnsweredError,
+    PromptCancelledError,
+    PromptError,
     RequestError,
     SessionEndedError,
     TurnError,
@@ -257,8 +261,10 @@ class Session:
         # What the end of the session waits for.
         self._ending: list[Tasks] = []
         self._ready: deque[Message | InvalidLine] = self._router.ready
-        # Whether no message in there is one that the run is told of.
+        # True while no queued message is one of those that the run looks at.
         self._unmarked = False
+        # True while ask() reads the session.
+        self._reserved = False
 
     # --- from the beginning to the end
 
@@ -267,6 +273,7 @@ class Session:
             raise HandleError("a session can be entered only once, and not when it is closed; make another one")
         self._entered = True
         self._sending = Semaphore(1)
+        self._asking = Lock()
         if self._opens is not None:
             assert self.process is not None
             await self.process.__aenter__()
@@ -306,8 +313,10 @@ class Session:
     async def aclose(self) -> None:
         """End the session: no more callbacks, answers or steps. A process that it runs is ended. May be called again.
 
-        MCP servers are closed. What nobody has taken is left to the owner of the stream, or to another session that is
-        made for it, which is not asked again what this one was.
+        In a process that the session runs, a turn that is under way is interrupted first, with what is queued behind
+        it: at the end of its input alone the CLI would finish the turn. MCP servers are closed. What nobody has taken
+        is left to the owner of the stream, or to another session that is made for it, which is not asked again what
+        this one was.
 
         Cancellation by anyio and trio does not cut this short. ``Task.cancel()`` of asyncio does, for a session over a
         stream: its callbacks then end by themselves.
@@ -328,6 +337,10 @@ class Session:
 
     def _begin_to_close(self) -> None:
         self._closed = True
+        if self._opens is not None and self.process is not None:
+            line = self._requests.line(InterruptRequest(cancel_queued=True))
+            if self.process._write_in_turn(line):  # pyright: ignore[reportPrivateUsage]  # send_bytes would wait
+                show(self._on_sent, line)
         self._answers.close()
         self._requests.fail("the session was closed")
         self._router.close()
@@ -381,43 +394,83 @@ class Session:
             prompt = _message_of(prompt, uuid or str(uuids.uuid4()), session_id)
         elif uuid is not None:
             prompt = msgspec.structs.replace(prompt, uuid=uuid)
+        await self._send_prompt(prompt)
+
+    async def _send_prompt(self, prompt: UserMessage) -> Sent | None:
+        """Send a prompt. Returns None if no turn is owed for it."""
         line = encode(prompt)
         begun: list[bool] = []
-        owed = self._run.ask(prompt.uuid)  # before it is sent: another task may see the result before this one goes on
+        # Before it is sent: another task may see the result before this one goes on.
+        sent = self._run.ask(prompt.uuid, current_time())
         try:
             await self._send(line, lambda: begun.append(True))
         except BaseException as error:
-            if owed and (isinstance(error, Exception) or not begun):  # cancelled in the middle, it is sent all the same
-                self._run.take_back(prompt.uuid)
+            # One that is cancelled in the middle of its line is sent all the same.
+            if sent is not None and (isinstance(error, Exception) or not begun):
+                self._run.take_back(sent)
             raise
+        return sent
 
-    async def ask(self, prompt: Prompt) -> ResultMessage:
+    async def ask(self, prompt: Prompt, *, ceiling: float | None = CEILING_SECONDS) -> ResultMessage:
         """Send a prompt, pass over all messages up to its result, and return that.
 
-        A result of another prompt, which was given up, say, or of a turn that background work brought about, is passed
-        over, too. Nobody else may iterate meanwhile.
+        Callers take turns: the prompt is sent when all earlier calls have ended. The results of other prompts, and of
+        turns that background work began, are passed over. Nobody else may iterate meanwhile.
+
+        Args:
+            ceiling: seconds to wait for the turn while the CLI says that it is idle. None: no limit.
 
         Raises:
-            HandleError: another task is iterating. Nothing is sent.
-            ValueError: the prompt has the uuid of an earlier one. Nothing is sent.
+            HandleError: another task is iterating, or the caller is a callback of this session, whose turn could not
+                end. Nothing is sent.
+            ValueError: the prompt has the uuid of one that this session has sent. Nothing is sent.
             TurnError: the turn failed: a subclass that says how.
+            PromptError: no turn answers the prompt. :class:`~claude_wire.PromptAnsweredError`: the CLI had its uuid
+                before the session was resumed. :class:`~claude_wire.PromptCancelledError`: the prompt was taken out of
+                the queue. Itself: ``ceiling`` is over.
             SessionEndedError: the output ended before the result.
         """
+        require_seconds("ceiling", ceiling, or_zero=True)
+        self._require_open()
         if not isinstance(prompt, UserMessage):
             prompt = _message_of(prompt, str(uuids.uuid4()), "")
-        self._router.require_idle()
-        if self._run.had(prompt.uuid):
-            raise ValueError("a prompt with this uuid was sent before, and the CLI starts no turn for it again")
-        await self.query(prompt)
-        async for message in self:
-            if isinstance(message, ResultMessage) and not brought_about(message):
-                answered = prompts_of(message)
-                if prompt.uuid is None or not answered or prompt.uuid in answered:
-                    error = message.to_error(self._run.reason)
-                    if error is not None:
-                        raise error
-                    return message
-        raise SessionEndedError("query", "the output ended before the result")
+        if self._tasks.current is not None:
+            raise HandleError("ask() within a callback would wait for its own turn; query() sends a prompt")
+        async with self._asking:
+            self._require_open()
+            self._router.require_idle()
+            if self._run.had(prompt.uuid):
+                raise ValueError("a prompt with this uuid was sent before, and the CLI starts no turn for it again")
+            self._reserved = True
+            try:
+                return await self._ask(prompt, ceiling)
+            finally:
+                self._reserved = False
+
+    async def _ask(self, prompt: UserMessage, ceiling: float | None) -> ResultMessage:
+        sent = await self._send_prompt(prompt)
+        assert sent is not None
+        while not sent.ended:
+            try:
+                message = await self._next_within(ceiling, reserved=True)
+            except StopAsyncIteration:
+                raise SessionEndedError("query", "the output ended before the result") from None
+            if message is not None:
+                self._run_sees(message)
+            else:
+                self._run.settle()
+                if not sent.ended:
+                    raise PromptError(prompt.uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
+        if sent.state is State.REPEATED:
+            raise PromptAnsweredError(
+                prompt.uuid, "this prompt was answered before the session was resumed; a new uuid asks again"
+            )
+        if sent.result is None:
+            raise PromptCancelledError(prompt.uuid, "the CLI took this prompt out of its queue")
+        error = sent.result.to_error(self._run.reason)
+        if error is not None:
+            raise error
+        return sent.result
 
     async def request(self, request: ControlRequestBody[A], *, timeout: float | None = None) -> A:
         """Send a control request and return its answer, typed: ``await session.request(McpStatusRequest())``.
@@ -440,7 +493,10 @@ class Session:
         require_seconds("timeout", timeout, or_zero=True)
         subtype = cast("str", type(request).__struct_config__.tag)
         seconds = self._request_timeout if timeout is None else timeout
-        answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
+        # What a callback asks for may have the CLI withdraw the callback's own request. The answer comes first.
+        callback = self._tasks.current
+        with nullcontext() if callback is None else callback.cancelled_later():
+            answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
         parsed = request.parse_answer(answer.response or {})
         if isinstance(parsed, CancelAsyncMessageResponse) and isinstance(request, CancelAsyncMessageRequest):
             self._run.drop([request.message_uuid] if parsed.cancelled else [])
@@ -449,7 +505,11 @@ class Session:
         return parsed
 
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
-        """Stop the turn that is under way, which then ends with a result. See :class:`InterruptRequest`."""
+        """Stop the turn that is under way, which then ends with a result. See :class:`InterruptRequest`.
+
+        Within a callback this returns as anywhere else. The CLI has then withdrawn what the callback was asked, so the
+        callback is cancelled where it waits next, and what it returns is not sent.
+        """
         return await self.request(InterruptRequest(cancel_queued=cancel_queued))
 
     async def set_model(self, model: str | None) -> SetModelResponse:
@@ -506,7 +566,7 @@ class Session:
     def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
         async def carry(message: dict[str, Any]) -> None:
             self._require_open()
-            await self._requests.tell(McpMessageRequest(server_name=server_name, message=message))
+            await self._send(self._requests.line(McpMessageRequest(server_name=server_name, message=message)))
 
         return carry
 
@@ -527,7 +587,7 @@ class Session:
             if not ready:
                 await self._step()
             message = ready.popleft()
-            if self._unmarked or type(message) not in MARKS or not self._run.see(message):
+            if self._unmarked or not self._run_sees(message):
                 return message
 
     def batches(self) -> SessionBatches:
@@ -569,24 +629,35 @@ class Session:
             batch = list(self._ready)
             self._ready.clear()
             if not self._unmarked:
-                batch = [message for message in batch if type(message) not in MARKS or not self._run.see(message)]
+                batch = [message for message in batch if not self._run_sees(message)]
             if batch:
                 return batch
 
     async def _next_of_run(self, ceiling: float | None) -> Message | InvalidLine:
         while not self._run.over:
-            if not self._ready:
-                with move_on_after(ceiling if self._run.between_turns else None):
-                    await self._step()
-                if not self._ready:
-                    break
-            message = self._ready.popleft()
-            if type(message) not in MARKS or not self._run.see(message):
+            message = await self._next_within(ceiling)
+            if message is None:
+                self._run.settle()
+                break
+            if not self._run_sees(message):
                 return message
         raise StopAsyncIteration
 
-    async def _step(self) -> None:
+    async def _next_within(self, ceiling: float | None, *, reserved: bool = False) -> Message | InvalidLine | None:
+        """The next message, which the run has not seen yet; None if none came for as long as is worth waiting."""
+        if not self._ready:
+            with move_on_after(self._run.patience(ceiling, current_time())):
+                await self._step(reserved=reserved)
+        return self._ready.popleft() if self._ready else None
+
+    def _run_sees(self, message: Message | InvalidLine) -> bool:
+        """Show a message to the run. Returns whether it is for the host alone."""
+        return type(message) in MARKS and self._run.see(message)
+
+    async def _step(self, *, reserved: bool = False) -> None:
         """Wait until there is something in ``_ready``."""
+        if self._reserved and not reserved:
+            raise HandleError("ask() is reading this session")
         try:
             await self._router.step()
             self._unmarked = MARKS.isdisjoint(self._router.types)
