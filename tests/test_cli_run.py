@@ -357,7 +357,12 @@ def test_ctrl_c_interrupts_once_and_ends_on_the_second(tmp_path: Path) -> None:
     assert code == 130
     assert "Traceback" not in shown
     sent = [json.loads(line) for line in Recording.load(record).stdin.splitlines()]
-    assert [message.get("request", {}).get("subtype") for message in sent] == ["initialize", None, "interrupt"]
+    assert [message.get("request", {}).get("subtype") for message in sent] == [
+        "initialize",
+        None,
+        "interrupt",
+        "interrupt",  # by leaving the session, since the turn goes on
+    ]
     assert json.loads((record / "exit.json").read_bytes())["rc"] is not None
     assert host.screen.shown.count(b"\x1b[?25l") == host.screen.shown.count(b"\x1b[?25h")
 

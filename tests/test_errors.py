@@ -199,6 +199,7 @@ INSTANCES = [
     UnfinishedTurnError(None, b"tail", message="text"),
     RequestError("initialize", "text"),
     RequestRefusedError("set_model", "text", "code"),
+    PromptAnsweredError("00000000-0000-4000-8000-000000000000", "answered before"),
     RequestTimeoutError("set_model", 1.5),
     SessionEndedError("set_model", "text"),
     TurnError(ResultSuccess(is_error=True)),

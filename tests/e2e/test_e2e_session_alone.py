@@ -12,7 +12,7 @@ import anyio
 import pytest
 from calculator import Calculator
 from places import CLI, Place
-from scripts import REPORT, SCHEMA, UUIDS
+from scripts import REPORT, SCHEMA, SESSION_ID, UUIDS
 from through_sdk import DEADLINE, FEW_RETRIES
 from through_session import Talk
 
@@ -33,6 +33,7 @@ from claude_wire import (
     McpStatusRequest,
     PermissionResult,
     ProcessInputError,
+    PromptAnsweredError,
     RateLimitError,
     ResultMessage,
     Session,
@@ -40,6 +41,7 @@ from claude_wire import (
     StructuredOutputError,
     TurnCancelledError,
     TurnError,
+    UserMessage,
     open_process,
 )
 
@@ -130,6 +132,127 @@ def test_ask_raises_when_the_turn_is_interrupted(place: Place) -> None:
             with pytest.raises(TurnCancelledError) as caught:
                 await session.ask("[[long_bash]]")
             assert caught.value.result.subtype == "error_during_execution"
+
+    within_deadline(main)
+
+
+def test_callers_of_ask_take_turns(place: Place) -> None:
+    async def main() -> None:
+        async with Talk(place).session() as session:
+            answers: dict[str, str | None] = {}
+
+            async def ask(script: str) -> None:
+                answers[script] = (await session.ask(f"[[{script}]]")).result
+
+            async with anyio.create_task_group() as tasks:
+                for script in ("simple", "again", "slow"):
+                    tasks.start_soon(ask, script)
+            assert answers == {"simple": "Hello, world.", "again": "Hello again.", "slow": "Slowly."}
+
+    within_deadline(main)
+
+
+@pytest.mark.parametrize("replays", [False, True])
+def test_a_prompt_that_a_resumed_session_had_ends_at_once(replays: bool, place: Place) -> None:
+    async def main() -> None:
+        async with Talk(place).session(session_id=SESSION_ID) as session:
+            await session.ask(UserMessage.of("[[simple]]", uuid=UUIDS[0]))
+        async with Talk(place).session(resume=SESSION_ID, replay_user_messages=replays) as session:
+            with pytest.raises(PromptAnsweredError):
+                await session.ask(UserMessage.of("[[simple]]", uuid=UUIDS[0]))
+            assert (await session.ask("[[again]]")).result == "Hello again."
+        async with Talk(place).session(resume=SESSION_ID, replay_user_messages=replays) as session:
+            await session.query("[[simple]]", uuid=UUIDS[0])
+            run = [message async for message in session.receive_run()]
+            assert not any(isinstance(message, ResultMessage) for message in run)
+            assert any(isinstance(message, UserMessage) and message.isReplay for message in run) == replays
+
+    within_deadline(main)
+
+
+@pytest.mark.parametrize("uuids", [(UUIDS[0], None), (None, None), (None, UUIDS[1]), UUIDS[:2]], ids=str)
+def test_a_run_has_the_answer_to_a_prompt_that_was_sent_before_the_last_result_was_taken(
+    uuids: tuple[str | None, str | None], place: Place
+) -> None:
+    async def main() -> None:
+        ended = anyio.Event()
+
+        def received(data: bytes) -> None:
+            if b'"idle"' in data:
+                ended.set()
+
+        async with Talk(place).session(host={"on_received": received}) as session:
+            await session.query(UserMessage.of("[[simple]]", uuid=uuids[0]))
+            await ended.wait()
+            await session.query(UserMessage.of("[[again]]", uuid=uuids[1]))
+            results = [one.result async for one in session.receive_run() if isinstance(one, ResultMessage)]
+            assert results == ["Hello, world.", "Hello again."]
+
+    within_deadline(main)
+
+
+def test_prompts_without_a_uuid_that_the_cli_merges_end_the_run(place: Place) -> None:
+    async def main() -> None:
+        assert place.api is not None
+        async with Talk(place).session() as session:
+            for script in ("held", "simple", "again"):
+                await session.query(UserMessage.of(f"[[{script}]]"))
+            await place.asked("held")
+            place.api.open("held")
+            results = [one.result async for one in session.receive_run() if isinstance(one, ResultMessage)]
+            assert len(results) == 2
+            assert (await session.ask("[[simple]]")).result == "Hello, world."
+
+    within_deadline(main)
+
+
+@pytest.mark.parametrize("how", ["the block", "aclose() in another task", "cancellation"])
+@pytest.mark.parametrize("script", ["stall", "long_bash"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_leaving_in_the_middle_of_a_turn_interrupts_it_and_needs_no_signal(
+    backend: str, script: str, how: str, place: Place
+) -> None:
+    async def main() -> None:
+        session = Talk(place).session(include_partial_messages=True, allowed_tools=["Bash"])
+        async with anyio.create_task_group() as tasks, session:
+            await session.query(f"[[{script}]]")
+            if script == "long_bash":
+                await place.file("begun")
+            async for message in session:
+                if isinstance(message, StreamEvent):
+                    break
+            if how == "cancellation":
+                tasks.cancel_scope.cancel()
+            elif how == "aclose() in another task":
+                async with anyio.create_task_group() as others:
+                    others.start_soon(session.aclose)
+        assert session.process is not None
+        # SIGTERM, which comes after 5 seconds, gives 143.
+        assert session.process.returncode in (0, 1)
+
+    within_deadline(main, backend)
+
+
+def test_an_interrupt_within_a_permission_callback_returns(place: Place) -> None:
+    async def main() -> None:
+        calls: list[str] = []
+        session: Session
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            calls.append(f"asked for {request.tool_name}")
+            await session.interrupt()
+            calls.append("interrupted")
+            try:
+                await anyio.sleep_forever()
+            finally:
+                calls.append("cancelled")
+
+        async with Talk(place).session(host={"can_use_tool": decide}) as session:
+            with pytest.raises(TurnError) as caught:
+                await session.ask("[[permission_open]]")
+            assert caught.value.result.terminal_reason == "aborted_tools"
+            assert calls == ["asked for Bash", "interrupted", "cancelled"]
+            assert (await session.ask("[[simple]]")).result == "Hello, world."
 
     within_deadline(main)
 
