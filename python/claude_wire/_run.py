@@ -338,7 +338,7 @@ class Run:
 
     def _task_ended(self, task_id: str) -> None:
         if task_id in self._tasks:
-            self._tasks.remove(task_id)
+            self._tasks.discard(task_id)
             self._woken = not self._turn
 
 
