@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from anyio import CancelScope, Event, get_cancelled_exc_class, move_on_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Generator
 
 __all__ = ["Task", "Tasks", "cancelled_by_nobody", "current_task", "running_trio", "spawn"]
 
@@ -104,7 +104,7 @@ class Task:
             self._scope.cancel()
 
     @contextlib.contextmanager
-    def cancelled_later(self) -> Iterator[None]:
+    def cancelled_later(self) -> Generator[None, None, None]:
         """Put off :meth:`cancel` until the block is left. Other cancellations reach into the block."""
         self._holds += 1
         try:
