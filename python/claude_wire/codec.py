@@ -25,6 +25,7 @@ from claude_wire._decoding import (
     one_line_decoder,
 )
 from claude_wire._encoding import Encoder, encode
+from claude_wire._kind_names import KindName, kind_names
 from claude_wire.errors import HandleError, InvalidLineError, LineTooLongError
 from claude_wire.framing import (
     BLOCK_BYTES,
@@ -36,7 +37,7 @@ from claude_wire.framing import (
     byte_view,
     line_starts,
 )
-from claude_wire.kinds import kind_names
+from claude_wire.kinds import Kind
 from claude_wire.messages import InvalidLine, Message
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ class Decoder(Generic[T]):
         only: names of the kinds to decode, as :class:`~claude_wire.Kind` has them: ``{"result", "system/init"}``, or
             ``"stream_event/content_block_delta/text_delta"``; a name stands for all kinds that begin with it. A line
             that is certainly of another kind is passed over: only its structure is looked at, and nothing is said of
-            what is wrong within it. A line whose kind cannot be told is decoded. None for all lines.
+            what is wrong within it. A line whose kind cannot be told is decoded. None for all lines. A kind that this
+            version does not know is given by its tags: ``Kind("system", "of_tomorrow")``.
         coalesce: merge deltas of text, thinking or tool input into one where nothing stands between them but deltas of
             other sessions, subagents or blocks, and where they are equal but for the text and the ``uuid``. The merged
             message stands in the place of the first, with the whole text and the last ``uuid``. Nothing is held back
@@ -158,7 +160,7 @@ class Decoder(Generic[T]):
         self: Decoder[dict[str, Any] | InvalidLine],
         type: type[dict[str, Any]],
         *,
-        only: Iterable[str] | None = ...,
+        only: Iterable[KindName | Kind] | None = ...,
         coalesce: bool = ...,
         max_line_bytes: int = ...,
         on_invalid: Literal["return"] = ...,
@@ -170,7 +172,7 @@ class Decoder(Generic[T]):
         self: Decoder[dict[str, Any]],
         type: type[dict[str, Any]],
         *,
-        only: Iterable[str] | None = ...,
+        only: Iterable[KindName | Kind] | None = ...,
         coalesce: bool = ...,
         max_line_bytes: int = ...,
         on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
@@ -182,7 +184,7 @@ class Decoder(Generic[T]):
         self: Decoder[Message | InvalidLine],
         type: Any = ...,
         *,
-        only: Iterable[str] | None = ...,
+        only: Iterable[KindName | Kind] | None = ...,
         coalesce: bool = ...,
         max_line_bytes: int = ...,
         on_invalid: Literal["return"] = ...,
@@ -193,7 +195,7 @@ class Decoder(Generic[T]):
         self: Decoder[Message],
         type: Any = ...,
         *,
-        only: Iterable[str] | None = ...,
+        only: Iterable[KindName | Kind] | None = ...,
         coalesce: bool = ...,
         max_line_bytes: int = ...,
         on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
@@ -203,7 +205,7 @@ class Decoder(Generic[T]):
         self,
         type: Any = Message,
         *,
-        only: Iterable[str] | None = None,
+        only: Iterable[KindName | Kind] | None = None,
         coalesce: bool = False,
         max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
         on_invalid: OnInvalid = "return",

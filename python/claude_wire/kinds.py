@@ -10,39 +10,36 @@ escaped, and never in a string or in a nested value that only looks like it. The
 from __future__ import annotations
 
 import json
-import re
 import struct
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from claude_wire._library import error as library_error
 from claude_wire._library import ffi, lib
 from claude_wire.framing import byte_view
 
-__all__ = ["Kind", "kind_names", "peek", "peek_lines"]
+__all__ = ["Kind", "peek", "peek_lines"]
 
 #: Lines that one native call looks at, at most.
 LINES = 4096
 #: Kinds that one native call tells apart, at most.
 KINDS = 64
 _ABSENT = 2**64 - 1
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Kind(NamedTuple):
     """What a line is, as far as its tags tell. As a string, its parts joined by slashes: ``"system/init"``.
 
-    Where a tag has a slash in it, or is empty, or stands behind one that is missing, that is no name for ``only``. All
+    Where a tag has a slash in it, or is empty, or stands behind one that is missing, that is nothing for ``only``. All
     three are None if the line is no JSON object, has no ``type``, or has tags of more than one value.
     """
 
     #: The line's ``type``.
-    type: str | None
+    type: str | None = None
     #: ``event.type`` of a stream event, ``request.subtype`` of a control request, ``response.subtype`` of a control
     #: response, else the line's ``subtype``.
-    subtype: str | None
+    subtype: str | None = None
     #: Of a stream event, ``event.delta.type`` or else ``event.content_block.type``.
-    detail: str | None
+    detail: str | None = None
 
     def __str__(self) -> str:
         return "/".join(part for part in self if part is not None)
@@ -145,22 +142,3 @@ def _kind(source: bytes | memoryview, kinds: Any, index: int) -> Kind:
         if len(_known) < MOST_KNOWN and sum(map(len, filter(None, tags))) <= LONGEST_KNOWN:
             _known[tags] = kind
     return kind
-
-
-def kind_names(names: Iterable[str]) -> frozenset[str]:
-    """Checks names of kinds, such as ``"result"`` or ``"system/init"``, which an option was given.
-
-    Raises:
-        TypeError: a name is no str, or there is one str instead of several.
-        ValueError: a name is empty or has more than three parts, or an empty one.
-    """
-    if isinstance(names, str):
-        raise TypeError(f"only takes a set of kinds, not a str: only={{{names!r}}}")
-    checked = frozenset(names)
-    for name in checked:
-        if not isinstance(name, str):
-            raise TypeError(f"a kind is named by a str, not {type(name).__name__}")
-        parts = name.split("/")
-        if not all(parts) or len(parts) > 3 or "\n" in name or _SURROGATE.search(name):
-            raise ValueError(f"no kind is named {name!r}; names are like 'result' or 'system/init'")
-    return checked

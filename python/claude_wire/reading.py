@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from claude_wire._inbox import Inbox
+from claude_wire._kind_names import KindName
 from claude_wire.codec import Decoder, DecoderStats, OnInvalid
 from claude_wire.framing import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
+from claude_wire.kinds import Kind
 from claude_wire.messages import InvalidLine, Message
 
 if TYPE_CHECKING:
@@ -101,7 +103,7 @@ def read(
     source: Source,
     type: type[dict[str, Any]],
     *,
-    only: Iterable[str] | None = ...,
+    only: Iterable[KindName | Kind] | None = ...,
     coalesce: bool = ...,
     max_line_bytes: int = ...,
     on_invalid: Literal["return"] = ...,
@@ -113,7 +115,7 @@ def read(
     source: Source,
     type: type[dict[str, Any]],
     *,
-    only: Iterable[str] | None = ...,
+    only: Iterable[KindName | Kind] | None = ...,
     coalesce: bool = ...,
     max_line_bytes: int = ...,
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
@@ -125,7 +127,7 @@ def read(
     source: Source,
     type: Any = ...,
     *,
-    only: Iterable[str] | None = ...,
+    only: Iterable[KindName | Kind] | None = ...,
     coalesce: bool = ...,
     max_line_bytes: int = ...,
     on_invalid: Literal["return"] = ...,
@@ -136,7 +138,7 @@ def read(
     source: Source,
     type: Any = ...,
     *,
-    only: Iterable[str] | None = ...,
+    only: Iterable[KindName | Kind] | None = ...,
     coalesce: bool = ...,
     max_line_bytes: int = ...,
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
@@ -146,7 +148,7 @@ def read(
     source: Source,
     type: Any = Message,
     *,
-    only: Iterable[str] | None = None,
+    only: Iterable[KindName | Kind] | None = None,
     coalesce: bool = False,
     max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
     on_invalid: OnInvalid = "return",

@@ -1,0 +1,146 @@
+"""Checks of arguments: what can only be a mistake is refused at once, in words that say what to write instead.
+
+Knows functions and names; not what an argument is for.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from claude_wire._printable import one_line
+
+if TYPE_CHECKING:
+    import inspect
+
+__all__ = ["kind_of", "name_of", "nearest", "require_function", "require_one_of", "shown", "tells_where"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def shown(value: object) -> str:
+    """A wrong value, as Python writes it, cut to 80 characters."""
+    return one_line(repr(value))
+
+
+def kind_of(value: object) -> str:
+    """The name of the type of a wrong value; of a class, that it is one."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    cls = type(value)
+    module = cls.__module__.partition(".")[0]
+    return cls.__name__ if module in ("builtins", "claude_wire", "__main__") else f"{module}.{cls.__name__}"
+
+
+def name_of(function: object) -> str:
+    """What a function is called where it was written."""
+    inner = function.func if isinstance(function, functools.partial) else function
+    return one_line(getattr(inner, "__name__", "") or type(inner).__name__)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`` (did you mean 'x'?)`` for a known name that is like this one; nothing if none is."""
+    from difflib import get_close_matches  # takes longer to import than all of this module, as inspect does
+
+    by_case = {one.lower(): one for one in known}
+    found = get_close_matches(name.lower().replace("-", "_"), by_case, 1)
+    return f" (did you mean {by_case[found[0]]!r}?)" if found else ""
+
+
+def require_one_of(name: str, value: object, known: tuple[str, ...], otherwise: str = "") -> None:
+    """Refuse a value that is none of those known.
+
+    Args:
+        otherwise: where a value goes that this version does not know.
+
+    Raises:
+        TypeError: it is no str.
+        ValueError: it is another one.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name} takes a str, not {kind_of(value)}: one of {', '.join(map(repr, known))}")
+    if value not in known:
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, known))}, not {shown(value)}{nearest(value, known)}{otherwise}"
+        )
+
+
+def require_function(name: str, function: object, takes: str, *, waits: bool | None = True) -> None:
+    """Refuse what cannot be called with one argument.
+
+    Args:
+        takes: what it will be called with, for the message: ``"the CanUseToolRequest"``.
+        waits: whether what it returns is awaited, so that it may be async. With None that is not looked at.
+
+    Raises:
+        TypeError: it is no function, takes other arguments, or is async where nobody awaits it.
+    """
+    import inspect
+
+    if not callable(function):
+        if inspect.iscoroutine(function):
+            function.close()  # nobody will await it
+            raise TypeError(f"{name} must be a function, not what it returned: give it without ()")
+        raise TypeError(f"{name} must be a function, not {kind_of(function)}")
+    called = _called(function)
+    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        raise TypeError(f"{name} must return its answer, and {name_of(function)} is a generator: it has a yield")
+    if waits is False and inspect.iscoroutinefunction(called):
+        raise TypeError(f"{name} must be a plain function, and {name_of(function)} is async: nobody awaits it")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # one written in C may have none
+        return
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        raise TypeError(
+            f"{name} is called with one argument, {takes}; {name_of(function)}{_parameters(signature)} does not take "
+            f"that: {error}"
+        ) from None
+
+
+def _called(function: Any) -> Any:
+    """What runs when this is called: of an object, its ``__call__``."""
+    import inspect
+
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isfunction(function) or inspect.ismethod(function) or isinstance(function, type):
+        return function
+    return type(function).__call__
+
+
+def _parameters(signature: inspect.Signature) -> str:
+    plain = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
+    return one_line(str(signature.replace(parameters=plain, return_annotation=signature.empty)))
+
+
+def tells_where(places: Mapping[str, str], *, owner: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorates a function whose unknown keyword arguments are told where they go, in place of Python's bare words.
+
+    Args:
+        places: by the name of a keyword that this function does not have, what to write instead.
+        owner: what the function is called in the message, if not by its own name.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        import inspect
+
+        known = inspect.signature(function).parameters
+        called = owner or function.__name__
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name in kwargs:
+                if name not in known:
+                    place = places.get(name)
+                    hint = f": {place}" if place else nearest(name, (one for one in known if one != "self"))
+                    raise TypeError(f"{called} has no argument {one_line(name)!r}{hint}")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
