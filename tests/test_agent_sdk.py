@@ -20,6 +20,7 @@ import time
 import types
 import uuid
 import warnings
+import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -440,6 +441,32 @@ async def test_a_client_connects_again(cli: Callable[..., str]) -> None:
         await client.disconnect()
         assert not is_alive(pids[-1])
     assert pids[0] != pids[1]
+
+
+async def test_a_transport_whose_cli_has_failed_connects_again_after_closing(
+    cli: Callable[..., str], tmp_path: pathlib.Path
+) -> None:
+    failed = tmp_path / "failed"
+    script = f"""
+        if not os.path.exists({str(failed)!r}):
+            open({str(failed)!r}, "w").close()
+            sys.exit(4)
+        hear(); init(); result(); hear()
+    """
+    transport = WireTransport(None, ClaudeAgentOptions(cli_path=cli(script)))
+    await transport.connect()
+    with pytest.raises(WireProcessError) as caught:
+        await read(transport)
+    error = weakref.ref(caught.value)
+    await transport.close()
+    del caught
+    gc.collect()
+    assert error() is None  # nothing of what it has failed with is kept
+    await transport.connect()
+    await transport.write("{}\n")
+    await transport.end_input()
+    assert [message["type"] for message in await read(transport)] == ["system", "result"]
+    await transport.close()
 
 
 async def test_permission_prompts_hooks_and_tools_of_the_host(cli: Callable[..., str]) -> None:
@@ -1083,6 +1110,30 @@ async def test_a_session_is_resumed_from_a_store_and_written_back(
         assert [entry["uuid"] for entry in store.get_entries(subkey)] == ["sub"]
         assert store.size == 1
     assert found == [(1, ["new"])] * 2
+
+
+async def test_mirrors_that_lead_out_of_their_folder_are_left_as_they_are(
+    cli: Callable[..., str], home: pathlib.Path
+) -> None:
+    """A path is changed if it is one of the copied session; any other is the SDK's to refuse."""
+    script = """
+        projects = os.environ["CLAUDE_CONFIG_DIR"] + "/projects"
+        for path in "/p/s.jsonl", "/../s.jsonl", "/p/../../s.jsonl", "/..":
+            say({"type": "transcript_mirror", "filePath": projects + path, "entries": [projects + path]})
+        result()
+        hear()
+    """
+    store, _ = await stored(home)
+    options = ClaudeAgentOptions(cli_path=cli(script), cwd=home, session_store=store, resume=SESSION_ID)
+    transport = WireTransport("hi", options)
+    await transport.connect()
+    await transport.end_input()
+    inside, *outside = [message for message in await read(transport) if message["type"] == "transcript_mirror"]
+    assert inside["filePath"] == str(home / ".claude" / "projects" / "p" / "s.jsonl")
+    assert len(outside) == 3
+    for message in outside:
+        assert message["filePath"] == message["entries"][0]
+    await transport.close()
 
 
 async def test_a_new_session_is_mirrored_to_a_store(cli: Callable[..., str], home: pathlib.Path) -> None:

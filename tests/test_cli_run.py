@@ -25,7 +25,7 @@ from click.testing import CliRunner
 
 from claude_wire import ResultMessage
 from claude_wire.cli.app import cli
-from claude_wire.cli.record import ENVIRONMENT, Recorder
+from claude_wire.cli.record import ENVIRONMENT, GROWING, Recorder
 from claude_wire.session import STATE_VARIABLE
 from claude_wire.testing import ExitAtOnce, Fault, FloodStderr, Kill, Recording, Replay, Silence, Stall
 from recordings import load
@@ -84,6 +84,14 @@ def test_failed_turn_is_1(tmp_path: Path, name: str) -> None:
     failed = [message for message in decoded(load(name).stdout) if isinstance(message, ResultMessage)]
     assert done.stdout.count(b"= not ok (") == len(failed) > 0
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["09_err400", "09_max_turns_bidi", "09_no_key"])
+def test_failed_turn_is_1_though_the_cli_ends_with_0(tmp_path: Path, name: str) -> None:
+    done = run("--cli", stand_in(tmp_path, name, **{"exit.json": b'{"rc": 0}'}), "--", "hello")
+    assert b"= not ok (" in done.stdout
+    assert b"! the process" not in done.stdout
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -490,11 +498,46 @@ def test_what_was_recorded_is_there_before_the_end(tmp_path: Path) -> None:
 
 
 @FULL
-def test_full_disk_ends_the_recording_and_not_the_session(tmp_path: Path) -> None:
+@pytest.mark.parametrize("full", ["stdout.ndjson", "stdin.ndjson", "order.jsonl", "stdout.reads.jsonl", "stderr.txt"])
+def test_full_disk_ends_the_recording_and_not_the_session(tmp_path: Path, full: str) -> None:
+    """Nothing is written after what could not be: what is there is the beginning of the session, without holes."""
     with closing(Recorder(tmp_path / "r")) as recorder:
-        recorder._files["stdout.ndjson"].close()
-        recorder._files["stdout.ndjson"] = open("/dev/full", "wb")  # noqa: SIM115 # pyright: ignore
-        recorder.received(b"x\n")
-        recorder.sent(b"y\n")
+        recorder._files[full].close()
+        recorder._files[full] = open("/dev/full", "wb")  # noqa: SIM115 # pyright: ignore
+        for _ in range(2):
+            recorder.received(b"x\n")
+            recorder.sent(b"y\n")
+            recorder.stderr("z")
+            recorder.received(b"x\n")
+        recorder.ended(0)
     assert recorder.error is not None
     assert recorder.error.errno == 28
+    written = {name: (tmp_path / "r" / name).read_bytes().count(b"\n") for name in GROWING if name != full}
+    before = {
+        "stdout.ndjson": {},
+        "stdout.reads.jsonl": {"stdout.ndjson": 1},
+        "order.jsonl": {"stdout.ndjson": 1, "stdout.reads.jsonl": 1},
+        "stdin.ndjson": {"stdout.ndjson": 1, "stdout.reads.jsonl": 1, "order.jsonl": 1},
+        "stderr.txt": {"stdout.ndjson": 1, "stdout.reads.jsonl": 1, "order.jsonl": 2, "stdin.ndjson": 1},
+    }
+    assert written == {**dict.fromkeys(written, 0), **before[full]}
+
+
+def test_recording_that_is_not_whole_is_told_and_the_session_goes_on(tmp_path: Path) -> None:
+    limited = (
+        "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); "
+        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    record = tmp_path / "r"
+    arguments = ["--record", str(record), "--cli", stand_in(tmp_path, "15_subagent_partial")]
+    done = subprocess.run(
+        [*itertools.chain([sys.executable, "-c", limited], COMMAND[1:], arguments, ["--", "hello"])],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"\nparent done\n= ok" in done.stdout
+    assert done.stderr == b"claude-wire: the recording is not whole: File too large\n"
+    assert (record / "stdout.ndjson").stat().st_size == 2000

@@ -78,6 +78,18 @@ BAD = {
     "an overlong form": (b'{"type":"user","x":"\xc0\xaf"}', "not UTF-8 at byte 20 of the line"),
     "a character cut short": (b'{"type":"user","x":"\xf0\x9f"}', "not UTF-8 at byte 20 of the line"),
     "two types": (b'{"type":"user","type":"assistant","message":{}}', "'type' has two values"),
+    "a block of two types, the second unknown": (
+        b'{"type":"assistant","message":{"content":[{"type":"text","type":"new","text":"a"}]}}',
+        "'type' has two values",
+    ),
+    "a block of two types, the first unknown": (
+        b'{"type":"assistant","message":{"content":[{"type":"new","type":"text","text":"a"}]}}',
+        "'type' has two values",
+    ),
+    "a block of two unknown types": (
+        b'{"type":"assistant","message":{"content":[{"type":"new","type":"newer"}]}}',
+        "'type' has two values",
+    ),
     "two subtypes": (b'{"type":"system","subtype":"init","subtype":"status"}', "'subtype' has two values"),
 }
 
@@ -750,10 +762,12 @@ def test_orjson_may_do_the_reading() -> None:
 
 
 @pytest.mark.parametrize("loads", [json.loads, pytest.importorskip("orjson").loads])
-def test_surrogates_are_replaced_whatever_reads_the_line(loads: Any) -> None:
+@pytest.mark.parametrize("escape", [rb"\ud83d", rb"\uD83D", rb"\uDe00", rb"\udfff", rb"\uDBFF"])
+def test_surrogates_are_replaced_whatever_reads_the_line(loads: Any, escape: bytes) -> None:
     decoder = Decoder(dict, loads=loads, surrogates="replace")
-    assert decoded([rb'{"a":"\ud83d"}' + b"\n"], decoder) == [{"a": "\ufffd"}]
-    assert decoder.stats.repaired == 1
+    assert decoded([b'{"a":"' + escape + b'"}\n'], decoder) == [{"a": "\ufffd"}]
+    assert decoded([b'{"' + escape + b'":"' + escape + b'"}\n{}\n'], decoder) == [{"\ufffd": "\ufffd"}, {}]
+    assert decoder.stats.repaired == 2
 
 
 @pytest.mark.parametrize("answer", [[], None, "text"])
@@ -840,6 +854,28 @@ def test_a_line_too_long_is_dropped_in_bounded_memory() -> None:
 
 
 # --- Stats ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Message, dict])
+@pytest.mark.parametrize("together", [0, 2], ids=["alone", "mixed"])
+@pytest.mark.parametrize("unfinished", [b"", b"{"], ids=["whole", "cut"])
+def test_after_the_end_of_a_stream_lines_and_bytes_are_counted_anew(
+    kind: Any, together: int, unfinished: bytes
+) -> None:
+    """Also those that came alone, which the line buffer was not shown."""
+    decoder: Decoder[Any] = Decoder(kind)
+    for singles in (3, 0, 1, 2):
+        stream = b""
+        for chunk in [KEEP_ALIVE + b"\n"] * singles + [(KEEP_ALIVE + b"\n") * together] + [KEEP_ALIVE + b"\n"]:
+            decoder.feed(chunk)
+            stream += chunk
+        (bad,) = decoder.feed(b"bad\n")
+        assert (bad.line_number, bad.offset) == (stream.count(b"\n") + 1, len(stream))
+        stream += b"bad\n"
+        assert decoder.feed(unfinished) == []
+        cut = decoder.close()
+        assert [(bad.line_number, bad.offset) for bad in cut] == [(stream.count(b"\n") + 1, len(stream))][: len(cut)]
+        assert len(cut) == len(unfinished)
 
 
 def test_stats_count_what_was_seen() -> None:

@@ -29,6 +29,7 @@ from claude_wire.draining import (
     Drain,
     DrainStats,
     ThreadDrain,
+    _changed,
     byte_budget,
     open_drain,
     set_byte_budget,
@@ -422,6 +423,26 @@ def test_a_paused_stream_goes_on_once_half_of_the_budget_is_free(
     assert got + read_all(pipe.drain) == data
 
 
+def test_a_paused_thread_goes_on_at_half_of_the_budget_and_no_earlier(pipes: Callable[..., Pipe]) -> None:
+    """The native drain's half is tested beside it, where bytes can be read one by one."""
+    set_byte_budget(10)
+    pipe = pipes(ThreadDrain)
+    drain = pipe.drain
+    assert isinstance(drain, ThreadDrain)
+    for number in range(10):
+        pipe.write(b"x")
+        wait_until(lambda number=number: drain.stats.bytes_queued == number + 1)  # type: ignore[misc]
+    pipe.write(b"y")
+    wait_until(lambda: drain.stats.paused)
+    for left in (9, 8, 7, 6):
+        assert drain.read() == b"x"
+        with _changed:
+            assert (drain._pump.queued, drain._pump._may_go_on()) == (left, False)
+    assert drain.read() == b"x"
+    wait_until(lambda: drain.stats.bytes_rescued == 11)
+    assert read_exactly(drain, 6) == b"xxxxxy"
+
+
 def test_the_budget_is_shared_and_given_back(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
     set_byte_budget(MIB)
     first, second = pipes(kind), pipes(kind)
@@ -618,7 +639,15 @@ def test_a_disk_that_is_full_means_a_pause_and_no_loss(kind: str) -> None:
     out = run(
         f"""
         import os, random, resource, signal, threading, time
+        from claude_wire import draining
+        from claude_wire._library import ffi, lib
         from claude_wire.draining import {kind} as Kind, set_byte_budget
+        def queued():
+            if Kind is draining.ThreadDrain:
+                return draining._budget.queued
+            limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+            assert lib.cw_budget(limit, queued) == 0
+            return queued[0]
         # Writing beyond it fails as on a full disk, in the middle of a piece; the signal for it is ignored by Python.
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_001, 100_001))
         set_byte_budget(1 << 18)
@@ -638,11 +667,14 @@ def test_a_disk_that_is_full_means_a_pause_and_no_loss(kind: str) -> None:
         stats = drain.stats
         assert stats.spill_errors == 1, stats
         assert stats.bytes_spilled == 100_001, stats
+        # What the file could not take is in memory, and counted there: else the count would come out below 0.
+        assert stats.bytes_queued == stats.bytes_rescued - stats.bytes_spilled == queued(), (stats, queued())
         got = b""
         while (more := drain.read()) != b"":
             assert time.monotonic() < end
             got += more or b""
         assert got == data
+        assert queued() == 0
         print("ok")
         """
     )

@@ -516,6 +516,28 @@ def test_the_callback_is_called_while_nobody_iterates(backend: Backend) -> None:
 
 
 @every_backend
+@pytest.mark.parametrize("end", [b"\n", b""], ids=["lines", "one line"])
+def test_the_last_64_kib_of_stderr_are_kept_beside_a_callback(backend: Backend, end: bytes) -> None:
+    code = """
+end = sys.argv[1].encode()
+data = b"".join(b"%07d" % n + end for n in range(100_000))
+while data:
+    data = data[os.write(2, data):]
+"""
+    written = b"".join(b"%07d" % n + end for n in range(100_000))
+
+    async def main() -> None:
+        got: list[str] = []
+        async with plain(python(code, end.decode()), stderr=got.append) as process:
+            assert await everything(process) == []
+            assert process.stderr_tail == written[-64 * KIB :]
+        assert process.stderr_tail == written[-64 * KIB :]
+        assert "".join(got) == written.decode().replace("\n", "")
+
+    backend.run(main)
+
+
+@every_backend
 def test_the_callback_is_not_called_after_the_end(backend: Backend) -> None:
     async def main() -> None:
         got: list[str] = []

@@ -747,6 +747,16 @@ def test_silence(flags: list[str], script: Any) -> None:
             assert child.finish() == (b"", b"", 0)
 
 
+def test_silence_means_no_answer_to_requests_either(script: Any) -> None:
+    """Neither to one that was recorded nor to another, which else is answered with a success."""
+    with running(script(ASKING, *STREAM, faults=[Silence(60.0)])) as child:
+        child.send(
+            request("live-1", "interrupt") + request("live-2", "initialize") + request("live-3", "never_recorded")
+        )
+        child.send(user("one") + request("live-4", "initialize"))
+        assert child.finish() == (b"", b"", 0)  # all lines have been looked at by then
+
+
 def test_silence_of_a_one_shot_run_ends_some_time(script: Any) -> None:
     assert run(script(ONE_SHOT, *PRINT, faults=[Silence(0.01)])).stdout == b""
 

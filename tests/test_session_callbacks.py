@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -271,6 +273,36 @@ def test_a_request_that_comes_twice_is_answered_once(backend: Backend) -> None:
             await stays_unanswered(peer)
             assert len(peer.answers_to("p")) == 1
             assert calls == ["use-p"]
+
+    backend.run(main)
+
+
+@every_backend
+def test_of_answered_requests_the_last_4096_are_remembered(backend: Backend) -> None:
+    """What comes a second time is answered a second time only if so many others were answered in between."""
+    answers: Counter[str] = Counter()
+
+    class Forgetful(Peer):
+        def took(self, message: dict[str, Any]) -> None:
+            if message["type"] == "control_response":
+                answers[message["response"]["request_id"]] += 1
+            self._changed.set()
+
+    def all_answered(count: int) -> bool:
+        return sum(answers.values()) == count
+
+    async def main() -> None:
+        peer = Forgetful()
+        async with peer.session():
+            ids = [f"r{number}" for number in range(4097)]
+            for first, last in ((0, 1), (1, 2), (2, 1000), (1000, 2000), (2000, 3000), (3000, 4097)):
+                peer.say(*(Peer.request(request_id, "nonsense") for request_id in ids[first:last]))
+                await peer.until(partial(all_answered, last))
+            # The oldest that is remembered, the newest, and the one that was forgotten for the newest.
+            peer.say(*(Peer.request(request_id, "nonsense") for request_id in (ids[1], ids[-1], ids[0])))
+            await peer.until(lambda: answers[ids[0]] == 2)
+            await anyio.wait_all_tasks_blocked()
+            assert answers == {request_id: 1 + (request_id == ids[0]) for request_id in ids}
 
     backend.run(main)
 

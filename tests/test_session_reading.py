@@ -28,6 +28,7 @@ from claude_wire import (
     HandleError,
     InvalidLine,
     McpStatusRequest,
+    MessageStream,
     PermissionResult,
     ResultMessage,
     Session,
@@ -489,6 +490,37 @@ def test_a_peer_that_goes_on_asking_is_read_no_further_until_there_is_room(
 
 
 @every_backend
+@pytest.mark.parametrize("how", ["answered", "withdrawn"])
+def test_the_timers_of_callbacks_that_are_over_do_not_count(
+    backend: Backend, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long their time would have been: else the session would read nothing any more after some thousands."""
+    monkeypatch.setattr(session_module, "MOST_TASKS", 5)
+
+    async def main() -> None:
+        begun: list[str | None] = []
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            begun.append(request.tool_use_id)
+            if how == "withdrawn":
+                await anyio.sleep_forever()
+            return request.allow()
+
+        async with opened(can_use_tool=decide, callback_timeout=3600.0) as (peer, _):
+            for number in range(30):
+                peer.say(Peer.permission(f"p{number}"))
+                if how == "withdrawn":
+                    with anyio.fail_after(20):
+                        while len(begun) <= number:
+                            await anyio.sleep(0.001)
+                    peer.say(Peer.cancel(f"p{number}"))
+                else:
+                    await peer.answer_to(f"p{number}")
+
+    backend.run(main)
+
+
+@every_backend
 def test_closing_ends_a_step_that_waits_for_room(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MOST_TASKS", 3)
 
@@ -587,6 +619,48 @@ def test_a_session_leaves_the_stream_to_its_owner(backend: Backend) -> None:
         peer.output.end()
         left = [message async for message in peer.stream]
         assert numbers(message for message in left if not hasattr(message, "request_id")) == [2, 3]
+
+    backend.run(main)
+
+
+class Late:
+    """A source that has a chunk in hand when its step is cancelled, and gives it all the same."""
+
+    def __init__(self, chunk: bytes) -> None:
+        self._chunks = [chunk]
+        self.asked = anyio.Event()
+        self.go = anyio.Event()
+
+    def __aiter__(self) -> Late:
+        return self
+
+    async def __anext__(self) -> bytes:
+        self.asked.set()
+        with anyio.CancelScope(shield=True):
+            await self.go.wait()
+        if not self._chunks:
+            raise StopAsyncIteration
+        return self._chunks.pop()
+
+
+@every_backend
+def test_what_comes_in_the_moment_of_closing_is_left_to_the_owner_of_the_stream(backend: Backend) -> None:
+    async def main() -> None:
+        source = Late(line(numbered(1)) + line(numbered(2)))
+        stream = MessageStream(source)
+        got: list[Any] = []
+
+        async def consume(session: Session) -> None:
+            got.extend(await rest(session))
+
+        async with anyio.create_task_group() as group, Session(stream, Peer().send) as session:
+            group.start_soon(consume, session)
+            await source.asked.wait()
+            group.start_soon(session.aclose)
+            await anyio.wait_all_tasks_blocked()
+            source.go.set()
+        assert got == []
+        assert numbers([message async for message in stream]) == [1, 2]
 
     backend.run(main)
 

@@ -37,6 +37,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import claude_wire.stream as stream_module
 import recordings
 from async_backends import ASYNCIO, BACKENDS, DEADLINE, TRIO, UVLOOP, Backend, every_asyncio, every_backend
 from children import wait_until
@@ -54,7 +55,7 @@ from claude_wire import (
     read,
     set_byte_budget,
 )
-from claude_wire.draining import ThreadDrain, open_drain
+from claude_wire.draining import Drain, ThreadDrain, open_drain
 from claude_wire.framing import BLOCK_BYTES
 from claude_wire.stream import SLICE_SECONDS, Drained
 
@@ -1525,8 +1526,22 @@ def test_a_stream_that_nobody_holds_does_not_live_on_in_the_loop(backend: Backen
 
 
 @every_asyncio
-def test_a_loop_that_nobody_reads_in_sleeps_and_does_not_spin(backend: Backend) -> None:
+def test_a_loop_that_nobody_reads_in_sleeps_and_does_not_spin(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop is not woken by a pipe that stays readable: a callback per turn would keep it from ever sleeping."""
+    woken = 0
+    readable_callback = stream_module._AsyncioWaiter.readable
+
+    def counted(waiter: Any) -> None:
+        nonlocal woken
+        woken += 1
+        readable_callback(waiter)
+
+    monkeypatch.setattr(stream_module._AsyncioWaiter, "readable", counted)
+
     async def main() -> None:
+        nonlocal woken
         readable, writable = os.pipe()
         async with MessageStream(readable, Decoder(dict)) as stream:
             for n in range(3):
@@ -1536,18 +1551,66 @@ def test_a_loop_that_nobody_reads_in_sleeps_and_does_not_spin(backend: Backend) 
             for n in range(3, 40):
                 os.write(writable, numbered(n, n + 1))
                 await asyncio.sleep(0)
-            await until_it_waits()
-            used = time.thread_time()
-            await asyncio.sleep(0.3)
-            used = time.thread_time() - used
-            # A loop that spins uses all of it.
-            assert used < 0.15
+            assert woken
+            # It looks at its descriptors in each turn. Once it has found one that nobody reads, it forgets that.
+            for _ in range(10):
+                await asyncio.sleep(0)
+            woken = 0
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            assert woken == 0
             for n in range(3, 40):
                 assert (await anext(stream))["n"] == n
         os.close(readable)
         os.close(writable)
 
     backend.run(main)
+
+
+class EndedJustNow(Drain):
+    """A drain whose writer writes its last bytes, and ends, just before it is seen that the writer has ended."""
+
+    def __init__(self, fd: int, last: Callable[[], object]) -> None:
+        super().__init__(fd)
+        self._last: Callable[[], object] | None = last
+
+    @property
+    def watched(self) -> bool:  # type: ignore[override]
+        ended: bool = Drain.watched.__get__(self)  # type: ignore[attr-defined]
+        if ended and self._last is not None:
+            self._last()
+            self._last = None
+        return ended
+
+    @watched.setter
+    def watched(self, ended: bool) -> None:
+        Drain.watched.__set__(self, ended)  # type: ignore[attr-defined]
+
+
+@every_backend
+def test_what_a_process_wrote_last_is_read_though_its_end_was_seen_first(backend: Backend) -> None:
+    """Another process holds the pipe, so that it has no end, and the last bytes came after the last read."""
+    readable, writable = os.pipe()
+    alive, dead = os.pipe()
+
+    async def main() -> None:
+        drain = EndedJustNow(readable, lambda: os.write(writable, b"last"))
+        chunks = Drained(drain)
+        drain.watch(alive)
+
+        async def end() -> None:
+            await anyio.wait_all_tasks_blocked()
+            os.close(dead)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(end)
+            assert bytes(await chunks.receive()) == b"last"
+        assert bytes(await chunks.receive()) == b""
+        await chunks.aclose()
+
+    backend.run(main)
+    for number in (readable, writable, alive):
+        os.close(number)
 
 
 @every_asyncio

@@ -49,7 +49,7 @@ from claude_wire import (
     decode,
     encode,
 )
-from claude_wire._decoding import MOST_LEARNED
+from claude_wire._decoding import MOST_LEARNED, SUBTYPED, _union
 
 KEEP_ALIVE = b'{"type":"keep_alive"}'
 INIT = b'{"type":"system","subtype":"init","cwd":"/"}'
@@ -174,6 +174,7 @@ def more_types_than_are_remembered() -> None:
         assert found[::2] == values
         assert {(type(message), message.reason) for message in found[::2]} == {(UnknownMessage, "unknown type")}
         assert decoder.stats.unknown == len(tags)
+        assert len(_union._learned) == len(_union.later - SUBTYPED) == MOST_LEARNED  # and the decoder grows no more
 
 
 def types_with_surrogates() -> None:

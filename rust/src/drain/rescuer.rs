@@ -109,6 +109,20 @@ impl Rescuer {
         }
     }
 
+    /// Streams that would wake the thread now, if it waited.
+    #[cfg(test)]
+    pub fn sees(&self) -> usize {
+        let mut events = Vec::with_capacity(64);
+        epoll::wait(
+            &self.epoll,
+            spare_capacity(&mut events),
+            Some(&Timespec::default()),
+        )
+        .unwrap();
+        let streams = events.iter().filter(|event| event.data.u64() != WAKE);
+        streams.count()
+    }
+
     #[cfg(test)]
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)

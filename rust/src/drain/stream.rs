@@ -862,6 +862,73 @@ mod tests {
     }
 
     #[test]
+    fn a_paused_stream_goes_on_at_half_of_the_budget_and_no_earlier() {
+        let host = host(1000);
+        let (drain, writer) = drained(host, Mode::Pause);
+        let mut out = [0; 1000];
+        write_all(&writer, &[1; 1500]);
+        until(|| drain.stats().unwrap().paused);
+        assert_eq!(host.queued(), 1000);
+        assert_eq!(drain.read(&mut out[..499]).unwrap().0, Got::Bytes(499));
+        assert!(drain.0.resume() == Resumed::NotYet);
+        assert!(drain.stats().unwrap().paused);
+        assert_eq!(drain.read(&mut out[..1]).unwrap().0, Got::Bytes(1));
+        until(|| drain.stats().unwrap().queued == 1000);
+    }
+
+    #[test]
+    fn a_descriptor_that_need_not_be_read_is_out_of_the_rescuers_sight() {
+        // One that has ended, or whose stream is paused, is readable for ever: the thread would spin.
+        for mode in [Mode::Pause, Mode::Error, Mode::KeepLast(10)] {
+            let (drain, writer) = drained(host(DEFAULT_LIMIT), mode);
+            let mut out = [0; 10];
+            write_all(&writer, b"x");
+            drop(writer);
+            until(|| drain.read(&mut out).unwrap().0 == Got::End);
+            assert_eq!(drain.0.rescuer.sees(), 0);
+        }
+        let (drain, writer) = drained(host(10), Mode::Pause);
+        write_all(&writer, &[1; 100]);
+        until(|| drain.stats().unwrap().paused);
+        assert_eq!(drain.0.rescuer.sees(), 0);
+        drain.discard().unwrap();
+        until(|| drain.stats().unwrap().discarded == 100);
+        drop(writer);
+        until(|| drain.read(&mut [0; 10]).unwrap().0 == Got::End);
+        assert_eq!(drain.0.rescuer.sees(), 0);
+    }
+
+    #[test]
+    fn a_budget_error_wakes_a_reader_that_the_same_bytes_had_woken_before() {
+        let host = host(10);
+        host.stop(Duration::ZERO); // so that this thread is the rescuer
+        host.keep(10);
+        let (drain, writer) = drained(host, Mode::Error);
+        let outer = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let edges = || {
+            let mut events = Vec::with_capacity(4);
+            let now = Timespec::default();
+            epoll::wait(&outer, spare_capacity(&mut events), Some(&now)).unwrap()
+        };
+        drain
+            .0
+            .with(|state| {
+                let data = epoll::EventData::new_u64(0);
+                let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+                epoll::add(&outer, &state.poll, data, flags).unwrap();
+            })
+            .unwrap();
+        assert_eq!(edges(), 0);
+        write_all(&writer, b"x");
+        assert_eq!((edges(), edges()), (1, 0));
+        assert!(matches!(drain.0.take(&mut vec![0; CHUNK]), Taken::Paused));
+        assert_eq!(edges(), 1);
+        let mut out = [0; 10];
+        assert_eq!(drain.read(&mut out).unwrap().0, Got::Budget);
+        assert_eq!(drain.read(&mut out).unwrap().0, Got::Bytes(1));
+    }
+
+    #[test]
     fn a_higher_limit_lets_a_stream_go_on() {
         let host = host(10);
         let (drain, writer) = drained(host, Mode::Pause);
