@@ -21,6 +21,12 @@ from claude_wire.options import ClaudeOptions, find_cli
 
 CLI = "/opt/claude"
 SESSION = [CLI, "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
+UUID = "8d7b3c1e-0f52-4c8e-9d0a-3b1f0c9e7a11"
+#: Fields that go with a field, and that the CLI refuses it without.
+NEEDS: dict[str, dict[str, str]] = {
+    "resume_session_at": {"resume": UUID},
+    "resume_drops_turn": {"resume": UUID, "resume_session_at": UUID},
+}
 #: Stands for a prompt or a key; no repr and no text of an error may hold it.
 SECRET = "sk-ant-hunter2"
 FLAGS = pathlib.Path(__file__).with_name("data") / "cli_flags.txt"
@@ -28,10 +34,11 @@ FLAGS = pathlib.Path(__file__).with_name("data") / "cli_flags.txt"
 
 def arguments(**fields: Any) -> list[str]:
     """What the fields add to the command line of a session."""
-    argv = ClaudeOptions(cli_path=CLI, **fields).argv()
+    needed = {field: value for name in fields for field, value in NEEDS.get(name, {}).items()}
+    argv = ClaudeOptions(cli_path=CLI, **needed, **fields).argv()
     assert argv[:4] == SESSION[:4]
     assert argv[-2:] == SESSION[-2:]
-    return argv[4:-2]
+    return [argument for argument in argv[4:-2] if argument not in {f"--resume={UUID}", f"--resume-session-at={UUID}"}]
 
 
 # --- Each field -------------------------------------------------------------------------------------------------------
@@ -50,8 +57,6 @@ FIELDS: list[tuple[str, Any, list[str]]] = [
     ("allowed_tools", ["Bash(git *)", "Edit"], ["--allowedTools", "Bash(git *),Edit"]),
     ("allowed_tools", [], []),
     ("max_turns", 3, ["--max-turns", "3"]),
-    ("max_turns", 0, ["--max-turns", "0"]),
-    ("max_turns", -1, ["--max-turns=-1"]),
     ("max_budget_usd", 0.5, ["--max-budget-usd", "0.5"]),
     ("max_budget_usd", 2, ["--max-budget-usd", "2"]),
     ("max_budget_usd", 1e-7, ["--max-budget-usd", "1e-07"]),
@@ -65,7 +70,7 @@ FIELDS: list[tuple[str, Any, list[str]]] = [
     ("continue_conversation", True, ["--continue"]),
     ("resume", "my session", ["--resume=my session"]),
     ("resume", "--model=x", ["--resume=--model=x"]),
-    ("session_id", "4b18", ["--session-id=4b18"]),
+    ("session_id", UUID, [f"--session-id={UUID}"]),
     ("settings", "settings.json", ["--settings", "settings.json"]),
     ("settings", '{"a":1}', ["--settings", '{"a":1}']),
     ("settings", {"a": "\ud83d"}, ["--settings", '{"a": "\\ud83d"}']),
@@ -126,6 +131,10 @@ def test_no_value_becomes_a_flag(name: str) -> None:
     kind = next(value for known, value, _ in FIELDS if known == name)
     dashed: dict[type, Any] = {str: "--model=x", list: ["--model=x"], dict: "--model=x"}
     if type(kind) not in dashed:
+        return
+    if name in ("session_id", "setting_sources", "permission_mode", "effort", "thinking", "thinking_display"):
+        with pytest.raises(ValueError, match=f"ClaudeOptions.{name} must be "):
+            arguments(**{name: dashed[type(kind)]})
         return
     value = {"a": "--model=x"} if name == "extra_args" else dashed[type(kind)]
     (argument,) = arguments(**{name: value})
@@ -193,6 +202,58 @@ WRONG: list[tuple[str, Any]] = [
 def test_a_value_of_another_type_is_refused_at_once(name: str, value: Any) -> None:
     with pytest.raises(TypeError, match=f"ClaudeOptions.{name} takes"):
         ClaudeOptions(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        (
+            {"permission_mode": "pIan"},
+            r"permission_mode must be one of 'default', .*, not 'pIan' \(did you mean 'plan'\?",
+        ),
+        ({"effort": "hgih"}, r"effort must be one of .*; one that .* goes into extra_args=\{'effort': \.\.\.\}"),
+        ({"thinking": "on"}, "thinking must be one of"),
+        ({"thinking_display": "all"}, "thinking_display must be one of"),
+        ({"setting_sources": ["user", "locl"]}, r"not 'locl' \(did you mean 'local'\?\)"),
+        ({"max_turns": 0}, "max_turns must be at least 1, not 0"),
+        ({"max_turns": -1}, "max_turns must be at least 1, not -1"),
+        ({"max_budget_usd": 0}, "max_budget_usd must be more than 0, not 0"),
+        ({"max_budget_usd": -0.5}, "max_budget_usd must be more than 0, not -0.5"),
+        ({"task_budget": 0}, "task_budget must be at least 1, not 0"),
+        ({"max_thinking_tokens": -1}, "max_thinking_tokens must be at least 0, not -1"),
+        ({"model": ""}, "model is empty"),
+        ({"resume": ""}, "resume is empty"),
+        ({"cli_path": ""}, "cli_path is empty"),
+        ({"session_id": "s"}, "session_id must be a UUID"),
+        ({"session_id": UUID, "resume": "r"}, "needs fork_session=True"),
+        ({"session_id": UUID, "continue_conversation": True}, "needs fork_session=True"),
+        ({"resume_session_at": "u"}, "resume_session_at is a message of the session that resume= names"),
+        ({"resume": "r", "resume_drops_turn": "u"}, "resume_drops_turn needs resume_session_at="),
+        ({"system_prompt": "p", "system_prompt_file": "/p"}, "one of system_prompt and system_prompt_file, not both"),
+        ({"append_system_prompt": "p", "append_system_prompt_file": "/p"}, "not both"),
+    ],
+    ids=str,
+)
+def test_what_the_cli_refuses_or_passes_over_is_refused_at_once(fields: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        ClaudeOptions(**fields)
+
+
+def test_a_word_that_this_version_does_not_know_can_be_given() -> None:
+    assert arguments(extra_args={"permission-mode": "of_tomorrow"}) == ["--permission-mode", "of_tomorrow"]
+    together = ClaudeOptions(session_id=UUID, resume="r", fork_session=True)
+    assert f"--session-id={UUID}" in dataclasses.replace(together, cli_path=CLI).argv()
+    assert ClaudeOptions(extra_args={"resume": "r"}, resume_session_at="u").resume_session_at == "u"
+
+
+def test_every_option_of_claude_agent_sdk_has_a_place() -> None:
+    """A field of ours, or a message that says what to write instead."""
+    sdk = pytest.importorskip("claude_agent_sdk")
+    for field in dataclasses.fields(sdk.ClaudeAgentOptions):
+        if field.name not in {own.name for own in dataclasses.fields(ClaudeOptions)}:
+            with pytest.raises(TypeError, match=f"ClaudeOptions has no argument '{field.name}': .") as caught:
+                ClaudeOptions(**{field.name: None})
+            assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize(
@@ -282,7 +343,7 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"permission_mode": "plan"}, {"permission_mode": "plan"}),
     ({"continue_conversation": True}, {"continue_conversation": True}),
     ({"resume": "-r"}, {"resume": "-r"}),
-    ({"session_id": "s"}, {"session_id": "s"}),
+    ({"session_id": UUID}, {"session_id": UUID}),
     ({"settings": "/s.json"}, {"settings": "/s.json"}),
     ({"settings": '{"a": 1}', "sandbox": {"enabled": True}}, {"settings": {"a": 1, "sandbox": {"enabled": True}}}),
     ({"add_dirs": ["/a", pathlib.Path("/b")]}, {"add_dir": ["/a", "/b"]}),
@@ -292,8 +353,11 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"include_hook_events": True}, {"include_hook_events": True}),
     ({"strict_mcp_config": True}, {"strict_mcp_config": True}),
     ({"fork_session": True}, {"fork_session": True}),
-    ({"resume_session_at": "u"}, {"resume_session_at": "u"}),
-    ({"resume_drops_turn": "u"}, {"resume_drops_turn": "u"}),
+    ({"resume": "r", "resume_session_at": "u"}, {"resume": "r", "resume_session_at": "u"}),
+    (
+        {"resume": "r", "resume_session_at": "u", "resume_drops_turn": "u"},
+        {"resume": "r", "resume_session_at": "u", "resume_drops_turn": "u"},
+    ),
     ({"session_store": Store()}, {"session_mirror": True}),
     ({"setting_sources": ["user"]}, {"setting_sources": ["user"]}),
     ({"setting_sources": []}, {"setting_sources": []}),
@@ -327,13 +391,15 @@ def test_so_are_combinations(chosen: list[tuple[dict[str, Any], dict[str, Any]]]
 
 
 def _meet(some: Mapping[str, Any], more: Mapping[str, Any]) -> bool:
-    """Whether claude-agent-sdk mixes the two."""
+    """Whether claude-agent-sdk mixes the two, or the CLI refuses them together."""
     return any(
         {a, b} <= together
         for together in (
             {"thinking", "max_thinking_tokens"},
             {"skills", "allowed_tools"},
             {"skills", "setting_sources"},
+            {"session_id", "resume"},
+            {"session_id", "continue_conversation"},
         )
         for a in some
         for b in more

@@ -7,19 +7,38 @@ Knows flags and paths. Starts nothing and reads no configuration: what :meth:`Cl
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.util
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
+from claude_wire._arguments import kind_of, require_one_of, tells_where
 from claude_wire.errors import CLINotFoundError
 
-__all__ = ["ClaudeOptions", "find_cli"]
+__all__ = [
+    "ClaudeOptions",
+    "Effort",
+    "PermissionMode",
+    "SettingSource",
+    "Thinking",
+    "ThinkingDisplay",
+    "find_cli",
+]
 
+# What the CLI takes, and for set_permission_mode, too.
+PermissionMode: TypeAlias = Literal["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]
+Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
+Thinking: TypeAlias = Literal["adaptive", "enabled", "disabled"]
+ThinkingDisplay: TypeAlias = Literal["summarized", "omitted", "highlights"]
+SettingSource: TypeAlias = Literal["user", "project", "local"]
+
+T = TypeVar("T")
 Path: TypeAlias = "str | os.PathLike[str]"
 #: A JSON object, the text of one, or the path of a file that holds one: the CLI takes any of them for these flags.
 FileOrJson: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
@@ -38,6 +57,10 @@ class _Flag(NamedTuple):
     texts: Callable[[Any], list[str] | None]
     #: Always ``--flag=value``: the CLI declares it with an optional value, or claude-agent-sdk guards it so.
     joined: bool
+    #: The values that there are, or the items of one; none if any will do.
+    known: tuple[str, ...]
+    #: The least number that the CLI takes, and whether that one is still too small.
+    least: tuple[int, bool] | None
 
 
 _Kind: TypeAlias = "tuple[str, Callable[[Any], list[str] | None]]"
@@ -98,9 +121,18 @@ def _nothing(value: Any) -> list[str] | None:
     return [] if isinstance(value, bool) else None
 
 
-def _flag(name: str, kind: _Kind, *, joined: bool = False) -> dict[str, _Flag]:
-    """The metadata of a field."""
-    return {"flag": _Flag(name, *kind, joined)}
+def _flag(
+    name: str,
+    kind: _Kind,
+    *,
+    joined: bool = False,
+    known: Any = None,
+    least: int | None = None,
+    above: int | None = None,
+) -> dict[str, _Flag]:
+    """The metadata of a field. ``known`` is a Literal; a number is ``least`` at least, or more than ``above``."""
+    limit = None if least is None else (least, False)
+    return {"flag": _Flag(name, *kind, joined, get_args(known), limit if above is None else (above, True))}
 
 
 _BOOL: _Kind = "bool", _nothing
@@ -115,6 +147,58 @@ _FILE_OR_JSON: _Kind = "path, str or mapping", _file_or_json
 _FILES_OR_JSON: _Kind = "path, str or mapping, or sequence of them", _files_or_json
 
 
+#: Fields of claude-agent-sdk's options that have another name or place here, and what to write instead.
+_PLACES = {
+    "add_dirs": "it is add_dir here, as the flag",
+    "can_use_tool": "open_session(ClaudeOptions(...), can_use_tool=...)",
+    "client_app": "open_session(..., extra_env={'CLAUDE_AGENT_SDK_CLIENT_APP': ...})",
+    "cwd": "open_session(ClaudeOptions(...), cwd=...), or open_process(..., cwd=...)",
+    "debug_stderr": "open_session(ClaudeOptions(...), stderr=...)",
+    "enable_file_checkpointing": "open_session(..., extra_env={'CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING': 'true'})",
+    "env": "open_session(ClaudeOptions(...), extra_env=...), which is merged into the host's; env= is the whole one",
+    "extra_env": "open_session(ClaudeOptions(...), extra_env=...)",
+    "hooks": "open_session(ClaudeOptions(...), hooks=...)",
+    "load_timeout_ms": "claude_wire has no session store; WireTransport of claude_wire.integrations.agent_sdk has",
+    "max_buffer_size": "open_process(argv, Decoder(max_line_bytes=...)); 128 MiB if not given",
+    "mcp_servers": (
+        "servers that the CLI runs: mcp_config={'mcpServers': {...}}; servers in this process: "
+        "open_session(..., mcp_servers={...})"
+    ),
+    "output_format": "json_schema=..., the schema alone",
+    "permission_prompt_tool_name": "it is permission_prompt_tool here, as the flag",
+    "plugins": "plugin_dir=[...], the paths alone",
+    "prompt": "session.query(...) or session.ask(...); for one answer: ClaudeOptions(...).argv(prompt)",
+    "sandbox": "settings={'sandbox': {...}}",
+    "session_store": "session_mirror=True gives transcript_mirror messages, to be stored by the host",
+    "session_store_flush": "claude_wire has no session store; WireTransport of claude_wire.integrations.agent_sdk has",
+    "skills": "allowed_tools=['Skill(NAME)'] and setting_sources=['user', 'project']",
+    "stderr": "open_session(ClaudeOptions(...), stderr=...)",
+    "user": "open_session(ClaudeOptions(...), user=...)",
+    "verbatim_prompts": "claude_wire sends prompts as they are",
+}
+
+#: In the form that the CLI takes; it refuses others.
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def _in_words(cls: type[T]) -> type[T]:
+    """Have the constructor say where an argument goes that it does not take."""
+    told = tells_where(_PLACES, owner=cls.__name__)(cls.__init__)
+
+    @functools.wraps(told)
+    def construct(self: T, *args: Any, **fields: Any) -> None:
+        if args:
+            example = f"{cls.__name__}(model=...), or {cls.__name__}(**fields) for a dict"
+            raise TypeError(
+                f"{cls.__name__} takes no positional arguments, and was given {kind_of(args[0])}: {example}"
+            )
+        told(self, **fields)
+
+    setattr(cls, "__init__", construct)  # noqa: B010 - mypy refuses the assignment
+    return cls
+
+
+@_in_words
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False, eq=True)
 class ClaudeOptions:
     """The flags of the Claude Code CLI, one field for each, and :meth:`argv` to write them out.
@@ -123,7 +207,7 @@ class ClaudeOptions:
     ``setting_sources``, where an empty list is a wish of its own. Nothing else is added: without ``system_prompt`` the
     CLI uses its own, for one. Linux takes no argument of 128 KiB or more (starting the CLI fails with ``OSError``);
     longer texts go into files, which the flags for prompts, settings, servers and agents take. ``repr()`` and error
-    messages have the names of fields and never their values, which may be prompts or keys.
+    messages have the names of fields, and no values that may be prompts or keys.
 
     Attributes:
         cli_path: the CLI, taken as it is; None looks for it with :func:`find_cli`.
@@ -165,15 +249,20 @@ class ClaudeOptions:
         forward_subagent_text: text and thinking of subagents too, not only their tools.
         no_session_persistence: write no transcript; the session cannot be resumed.
         extra_args: flags that have no field, without their dashes, and their values; None for a flag without one.
-        thinking: ``"adaptive"`` or ``"disabled"``.
+        thinking: ``"adaptive"``, ``"enabled"`` or ``"disabled"``.
         max_thinking_tokens: tokens for thinking, of older models.
-        thinking_display: ``"summarized"`` or ``"omitted"``.
+        thinking_display: ``"summarized"``, ``"omitted"`` or ``"highlights"``.
         effort: ``"low"``, ``"medium"``, ``"high"``, ``"xhigh"`` or ``"max"``.
         json_schema: the schema that the result has to fit, as an object or as JSON.
 
+    Where the CLI takes one of a few words, or a number within limits, any other value is refused. A word that this
+    version does not know goes into ``extra_args``, with the name of the flag: ``{"permission-mode": "of_tomorrow"}``.
+
     Raises:
-        TypeError: a field has a value of another type.
-        ValueError: a value cannot be an argument: it has a NUL character, or no form in JSON or the system's encoding.
+        TypeError: a field has a value of another type, or there is no field of that name; for those of
+            claude-agent-sdk's options the message says where they go.
+        ValueError: a value is none that the CLI takes; or two fields do not go together; or a value cannot be an
+            argument: it has a NUL character, or no form in JSON or the system's encoding.
     """
 
     cli_path: Path | None = None
@@ -184,15 +273,17 @@ class ClaudeOptions:
     append_system_prompt_file: Path | None = field(default=None, metadata=_flag("--append-system-prompt-file", _PATH))
     tools: Sequence[str] | None = field(default=None, metadata=_flag("--tools", _LIST))
     allowed_tools: Sequence[str] = field(default=(), metadata=_flag("--allowedTools", _LIST))
-    max_turns: int | None = field(default=None, metadata=_flag("--max-turns", _INT))
-    max_budget_usd: float | None = field(default=None, metadata=_flag("--max-budget-usd", _NUMBER))
+    max_turns: int | None = field(default=None, metadata=_flag("--max-turns", _INT, least=1))
+    max_budget_usd: float | None = field(default=None, metadata=_flag("--max-budget-usd", _NUMBER, above=0))
     disallowed_tools: Sequence[str] = field(default=(), metadata=_flag("--disallowedTools", _LIST))
-    task_budget: int | None = field(default=None, metadata=_flag("--task-budget", _INT))
+    task_budget: int | None = field(default=None, metadata=_flag("--task-budget", _INT, least=1))
     model: str | None = field(default=None, metadata=_flag("--model", _TEXT))
     fallback_model: str | None = field(default=None, metadata=_flag("--fallback-model", _TEXT))
     betas: Sequence[str] = field(default=(), metadata=_flag("--betas", _LIST))
     permission_prompt_tool: str | None = field(default=None, metadata=_flag("--permission-prompt-tool", _TEXT))
-    permission_mode: str | None = field(default=None, metadata=_flag("--permission-mode", _TEXT))
+    permission_mode: PermissionMode | None = field(
+        default=None, metadata=_flag("--permission-mode", _TEXT, known=PermissionMode)
+    )
     continue_conversation: bool = field(default=False, metadata=_flag("--continue", _BOOL))
     resume: str | None = field(default=None, metadata=_flag("--resume", _TEXT, joined=True))
     session_id: str | None = field(default=None, metadata=_flag("--session-id", _TEXT, joined=True))
@@ -208,7 +299,9 @@ class ClaudeOptions:
     resume_session_at: str | None = field(default=None, metadata=_flag("--resume-session-at", _TEXT, joined=True))
     resume_drops_turn: str | None = field(default=None, metadata=_flag("--resume-drops-turn", _TEXT, joined=True))
     session_mirror: bool = field(default=False, metadata=_flag("--session-mirror", _BOOL))
-    setting_sources: Sequence[str] | None = field(default=None, metadata=_flag("--setting-sources", _LIST, joined=True))
+    setting_sources: Sequence[SettingSource] | None = field(
+        default=None, metadata=_flag("--setting-sources", _LIST, joined=True, known=SettingSource)
+    )
     plugin_dir: Sequence[Path] = field(default=(), metadata=_flag("--plugin-dir", _PATHS))
     agent: str | None = field(default=None, metadata=_flag("--agent", _TEXT))
     agents: FileOrJson | None = field(default=None, metadata=_flag("--agents", _FILE_OR_JSON))
@@ -216,10 +309,12 @@ class ClaudeOptions:
     forward_subagent_text: bool = field(default=False, metadata=_flag("--forward-subagent-text", _BOOL))
     no_session_persistence: bool = field(default=False, metadata=_flag("--no-session-persistence", _BOOL))
     extra_args: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
-    thinking: str | None = field(default=None, metadata=_flag("--thinking", _TEXT))
-    max_thinking_tokens: int | None = field(default=None, metadata=_flag("--max-thinking-tokens", _INT))
-    thinking_display: str | None = field(default=None, metadata=_flag("--thinking-display", _TEXT))
-    effort: str | None = field(default=None, metadata=_flag("--effort", _TEXT))
+    thinking: Thinking | None = field(default=None, metadata=_flag("--thinking", _TEXT, known=Thinking))
+    max_thinking_tokens: int | None = field(default=None, metadata=_flag("--max-thinking-tokens", _INT, least=0))
+    thinking_display: ThinkingDisplay | None = field(
+        default=None, metadata=_flag("--thinking-display", _TEXT, known=ThinkingDisplay)
+    )
+    effort: Effort | None = field(default=None, metadata=_flag("--effort", _TEXT, known=Effort))
     json_schema: str | Mapping[str, Any] | None = field(default=None, metadata=_flag("--json-schema", _JSON))
 
     def __post_init__(self) -> None:
@@ -229,6 +324,9 @@ class ClaudeOptions:
             _check_argument("cli_path", os.fspath(self.cli_path))
         if not isinstance(self.extra_args, Mapping):
             raise _wrong_type("extra_args", "mapping", self.extra_args)
+        for name in ("cli_path", "model", "fallback_model", "agent", "resume", "permission_prompt_tool"):
+            if getattr(self, name) == "":
+                raise ValueError(f"ClaudeOptions.{name} is empty; leave it out, or give None")
         for one in dataclasses.fields(self):
             # Whoever made the list or the dict may change it; what was checked stays what is written (but for what is
             # nested in a dict, of which this is no copy).
@@ -239,6 +337,26 @@ class ClaudeOptions:
                 object.__setattr__(self, one.name, {**value})
             for argument in self._arguments(one):
                 _check_argument(one.name, argument)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse fields that the CLI refuses together, or of which it would pass over one in silence."""
+        for name in ("system_prompt", "append_system_prompt"):
+            if getattr(self, name) is not None and getattr(self, f"{name}_file") is not None:
+                raise ValueError(f"ClaudeOptions takes one of {name} and {name}_file, not both")
+        resumes = self.resume is not None or "resume" in self.extra_args
+        if self.session_id is not None:
+            if not _UUID.fullmatch(self.session_id):
+                raise ValueError("ClaudeOptions.session_id must be a UUID, such as str(uuid.uuid4()) gives")
+            if (resumes or self.continue_conversation) and not self.fork_session:
+                raise ValueError(
+                    "ClaudeOptions.session_id names a new session: with resume or continue_conversation it needs "
+                    "fork_session=True"
+                )
+        if self.resume_session_at is not None and not resumes:
+            raise ValueError("ClaudeOptions.resume_session_at is a message of the session that resume= names")
+        if self.resume_drops_turn is not None and self.resume_session_at is None:
+            raise ValueError("ClaudeOptions.resume_drops_turn needs resume_session_at=")
 
     def __repr__(self) -> str:
         names = [one.name for one in dataclasses.fields(self) if getattr(self, one.name) != _default(one)]
@@ -287,6 +405,15 @@ class ClaudeOptions:
             raise ValueError(f"ClaudeOptions.{one.name} has a value that JSON has no form for") from None
         if texts is None:
             raise _wrong_type(one.name, flag.takes, value)
+        if flag.known:
+            otherwise = f"; one that this version does not know goes into extra_args={{{flag.name[2:]!r}: ...}}"
+            for item in value if _is_items(value) else (value,):
+                require_one_of(f"ClaudeOptions.{one.name}", item, flag.known, otherwise)
+        if flag.least is not None:
+            least, too_small = flag.least
+            if value < least or (too_small and value == least):
+                than = "more than" if too_small else "at least"
+                raise ValueError(f"ClaudeOptions.{one.name} must be {than} {least}, not {value!r}")
         if flag.texts is _nothing:
             return [flag.name] if value else []
         if value == one.default:
@@ -317,7 +444,7 @@ def _written(flag: str, text: str, *, joined: bool = False) -> list[str]:
 
 def _wrong_type(name: str, takes: str, value: object) -> TypeError:
     article = "an" if takes[0] in "aeiou" else "a"
-    return TypeError(f"ClaudeOptions.{name} takes {article} {takes}, not {type(value).__name__}")
+    return TypeError(f"ClaudeOptions.{name} takes {article} {takes}, not {kind_of(value)}")
 
 
 def _check_argument(name: str, text: str) -> None:
