@@ -160,7 +160,7 @@ def test_suggestion_is_shown_whole_and_harmless(monkeypatch: pytest.MonkeyPatch)
     rule = PermissionRuleValue(toolName="Bash", ruleContent="echo " + "x" * 500 + "\x1b[2J; rm *")
     long = AddRules(rules=[rule], behavior="allow", destination="session")
     _, shown = ask(monkeypatch, request(long), "y\n")
-    assert "x" * 500 + "\\x1b[2J; rm *) (session)\n" in shown
+    assert "x" * 500 + "\\x1b[2J; rm *) (session)" in " ".join(shown.split())
 
 
 def test_input_that_was_cut_can_be_shown_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,9 +179,9 @@ def test_input_that_was_shown_with_the_call_is_not_shown_again(monkeypatch: pyte
 
 def test_input_that_is_not_that_of_the_call_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     _, shown = ask(monkeypatch, request(id="a", command="rm", more=1), "n\n", called={"command": "make", "more": 1})
-    assert '? may Bash run?\n    {"command": "rm"}\n' in shown
+    assert "? may Bash run?\n    command: rm\n" in shown
 
 
 def test_input_of_a_call_that_was_not_shown_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     _, shown = ask(monkeypatch, request(), "n\n")
-    assert '? may Bash run?\n    {"command": "make"}\n' in shown
+    assert "? may Bash run?\n    command: make\n" in shown

@@ -110,7 +110,12 @@ def test_two_that_speak_at_once_are_not_mixed() -> None:
         assistant("sub speaks late", **sub),
         stop(**sub),
     )
-    assert shown.splitlines()[1:] == ["main goes on", "| -- subagent finder: look", "| sub speaks late"]
+    assert shown.splitlines()[1:] == [
+        "    subagent_type: finder",
+        "main goes on",
+        "| -- subagent finder: look",
+        "| sub speaks late",
+    ]
 
 
 def test_block_that_never_had_the_floor_is_shown_when_it_is_whole() -> None:
@@ -182,15 +187,46 @@ def test_all_texts_and_calls_of_all_recordings_are_shown(name: str) -> None:
 
 def test_tool_with_input_and_result() -> None:
     shown = show(assistant(call("a", command="ls")), returned("a", "x\ny\n"))
-    assert shown == '+ Bash {"command": "ls"}\n  = x\n    y\n'
+    assert shown == "+ Bash ls\n  = x\n    y\n"
+
+
+@pytest.mark.parametrize(
+    ("called", "lines"),
+    [
+        (call("a", command="touch a.txt"), ["+ Bash touch a.txt"]),
+        (call("a", command="touch a.txt", description="Make a"), ["+ Bash touch a.txt", "    description: Make a"]),
+        (call("a", "Read", file_path="/a b/c", limit=5), ["+ Read /a b/c", "    limit: 5"]),
+        (call("a", "Grep", pattern="a, b: c", path="src", i=True), ["+ Grep a, b: c", "    path: src, i: true"]),
+        (call("a", "calc", a=1, b="two"), ["+ calc a: 1, b: two"]),
+        (call("a", "calc", a="1, b: 2", c=""), ['+ calc a: "1, b: 2", c: ""']),
+        (call("a", "TodoWrite", todos=[{"content": "x"}]), ['+ TodoWrite todos: [{"content": "x"}]']),
+        (call("a"), ["+ Bash"]),
+        (call("a", command="one\ndescription: harmless"), ["+ Bash one", "      description: harmless"]),
+        (call("a", command="", x=1), ['+ Bash command: "", x: 1']),
+    ],
+)
+def test_call_is_shown_as_people_write_it(called: dict[str, Any], lines: list[str]) -> None:
+    """And no text of a member can look like another member."""
+    assert show(assistant(called)).splitlines() == lines
+
+
+def test_cost_is_told_once() -> None:
+    """That of the session beside it only where it is another."""
+    shown = viewed(decoded(load("17_sdk_client_full").stdout))
+    turns = re.findall(r"^= .*$", shown, re.MULTILINE)
+    assert turns[0].count("$") == 1
+    assert [re.findall(r"\$[\d.]+", turn) for turn in turns[:3]] == [
+        ["$0.000360"],
+        ["$0.000180", "$0.000540"],
+        ["$0.000105", "$0.000645"],
+    ]
 
 
 def test_long_input_is_cut_and_says_how_much() -> None:
     content = "\n".join(f"line {number}" for number in range(1000))
     shown = show(assistant(call("a", "Write", file_path="f", content=content, more=1)))
     assert shown.splitlines() == [
-        "+ Write",
-        "    file_path: f",
+        "+ Write f",
         "    content: line 0",
         *(f"      line {number}" for number in range(1, MOST_LINES)),
         f"      … {1000 - MOST_LINES} more lines, {len(content) - 7 * MOST_LINES:,} characters",
@@ -256,10 +292,12 @@ def test_subagents_are_marked_by_level() -> None:
         returned("p", "done"),
         assistant("four"),
     )
-    assert shown.splitlines()[1:] == [
+    assert shown.splitlines() == [
+        "+ Agent outer",
+        "    subagent_type: t",
         "| -- subagent t: outer",
         "| one",
-        '| + Task {"description": "inner"}',
+        "| + Task inner",
         "| | -- subagent inner",
         "| | two",
         "| -- subagent t: outer",

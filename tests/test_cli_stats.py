@@ -375,5 +375,8 @@ def test_narrow_terminal_cuts_no_number(recorded: Path, columns: int) -> None:
             pass
         assert process.wait(PATIENCE) == 0
     screen.close()
+    sentence = "lines: 14 in 29,582 bytes, 14 messages, 0 invalid, 0 with something unknown"
+    assert sentence in " ".join(screen.text().split())  # each word of it whole
+    assert all(len(row) <= columns or len(row.split()) == 1 for row in screen.text().split("\n"))
     for number in (b"17,370", b"29,582", b"58.7%", b"$0.000500", b"1,802"):
         assert number in screen.shown

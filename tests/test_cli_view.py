@@ -58,14 +58,14 @@ def test_folder_has_what_the_host_wrote(tmp_path: Path) -> None:
         shown,
         "> SCRIPT [[",
         "* claude-opus-5-5 in ",
-        "+ Bash {",
+        "+ Bash touch",
         "? may Bash run?\n",
         "? allowed\n",
         "  = made\n",
         "? may Bash run?\n",
         "? denied: Not today, thanks\n",
         "  = Not today, thanks\n",
-        "+ Write {",
+        "+ Write c.txt\n",
         "? allowed\n",
         "finished\n",
         "= ok, $0.000500",
@@ -172,11 +172,18 @@ def test_colors_on_a_terminal_and_none_with_no_color(recorded: str) -> None:
     assert (b"\x1b" in dumb, code) == (False, 0)
 
 
-def test_narrow_terminal_has_everything(recorded: str) -> None:
-    def words(columns: int) -> list[bytes]:
-        return re.sub(rb"\x1b\[[\d;]*m", b"", on_screen(recorded, columns=columns)[0]).split()
+def rows(*arguments: str, columns: int) -> list[str]:
+    """What a terminal gets, without colors."""
+    return re.sub(r"\x1b\[[\d;]*m|\r", "", on_screen(*arguments, columns=columns)[0].decode()).split("\n")
 
-    assert words(40) == words(10) == words(200)
+
+def test_narrow_terminal_has_every_word_whole(recorded: str) -> None:
+    """A row that is too long is one word alone, which the terminal itself breaks; rows of a subagent have its bars."""
+    every = [word for row in rows(recorded, columns=1000) for word in row.split() if word != "|"]
+    for columns in (10, 40, 80):
+        shown = rows(recorded, columns=columns)
+        assert [word for row in shown for word in row.split() if word != "|"] == every
+        assert all(len(row) <= columns or len(row.strip("| +=?!*>").split()) == 1 for row in shown)
 
 
 def test_row_says_what_goes_on_and_goes_away() -> None:

@@ -121,10 +121,10 @@ def test_questions_are_asked_at_the_terminal_and_the_answers_hold(place: Place) 
     assert code == 0
     in_order(
         shown,
-        '+ Bash {"command": "touch allowed && echo made"',
+        "+ Bash touch allowed && echo made\n",
         "? allowed\n",
         "  = made\n",
-        '+ Bash {"command": "touch refused && echo made"',
+        "+ Bash touch refused && echo made\n",
         "? denied: not today\n",
         "  = not today",
         "+ Write",

@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
 from claude_wire import PROTOCOL_VERSION
+from claude_wire.cli.output import Output
 from claude_wire.cli.report import invalid_as_json, invalid_as_text, summary_as_json, summary_as_text
 from claude_wire.cli.sources import display_name, known_size, pieces, several_sources
 from claude_wire.cli.survey import Summary, Survey
+from claude_wire.cli.wrapping import width_of, wrapped
 from claude_wire.messages import InvalidLine
 
 __all__ = ["check"]
@@ -76,27 +78,31 @@ class _TextReport:
 
     def __init__(self) -> None:
         self._files = 0
+        self._width = width_of(Output())
 
     def begin_file(self, name: str) -> None:
         if self._files:
             click.echo()
         self._files += 1
-        click.echo(f"{name}:")
+        self._say(f"{name}:")
 
     def invalid(self, line: InvalidLine) -> None:
-        click.echo(invalid_as_text(line))
+        self._say(invalid_as_text(line))
 
     def end_file(self, summary: Summary) -> None:
         self._print(summary, name_sources=False)
 
     def end(self, total: Summary) -> None:
         if self._files > 1:
-            click.echo(f"\nall {self._files} files:")
+            self._say(f"\nall {self._files} files:")
             self._print(total, name_sources=True)
 
     def _print(self, summary: Summary, *, name_sources: bool) -> None:
         for line in summary_as_text(summary, name_sources=name_sources):
-            click.echo(line)
+            self._say(line)
+
+    def _say(self, line: str) -> None:
+        click.echo(wrapped(line, self._width))
 
 
 class _JsonReport:

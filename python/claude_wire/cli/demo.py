@@ -7,7 +7,6 @@ from pathlib import Path
 
 import anyio
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -52,7 +51,7 @@ def demo(no_bench: bool) -> None:
         _measure(recording.stdout, console)
 
 
-async def _play(recording: Recording, console: Console) -> None:
+async def _play(recording: Recording, console: Output) -> None:
     with closing(Page(console, row=True)) as page:
         live = LiveView(page)
         async with open_process(Replay(recording, speed=SPEED).argv()) as process:
@@ -61,30 +60,27 @@ async def _play(recording: Recording, console: Console) -> None:
                 page.wait()
             code = await process.wait()
     stats = process.stats
-    console.print(
+    console.say(
         f"\n{stats.bytes:,} bytes through the pipe of a process that exited with {code}: {stats.messages} messages, "
         f"{stats.invalid} invalid, {stats.unknown} unknown",
-        soft_wrap=True,
     )
 
 
-def _measure(recorded: bytes, console: Console) -> None:
+def _measure(recorded: bytes, console: Output) -> None:
     times = max(1, RACE_BYTES // len(recorded))
     data = recorded * times
     laps = race(ways(), data, rounds=MOST_ROUNDS, seconds=RACE_SECONDS)
-    console.print(
+    console.say(
         f"\nDecoding this recording {times} times over, from memory, messages dropped at once "
         f"({len(data) / 1e6:.1f} MB, {laps[0].messages:,} lines):",
-        soft_wrap=True,
     )
     console.print(_table(laps, len(data)))
-    console.print(
+    console.say(
         f"Each is the best of {laps[0].rounds} rounds, taken in turns in one process. Ours take chunks of "
         f"{CHUNK_BYTES // 1024} KiB and find the lines themselves; the others are handed whole lines, one by one. "
         "Typed makes classes, all others dicts. Only the ratios carry over, and to traffic like this only; "
         "whoever keeps the messages pays for that, too.",
         style="dim",
-        soft_wrap=True,
     )
 
 

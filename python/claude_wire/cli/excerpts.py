@@ -15,17 +15,23 @@ from claude_wire.cli.kinds import tag
 from claude_wire.cli.printable import one_line, printable
 from claude_wire.messages import ContentBlock, TextBlock, ToolResultBlock
 
-__all__ = ["block_kind", "blocks_text", "excerpt", "fields", "plain_json", "result_text"]
+__all__ = ["block_kind", "blocks_text", "call_lines", "excerpt", "fields", "plain_json", "result_text"]
 
 #: So many lines of a text are shown, and so many characters of each.
 MOST_LINES = 6
 MOST_CHARS = 160
 
-#: An object that takes no more characters than this is shown as one line of JSON.
+#: An object that takes no more characters than this is shown on one line.
 ONE_LINE_CHARS = 76
 
 #: So many members of an object are shown.
 MOST_FIELDS = 12
+
+#: The most lines of a text, characters of a line, and members of an object.
+CUT, WHOLE = (MOST_LINES, MOST_CHARS, MOST_FIELDS), (sys.maxsize,) * 3
+
+#: What a call is mostly about, by the names that the CLI's tools and many others give to it; the first counts.
+MAIN_MEMBERS = ("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt")
 
 
 def excerpt(text: str, most_lines: int = MOST_LINES, most_chars: int = MOST_CHARS) -> list[str]:
@@ -51,17 +57,43 @@ def excerpt(text: str, most_lines: int = MOST_LINES, most_chars: int = MOST_CHAR
 
 
 def fields(value: Any, *, whole: bool = False) -> list[str]:
-    """A JSON value: on one line if it is short, else an object member by member; cut, unless it is to be ``whole``."""
-    most_lines, most_chars, most_fields = (sys.maxsize,) * 3 if whole else (MOST_LINES, MOST_CHARS, MOST_FIELDS)
+    """A JSON value: an object as ``name: value``, on one line if it is short, else member by member.
+
+    Args:
+        whole: cut nothing.
+    """
     if not isinstance(value, dict):
-        return excerpt(value if isinstance(value, str) else plain_json(value), most_lines, most_chars)
-    members = cast("dict[str, Any]", value)
-    if not any(
-        isinstance(member, str) and ("\n" in member or len(member) > ONE_LINE_CHARS) for member in members.values()
-    ):
-        line = printable(plain_json(members), keep="")
-        if len(line) <= ONE_LINE_CHARS:
+        lines, chars, _ = WHOLE if whole else CUT
+        return excerpt(value if isinstance(value, str) else plain_json(value), lines, chars)
+    return _members(cast("dict[str, Any]", value), whole)
+
+
+def call_lines(name: str, given: Any) -> list[str]:
+    """A tool's call as people write it, ``Bash touch a.txt``, and below it what else the tool is given."""
+    if not isinstance(given, dict):
+        first, *rest = fields(given)
+        return [f"{one_line(name)} {first}", *(f"    {line}" for line in rest)]
+    others = dict(cast("dict[str, Any]", given))
+    main = next((each for each in MAIN_MEMBERS if isinstance(others.get(each), str) and others[each].strip()), None)
+    lines = [one_line(name)]
+    if main is not None:
+        first, *rest = excerpt(others.pop(main))
+        # Further in than the other members, so that no text can look like one of them.
+        lines = [f"{lines[0]} {first}", *(f"      {line}" for line in rest)]
+    members = _members(others, whole=False) if others else []
+    if main is None and len(members) == 1:
+        return [f"{lines[0]} {members[0]}"]
+    return [*lines, *(f"    {line}" for line in members)]
+
+
+def _members(members: dict[str, Any], whole: bool) -> list[str]:
+    if not members:
+        return ["{}"]
+    if not any(isinstance(member, str) and len(member) > ONE_LINE_CHARS for member in members.values()):
+        line = ", ".join(f"{one_line(name)}: {_short(member)}" for name, member in members.items())
+        if len(line) <= ONE_LINE_CHARS and line.isprintable():
             return [line]
+    most_lines, most_chars, most_fields = WHOLE if whole else CUT
     lines: list[str] = []
     for shown, (name, member) in enumerate(members.items()):
         if shown == most_fields:
@@ -71,6 +103,13 @@ def fields(value: Any, *, whole: bool = False) -> list[str]:
         first, *rest = excerpt(text, most_lines, most_chars)
         lines += [f"{one_line(name)}: {first}", *(f"  {line}" for line in rest)]
     return lines
+
+
+def _short(member: Any) -> str:
+    """A member among others on one line. A string that might be taken for several members is in quotes."""
+    if isinstance(member, str) and member and member == member.strip() and member[0] != '"' and "," not in member:
+        return member
+    return plain_json(member)
 
 
 def plain_json(value: Any) -> str:

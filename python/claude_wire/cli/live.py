@@ -11,7 +11,7 @@ from collections import deque
 from typing import Any, NamedTuple, TypeVar, cast
 
 from claude_wire.accumulate import Accumulator, PartialMessage
-from claude_wire.cli.excerpts import block_kind, blocks_text, excerpt, fields, plain_json, result_text
+from claude_wire.cli.excerpts import block_kind, blocks_text, call_lines, excerpt, fields, plain_json, result_text
 from claude_wire.cli.kinds import tag, why_failed
 from claude_wire.cli.notices import ERROR, QUIET, WARNING, Notice, activity, notice
 from claude_wire.cli.page import Page
@@ -325,9 +325,7 @@ class LiveView:
     def _tool_use(self, block: ToolUseBlock | ServerToolUseBlock | McpToolUseBlock, parent: str | None) -> None:
         level = self._speaks(parent)
         name = one_line(block.name)
-        first, *rest = fields(block.input)
-        lines = [f"+ {name} {first}"] if not rest else [f"+ {name}", *(f"    {line}" for line in (first, *rest))]
-        self._page.line("\n".join(lines), "cyan", level)
+        self._page.line("+ " + "\n".join(call_lines(block.name, block.input)), "cyan", level)
         _remember(self._calls, block.id, _Call(name, block.input, level))
         given: Any = block.input
         if block.name in AGENT_TOOLS and isinstance(given, dict):

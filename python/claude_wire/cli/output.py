@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from claude_wire.cli.wrapping import width_of, wrapped
+
 __all__ = ["Output"]
 
 
@@ -16,6 +18,10 @@ class Output(Console):
 
     def __init__(self) -> None:
         super().__init__(markup=False, highlight=False, emoji=False)
+
+    def say(self, text: str, style: str = "") -> None:
+        """Write lines: on a terminal broken between words, elsewhere as they are."""
+        self.out(wrapped(text, width_of(self)), style=style, highlight=False)
 
     def on_broken_pipe(self) -> None:
         # rich would end this process on the spot; a CLI that it has started would have to notice by itself.

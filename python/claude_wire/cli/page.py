@@ -1,6 +1,7 @@
 """The sheet that a live view writes on: lines, text that grows, and below them a row that says what goes on.
 
-Knows a console; not what is written. Whatever is written is safe to print already. Nothing that was written is ever
+Knows a console; not what is written. Whatever is written is safe to print already. A terminal gets lines that are
+broken between words. Nothing that was written is ever
 rewritten but for that row, which is there on a terminal only, and only while nothing else is written.
 """
 
@@ -11,6 +12,8 @@ import time
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
+
+from claude_wire.cli.wrapping import Wrapping, width_of, wrapped
 
 __all__ = ["Page"]
 
@@ -49,15 +52,15 @@ class Page:
         self._since = time.monotonic()
         # The style and level of the line that the cursor stands in; None at the start of a line.
         self._open: tuple[str, int] | None = None
-        # Text that grows, not written yet: a chunk of input has many small pieces.
+        # Text that grows, not written yet: a chunk of input has many small pieces. And how its lines are broken.
         self._pieces: list[str] = []
+        self._wrapping = Wrapping(None)
 
     def line(self, text: str, style: str = "", level: int = 0) -> None:
         """Write whole lines, each behind the bars of its level."""
         self.end_text()
         self._hide_row()
-        bars = BAR * min(level, MOST_LEVELS)
-        self._console.out(bars + text.replace("\n", "\n" + bars), style=style, highlight=False)
+        self._out(wrapped(text, width_of(self._console), BAR * min(level, MOST_LEVELS)), style)
 
     def text(self, piece: str, style: str = "", level: int = 0) -> None:
         """Write text that grows: behind what is there, if that is of the same style and level, else on a new line."""
@@ -66,14 +69,17 @@ class Page:
         if self._open != (style, level):
             self.end_text()
             self._open = (style, level)
-            self._pieces.append(BAR * min(level, MOST_LEVELS))
+            bars = BAR * min(level, MOST_LEVELS)
+            self._wrapping = Wrapping(width_of(self._console), bars)
+            self._hide_row()
+            self._out(bars, style, end="")
         self._pieces.append(piece)
 
     def end_text(self) -> None:
         """End the line that is open, if one is."""
         self.flush()
         if self._open is not None:
-            self._console.out("", highlight=False)
+            self._out("")
             self._open = None
 
     def typed(self) -> None:
@@ -81,16 +87,23 @@ class Page:
         self._open = None
 
     def flush(self) -> None:
-        """Write what is held back; to be called before any waiting."""
-        if self._pieces and self._open is not None:
-            style, level = self._open
-            piece = "".join(self._pieces)
+        """Write what is held back; to be called before somebody types."""
+        self._write(whole=True)
+
+    def _write(self, *, whole: bool) -> None:
+        """Write the text that has grown; unless ``whole``, a terminal has its last word when that is complete."""
+        if self._open is not None:
+            piece = self._wrapping.feed("".join(self._pieces))
             self._pieces.clear()
-            self._hide_row()
-            if level:
-                piece = piece.replace("\n", "\n" + BAR * min(level, MOST_LEVELS))
-            self._console.out(piece, end="", style=style, highlight=False)
+            if whole:
+                piece += self._wrapping.rest()
+            if piece:
+                self._hide_row()
+                self._out(piece, self._open[0], end="")
         self._console.file.flush()
+
+    def _out(self, text: str, style: str = "", end: str = "\n") -> None:
+        self._console.out(text, style=style, end=end, highlight=False)
 
     def activity(self, what: str, detail: str = "") -> None:
         """Say what goes on from now on, on one line and safe to print; empty for nothing.
@@ -103,8 +116,8 @@ class Page:
         self._detail = detail
 
     def wait(self) -> None:
-        """Show all that was written, and what goes on, until more is written."""
-        self.flush()
+        """Show what was written, and what goes on, until more is written."""
+        self._write(whole=False)
         if self._has_row and self._row is None and self._activity and self._open is None:
             self._row = Live(
                 console=self._console,

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 from rich.cells import cell_len
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -120,10 +119,10 @@ def _named(tokens: Tokens) -> dict[str, int]:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _print(console: Console, stats: Stats, heading: str) -> None:
-    console.print(Text(f"{heading}:", "bold"), soft_wrap=True)
+def _print(console: Output, stats: Stats, heading: str) -> None:
+    console.say(f"{heading}:", "bold")
     for line in _summary(stats):
-        console.print(Text(f"  {line}"), soft_wrap=True)
+        console.say(f"  {line}")
     used = stats.usage
     models = [(name, *_tokens(model), _usd(model.cost_usd)) for name, model in sorted(used.models.items())]
     if len(models) > 1:
@@ -154,7 +153,7 @@ def _summary(stats: Stats) -> Iterator[str]:
     )
 
 
-def _table(console: Console, headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+def _table(console: Output, headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     """Columns without lines between them; where a terminal is too narrow for them, a list of rows."""
     named = [(one_line(name), *cells) for name, *cells in rows]
     if not named:
@@ -165,7 +164,7 @@ def _table(console: Console, headings: tuple[str, ...], rows: Iterable[tuple[str
     if console.is_terminal and width > console.width:
         for name, *cells in named:
             facts = (f"{heading} {cell}".strip() for heading, cell in zip(headings[1:], cells, strict=True) if cell)
-            console.print(Text(f"{name}: ") + Text(", ".join(facts)), soft_wrap=True)
+            console.say(f"{name}: {', '.join(facts)}")
         return
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for heading, size in zip(headings, widths, strict=True):

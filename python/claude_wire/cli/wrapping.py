@@ -1,0 +1,112 @@
+"""Lines broken between words where a terminal is too narrow for them.
+
+Knows text and widths; not what is written. A terminal by itself breaks lines in the middle of a word. rich breaks them
+between words, but only those that it has whole; here text may come in pieces.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rich.cells import cell_len
+from rich.console import Console
+
+__all__ = ["Wrapping", "width_of", "wrapped"]
+
+#: What a line may begin with; its other rows stand behind it.
+MARKS = frozenset("+=?#!*<>-|")
+
+#: A tab goes on to the next multiple of this many columns.
+TAB_COLUMNS = 8
+
+_TOKENS = re.compile(r"\n|[^\S\n]+|\S+")
+
+
+def width_of(console: Console) -> int | None:
+    """How many columns a line may have; None where no terminal shows it, and lines stay whole."""
+    return console.width if console.is_terminal and console.file.isatty() else None
+
+
+def wrapped(text: str, width: int | None, bars: str = "") -> str:
+    """Whole lines, each behind ``bars``, broken to ``width`` columns."""
+    wrapping = Wrapping(width, bars)
+    return bars + wrapping.feed(text) + wrapping.rest()
+
+
+class Wrapping:
+    """Breaks the lines of a text that comes in pieces; the first line stands where the cursor is, behind ``bars``.
+
+    A word moves to a new row, as far in as its line, if there is no room for it. So the word at the end of a piece is
+    held back while more of it may come. A word longer than a row is left to the terminal, which can still copy it
+    whole.
+
+    Args:
+        width: in columns; None leaves lines as they are, and holds nothing back.
+        bars: what each line, and each row of it, begins with.
+    """
+
+    def __init__(self, width: int | None, bars: str = "") -> None:
+        self._width = width
+        self._bars = bars
+        self._begin()
+
+    def _begin(self) -> None:
+        self._column = cell_len(self._bars)
+        # What each row of the line begins with, behind the bars.
+        self._indent = ""
+        # Whether a word of the line was written, and one that is no mark.
+        self._begun = self._breakable = False
+        # Not written yet: white space, and the word behind it.
+        self._gap = self._word = ""
+        # The beginning of the word was written.
+        self._inside = False
+
+    def feed(self, text: str) -> str:
+        """The next piece, as far as it can be written."""
+        if self._width is None:
+            return text.replace("\n", "\n" + self._bars)
+        out: list[str] = []
+        for token in _TOKENS.findall(text):
+            if token == "\n":
+                out.append(self.rest() + "\n" + self._bars)
+                self._begin()
+            elif token.isspace():
+                out.append(self._put())
+                self._inside = False
+                self._gap += token
+            else:
+                self._word += token
+        if self._inside or not self._breakable:  # no row is broken before it, however long it becomes
+            out.append(self._put())
+        return "".join(out)
+
+    def rest(self) -> str:
+        """What was held back."""
+        put = self._put() + self._gap
+        self._column += self._cells(self._gap)
+        self._gap = ""
+        return put
+
+    def _put(self) -> str:
+        """The word that was held back, on a new row if there is no room for it."""
+        if not self._word or self._width is None:
+            return ""
+        before, start = self._gap, self._column + self._cells(self._gap)
+        if self._breakable and not self._inside and start + cell_len(self._word) > self._width:
+            row = self._bars + self._indent
+            before, start = "\n" + row, cell_len(row)
+        if not self._begun:
+            self._begun = True
+            self._indent = before if len(before) < self._width // 2 else ""
+            self._indent += "  " * (self._word in MARKS)
+        self._breakable = self._breakable or self._word not in MARKS
+        self._column = start + cell_len(self._word)
+        self._inside = True
+        put, self._gap, self._word = before + self._word, "", ""
+        return put
+
+    def _cells(self, gap: str) -> int:
+        column = self._column
+        for character in gap:
+            column += TAB_COLUMNS - column % TAB_COLUMNS if character == "\t" else cell_len(character)
+        return column - self._column
