@@ -197,8 +197,8 @@ class Prompt:
     def happens(self, event: Event, result: ResultMessage | None = None) -> None:
         """Go to the next state."""
         self.state = TRANSITIONS[self.state].get(event, self.state)
-        if self.state is State.ANSWERED or self.result is None:
-            self.result = result or self.result
+        if result is not None and self.state in (State.ANSWERED, State.UNCERTAIN):
+            self.result = result  # of several that may have answered it, the last: prompts are answered in their order
 
 
 class Run:
@@ -318,7 +318,8 @@ class Run:
         prompts = list(self._open.values())
         names = _named_by(result)
         last_named = max((at for at, prompt in enumerate(prompts) if prompt.uuid in (names or ())), default=-1)
-        is_first = not names and not isinstance(result.origin, TaskNotificationOrigin)
+        background = isinstance(result.origin, TaskNotificationOrigin)
+        is_first = not names and not background
         for at, prompt in enumerate(prompts):
             folded = prompt.state is State.FOLDED
             event = Event.LATER
@@ -328,6 +329,8 @@ class Run:
                 continue  # the result names others
             elif is_first and not folded:
                 event, is_first = Event.FIRST, False
+            elif background and prompt.state is State.UNCERTAIN:
+                continue
             self._happens(prompt, event, result)
 
     def _happens(self, prompt: Prompt | None, event: Event, result: ResultMessage | None = None) -> None:

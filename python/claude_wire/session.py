@@ -414,8 +414,10 @@ class Session:
     async def ask(self, prompt: Prompt, *, ceiling: float | None = CEILING_SECONDS) -> ResultMessage:
         """Send a prompt, pass over all messages up to its result, and return that.
 
-        Callers take turns: the prompt is sent when all earlier calls have ended. The results of other prompts, and of
-        turns that background work began, are passed over. Nobody else may iterate meanwhile.
+        Callers take turns: the prompt is sent when all earlier calls have ended. It is sent with a random uuid if it
+        has none. The results of other prompts, and of turns that background work began, are passed over; an agent whose
+        results name no prompts, and which merges prompts, leaves open which result is whose. Nobody else may iterate
+        meanwhile.
 
         Args:
             ceiling: seconds to wait for the turn while the CLI says that it is idle. None: no limit.
@@ -434,6 +436,8 @@ class Session:
         self._require_open()
         if not isinstance(prompt, UserMessage):
             prompt = _message_of(prompt, str(uuids.uuid4()), "")
+        elif prompt.uuid is None:  # by which the result is known
+            prompt = msgspec.structs.replace(prompt, uuid=str(uuids.uuid4()))
         if self._tasks.current is not None:
             raise HandleError("ask() within a callback would wait for its own turn; query() sends a prompt")
         async with self._asking:
