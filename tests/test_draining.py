@@ -26,6 +26,7 @@ from claude_wire import draining
 from claude_wire.draining import (
     CHUNK_BYTES,
     DEFAULT_BYTE_BUDGET,
+    JOINED_BYTES,
     Drain,
     DrainStats,
     ThreadDrain,
@@ -425,22 +426,23 @@ def test_a_paused_stream_goes_on_once_half_of_the_budget_is_free(
 
 def test_a_paused_thread_goes_on_at_half_of_the_budget_and_no_earlier(pipes: Callable[..., Pipe]) -> None:
     """The native drain's half is tested beside it, where bytes can be read one by one."""
-    set_byte_budget(10)
+    piece = b"x" * (JOINED_BYTES + 1)  # each comes as it was written
+    set_byte_budget(10 * len(piece))
     pipe = pipes(ThreadDrain)
     drain = pipe.drain
     assert isinstance(drain, ThreadDrain)
     for number in range(10):
-        pipe.write(b"x")
-        wait_until(lambda number=number: drain.stats.bytes_queued == number + 1)  # type: ignore[misc]
+        pipe.write(piece)
+        wait_until(lambda number=number: drain.stats.bytes_queued == (number + 1) * len(piece))  # type: ignore[misc]
     pipe.write(b"y")
     wait_until(lambda: drain.stats.paused)
     for left in (9, 8, 7, 6):
-        assert drain.read() == b"x"
+        assert drain.read() == piece
         with _changed:
-            assert (drain._pump.queued, drain._pump._may_go_on()) == (left, False)
-    assert drain.read() == b"x"
-    wait_until(lambda: drain.stats.bytes_rescued == 11)
-    assert read_exactly(drain, 6) == b"xxxxxy"
+            assert (drain._pump.queued, drain._pump._may_go_on()) == (left * len(piece), False)
+    assert drain.read() == piece
+    wait_until(lambda: drain.stats.bytes_rescued == 10 * len(piece) + 1)
+    assert read_exactly(drain, 5 * len(piece) + 1) == 5 * piece + b"y"
 
 
 def test_the_budget_is_shared_and_given_back(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
