@@ -91,7 +91,7 @@ class DrainStats(NamedTuple):
     bytes_rescued: int
     #: Times that the queue was empty before that.
     rescues: int
-    #: Times that the drain was paused, because the budget or the limit of its file was exhausted.
+    #: Times that the drain was paused, because the budget, the limit of its file, or the memory was exhausted.
     pauses: int
     #: Bytes that were written to a file.
     bytes_spilled: int
@@ -751,7 +751,7 @@ def _warn() -> None:
     import logging  # takes longer than all of this module
 
     logging.getLogger("claude_wire").warning(
-        "a stream was paused, as its reader was away and the byte budget is exhausted: its writer had to wait"
+        "a stream was paused: its reader was away, and the byte budget or the memory is exhausted. Its writer had to wait"
     )
 
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::rescuer::Rescuer;
+use super::rescuer::{Rescuer, Work};
 use super::stream::Stream;
 
 /// Starts a thread. It must take no signals, which are meant for the threads of the host.
@@ -97,17 +97,18 @@ impl Host {
         make: impl FnOnce(u64, Arc<Rescuer>) -> io::Result<Arc<Stream>>,
     ) -> io::Result<Arc<Stream>> {
         let mut members = self.members();
+        members.streams.try_reserve(1)?;
         let (rescuer, new) = match &members.rescuer {
-            Some(rescuer) => (Arc::clone(rescuer), false),
-            None => (Arc::new(Rescuer::new()?), true),
+            Some(rescuer) => (Arc::clone(rescuer), None),
+            None => (Arc::new(Rescuer::new()?), Some(Work::new()?)),
         };
         let id = members.next_id;
         let stream = make(id, Arc::clone(&rescuer))?;
-        if new {
+        if let Some(work) = new {
             if !members.stopped {
                 rescuer.announce();
                 let thread = Arc::clone(&rescuer);
-                if let Err(error) = (self.spawn)(Box::new(move || thread.run(self))) {
+                if let Err(error) = (self.spawn)(Box::new(move || thread.run(self, work))) {
                     drop(members);
                     stream.close();
                     return Err(error);
@@ -139,11 +140,17 @@ impl Host {
         }
     }
 
-    /// Streams by their numbers; those that have left are left out.
-    pub(super) fn streams(&self, ids: impl Iterator<Item = u64>) -> Vec<Arc<Stream>> {
+    /// A stream by its number, unless it has left.
+    pub(super) fn stream(&self, id: u64) -> Option<Arc<Stream>> {
+        self.members().streams.get(&id).map(Arc::clone)
+    }
+
+    /// Appends streams by their numbers to `found`, as far as that has room; those that have left are left out.
+    pub(super) fn find(&self, ids: impl Iterator<Item = u64>, found: &mut Vec<Arc<Stream>>) {
         let members = self.members();
-        ids.filter_map(|id| members.streams.get(&id).map(Arc::clone))
-            .collect()
+        let room = found.capacity() - found.len();
+        let streams = ids.filter_map(|id| members.streams.get(&id).map(Arc::clone));
+        found.extend(streams.take(room));
     }
 
     pub(super) fn room(&self) -> usize {

@@ -22,6 +22,9 @@
 //!
 //! *The budget.* All queues of a [`Host`] together hold at most so many bytes; [`Mode`] says what happens above.
 //!
+//! *Memory.* What the rescuer allocates may fail: it leaves the bytes in their pipe then, and tries again. Nothing of it
+//! aborts the host.
+//!
 //! *Forks.* A forked child must touch nothing that it shares with its parent: it makes a [`Host`] of its own and
 //! leaks the other one. Since it also keeps the parent's descriptors open, closing them does not take them out of an
 //! epoll instance: that is always done explicitly.
@@ -109,7 +112,7 @@ pub struct Stats {
     pub rescued: u64,
     /// Times that the queue was empty before the rescuer filled it.
     pub rescues: u64,
-    /// Times that the stream was left alone for want of room.
+    /// Times that the stream was left alone for want of room, or of memory.
     pub pauses: u64,
     /// Bytes that went to a file.
     pub spilled: u64,

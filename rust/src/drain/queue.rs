@@ -1,14 +1,21 @@
 //! Bytes that wait for their reader, in memory or in a file.
+//!
+//! The rescuer calls all of this. An allocation that fails must not abort the host, so all of them may fail, and fail
+//! before bytes are read that would be lost by it.
 
 use std::collections::VecDeque;
-use std::fs::{File, Permissions};
+use std::ffi::CStr;
+use std::fs::File;
 use std::io;
-use std::os::fd::BorrowedFd;
-use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::Path;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
 
 use rustix::buffer::spare_capacity;
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::path::DecInt;
 
 use super::CHUNK;
 
@@ -41,40 +48,47 @@ impl Queue {
         from: BorrowedFd<'_>,
         scratch: &mut [u8],
     ) -> Result<(usize, bool), Errno> {
-        if scratch.len() < CHUNK {
-            let bytes = read(from, scratch)?;
-            self.push(&scratch[..bytes]);
-            return Ok((bytes, bytes == scratch.len()));
-        }
         let last = self.last()?;
-        let read = loop {
-            match rustix::io::read(from, spare_capacity(last)) {
-                Err(Errno::INTR) => {}
-                read => break read,
+        let room = last.capacity() - last.len();
+        let (read, most) = if scratch.len() < CHUNK {
+            let most = room.min(scratch.len());
+            let read = read(from, &mut scratch[..most]);
+            if let Ok(bytes) = read {
+                last.extend_from_slice(&scratch[..bytes]); // there is room
             }
+            (read, most)
+        } else {
+            let read = loop {
+                match rustix::io::read(from, spare_capacity(last)) {
+                    Err(Errno::INTR) => {}
+                    read => break read,
+                }
+            };
+            (read, room)
         };
-        let more = last.len() == last.capacity();
         if last.is_empty() {
             self.chunks.pop_back();
         }
         let bytes = read?;
         self.len += bytes;
-        Ok((bytes, more))
+        Ok((bytes, bytes == most))
     }
 
-    /// Appends a copy.
-    pub fn push(&mut self, data: &[u8]) {
-        self.len += data.len();
-        match self.chunks.back_mut() {
-            Some(last) if last.capacity() - last.len() >= data.len() => {
-                last.extend_from_slice(data);
-            }
-            _ if data.is_empty() => {}
-            _ => {
-                let mut chunk = Vec::with_capacity(CHUNK.max(data.len()));
-                chunk.extend_from_slice(data);
-                self.chunks.push_back(chunk);
-            }
+    /// Memory for [`CHUNK`] bytes that are to be appended by [`push`](Self::push).
+    pub fn reserve(&mut self) -> Result<Vec<u8>, Errno> {
+        let mut chunk = Vec::new();
+        chunk
+            .try_reserve_exact(CHUNK)
+            .and_then(|()| self.chunks.try_reserve(1))
+            .map_err(|_| Errno::NOMEM)?;
+        Ok(chunk)
+    }
+
+    /// Appends what [`reserve`](Self::reserve) gave, filled. That needs no memory.
+    pub fn push(&mut self, chunk: Vec<u8>) {
+        self.len += chunk.len();
+        if !chunk.is_empty() {
+            self.chunks.push_back(chunk);
         }
     }
 
@@ -105,11 +119,7 @@ impl Queue {
     fn last(&mut self) -> Result<&mut Vec<u8>, Errno> {
         let full = |chunk: &Vec<u8>| chunk.capacity() - chunk.len() < ROOM;
         if self.chunks.back().is_none_or(full) {
-            let mut chunk = Vec::new();
-            chunk
-                .try_reserve_exact(CHUNK)
-                .and_then(|()| self.chunks.try_reserve(1))
-                .map_err(|_| Errno::NOMEM)?;
+            let chunk = self.reserve()?;
             self.chunks.push_back(chunk);
         }
         self.chunks.back_mut().ok_or(Errno::NOMEM)
@@ -134,10 +144,14 @@ impl Ring {
         self.bytes.len()
     }
 
-    /// Appends; returns how many bytes fell out at the other end.
+    /// Appends; returns how many bytes fell out at the other end. Without memory to grow it keeps as many of the last
+    /// bytes as it has room for.
     pub fn push(&mut self, data: &[u8]) -> usize {
-        let kept = &data[data.len().saturating_sub(self.limit)..];
-        let excess = (self.bytes.len() + kept.len()).saturating_sub(self.limit);
+        let wanted = self.limit.min(self.bytes.len() + data.len());
+        let _ = self.bytes.try_reserve(wanted - self.bytes.len());
+        let limit = self.limit.min(self.bytes.capacity());
+        let kept = &data[data.len().saturating_sub(limit)..];
+        let excess = (self.bytes.len() + kept.len()).saturating_sub(limit);
         self.bytes.drain(..excess);
         self.bytes.extend(kept);
         excess + data.len() - kept.len()
@@ -163,12 +177,20 @@ pub struct Spill {
 }
 
 impl Spill {
-    pub fn create(directory: &Path) -> io::Result<Self> {
-        let file = tempfile::tempfile_in(directory)?;
-        // It has no name by now, but /proc has one for it.
-        file.set_permissions(Permissions::from_mode(0o600))?;
+    /// Takes no memory of the process.
+    pub fn create(directory: &CStr) -> Result<Self, Errno> {
+        let (how, mode) = (OFlags::RDWR | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
+        // With EXCL nobody can give it a name, by /proc.
+        let unnamed = how | OFlags::TMPFILE | OFlags::EXCL;
+        let file = match rustix::fs::open(directory, unnamed, mode) {
+            // Not every file system has files without names. Errors are those that open(2) names for that.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
+                create_unlinked(directory, how, mode)?
+            }
+            file => file?,
+        };
         Ok(Self {
-            file,
+            file: file.into(),
             read: 0,
             written: 0,
         })
@@ -219,6 +241,32 @@ impl Spill {
     }
 }
 
+/// A file whose name is taken away at once.
+fn create_unlinked(directory: &CStr, how: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    /// Names that are tried. Whoever knows the next ones may have taken them.
+    const TRIES: u32 = 100;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(directory, flags, Mode::empty())?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let nanos = now.map_or(0, |now| now.subsec_nanos());
+    for _ in 0..TRIES {
+        let number = u64::from(NEXT.fetch_add(1, Ordering::Relaxed)) << 32 | u64::from(nanos);
+        let name = DecInt::new(number);
+        let name = name.as_c_str();
+        match rustix::fs::openat(&directory, name, how | OFlags::CREATE | OFlags::EXCL, mode) {
+            Err(Errno::EXIST) => {}
+            Ok(file) => {
+                rustix::fs::unlinkat(&directory, name, AtFlags::empty())?;
+                return Ok(file);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Errno::EXIST)
+}
+
 /// One read, which a signal does not end.
 pub fn read(from: BorrowedFd<'_>, out: &mut [u8]) -> Result<usize, Errno> {
     rustix::io::retry_on_intr(|| rustix::io::read(from, &mut *out))
@@ -226,7 +274,17 @@ pub fn read(from: BorrowedFd<'_>, out: &mut [u8]) -> Result<usize, Errno> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStringExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
     use super::*;
+
+    fn push(queue: &mut Queue, data: &[u8]) {
+        let mut chunk = queue.reserve().unwrap();
+        chunk.extend_from_slice(data);
+        queue.push(chunk);
+    }
 
     fn bytes(from: usize, len: usize) -> Vec<u8> {
         (from..from + len)
@@ -236,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_queue_gives_what_it_got_at_any_sizes() {
-        for (push, pop) in [
+        for (size, pop) in [
             (1, 1),
             (100, 7),
             (7, 100),
@@ -249,8 +307,8 @@ mod tests {
             let mut out = vec![0; pop];
             while popped < 3 * CHUNK {
                 if pushed < 3 * CHUNK {
-                    queue.push(&bytes(pushed, push));
-                    pushed += push;
+                    push(&mut queue, &bytes(pushed, size));
+                    pushed += size;
                 }
                 let got = queue.pop(&mut out);
                 assert_eq!(out[..got], bytes(popped, got));
@@ -290,22 +348,38 @@ mod tests {
 
     #[test]
     fn a_file_gives_what_it_got() {
-        let mut spill = Spill::create(&std::env::temp_dir()).unwrap();
-        let mode = spill.file.metadata().unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        let mut out = [0; 700];
-        let mut at = 0;
-        for round in 0..10 {
-            assert_eq!(spill.push(&bytes(round * 1000, 1000)), 1000);
-            let got = spill.pop(&mut out).unwrap();
-            assert_eq!(out[..got], bytes(at, got));
-            at += got;
+        let directory = temporary();
+        let (how, mode) = (OFlags::RDWR | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
+        let unlinked = create_unlinked(&directory, how, mode).unwrap();
+        for mut spill in [
+            Spill::create(&directory).unwrap(),
+            Spill {
+                file: unlinked.into(),
+                read: 0,
+                written: 0,
+            },
+        ] {
+            let metadata = spill.file.metadata().unwrap();
+            assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+            assert_eq!(metadata.nlink(), 0, "it has no name");
+            let mut out = [0; 700];
+            let mut at = 0;
+            for round in 0..10 {
+                assert_eq!(spill.push(&bytes(round * 1000, 1000)), 1000);
+                let got = spill.pop(&mut out).unwrap();
+                assert_eq!(out[..got], bytes(at, got));
+                at += got;
+            }
+            assert_eq!((spill.written(), spill.unread()), (10_000, 3000));
         }
-        assert_eq!((spill.written(), spill.unread()), (10_000, 3000));
+    }
+
+    fn temporary() -> CString {
+        CString::new(std::env::temp_dir().into_os_string().into_vec()).unwrap()
     }
 
     #[test]
     fn a_file_that_cannot_be_made_is_an_error() {
-        assert!(Spill::create(Path::new("/nowhere at all")).is_err());
+        assert!(Spill::create(c"/nowhere at all").is_err());
     }
 }

@@ -1,14 +1,18 @@
 //! The thread that reads what readers leave unread.
+//!
+//! An allocation that fails here must not abort the host. What the thread always needs it has from the beginning
+//! ([`Work`]); for all else it asks, and where there is no memory it leaves a stream alone until the next look. Nothing
+//! is lost by that: the bytes stay in their pipe.
 
 use std::collections::HashMap;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use rustix::buffer::spare_capacity;
 use rustix::event::{epoll, eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
@@ -41,6 +45,38 @@ pub struct Rescuer {
 /// and its writer not yet be back.
 const MOST_MISSED: u32 = 2;
 
+/// Most events of one wait, on the stack.
+const EVENTS: usize = 1024;
+
+/// Streams for which there is memory from the beginning.
+const FEW: usize = 64;
+
+/// What the thread works with.
+pub struct Work {
+    found: Vec<Arc<Stream>>,
+    sightings: HashMap<u64, Sighting>,
+    /// Streams that wait for room.
+    paused: Vec<u64>,
+    scratch: Vec<u8>,
+}
+
+impl Work {
+    pub fn new() -> io::Result<Self> {
+        let mut work = Self {
+            found: Vec::new(),
+            sightings: HashMap::new(),
+            paused: Vec::new(),
+            scratch: Vec::new(),
+        };
+        work.found.try_reserve(FEW)?;
+        work.sightings.try_reserve(FEW)?;
+        work.paused.try_reserve(FEW)?;
+        work.scratch.try_reserve_exact(CHUNK)?;
+        work.scratch.resize(CHUNK, 0);
+        Ok(work)
+    }
+}
+
 /// When a stream was found readable, look after look.
 struct Sighting {
     /// Reads by its reader until now.
@@ -50,6 +86,8 @@ struct Sighting {
     readable_since: Instant,
     /// Looks since the last one at which it was.
     missed: u32,
+    /// Whether it was at this one.
+    seen: bool,
 }
 
 impl Rescuer {
@@ -134,7 +172,7 @@ impl Rescuer {
     }
 
     /// The thread.
-    pub fn run(&self, host: &'static Host) {
+    pub fn run(&self, host: &'static Host, mut work: Work) {
         struct End<'a>(&'a Rescuer);
         impl Drop for End<'_> {
             fn drop(&mut self) {
@@ -142,40 +180,46 @@ impl Rescuer {
             }
         }
         let _end = End(self);
-        let mut events = Vec::with_capacity(64);
-        let mut scratch = vec![0; CHUNK];
-        let mut sightings = HashMap::new();
-        let mut paused = Vec::new();
+        let mut events = [const { MaybeUninit::uninit() }; EVENTS];
         let mut reads = host.reads();
         let mut sleep = None;
         loop {
-            let waited = self.wait(&mut events, sleep);
+            // Where more are readable than fit, the system begins with others at the next wait.
+            let room = work.found.capacity().min(EVENTS);
             // It fails only if somebody closed a descriptor that is not theirs. Readers read for themselves then.
-            if waited.is_err() || self.stop.load(Ordering::SeqCst) {
+            let Ok(events) = self.wait(&mut events[..room], sleep) else {
+                return;
+            };
+            if self.stop.load(Ordering::SeqCst) {
                 return;
             }
             let ids = events.iter().map(|event| event.data.u64());
-            let found = host.streams(ids.filter(|id| *id != WAKE));
-            let most = look(&found, &mut sightings, &mut paused, &mut scratch);
-            let again = resume(host, &mut paused);
+            host.find(ids.filter(|id| *id != WAKE), &mut work.found);
+            let most = look(&mut work);
+            let again = resume(host, &mut work.paused);
             // The next event is slept for only if there was no traffic since the last look: else it would wake this
             // thread at the same moment as the reader.
             let reads_before = std::mem::replace(&mut reads, host.reads());
             sleep = if most >= FAST {
                 Some(FAST_TICK)
-            } else if again || reads != reads_before || !found.is_empty() {
+            } else if again || reads != reads_before || !work.found.is_empty() {
                 Some(TICK)
             } else {
                 None
             };
-            if events.len() == events.capacity() {
-                events.reserve(2 * events.capacity());
+            work.found.clear();
+            if events.len() == room {
+                let _ = work.found.try_reserve(2 * room);
             }
         }
     }
 
     /// Without `sleep`, waits until anything is readable. With it, sleeps so long, or until kicked, and then looks what is.
-    fn wait(&self, events: &mut Vec<epoll::Event>, sleep: Option<Duration>) -> Result<(), Errno> {
+    fn wait<'a>(
+        &self,
+        events: &'a mut [MaybeUninit<epoll::Event>],
+        sleep: Option<Duration>,
+    ) -> Result<&'a [epoll::Event], Errno> {
         let timeout = sleep.map(|_| Timespec::default());
         if let Some(sleep) = sleep {
             let sleep = Timespec {
@@ -186,16 +230,15 @@ impl Rescuer {
             // Whether it fails or not, what is readable is looked at next.
             let _ = poll(&mut wake, Some(&sleep));
         }
-        events.clear();
-        match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
-            Ok(_) => {}
-            Err(Errno::INTR) => events.clear(),
+        let events: &[epoll::Event] = match epoll::wait(&self.epoll, events, timeout.as_ref()) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => &[],
             Err(error) => return Err(error),
-        }
+        };
         if events.iter().any(|event| event.data.u64() == WAKE) {
             let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         }
-        Ok(())
+        Ok(events)
     }
 
     fn set_running(&self, running: bool) {
@@ -204,49 +247,54 @@ impl Rescuer {
     }
 }
 
-/// Rescues what must be, of the streams that are readable now. Returns the most bytes that one of them gave.
-fn look(
-    readable: &[Arc<Stream>],
-    sightings: &mut HashMap<u64, Sighting>,
-    paused: &mut Vec<u64>,
-    scratch: &mut [u8],
-) -> usize {
+/// Rescues what must be, of the streams that were found readable. Returns the most bytes that one of them gave.
+fn look(work: &mut Work) -> usize {
     let now = Instant::now();
     let mut most = 0;
-    let mut seen = HashMap::with_capacity(readable.len());
-    for stream in readable {
-        let reads = stream.reads();
-        let mut sighting = sightings.remove(&stream.id()).unwrap_or(Sighting {
-            reads,
-            unread_since: now,
-            readable_since: now,
-            missed: 0,
-        });
-        sighting.missed = 0;
-        if sighting.reads != reads {
-            sighting.reads = reads;
-            sighting.unread_since = now;
+    for stream in &work.found {
+        if work.paused.try_reserve(1).is_err() {
+            continue;
         }
-        if stream.is_behind()
-            || now - sighting.unread_since >= TICK
-            || now - sighting.readable_since >= PATIENCE
-        {
+        // A stream for whose sighting there is no memory is not waited for.
+        let due = work.sightings.try_reserve(1).is_err()
+            || sighted(&mut work.sightings, stream, now)
+            || stream.is_behind();
+        if due {
+            let (paused, scratch) = (&mut work.paused, &mut work.scratch);
             // A panic leaves the stream's lock poisoned, which its reader is told. The others go on.
             let taken = catch_unwind(AssertUnwindSafe(|| rescue(stream, paused, scratch)));
             most = most.max(taken.unwrap_or(0));
         }
-        seen.insert(stream.id(), sighting);
     }
-    for (id, mut sighting) in sightings.drain() {
-        if sighting.missed < MOST_MISSED {
+    work.sightings.retain(|_, sighting| {
+        let seen = std::mem::replace(&mut sighting.seen, false);
+        if !seen {
             sighting.missed += 1;
             // It was read, or it would be readable.
             sighting.unread_since = now;
-            seen.insert(id, sighting);
         }
-    }
-    *sightings = seen;
+        sighting.missed <= MOST_MISSED
+    });
     most
+}
+
+/// Notes that a stream is readable now. Returns whether its reader has left it so for too long.
+fn sighted(sightings: &mut HashMap<u64, Sighting>, stream: &Stream, now: Instant) -> bool {
+    let reads = stream.reads();
+    let sighting = sightings.entry(stream.id()).or_insert(Sighting {
+        reads,
+        unread_since: now,
+        readable_since: now,
+        missed: 0,
+        seen: true,
+    });
+    sighting.missed = 0;
+    sighting.seen = true;
+    if sighting.reads != reads {
+        sighting.reads = reads;
+        sighting.unread_since = now;
+    }
+    now - sighting.unread_since >= TICK || now - sighting.readable_since >= PATIENCE
 }
 
 /// Reads what one stream has now, and returns how many bytes that was. The lock is given back after each read.
@@ -268,16 +316,10 @@ fn rescue(stream: &Stream, paused: &mut Vec<u64>, scratch: &mut [u8]) -> usize {
 /// Takes streams up again that may go on. Returns whether one of them must be tried again.
 fn resume(host: &'static Host, paused: &mut Vec<u64>) -> bool {
     let mut failed = false;
-    if !paused.is_empty() {
-        let streams = host.streams(paused.iter().copied());
-        paused.clear();
-        for stream in streams {
-            let resumed = stream.resume();
-            failed |= resumed == Resumed::Failed;
-            if resumed != Resumed::Done {
-                paused.push(stream.id());
-            }
-        }
-    }
+    paused.retain(|id| {
+        let resumed = host.stream(*id).map_or(Resumed::Done, |it| it.resume());
+        failed |= resumed == Resumed::Failed;
+        resumed != Resumed::Done
+    });
     failed
 }

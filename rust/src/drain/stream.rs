@@ -1,11 +1,13 @@
 //! One stream: its descriptor, its queue, and what its reader waits for.
 
+use std::ffi::CString;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::buffer::spare_capacity;
 use rustix::event::{epoll, Timespec};
 use rustix::fs::{fcntl_getfl, fcntl_setfl, fstat, OFlags};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
@@ -24,6 +26,9 @@ const WATCHED: u64 = 2;
 /// Reads that [`Drain::tail`] and a discarding [`Drain::read`] make at most: a writer that never pauses must not hold
 /// the caller.
 const MOST_READS: usize = 64;
+
+/// Bytes of one read by [`Drain::tail`], on the stack.
+const TAIL_READ: usize = 8 * 1024;
 
 /// Takes the bytes of a pipe, socket or terminal off the system's hands, whatever the reader does.
 pub struct Drain(Arc<Stream>);
@@ -80,10 +85,7 @@ enum Sink {
 enum Overflow {
     Pause,
     Error,
-    Spill {
-        limit: u64,
-        directory: std::path::PathBuf,
-    },
+    Spill { limit: u64, directory: CString },
 }
 
 /// Where bytes go now, and how many of them.
@@ -123,6 +125,8 @@ struct State {
     watched: bool,
     /// Whether the last read gave nothing.
     idle: bool,
+    /// Whether there was no memory for what the descriptor has, at the rescuer's last try.
+    short: bool,
     stats: Stats,
 }
 
@@ -144,7 +148,10 @@ impl Drain {
         let sink = match mode {
             Mode::Pause => Sink::Queue(Overflow::Pause),
             Mode::Error => Sink::Queue(Overflow::Error),
-            Mode::Spill(limit, directory) => Sink::Queue(Overflow::Spill { limit, directory }),
+            Mode::Spill(limit, directory) => {
+                let directory = CString::new(directory.into_os_string().into_vec())?;
+                Sink::Queue(Overflow::Spill { limit, directory })
+            }
             Mode::KeepLast(limit) => Sink::Last(Ring::new(limit)),
         };
         let nobody_reads = matches!(sink, Sink::Last(_));
@@ -175,6 +182,7 @@ impl Drain {
                 watching: false,
                 watched: false,
                 idle: false,
+                short: false,
                 stats: Stats::default(),
             };
             if was_blocking {
@@ -288,8 +296,7 @@ impl Drain {
         let stream = &*self.0;
         stream.with(|state| {
             if matches!(state.sink, Sink::Last(_)) {
-                let mut scratch = vec![0; super::CHUNK];
-                state.take_all(stream, &mut scratch);
+                state.take_all(stream, &mut [0; TAIL_READ]);
             }
             match &state.sink {
                 Sink::Last(ring) => ring.copy(out),
@@ -497,12 +504,22 @@ impl State {
         };
         let scratch = &mut scratch[..asked];
         let pipe = self.pipe.as_fd();
+        // What a file does not take must find its place in memory, so that comes before the read.
+        let mut spare = Vec::new();
         let read = match place {
             Place::Memory(_) => self.queue.fill(pipe, scratch),
-            _ => read(pipe, scratch).map(|bytes| (bytes, bytes == asked)),
+            Place::File(_) => self.after.reserve().and_then(|reserved| {
+                spare = reserved;
+                read(pipe, scratch).map(|bytes| (bytes, bytes == asked))
+            }),
+            Place::Sink => read(pipe, scratch).map(|bytes| (bytes, bytes == asked)),
         };
-        if read == Err(Errno::NOMEM) {
-            return self.pause(stream);
+        let short = read == Err(Errno::NOMEM);
+        // The reader is told as of a pause. The rescuer tries again at its next look.
+        self.stats.pauses += u64::from(short && !self.short);
+        self.short = short;
+        if short {
+            return Taken::Last(0);
         }
         let more = read.is_ok_and(|(_, more)| more);
         let bytes = self.judge(stream, read.map(|(bytes, _)| bytes));
@@ -514,7 +531,7 @@ impl State {
                     self.stats.rescues += 1;
                 }
             }
-            (Place::File(_), _) => self.spill(stream, &scratch[..bytes]),
+            (Place::File(_), _) => self.spill(stream, &scratch[..bytes], spare),
             (Place::Sink, Sink::Last(ring)) => {
                 self.stats.discarded += ring.push(&scratch[..bytes]) as u64;
             }
@@ -567,8 +584,8 @@ impl State {
         Some(Place::Memory(room))
     }
 
-    /// Writes to the file. What it does not take stays in memory, beyond the budget if need be.
-    fn spill(&mut self, stream: &Stream, data: &[u8]) {
+    /// Writes to the file. What it does not take stays in memory, in `spare`, beyond the budget if need be.
+    fn spill(&mut self, stream: &Stream, data: &[u8], mut spare: Vec<u8>) {
         let Some(file) = &mut self.file else { return };
         let written = file.push(data);
         self.stats.spilled += written as u64;
@@ -578,7 +595,8 @@ impl State {
         if written < data.len() {
             self.stats.spill_errors += 1;
             self.spill_failed = true;
-            self.after.push(&data[written..]);
+            spare.extend_from_slice(&data[written..]);
+            self.after.push(spare);
             stream.host.add(data.len() - written);
         }
     }
@@ -669,10 +687,10 @@ impl State {
     /// Whether a descriptor is watched, and has not become readable.
     fn is_watching(&mut self) -> bool {
         if self.watching {
-            let mut events = Vec::with_capacity(4);
+            let mut events = [const { MaybeUninit::uninit() }; 4];
             let now = Timespec::default();
-            let _ = epoll::wait(&self.poll, spare_capacity(&mut events), Some(&now));
-            if events.iter().any(|event| event.data.u64() == WATCHED) {
+            let seen = epoll::wait(&self.poll, &mut events[..], Some(&now));
+            if seen.is_ok_and(|(seen, _)| seen.iter().any(|it| it.data.u64() == WATCHED)) {
                 self.watching = false;
                 self.watched = true;
             }
