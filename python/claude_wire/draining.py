@@ -751,7 +751,7 @@ def _warn() -> None:
     import logging  # takes longer than all of this module
 
     logging.getLogger("claude_wire").warning(
-        "a stream was paused: its reader was away, and the byte budget or the memory is exhausted. Its writer had to wait"
+        "a stream was paused: its reader was away, and the byte budget or the memory is exhausted; its writer waited"
     )
 
 
