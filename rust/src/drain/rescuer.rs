@@ -153,7 +153,7 @@ impl Rescuer {
         let mut events = Vec::with_capacity(64);
         epoll::wait(
             &self.epoll,
-            spare_capacity(&mut events),
+            rustix::buffer::spare_capacity(&mut events),
             Some(&Timespec::default()),
         )
         .unwrap();

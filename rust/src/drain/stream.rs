@@ -705,6 +705,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
+    use rustix::buffer::spare_capacity;
     use rustix::event::{poll, PollFd, PollFlags};
     use rustix::pipe::pipe;
 
