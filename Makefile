@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test e2e lint bench instructions rust-test python-test fuzz memcheck format clean cargo
+.PHONY: demo test e2e lint bench instructions rust-test python-test fuzz memcheck licenses format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -30,6 +30,8 @@ e2e: $(VENV)/.native $(VENV)/.dev
 lint: $(VENV)/.native $(VENV)/.dev | cargo
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items
+	$(BIN)/python tools/licenses.py
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -52,6 +54,10 @@ fuzz: $(BIN)/python | cargo
 ## The native core, and Python's use of it, under AddressSanitizer: Linux, with the nightly toolchain.
 memcheck: $(VENV)/.native $(VENV)/.dev | cargo
 	$(BIN)/python tools/memcheck.py
+
+## THIRD_PARTY_LICENSES, anew. The first time it builds cargo-about, which takes minutes.
+licenses: $(BIN)/python | cargo
+	$(BIN)/python tools/licenses.py --write
 
 format: $(VENV)/.dev
 	cargo fmt

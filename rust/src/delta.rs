@@ -9,6 +9,9 @@
 //! exponent or more than [`MOST_DIGITS`] bytes.
 //!
 //! Linear in the line (but for the sorting of its keys), without recursion.
+//!
+//! [`MOST_DEPTH`]: crate::delta::MOST_DEPTH
+//! [`MOST_DIGITS`]: crate::delta::MOST_DIGITS
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]
 

@@ -3,6 +3,8 @@
 //! A group is one delta line and what later ones like it have added: the joined text, still escaped, and the last uuid. Groups are
 //! told apart by their key: session, parent, index and kind of delta. At most [`MOST_OPEN`] are open at a time, so that
 //! finding one costs no more than that.
+//!
+//! [`MOST_OPEN`]: crate::group::MOST_OPEN
 
 use std::collections::TryReserveError;
 

@@ -32,6 +32,8 @@
 //! a few that were of use shortly before, for turns may be taken in any order; and then the line is scanned and its layout
 //! looked up by a hash of the constants. The one whose last use is the longest ago makes
 //! room for a new one. Making one costs about as much as the scan; where hardly any line fits, only one line in eight gets a layout.
+//!
+//! [`MOST`]: crate::layout::MOST
 
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]

@@ -38,6 +38,10 @@
 //! | merged, 1,000 sessions: none fits, hardly any merges | 740 | 1,000 |
 //!
 //! Whole recorded sessions, where lines of 830 bytes on average differ in more than text: 290 and 450 to pass nearly all over.
+//!
+//! [`MOST_OPEN`]: crate::group::MOST_OPEN
+//! [`Level::Fast`]: crate::simd::Level::Fast
+//! [`Level::Plain`]: crate::simd::Level::Plain
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]
 

@@ -3,6 +3,10 @@
 //! A line that a former chunk began and the lines after it come out as one block ([`Step::Sifted`]), so a chunk takes one
 //! step, unless a line is over the limit or more is kept than a block may hold. All groups of deltas are closed
 //! at the end of each step: nothing is held back.
+//!
+//! [`Buffer`]: crate::buffer::Buffer
+//! [`Sieve`]: crate::sieve::Sieve
+//! [`Step::Sifted`]: crate::sift::Step::Sifted
 
 use std::collections::TryReserveError;
 

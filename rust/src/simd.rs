@@ -5,6 +5,12 @@
 //! tests compare them.
 //!
 //! Knows bytes, and which of them end a run within a JSON string. It and its engines are all that has `unsafe` beside `ffi`.
+//!
+//! [`Operation`]: crate::simd::Operation
+//! [`Engine`]: crate::simd::Engine
+//! [`run`]: crate::simd::run
+//! [`Level::Fast`]: crate::simd::Level::Fast
+//! [`Level::Plain`]: crate::simd::Level::Plain
 #![allow(unsafe_code)]
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]

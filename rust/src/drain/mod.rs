@@ -30,6 +30,13 @@
 //! epoll instance: that is always done explicitly.
 //!
 //! There is none where there is no epoll. What this module must not know: lines, Python.
+//!
+//! [`Drain`]: crate::drain::Drain
+//! [`TICK`]: crate::drain::TICK
+//! [`PATIENCE`]: crate::drain::PATIENCE
+//! [`Drain::fileno`]: crate::drain::Drain::fileno
+//! [`Host`]: crate::drain::Host
+//! [`Mode`]: crate::drain::Mode
 
 use std::time::Duration;
 
