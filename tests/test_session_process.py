@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import anyio
 import pytest
 
-from async_backends import Backend, every_backend
+from async_backends import DEADLINE, Backend, every_backend
 from children import python
 from claude_wire import (
     CanUseToolRequest,
@@ -19,6 +22,7 @@ from claude_wire import (
     ResultMessage,
     ResultSuccess,
     SessionEndedError,
+    open_process,
     open_session,
 )
 from session_peer import RESULT, Peer, allow, line, numbered, numbers
@@ -215,5 +219,76 @@ def test_after_a_callback_has_closed_the_session_the_process_has_ended_at_the_en
                 pass
         assert session.process is not None
         assert session.process.returncode is not None
+
+    backend.run(main)
+
+
+#: Goes on with its turn at the end of its input, as the CLI does, unless it was interrupted: then it exits with 7.
+#: Without a turn it exits with 0.
+TURNING = """
+turn = interrupted = False
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "user":
+        turn = True
+        say(type="system", subtype="init", session_id="s", cwd="/", tools=[], model="m")
+    elif message["request"]["subtype"] == "interrupt":
+        interrupted = message["request"]["cancel_queued"]
+        say(type="result", subtype="error_during_execution", is_error=True)
+    else:
+        answer = {"subtype": "success", "request_id": message["request_id"], "response": {}}
+        say(type="control_response", response=answer)
+if turn and not interrupted:
+    time.sleep(60)
+sys.exit(7 if interrupted else 0)
+"""
+
+
+@every_backend
+@pytest.mark.parametrize("how", ["the block", "aclose()", "cancellation", "an exception", "asked for only", "no turn"])
+def test_leaving_a_session_interrupts_the_turn_that_is_under_way_and_no_other(backend: Backend, how: str) -> None:
+    async def main() -> None:
+        sent: list[bytes] = []
+        # The signal behind the grace would give another exit code.
+        session = open_session(python(TURNING), on_sent=sent.append, grace=DEADLINE)
+        async with anyio.create_task_group() as group:
+            with suppress(ValueError):
+                async with session:
+                    if how != "no turn":
+                        await session.query("x")
+                    if how not in ("no turn", "asked for only"):
+                        await session.__anext__()
+                    if how == "aclose()":
+                        async with anyio.create_task_group() as others:
+                            others.start_soon(session.aclose)
+                    elif how == "cancellation":
+                        group.cancel_scope.cancel()
+                    elif how == "an exception":
+                        raise ValueError
+        assert session.process is not None
+        assert session.process.returncode == (0 if how == "no turn" else 7)
+        interrupts = [line for line in sent if b'"interrupt"' in line]
+        assert len(interrupts) == (how != "no turn")
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("how", ["full", "ended", "in use"])
+def test_an_input_that_takes_nothing_is_not_waited_for(backend: Backend, how: str) -> None:
+    async def main() -> None:
+        async with open_process(python("time.sleep(60)"), grace=0.05) as process, anyio.create_task_group() as group:
+            if how == "full":
+                with anyio.move_on_after(0.05):
+                    await process.send_bytes(b"x" * 10_000_000 + b"\n")
+            elif how == "in use":
+                group.start_soon(process.send_bytes, b'{"type":"user"}' + b" " * 10_000_000 + b"\n")
+                await anyio.wait_all_tasks_blocked()
+            else:
+                await process.send_bytes(b'{"type":"user"}\n')
+                await process.end_input()
+            assert process._turn.unfinished() or how == "full"
+            assert not process._write_in_turn(b"x\n")
+            group.cancel_scope.cancel()
 
     backend.run(main)
