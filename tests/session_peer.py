@@ -177,7 +177,7 @@ class Peer:
 
     def answers_to(self, request_id: str) -> list[dict[str, Any]]:
         responses = [message["response"] for message in self.lines if message["type"] == "control_response"]
-        return [response for response in responses if response["request_id"] == request_id]
+        return [response for response in responses if response.get("request_id") == request_id]
 
     async def asked(self, subtype: str, count: int = 1) -> dict[str, Any]:
         """Wait for the ``count``-th request of that subtype, with its id as ``request_id``."""

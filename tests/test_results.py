@@ -41,6 +41,7 @@ SAYS: dict[str, dict[str, type[TurnError] | None]] = {
     },
     "cancelled": dict.fromkeys(("absent", "null", "false", "true"), TurnCancelledError),
     # What no table knows.
+    "interrupted": dict.fromkeys(("absent", "null", "false", "true"), TurnCancelledError),
     "error_of_tomorrow": {"absent": ExecutionError, "null": ExecutionError, "false": None, "true": ExecutionError},
     "of_tomorrow": {"absent": ExecutionError, "null": ExecutionError, "false": None, "true": ExecutionError},
 }
@@ -56,7 +57,7 @@ def result(subtype: str, is_error: str = "absent", **fields: Any) -> ResultMessa
 
 
 def test_the_table_has_every_subtype() -> None:
-    assert RESULT_BY_SUBTYPE.keys() == SAYS.keys() - {"error_of_tomorrow", "of_tomorrow"}
+    assert RESULT_BY_SUBTYPE.keys() == SAYS.keys() - {"interrupted", "error_of_tomorrow", "of_tomorrow"}
 
 
 @pytest.mark.parametrize(("subtype", "is_error"), list(product(SAYS, SILENT_OR_NOT)))

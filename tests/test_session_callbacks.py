@@ -247,7 +247,69 @@ def test_a_request_that_cannot_be_read_gets_an_error_answer(backend: Backend) ->
             got = [message async for message in session.receive_response()]
             assert all(isinstance(message, UnknownMessage) for message in got[:-1])
             assert "control_of_tomorrow" in [message.type for message in got if isinstance(message, UnknownMessage)]
-            assert len([message for message in peer.lines if message["type"] == "control_response"]) == 5
+            answers = [message for message in peer.lines if message["type"] == "control_response"]
+            assert len(answers) == 7  # those without an id and with a number have one, too
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_does(backend: Backend) -> None:
+    """The CLI answers a request without an id by an answer without one, and repeats any other id."""
+
+    async def main() -> None:
+        async with opened(can_use_tool=allow) as (peer, session):
+            question = Peer.permission("x")
+            nameless = {key: value for key, value in question.items() if key != "request_id"}
+            for message in (
+                nameless,
+                {**question, "request_id": 7},
+                {**question, "request_id": "7"},
+                {**question, "request_id": 7.0},  # the same number, which has its answer
+                {**question, "request_id": 0.5},
+                {**question, "request_id": None},
+                {"type": "control_request", "request_id": 8},
+                {"type": "control_request"},
+                Peer.permission("last"),
+            ):
+                peer.say(message)
+            await peer.answer_to("last")
+            peer.say(RESULT)
+            assert [message async for message in session.receive_response()]
+            found = [message["response"] for message in peer.lines if message["type"] == "control_response"]
+            told = sorted((repr(response.get("request_id", "none")), response["subtype"]) for response in found)
+            expected = [
+                ("'none'", "success"),
+                ("7", "success"),
+                ("'7'", "success"),
+                ("0.5", "success"),
+                ("None", "success"),
+                ("8", "error"),
+                ("'none'", "error"),
+                ("'last'", "success"),
+            ]
+            assert told == sorted(expected)
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_request_with_a_number_is_withdrawn_by_it(backend: Backend) -> None:
+    async def main() -> None:
+        cancelled = anyio.Event()
+
+        async def wait(request: CanUseToolRequest) -> bool:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                cancelled.set()
+            return True
+
+        async with opened(can_use_tool=wait) as (peer, _):
+            peer.say({**Peer.permission("x"), "request_id": 7})
+            await anyio.wait_all_tasks_blocked()
+            peer.say({"type": "control_cancel_request"}, {"type": "control_cancel_request", "request_id": 7})
+            await cancelled.wait()
 
     backend.run(main)
 

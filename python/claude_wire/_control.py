@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from anyio import Event, get_cancelled_exc_class, move_on_after, sleep
+from msgspec import UNSET
 
 from claude_wire._ids import Ids, Key, key_of
 from claude_wire._tasks import Task, Tasks, cancelled_by_nobody
@@ -30,6 +31,7 @@ from claude_wire.messages import (
 
 if TYPE_CHECKING:
     from claude_wire.messages._base import Wire
+    from claude_wire.messages.control import RequestId
 
 __all__ = ["Answers", "Handler", "NoAnswer", "Refusal", "Requests", "Send"]
 
@@ -121,7 +123,8 @@ class Requests:
 
     def resolve(self, response: ControlResponse) -> None:
         """Give an answer to whoever waits for it. One that nobody waits for any more is dropped."""
-        question = self._open.get(response.request_id or "")
+        request_id = response.request_id  # a string, as all ids of ours are
+        question = self._open.get(request_id) if isinstance(request_id, str) else None
         if question is not None and not question.event.is_set():
             question.answer = response
             question.event.set()
@@ -182,14 +185,23 @@ class Refusal(Exception):
 
 
 class _Inquiry:
-    """A request that is not answered yet, its size in bytes, and the tasks that belong to it."""
+    """A request that is not answered yet, its size in bytes, and the tasks that belong to it.
 
-    __slots__ = ("callback", "size", "timer")
+    One without an id has an answer without one, as the CLI gives it. Nothing can be said of such a request later: it is
+    neither withdrawn nor recognised when it comes again.
+    """
 
-    def __init__(self, size: int) -> None:
+    __slots__ = ("callback", "id", "key", "size", "timer")
+
+    def __init__(self, request_id: RequestId) -> None:
+        self.id = request_id
+        self.key: Key | _Inquiry = self if request_id is None or request_id is UNSET else key_of(request_id)
         self.callback: Task | None = None
         self.timer: Task | None = None
-        self.size = size
+        self.size = 0
+
+    def is_in(self, ids: Ids) -> bool:
+        return self.id is not None and self.id is not UNSET and self.id in ids
 
 
 class Answers:
@@ -207,7 +219,8 @@ class Answers:
         self._send = send
         self._tasks = tasks
         self._closed = False
-        self._open: dict[Key, _Inquiry] = {}
+        # By their keys; those without an id by themselves.
+        self._open: dict[Key | _Inquiry, _Inquiry] = {}
         # Handlers that have not begun, in order; that of the first is set. trio runs new tasks in any order.
         self._turns: dict[Event, None] = {}
         # The last ones that are answered, or withdrawn: a second delivery is not answered again.
@@ -222,20 +235,20 @@ class Answers:
         inquiry = self._begin(request.request_id, lambda: len(encode(request)))
         if inquiry is None:
             return
-        request_id, body = request.request_id, request.request
+        body = request.request
         handler = self._find(body)
         if handler is None:
             if isinstance(body, UnknownRequest) and body.reason != UNKNOWN_SUBTYPE:
-                self._refuse(inquiry, request_id, f"this control request cannot be read: {body.reason}")
+                self._refuse(inquiry, f"this control request cannot be read: {body.reason}")
                 return
             subtype = body.type if isinstance(body, UnknownRequest) else body.__struct_config__.tag
             # The words of claude-agent-sdk, and the code of the TypeScript one.
             problem = f"Unsupported control request subtype: {subtype}"
-            self._refuse(inquiry, request_id, problem, "unsupported_request")
+            self._refuse(inquiry, problem, "unsupported_request")
             return
         function, seconds = handler
         if seconds is not None:
-            inquiry.timer = self._tasks.start(lambda: self._overrun(request_id, seconds), "claude-wire-timer")
+            inquiry.timer = self._tasks.start(lambda: self._overrun(inquiry, seconds), "claude-wire-timer")
         turn = Event()
         self._turns[turn] = None
         if len(self._turns) == 1:
@@ -256,20 +269,23 @@ class Answers:
             if not turn.is_set():
                 await turn.wait()
             passed()
-            await self._run(request_id, function, body)
+            await self._run(inquiry, function, body)
 
         inquiry.callback = self._tasks.start(run, "claude-wire-callback", ended)
 
-    def refuse(self, request_id: str, problem: str) -> None:
+    def refuse(self, request_id: RequestId, problem: str) -> None:
         """Answer a request that cannot be read with an error."""
-        inquiry = self._begin(request_id, lambda: len(request_id))
+        inquiry = self._begin(request_id, lambda: len(request_id) if isinstance(request_id, str) else 0)
         if inquiry is not None:
-            self._refuse(inquiry, request_id, problem)
+            self._refuse(inquiry, problem)
 
-    def withdraw(self, request_id: str) -> None:
+    def withdraw(self, request_id: RequestId) -> None:
         """The other side no longer wants an answer."""
-        inquiry = self._end(request_id)
+        if request_id is None or request_id is UNSET:
+            return
+        inquiry = self._open.get(key_of(request_id))
         if inquiry is not None:
+            self._end(inquiry)
             for task in (inquiry.callback, inquiry.timer):
                 if task is not None:
                     task.cancel()
@@ -279,74 +295,82 @@ class Answers:
         self._closed = True
         self._open.clear()
 
-    async def _run(self, request_id: str, function: Callable[[Any], Awaitable[Any]], body: Any) -> None:
+    async def _run(self, inquiry: _Inquiry, function: Callable[[Any], Awaitable[Any]], body: Any) -> None:
         try:
-            line = encode(ControlResponse.success(request_id, await function(body)))
+            line = encode(ControlResponse.success(inquiry.id, await function(body)))
         except NoAnswer:
-            self.withdraw(request_id)
+            if self._end(inquiry) and inquiry.timer is not None:
+                inquiry.timer.cancel()
             return
         except Refusal as refusal:
-            line = _failure(request_id, str(refusal))
+            line = _failure(inquiry.id, str(refusal))
         except asyncio.CancelledError:
-            if key_of(request_id) not in self._open or not cancelled_by_nobody():
+            if not self._is_open(inquiry) or not cancelled_by_nobody():
                 raise
             # What the callback waited for was cancelled. The other side waits for an answer all the same.
-            line = _failure(request_id, "the callback was cancelled")
+            line = _failure(inquiry.id, "the callback was cancelled")
         except Exception as error:
             _log.warning("a callback raised %s", type(error).__name__, exc_info=error)
-            line = _failure(request_id, _text(error))
+            line = _failure(inquiry.id, _text(error))
         except (GeneratorExit, get_cancelled_exc_class()):  # trio's, whose loop ends
             raise
         except BaseException as error:
             # Out of here nobody can answer any more. What becomes of it is said in _tasks.
-            if key_of(request_id) in self._open:
-                line = _failure(request_id, type(error).__name__)
-                self._tasks.start(lambda: self._answer(request_id, line), "claude-wire-answer")
+            if self._is_open(inquiry):
+                line = _failure(inquiry.id, type(error).__name__)
+                self._tasks.start(lambda: self._answer(inquiry, line), "claude-wire-answer")
             raise
-        inquiry = self._open.get(key_of(request_id))
-        if inquiry is not None and inquiry.timer is not None:
+        if self._is_open(inquiry) and inquiry.timer is not None:
             inquiry.timer.cancel()
-        await self._answer(request_id, line)
+        await self._answer(inquiry, line)
 
-    async def _overrun(self, request_id: str, seconds: float) -> None:
+    async def _overrun(self, inquiry: _Inquiry, seconds: float) -> None:
         await sleep(seconds)
-        inquiry = self._open.get(key_of(request_id))
-        if inquiry is not None and inquiry.callback is not None:
+        if self._is_open(inquiry) and inquiry.callback is not None:
             _log.warning("a callback took longer than %g seconds", seconds)
-            line = _failure(request_id, f"the callback took longer than {seconds:g} seconds")
+            line = _failure(inquiry.id, f"the callback took longer than {seconds:g} seconds")
             inquiry.callback.cancel()
-            await self._answer(request_id, line)
+            await self._answer(inquiry, line)
 
-    def _begin(self, request_id: str, size: Callable[[], int]) -> _Inquiry | None:
-        key = key_of(request_id)
-        if self._closed or key in self._open or request_id in self._settled:
+    def _begin(self, request_id: RequestId, size: Callable[[], int]) -> _Inquiry | None:
+        if self._closed:
+            return None
+        inquiry = _Inquiry(request_id)
+        if inquiry.key in self._open or inquiry.is_in(self._settled):
             return None
         if len(self._open) >= MOST_OPEN:
             if not self._told_of_most:
                 self._told_of_most = True
                 _log.warning("requests above %d that wait at a time are not answered", MOST_OPEN)
             return None
-        inquiry = self._open[key] = _Inquiry(size())
+        inquiry.size = size()
+        self._open[inquiry.key] = inquiry
         self.waiting_bytes += inquiry.size
         return inquiry
 
-    def _refuse(self, inquiry: _Inquiry, request_id: str, problem: str, code: str | None = None) -> None:
-        line = _failure(request_id, problem, code)
+    def _is_open(self, inquiry: _Inquiry) -> bool:
+        return self._open.get(inquiry.key) is inquiry
+
+    def _refuse(self, inquiry: _Inquiry, problem: str, code: str | None = None) -> None:
+        line = _failure(inquiry.id, problem, code)
 
         def ended() -> None:
             self.waiting_bytes -= inquiry.size
 
-        self._tasks.start(lambda: self._answer(request_id, line), "claude-wire-refusal", ended)
+        self._tasks.start(lambda: self._answer(inquiry, line), "claude-wire-refusal", ended)
 
-    def _end(self, request_id: str) -> _Inquiry | None:
-        inquiry = self._open.pop(key_of(request_id), None)
-        if inquiry is not None:
-            self._settled.add(request_id)
-        return inquiry
+    def _end(self, inquiry: _Inquiry) -> bool:
+        """It is answered, or withdrawn. Returns whether it was neither before."""
+        if not self._is_open(inquiry):
+            return False
+        del self._open[inquiry.key]
+        if inquiry.id is not None and inquiry.id is not UNSET:
+            self._settled.add(inquiry.id)
+        return True
 
-    async def _answer(self, request_id: str, line: bytes) -> None:
+    async def _answer(self, inquiry: _Inquiry, line: bytes) -> None:
         """Send the answer, unless there was one or none is wanted any more."""
-        if self._end(request_id) is not None:
+        if self._end(inquiry):
             self.waiting_bytes += len(line)
             try:
                 await send_quietly(self._send, line)
@@ -361,5 +385,5 @@ def _text(error: Exception) -> str:
         return type(error).__name__
 
 
-def _failure(request_id: str, problem: str, code: str | None = None) -> bytes:
+def _failure(request_id: RequestId, problem: str, code: str | None = None) -> bytes:
     return encode(ControlResponse.failure(request_id, problem, error_code=code))

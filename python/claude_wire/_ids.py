@@ -1,6 +1,6 @@
 """Ids that the other side of a stream chose, remembered within bounds of number and of bytes.
 
-Knows strings. What the ids are of, and what is done with them, is the affair of the callers.
+Knows strings and numbers. What the ids are of, and what is done with them, is the affair of the callers.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 __all__ = ["MOST_IDS", "Ids", "Key", "key_of"]
 
-#: What stands for an id: a short one for itself, a long one is replaced by a digest. The types differ, so an id never
-#: equals the digest of another one.
+#: What stands for an id: a short string for itself. A long one is replaced by a digest and a number by its digits. The
+#: types differ, so a string never equals the key of another id; digits are never as long as a digest.
 Key: TypeAlias = "str | bytes"
 
 #: Longest id that is kept as it is, in characters. Those of the CLI have at most 36.
@@ -22,10 +22,20 @@ DIGEST_BYTES = 32
 MOST_IDS = 4096
 
 
-def key_of(id: str) -> Key:
-    """What an id is remembered by, in at most some 600 bytes however long the id is."""
-    if len(id) <= LONGEST_ID:
-        return id
+def key_of(id: str | float) -> Key:
+    """What an id is remembered by, in at most some 600 bytes however long the id is.
+
+    JSON has one kind of number: ``1`` and ``1.0`` are the same id.
+    """
+    if isinstance(id, str):
+        if len(id) <= LONGEST_ID:
+            return id
+        return _digest(id)
+    digits = repr(int(id)) if isinstance(id, float) and id.is_integer() else repr(id)
+    return digits.encode() if len(digits) < DIGEST_BYTES else _digest(digits)
+
+
+def _digest(id: str) -> bytes:
     return blake2b(id.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
 
 
@@ -41,16 +51,16 @@ class Ids:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def __contains__(self, id: str) -> bool:
+    def __contains__(self, id: str | float) -> bool:
         return key_of(id) in self._keys
 
-    def add(self, id: str) -> None:
+    def add(self, id: str | float) -> None:
         """Remember an id. One that is remembered already keeps its age."""
         key = key_of(id)
         if key not in self._keys and len(self._keys) >= self._most:
             del self._keys[next(iter(self._keys))]
         self._keys[key] = None
 
-    def discard(self, id: str) -> None:
+    def discard(self, id: str | float) -> None:
         """Forget an id, if it is remembered."""
         self._keys.pop(key_of(id), None)

@@ -697,8 +697,10 @@ class Session:
                         self._answers.take(request)
         elif type(message) is ControlCancelRequest:
             self._answers.withdraw(message.request_id)
-        elif message.type == "control_request" and isinstance(message.get("request_id"), str):
-            self._answers.refuse(message["request_id"], "this control request cannot be read")
+        elif message.type == "control_request":
+            request_id = message.get("request_id", msgspec.UNSET)
+            if request_id is None or request_id is msgspec.UNSET or type(request_id) in (str, int, float):
+                self._answers.refuse(request_id, "this control request cannot be read")
 
     async def _read_on(self) -> None:
         await self._router.read_on()

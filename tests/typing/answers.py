@@ -63,7 +63,7 @@ response.payload_as(StreamEvent)  # type: ignore[arg-type]  # pyright: ignore[re
 
 assert_type(response.ok, bool)
 assert_type(response.payload, dict[str, Any])
-assert_type(response.request_id, str | None)
+assert_type(response.request_id, str | float | None)
 assert_type(ControlResponse.failure("1", "no", error_code="x"), ControlResponse)
 
 # Making answers.

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from msgspec import UnsetType
 from typing_extensions import assert_never, assert_type
 
 from claude_wire import (
@@ -102,13 +103,14 @@ def message(message: Message | InvalidLine) -> None:
             assert_type(ok, bool)
             assert_type(cost, float | None)
         case InitMessage(tools=tools):
-            assert_type(tools, list[str] | None)
+            assert_type(tools, list[str | dict[str, Any]] | None)
+            assert_type(message.tool_names, list[str])
         case ControlRequest(request=CanUseToolRequest() as request):
             assert_type(request.input, dict[str, Any])
         case ControlRequest(request=request):
-            assert_type(message.request_id, str)
+            assert_type(message.request_id, str | float | UnsetType | None)
         case ControlResponse(response=ControlSuccess() | ControlError() as answer):
-            assert_type(answer.request_id, str)
+            assert_type(answer.request_id, str | float | UnsetType | None)
         case UnknownMessage(type=tag, reason=reason):
             assert_type(message, UnknownMessage)
             assert_type(tag, str | None)

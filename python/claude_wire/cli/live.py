@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, NamedTuple, TypeVar, cast
 
+from msgspec import UNSET
+
 from claude_wire.accumulate import Accumulator, PartialMessage
 from claude_wire.cli.excerpts import block_kind, blocks_text, call_lines, excerpt, fields, plain_json, result_text
 from claude_wire.cli.kinds import tag, why_failed
@@ -51,6 +53,7 @@ from claude_wire.messages import (
     ToolUseBlock,
     UserMessage,
 )
+from claude_wire.messages.control import RequestId
 from claude_wire.usage import UsageMeter
 
 __all__ = ["LiveView"]
@@ -133,7 +136,7 @@ class LiveView:
         #: Calls without a result yet.
         self._calls: dict[str, _Call] = {}
         #: Requests of the CLI without an answer yet, by their subtype.
-        self._asked: dict[str, str] = {}
+        self._asked: dict[RequestId, str] = {}
         #: Prompts that were shown when the host sent them, and which the CLI may repeat.
         self._prompts: deque[str] = deque(maxlen=MOST_REMEMBERED)
         self._header: tuple[str | None, ...] = ()
@@ -398,7 +401,7 @@ class LiveView:
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    def _question(self, request_id: str, asked: ControlRequestPayload) -> None:
+    def _question(self, request_id: RequestId, asked: ControlRequestPayload) -> None:
         prompt = prompt_of(asked)
         if prompt is not None:
             self._prompt(prompt)
@@ -406,7 +409,7 @@ class LiveView:
         if told is not None:
             self._line(told)
         name = tag(asked)
-        _remember(self._asked, request_id, name)
+        _remember(self._asked, None if request_id is UNSET else request_id, name)
         if name in ("can_use_tool", "elicitation", "request_user_dialog"):
             self._page.activity("waiting for an answer")
 
@@ -423,7 +426,7 @@ class LiveView:
                 if told is not None:
                     self._line(told)
             case ControlResponse():
-                told = answer(self._asked.pop(message.request_id or "", None), message)
+                told = answer(self._asked.pop(message.request_id, None), message)
                 if told is not None:
                     self._line(told)
             case ControlCancelRequest():

@@ -260,6 +260,7 @@ __all__ = [
     "InstructionsLoadedHookInput",
     "InterruptRequest",
     "InterruptResponse",
+    "InterruptedMessage",
     "InvalidConfigFile",
     "InvalidLine",
     "KeepAlive",

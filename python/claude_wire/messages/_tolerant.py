@@ -185,11 +185,13 @@ def _struct(cls: type[Wire]) -> Convert:
     tag_field, tag = cls.__struct_config__.tag_field, cls.__struct_config__.tag
 
     @cache
-    def fields() -> tuple[dict[str, tuple[str, frozenset[type], Convert]], list[tuple[str, str]]]:
+    def fields() -> tuple[dict[str, tuple[str, frozenset[type], Convert]], list[tuple[str, str, bool]]]:
         # Looked up at the first use, because a type may contain itself.
         all_fields = [field for field in msgspec.structs.fields(cls) if not (cls.keeps_extra and field.name == "extra")]
         by_key = {f.encode_name: (f.name, _as_they_are(f.type), _converter(f.type)) for f in all_fields}
-        return by_key, [(f.name, f.encode_name) for f in all_fields if f.required]
+        # An id must be given by who makes a message, and may be absent in what is read.
+        required = [(f.name, f.encode_name, msgspec.UnsetType in get_args(f.type)) for f in all_fields if f.required]
+        return by_key, required
 
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
@@ -212,8 +214,11 @@ def _struct(cls: type[Wire]) -> Convert:
                     extra[key] = item
         except Misfit as misfit:
             raise misfit.below(f".{key}") from None
-        for name, wire_name in required:
+        for name, wire_name, may_be_absent in required:
             if name not in given:
+                if may_be_absent:
+                    given[name] = msgspec.UNSET
+                    continue
                 raise Misfit(f"missing {wire_name!r}")
         if cls.keeps_extra and extra:
             given["extra"] = extra

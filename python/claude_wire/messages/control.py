@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from claude_wire.errors import PayloadError
-from claude_wire.messages._base import Wire
+from claude_wire.messages._base import Number, Wire
 from claude_wire.messages.cli_requests import (
     CanUseToolRequest,
     ElicitationRequest,
@@ -148,15 +148,21 @@ else:
     ControlRequestPayload = KnownControlRequestPayload
 
 
+#: What an answer repeats of its request. The CLI sends strings, takes numbers and null as well, and answers a request
+#: without an id, which is ``UNSET`` here, by an answer without one.
+RequestId: TypeAlias = str | Number | UnsetType | None
+
+
 class ControlRequest(Wire, tag_field="type", tag="control_request", frozen=True):
     """One side asks the other for something and waits for a :class:`ControlResponse`.
 
-    ``request_id`` is the sender's choice and must be unique among its open requests. Answer each id once, even if it
-    arrives twice, and answer requests that are not supported with a :class:`ControlError`; only dialogs of an unknown
-    kind stay unanswered.
+    ``request_id`` is the sender's choice and must be unique among its open requests. Use a string: every peer takes
+    that. Numbers are repeated in the answer, and a request without an id (``UNSET``) has an answer without one. Answer
+    each id once, even if it arrives twice, and answer requests that are not supported with a :class:`ControlError`;
+    only dialogs of an unknown kind stay unanswered.
     """
 
-    request_id: str
+    request_id: RequestId
     request: ControlRequestPayload
 
 
@@ -167,7 +173,9 @@ class ControlCancelRequest(Wire, tag_field="type", tag="control_cancel_request",
     still comes is ignored, and so is an unknown ``request_id``.
     """
 
-    request_id: str
+    request_id: RequestId
+    takes_late_allow: bool | None = None
+    tool_use_id: str | None = None
 
 
 class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, frozen=True):
@@ -178,7 +186,7 @@ class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, fro
     arrive as a request of its own; answer it once.
     """
 
-    request_id: str
+    request_id: RequestId
     response: dict[str, Any] | UnsetType | None = UNSET
     pending_permission_requests: list[ControlRequest] | None = None
     pending_user_dialog_requests: list[ControlRequest] | None = None
@@ -191,7 +199,7 @@ class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=
     ``error`` is text for people. ``error_code`` is an open set, such as ``unsupported_request``, and is often absent.
     """
 
-    request_id: str
+    request_id: RequestId
     error: str
     error_code: str | None = None
     model: str | None = None
@@ -222,22 +230,22 @@ class ControlResponse(Wire, tag_field="type", tag="control_response", frozen=Tru
     live_only: bool | None = None
 
     @classmethod
-    def success(cls, request_id: str, payload: Wire | dict[str, Any] | None = None) -> Self:
+    def success(cls, request_id: RequestId, payload: Wire | dict[str, Any] | None = None) -> Self:
         """Make a successful answer to the request of that id; without a payload it is a plain acknowledgement."""
         plain = payload.to_dict() if isinstance(payload, Wire) else payload
         return cls(ControlSuccess(request_id=request_id, response=UNSET if plain is None else plain))
 
     @classmethod
-    def failure(cls, request_id: str, error: str, *, error_code: str | None = None) -> Self:
+    def failure(cls, request_id: RequestId, error: str, *, error_code: str | None = None) -> Self:
         """Make an answer that says that the request of that id failed, and why."""
         return cls(ControlError(request_id=request_id, error=error, error_code=error_code))
 
     @property
-    def request_id(self) -> str | None:
-        """The id of the request that this answers; it stands inside ``response``."""
+    def request_id(self) -> str | Number | None:
+        """The id of the request that this answers; it stands inside ``response``. None if there is none."""
         answer = self.response
         if isinstance(answer, (ControlSuccess, ControlError)):
-            return answer.request_id
+            return None if answer.request_id is UNSET else answer.request_id
         request_id = answer.get("request_id")
         return request_id if isinstance(request_id, str) else None
 

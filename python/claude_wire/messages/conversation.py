@@ -157,6 +157,10 @@ class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True)
     pasted_content: list[str | list[ContentBlock]] | None = None
     inline_pastes: list[str] | None = None
     file_attachments: list[Any] | None = None
+    interrupted_message_id: str | None = None
+    refused_message_id: str | None = None
+    retracted_message_uuids: list[str] | None = None
+    plugin_prompt: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, content: str | Sequence[ContentBlock], *, session_id: str = "", uuid: str | None = None) -> Self:
@@ -224,6 +228,12 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
     supersedes: list[str] | None = None
     usage_report: UsageReport | None = None
     model_: str | None = None
+    refused_message_id: str | None = None
+    api_error: str | None = None
+    api_error_params: dict[str, Any] | None = None
+    api_error_code: str | None = None
+    api_error_origin: str | None = None
+    error_details: str | None = None
 
     @classmethod
     def of(
@@ -279,6 +289,7 @@ class StreamEvent(Wire, tag_field="type", tag="stream_event", kw_only=True, froz
     owed_rows: list[Any] | None = None
     abandoned_blocks: dict[str, Any] | None = None
     resume_reason: str | None = None
+    text_runs_joined: bool | None = None
 
     @property
     def text_delta(self) -> str | None:

@@ -16,6 +16,7 @@ __all__ = [
     "ConsolidationMessage",
     "ControlMessage",
     "InjectedMessage",
+    "InterruptedMessage",
     "PermissionReply",
     "PermissionRequestMessage",
     "QueuedMessage",
@@ -54,11 +55,26 @@ class InjectedMessage(SystemMessage, kw_only=True, frozen=True):
 
 
 class ConsolidationMessage(SystemMessage, kw_only=True, frozen=True):
-    """How many entries a consolidation made and changed, in miriad-code's dialect."""
+    """How many entries a consolidation made, changed and archived, in miriad-code's dialect."""
 
     subtype: Literal["consolidation"] = constant("consolidation")
     entries_created: int
     entries_updated: int
+    entries_archived: int | None = None
+    summary: str | None = None
+
+
+class InterruptedMessage(SystemMessage, kw_only=True, frozen=True):
+    """The turn was interrupted, in miriad-code's dialect. The result that follows is a :class:`ResultCancelled`.
+
+    No document lists its fields: those that have none here are in ``extra``.
+    """
+
+    keeps_extra: ClassVar[bool] = True
+
+    subtype: Literal["interrupted"] = constant("interrupted")
+    message: str | None = None
+    extra: dict[str, Any] | None = None
 
 
 class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):

@@ -92,6 +92,7 @@ SystemSubtype: TypeAlias = (
     | dialects.QueuedMessage
     | dialects.InjectedMessage
     | dialects.ConsolidationMessage
+    | dialects.InterruptedMessage
     | dialects.SystemToolResultMessage
     | dialects.SystemErrorMessage
     | dialects.PermissionRequestMessage

@@ -85,6 +85,7 @@ class ToolUseSummaryMessage(Wire, tag_field="type", tag="tool_use_summary", kw_o
     preceding_tool_use_ids: list[str]
     uuid: str | None = None
     session_id: str | None = None
+    timestamp: str | None = None
 
 
 class RateLimitInfo(Wire, kw_only=True, frozen=True):
@@ -150,6 +151,7 @@ class ConversationResetMessage(Wire, tag_field="type", tag="conversation_reset",
     timestamp: str | None = None
     uuid: str | None = None
     session_id: str | None = None
+    user_message_from_human: bool | None = None
 
 
 class ActiveGoal(Wire, kw_only=True, frozen=True):
@@ -183,6 +185,9 @@ class CommandLifecycleMessage(Wire, tag_field="type", tag="command_lifecycle", k
     state: str | None = None
     uuid: str | None = None
     session_id: str | None = None
+    wakeup_source: str | None = None
+    scheduled_for: Number | None = None
+    ran_ahead: bool | None = None
 
 
 class TranscriptMirrorMessage(Wire, tag_field="type", tag="transcript_mirror", kw_only=True, frozen=True):
@@ -214,3 +219,4 @@ class UpdateEnvironmentVariablesMessage(
     """The host sets environment variables of the running CLI."""
 
     variables: dict[str, str] | None = None
+    request_id: str | None = None

@@ -155,6 +155,67 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     warm_spare_claimed: bool | None = None
     time_origin_ms: Number | None = None
     deferred_tool_use: DeferredToolUse | None = None
+    # Diagnostics of the CLI, which it writes rarely: what the process did while the turn ran, MiB and milliseconds.
+    time_to_request_phases_ms: dict[str, Any] | None = None
+    turn_start_resume_kind: str | None = None
+    handoff_intake_phases_ms: dict[str, Any] | None = None
+    process_turn_index: int | None = None
+    time_to_request_cpu_ms: Number | None = None
+    time_to_request_loop_lag_ms: Number | None = None
+    time_to_request_major_faults: int | None = None
+    process_rss_mib_turn_start: int | None = None
+    process_anon_mib_turn_start: int | None = None
+    process_rss_mib_result: int | None = None
+    process_anon_mib_result: int | None = None
+    process_peak_rss_mib: int | None = None
+    process_cpu_ms_between_turns: Number | None = None
+    process_wall_ms_between_turns: Number | None = None
+    process_cpu_ms_turn: Number | None = None
+    process_wall_ms_turn: Number | None = None
+    shell_cpu_ms_turn: Number | None = None
+    shell_cpu_ms_since_last_result: Number | None = None
+    shell_wall_ms_since_last_result: Number | None = None
+    process_cpu_ms_streaming: Number | None = None
+    process_wall_ms_streaming: Number | None = None
+    main_stream_count: int | None = None
+    main_stream_event_count: int | None = None
+    main_stream_chunk_count: int | None = None
+    tool_pool_build_count: int | None = None
+    tool_pool_build_lapsed_count: int | None = None
+    tool_pool_moved_at_lapse_count: int | None = None
+    tool_pool_limit_ms: Number | None = None
+    process_turn_states: dict[str, Any] | None = None
+    process_turn_threads: dict[str, Any] | None = None
+    input_attachments_detail: dict[str, Any] | None = None
+    memory_check_detail: dict[str, Any] | None = None
+    resume_store_confirm_detail: dict[str, Any] | None = None
+    tool_schema_build_detail: dict[str, Any] | None = None
+    message_normalization_detail: dict[str, Any] | None = None
+    request_build_detail: dict[str, Any] | None = None
+    user_message_server_received_wall_ms: Number | None = None
+    frame_received_wall_ms: Number | None = None
+    frame_enqueued_wall_ms: Number | None = None
+    turn_started_wall_ms: Number | None = None
+    frame_intake_phases_ms: dict[str, Any] | None = None
+    turn_start_phases_ms: dict[str, Any] | None = None
+    turn_start_control_requests_ms: Number | None = None
+    text_post_count: int | None = None
+    text_post_gap_over_500ms_count: int | None = None
+    text_post_flush_timer_max_late_ms: Number | None = None
+    flag_fetch_kick: str | None = None
+    process_start_tuning: int | None = None
+    process_start_purge_delay_ms: Number | None = None
+    process_garbage_collections: dict[str, Any] | None = None
+    api_error_code: str | None = None
+    api_error_origin: str | None = None
+    api_error: str | None = None
+    interrupted_by_shutdown: bool | None = None
+    restored_rewind: dict[str, Any] | None = None
+    stopped_by_permission_check: bool | None = None
+    runner_exit: dict[str, Any] | None = None
+    message_undelivered: str | None = None
+    policy_answer: str | None = None
+    policy_answer_reason: str | None = None
     credential_expires_at: str | None = None
     # one of org_pin_api_key_conflict, provider_not_allowed, org_verify_failed, org_pin_mismatch,
     # managed_settings_invalid, remote_settings_required_unavailable, gateway_signin_required, gateway_access_denied,
@@ -183,10 +244,14 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     def cancelled(self) -> bool:
         """Whether the turn was interrupted, whatever ``is_error`` says.
 
-        Miriad-code says so by ``subtype``. The CLI writes ``error_during_execution`` with a ``terminal_reason`` of
-        ``aborted_streaming`` or ``aborted_tools``. One that is older than that field cannot be told from a failure.
+        Dialects say so by ``subtype``, ``cancelled`` in miriad-code and ``interrupted`` in others. The CLI writes
+        ``error_during_execution`` with a ``terminal_reason`` of ``aborted_streaming`` or ``aborted_tools``. One that is
+        older than that field cannot be told from a failure.
         """
-        return self.subtype == "cancelled" or self.terminal_reason in ("aborted_streaming", "aborted_tools")
+        return self.subtype in ("cancelled", "interrupted") or self.terminal_reason in (
+            "aborted_streaming",
+            "aborted_tools",
+        )
 
     def to_error(self, reason: str | None = None) -> TurnError | None:
         """The exception that stands for this result; None if the turn succeeded.

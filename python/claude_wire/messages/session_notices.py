@@ -3,7 +3,7 @@ user."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from claude_wire.messages._base import Number, Wire, constant
 from claude_wire.messages.catalog import SlashCommand
@@ -90,12 +90,21 @@ class InformationalMessage(SystemMessage, kw_only=True, frozen=True):
     tool_use_id: str | None = None
     prevent_continuation: bool | None = None
     tag: str | None = None
+    prompt_submit_outcome: dict[str, Any] | None = None
+    model_restriction: dict[str, Any] | None = None
+    hook_no_verdict: dict[str, Any] | None = None
+    saved_files: list[dict[str, Any]] | None = None
+    saved_from: dict[str, Any] | None = None
 
 
 class UiInvalidateMessage(SystemMessage, kw_only=True, frozen=True):
     """What the host shows of the session may be out of date."""
 
     subtype: Literal["ui_invalidate"] = constant("ui_invalidate")
+    event: str | None = None
+    prompts_screened: bool | None = None
+    instances: list[dict[str, Any]] | None = None
+    unhooked: list[str] | None = None
 
 
 class PersistedFile(Wire, frozen=True):

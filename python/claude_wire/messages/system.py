@@ -88,12 +88,13 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
 
     It comes at the start of every turn, not once per process, and the newest one holds: model and session may have
     changed. ``permissionMode`` and ``apiKeySource`` are camelCase and open sets. Older CLIs and dialects leave out
-    many fields; ``models`` is the 2.1.7 CLI's dialect, ``timestamp`` the ``permission_request`` dialect.
+    many fields; ``models`` is the 2.1.7 CLI's dialect, ``timestamp`` the ``permission_request`` dialect. The CLI names
+    its tools; dialects may describe them in objects: :attr:`tool_names` has the names of either.
     """
 
     subtype: Literal["init"] = constant("init")
     cwd: str | None = None
-    tools: list[str] | None = None
+    tools: list[str | dict[str, Any]] | None = None
     mcp_servers: list[InitMcpServer] | None = None
     model: str | None = None
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
@@ -132,6 +133,24 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     effort: str | UnsetType | None = UNSET
     timestamp: str | None = None
     models: list[Any] | None = None
+    startup_timing: dict[str, Any] | None = None
+    plugin_warnings: list[dict[str, Any]] | None = None
+    mcp_server_errors: list[dict[str, Any]] | None = None
+    footer_indicator: dict[str, Any] | None = None
+    scratchpad_path: str | None = None
+    synced_skills_path: str | None = None
+    worker_epoch: int | None = None
+    powershell_path: str | None = None
+    host_dropped_env: list[dict[str, Any]] | None = None
+    client_thinking: dict[str, Any] | None = None
+    flag_restate_noop: bool | None = None
+    cloud_session: dict[str, Any] | None = None
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of all tools, in order; a tool without one is left out."""
+        names = (tool if isinstance(tool, str) else tool.get("name") for tool in self.tools or ())
+        return [name for name in names if isinstance(name, str)]
 
 
 class StatusMessage(SystemMessage, kw_only=True, frozen=True):
@@ -153,6 +172,8 @@ class StatusMessage(SystemMessage, kw_only=True, frozen=True):
     running: bool | None = None
     queued_messages: int | None = None
     user_message_uuids: list[str] | None = None
+    compact_output_chars: int | None = None
+    resume_held_for_plan: bool | None = None
 
 
 class PreservedSegment(Wire, frozen=True):
@@ -269,6 +290,8 @@ class ModelRefusalFallbackMessage(SystemMessage, kw_only=True, frozen=True):
     retracted_message_uuids: list[str] | None = None
     refused_user_message_uuid: str | UnsetType | None = UNSET
     content: str
+    saw_cyber_refusal: bool | None = None
+    api_refusal_cyber_verification: dict[str, Any] | None = None
 
 
 class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True, frozen=True):
@@ -315,6 +338,9 @@ class HookStartedMessage(SystemMessage, kw_only=True, frozen=True):
     hook_id: str
     hook_name: str
     hook_event: str
+    origin: str | None = None
+    label: str | None = None
+    plugin_name: str | None = None
 
 
 class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
@@ -327,6 +353,7 @@ class HookProgressMessage(SystemMessage, kw_only=True, frozen=True):
     stdout: str
     stderr: str
     output: str
+    backgrounded: bool | None = None
 
 
 class HookResponseMessage(SystemMessage, kw_only=True, frozen=True):
@@ -399,3 +426,4 @@ class PermissionDeniedMessage(SystemMessage, kw_only=True, frozen=True):
     decision_reason_type: str | None = None
     decision_reason: str | None = None
     message: str
+    decision_reason_code: str | None = None

@@ -55,6 +55,7 @@ class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
     prompt: str | None = None
     skip_transcript: bool | None = None
     ambient: bool | None = None
+    awaited: bool | None = None
 
 
 class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
@@ -124,6 +125,8 @@ class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
     skip_transcript: bool | None = None
     ambient: bool | None = None
     summary_is_report: bool | None = None
+    handback: str | None = None
+    handback_report: dict[str, Any] | None = None
 
 
 class BackgroundTask(Wire, kw_only=True, frozen=True):
