@@ -19,11 +19,11 @@ pytest.importorskip("rich")
 from click.testing import CliRunner, Result
 
 from claude_wire import PROTOCOL_VERSION
+from claude_wire._printable import NAME_CHARS
 from claude_wire.cli import check as check_module
 from claude_wire.cli import sources as sources_module
 from claude_wire.cli import survey as survey_module
 from claude_wire.cli.app import cli
-from claude_wire.cli.printable import NAME_CHARS
 from claude_wire.cli.sources import known_size
 from claude_wire.cli.survey import Survey
 from claude_wire.testing import Recording

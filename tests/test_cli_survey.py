@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claude_wire import Decoder, InvalidLine, decode
+from claude_wire._printable import NAME_CHARS, one_line, printable
 from claude_wire.cli.fields import Finding, find_unknown
 from claude_wire.cli.kinds import kind
-from claude_wire.cli.printable import NAME_CHARS, one_line, printable
 from claude_wire.cli.survey import MOST_FINDINGS, Seen, Summary, Survey
 from cli_lines import line
 from recordings import load, names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import json
 import lzma
@@ -14,6 +15,7 @@ import stat
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ from claude_wire.testing import (
     Stall,
     Step,
     WriteFirst,
+    _player,
     faults,
 )
 
@@ -1021,6 +1024,112 @@ def test_damaged_file_is_a_value_error(name: str, data: bytes, tmp_path: Path) -
         return
     with pytest.raises(ValueError, match="damaged"):
         Recording.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("name", ["stdout.ndjson.gz", "stdout.ndjson.xz"])
+def test_what_unpacks_to_more_than_the_bound_is_refused(
+    name: str, folder: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All files of a folder count together, and what is not packed does not count."""
+    monkeypatch.setattr(_player, "MAX_UNPACKED_BYTES", 100_000)
+    packed = gzip.compress if name.endswith(".gz") else lzma.compress
+    lines = b"{}\n" * 20_000
+    path = tmp_path if folder else tmp_path / name
+    (tmp_path / name).write_bytes(packed(lines))
+    if folder:
+        (tmp_path / "stderr.txt").write_bytes(bytes(200_000))
+    assert Recording.load(path).stdout == lines
+    (tmp_path / ("stdin.ndjson.gz" if folder else name)).write_bytes(
+        gzip.compress(lines) if folder else packed(lines * 2)
+    )
+    with pytest.raises(_player.UnpackLimitError, match=r"may unpack to 100,000 bytes"):
+        Recording.load(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory")
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_a_small_file_that_unpacks_to_gigabytes_takes_bounded_memory(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"bomb{suffix}"
+    once = bytes(1024 * 1024)
+    path.write_bytes((gzip.compress(once) if suffix == ".gz" else lzma.compress(once)) * 3000)
+    program = f"""if 1:
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        import sys
+        from claude_wire.cli import main
+        sys.argv = ["claude-wire", "replay", {str(path)!r}]
+        main()
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith(b"is too large: the files of a recording may unpack to 268,435,456 bytes\n")
+
+
+def test_an_xz_file_whose_header_asks_for_much_memory_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "stdout.ndjson.xz"
+    header = lzma.compress(b"{}\n", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 4096}])
+    assert header[12:].startswith(b"\x02\x00\x21\x01\x00")  # block header: LZMA2 with the smallest dictionary
+    block = bytearray(header[12:24])
+    block[4] = 36  # 1 GiB
+    block[8:12] = zlib.crc32(block[:8]).to_bytes(4, "little")
+    path.write_bytes(header[:12] + bytes(block) + header[24:])
+    assert lzma.decompress(path.read_bytes()) == b"{}\n"
+    with pytest.raises(_player.UnpackLimitError, match="takes more than"):
+        Recording.load(path)
+
+
+def test_streams_behind_each_other_in_one_file_are_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.xz"
+    path.write_bytes(lzma.compress(b"a" * 200_000) + bytes(8) + lzma.compress(b"") + lzma.compress(b"b") + bytes(4))
+    assert Recording.load(path).stdout == b"a" * 200_000 + b"b"
+    path.write_bytes(path.read_bytes() + b"junk")
+    with pytest.raises(ValueError, match="damaged"):
+        Recording.load(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes")
+@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])
+def test_what_is_no_file_is_not_written_through(kind: str, tmp_path: Path) -> None:
+    victim, folder = tmp_path / "victim", tmp_path / "folder"
+    folder.mkdir()
+    if kind == "link":
+        victim.write_bytes(b"mine")
+        victim.chmod(0o644)
+    for place in (folder / "stdout.ndjson", folder / "claude"):
+        if kind.endswith("link"):
+            place.symlink_to(victim)
+        elif kind == "pipe":
+            os.mkfifo(place)
+        else:
+            place.mkdir()
+    with pytest.raises(OSError, match="no file"):
+        ONE_SHOT.save(folder)
+    with pytest.raises(OSError, match="no file"):
+        Replay(ONE_SHOT).script(folder / "claude")
+    if kind == "link":
+        assert (victim.read_bytes(), stat.S_IMODE(victim.stat().st_mode)) == (b"mine", 0o644)
+    assert victim.exists() == (kind == "link")
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="open() with O_NOFOLLOW")
+def test_a_link_that_comes_between_the_look_and_the_opening_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = tmp_path / "victim"
+    (tmp_path / "stdout.ndjson").symlink_to(victim)
+    monkeypatch.setattr(os.path, "lexists", lambda path: False)
+    with pytest.raises(OSError, match="stdout") as raised:
+        ONE_SHOT.save(tmp_path)
+    assert (raised.value.errno, victim.exists()) == (errno.ELOOP, False)
+
+
+def test_what_is_saved_again_is_private_and_has_nothing_of_before(tmp_path: Path) -> None:
+    place = tmp_path / "stdout.ndjson"
+    place.write_bytes(b"x" * 10**6)
+    place.chmod(0o666)
+    ONE_SHOT.save(tmp_path)
+    assert (place.read_bytes(), stat.S_IMODE(place.stat().st_mode)) == (ONE_SHOT.stdout, 0o600)
 
 
 def test_folder_without_output_is_no_recording(tmp_path: Path) -> None:

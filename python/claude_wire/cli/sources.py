@@ -6,14 +6,11 @@ a pipe is handed on as soon as it is there.
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
 import stat
 import sys
-import zlib
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import IO, Any, NamedTuple, TextIO, cast
 
 import click
@@ -21,6 +18,7 @@ import click
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.printable import printable
 from claude_wire.testing import Recording
+from claude_wire.testing._player import unpacked_pieces
 
 __all__ = ["SOURCE", "Piece", "Unreadable", "display_name", "known_size", "pieces", "several_sources", "standard_input"]
 
@@ -33,8 +31,8 @@ CHUNK_BYTES = 64 * 1024
 #: A file that begins so may be a script with a recording in it, as ``claude-wire replay --script`` writes it.
 SCRIPT = b"#!"
 
-#: What reading a compressed file can raise, but for OSError.
-DAMAGES = (EOFError, lzma.LZMAError, zlib.error, ValueError)
+#: The ends of the names of compressed files.
+COMPRESSED = (".gz", ".xz")
 
 
 class Piece(NamedTuple):
@@ -104,7 +102,7 @@ def known_size(source: str) -> int:
         status = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
     except OSError:  # standard input without a descriptor
         return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) and not source.endswith((".gz", ".xz")) else 0
+    return status.st_size if stat.S_ISREG(status.st_mode) and not source.endswith(COMPRESSED) else 0
 
 
 @contextmanager
@@ -113,10 +111,9 @@ def _reading(source: str) -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:
-        # gzip reports damage as an OSError without a number.
-        raise Unreadable(source, error.strerror or f"it is damaged: {error}") from error
-    except DAMAGES as error:
-        raise Unreadable(source, f"it is damaged: {error}") from error
+        raise Unreadable(source, error.strerror or str(error)) from error
+    except ValueError as error:  # it says which file is damaged, or too large
+        raise Unreadable(source, str(error)) from error
 
 
 def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
@@ -124,6 +121,9 @@ def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
         return _chunks(source, standard_input().buffer)
     if os.path.isdir(source):
         return _recorded(Recording.load(source), both)
+    if source.endswith(COMPRESSED):
+        unpacked = stack.enter_context(closing(unpacked_pieces(source)))
+        return _unpacked(source, next(unpacked, b""), unpacked)
     file = stack.enter_context(_opened(source))
     # What is no regular file cannot be rewound.
     regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
@@ -133,11 +133,15 @@ def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
 
 
 def _opened(source: str) -> Any:
-    if source.endswith(".gz"):
-        return gzip.open(source, "rb")
-    if source.endswith(".xz"):
-        return lzma.open(source, "rb")
     return open(source, "rb")
+
+
+def _unpacked(source: str, first: bytes, others: Iterator[bytes]) -> Iterator[Piece]:
+    data = first
+    while data:
+        yield Piece(False, data)
+        with _reading(source):
+            data = next(others, b"")
 
 
 def _recorded(recording: Recording, both: bool) -> Iterator[Piece]:

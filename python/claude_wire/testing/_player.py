@@ -24,8 +24,8 @@ from queue import Empty, SimpleQueue
 
 TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, NoReturn
+    from collections.abc import Callable, Generator, Iterator, Mapping
+    from typing import Any, BinaryIO, NoReturn
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -68,6 +68,16 @@ FILES = (
 PACKED = b"#!/bin/sh\n"
 PACKED_FILES = b"\n#recording "
 
+#: A recording is held in memory. All its compressed files together may unpack to so many bytes.
+MAX_UNPACKED_BYTES = 256 * 1024 * 1024
+
+#: Unpacking .xz may take so much memory; what ``xz -9`` packs takes 65 MiB.
+MAX_XZ_MEMORY_BYTES = 128 * 1024 * 1024
+
+
+class UnpackLimitError(ValueError):
+    """A compressed file is larger, or takes more memory, than may be unpacked."""
+
 
 def read_files(path: str) -> dict[str, bytes]:
     """The files of a recording by name: of a folder, of a script with a recording in it, or stdout alone.
@@ -75,37 +85,89 @@ def read_files(path: str) -> dict[str, bytes]:
     Raises:
         OSError: ``path`` cannot be read, or is a folder without ``stdout.ndjson``.
         ValueError: a compressed file is damaged.
+        UnpackLimitError: the compressed files unpack to more than :data:`MAX_UNPACKED_BYTES`.
     """
     if not os.path.isdir(path):
-        with open(path, "rb") as file:
-            data = file.read()
+        data = _contents(path, MAX_UNPACKED_BYTES)
         if data.startswith(PACKED) and PACKED_FILES in data:
             return _unpacked(data)
-        return {"stdout.ndjson": _decompressed(path, data)}
+        return {"stdout.ndjson": data}
     files: dict[str, bytes] = {}
+    left = MAX_UNPACKED_BYTES
     for entry in sorted(os.listdir(path)):
         name = entry.removesuffix(".gz").removesuffix(".xz")
         if name in FILES:
-            with open(os.path.join(path, entry), "rb") as file:
-                files[name] = _decompressed(entry, file.read())
+            files[name] = _contents(os.path.join(path, entry), left)
+            left -= len(files[name]) if entry != name else 0
     if "stdout.ndjson" not in files:
         raise FileNotFoundError(2, "no recording: there is no stdout.ndjson in it", path)
     return files
 
 
-def _decompressed(name: str, data: bytes) -> bytes:
+def _contents(path: str, most: int) -> bytes:
+    """A file, unpacked by the end of its name to at most so many bytes; what is not compressed is read as it is."""
+    name = os.path.basename(path)
+    if not name.endswith((".gz", ".xz")):
+        with open(path, "rb") as file:
+            return file.read()
+    unpacked = io.BytesIO()
+    for piece in unpacked_pieces(path):
+        if unpacked.tell() + len(piece) > most:
+            raise UnpackLimitError(
+                f"{name} is too large: the files of a recording may unpack to {MAX_UNPACKED_BYTES:,} bytes"
+            )
+        unpacked.write(piece)
+    return unpacked.getvalue()
+
+
+def unpacked_pieces(path: str) -> Generator[bytes, None, None]:
+    """What is in a .gz or .xz file, in pieces of at most :data:`BLOCK_BYTES`, in constant memory.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is damaged.
+        UnpackLimitError: it takes more than :data:`MAX_XZ_MEMORY_BYTES` to unpack it.
+    """
+    unpacked = _unpacked_gz if path.endswith(".gz") else _unpacked_xz
+    with open(path, "rb") as file:
+        yield from unpacked(file, os.path.basename(path))
+
+
+def _unpacked_gz(file: BinaryIO, name: str) -> Iterator[bytes]:
+    import gzip
+    import zlib
+
     try:
-        if name.endswith(".gz"):
-            import gzip
-
-            return gzip.decompress(data)
-        if name.endswith(".xz"):
-            import lzma
-
-            return lzma.decompress(data)
-    except Exception as error:  # each library has its own, for each kind of damage
+        with gzip.GzipFile(fileobj=file) as stream:
+            while piece := stream.read(BLOCK_BYTES):
+                yield piece
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{name} is damaged: {error}") from error
-    return data
+
+
+def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
+    import lzma
+
+    # lzma.open has no limit of memory, and a header of a few bytes may ask for 4 GiB.
+    data = file.read(BLOCK_BYTES)
+    try:
+        while True:
+            stream = lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY_BYTES)
+            while not stream.eof:
+                if stream.needs_input and not data:
+                    raise ValueError(f"{name} is damaged: it ends before its end is marked")
+                if piece := stream.decompress(data, BLOCK_BYTES):
+                    yield piece
+                data = file.read(BLOCK_BYTES) if stream.needs_input else b""
+            data = stream.unused_data
+            # One stream may follow another, with zeros between them.
+            while not (data := data.lstrip(b"\0")):
+                if not (data := file.read(BLOCK_BYTES)):
+                    return
+    except lzma.LZMAError as error:
+        if "Memory usage limit" in str(error):
+            raise UnpackLimitError(f"{name} takes more than {MAX_XZ_MEMORY_BYTES:,} bytes to unpack") from error
+        raise ValueError(f"{name} is damaged: {error}") from error
 
 
 def packed(head: bytes, files: Mapping[str, bytes]) -> bytes:

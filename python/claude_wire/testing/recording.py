@@ -6,8 +6,10 @@ this package is not imported.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -66,7 +68,7 @@ class Recording:
 
         Raises:
             OSError: it cannot be read, or the folder has no ``stdout.ndjson``.
-            ValueError: a compressed file is damaged.
+            ValueError: a compressed file is damaged, or all together unpack to more than 256 MiB.
         """
         location = os.path.abspath(path)
         return cls(os.path.basename(location), _player.read_files(location), location)
@@ -85,10 +87,11 @@ class Recording:
     def save(self, folder: str | os.PathLike[str]) -> Recording:
         """Write the files into ``folder``, which is made if need be, and return the recording that is there.
 
-        They can be read by their owner alone: recordings have prompts in them.
+        They can be read by their owner alone: recordings have prompts in them. A symbolic link in the place of a file
+        is not followed.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: it cannot be written, or there is something else than a file in the place of one.
         """
         os.makedirs(folder, mode=0o700, exist_ok=True)
         for name, data in self.files.items():
@@ -145,7 +148,19 @@ class Recording:
 
 
 def write_private(path: str | os.PathLike[str], data: bytes, mode: int) -> None:
-    """Write a file of this mode, also if there was one of another."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
-        os.chmod(path, mode)
+    """Write a file of this mode, also if there was one of another, and through no symbolic link.
+
+    Raises:
+        OSError: it cannot be written, or there is a link, a pipe or a device.
+    """
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise OSError(errno.EEXIST, "there is something in its place that is no file", os.fspath(path))
+    # What is put there after that look is not followed, nor waited for.
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with open(os.open(path, flags, mode), "wb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EEXIST, "there is something in its place that is no file", os.fspath(path))
+        if hasattr(os, "fchmod"):
+            os.fchmod(file.fileno(), mode)
+        file.truncate()
         file.write(data)

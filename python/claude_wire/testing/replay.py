@@ -117,7 +117,7 @@ class Replay:
         owner can read it.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: it cannot be written, or there is something else than a file in its place, such as a symbolic link.
             NotImplementedError: on Windows, where a script is no executable file; use :meth:`argv`.
         """
         if os.name != "posix":
