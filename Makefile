@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test e2e lint bench instructions rust-test python-test fuzz memcheck licenses format clean cargo
+.PHONY: demo test e2e lint bench instructions rust-test python-test fuzz memcheck wheel test-pythons licenses format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -55,6 +55,15 @@ fuzz: $(BIN)/python | cargo
 memcheck: $(VENV)/.native $(VENV)/.dev | cargo
 	$(BIN)/python tools/memcheck.py
 
+## The wheel to publish, in dist: built twice, compared, and checked. On Linux for manylinux2014.
+wheel: $(VENV)/.base $(VENV)/.release | cargo
+	$(BIN)/python tools/wheel.py
+
+## A choice of the tests with that wheel: on each other Python that is claimed and found here, and with the lowest versions
+## of all requirements. `make test` in a new environment has the newest.
+test-pythons: wheel
+	$(BIN)/python tools/pythons.py dist/*.whl
+
 ## THIRD_PARTY_LICENSES, anew. The first time it builds cargo-about, which takes minutes.
 licenses: $(BIN)/python | cargo
 	$(BIN)/python tools/licenses.py --write
@@ -65,7 +74,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) target dist python/claude_wire/_native
+	rm -rf $(VENV) .venv-* target dist python/claude_wire/_native
 
 # --- what the targets stand on
 
@@ -80,7 +89,8 @@ $(BIN)/python:
 $(VENV)/.base: GROUPS := build base cli
 $(VENV)/.dev: GROUPS := dev
 $(VENV)/.bench: GROUPS := bench
-$(VENV)/.base $(VENV)/.dev $(VENV)/.bench: pyproject.toml tools/requirements.py | $(BIN)/python
+$(VENV)/.release: GROUPS := release
+$(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.release: pyproject.toml tools/requirements.py | $(BIN)/python
 	$(BIN)/python tools/requirements.py $(GROUPS) > $@.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r $@.txt
 	@touch $@

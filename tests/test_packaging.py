@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -84,3 +85,34 @@ def test_the_build_renames_each_folder_with_sources_and_keeps_the_callers_flags(
     assert any(name.startswith("/rustc/") for name in renamed.values())
     assert "CARGO_ENCODED_RUSTFLAGS" not in os.environ
     assert "CARGO_TARGET_DIR" not in os.environ
+
+
+def test_a_wheel_with_a_path_of_its_builder_or_without_licences_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = tool("wheel")
+    monkeypatch.setattr(wheel, "ZIG", True)
+    machine = wheel.platform.machine()
+    good = tmp_path / f"claude_wire-1-py3-none-manylinux2014_{machine}.manylinux_2_17_{machine}.whl"
+    licences = dict.fromkeys([f"x.dist-info/licenses/{name}" for name in ("LICENSE", "THIRD_PARTY_LICENSES")], b"")
+    write(good, {"p/_native/lib_native.so": b"GLIBC_2.2.5 GLIBC_2.17", **licences})
+    assert wheel.faults(good) == []
+    bad = tmp_path / f"claude_wire-1-py3-none-linux_{machine}.whl"
+    library = f"GLIBC_2.34 {TOOLS.parent}/rust/src".encode() + os.urandom(1_000_000)
+    write(bad, {"p/_native/lib_native.so": library})
+    said = "\n".join(wheel.faults(bad))
+    for part in (
+        "manylinux2014",
+        "bytes; wanted",
+        "no LICENSE",
+        "no THIRD_PARTY",
+        f"names {TOOLS.parent}",
+        "glibc 2.34",
+    ):
+        assert part in said
+
+
+def write(path: Path, content: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)

@@ -1,8 +1,10 @@
 """Print the requirements that pyproject.toml names, for pip: ``requirements.py build base dev …``.
 
-``build`` is what building needs, ``base`` what the package needs, anything else an extra.
+``build`` is what building needs, ``base`` what the package needs, anything else an extra. With ``--lowest`` first, the
+lowest version that each allows.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -17,5 +19,8 @@ groups = {
     "base": project["project"]["dependencies"],
     **project["project"]["optional-dependencies"],
 }
-for name in sys.argv[1:]:
-    print(*groups[name], sep="\n")
+names = sys.argv[1:]
+lowest = names[:1] == ["--lowest"]
+for name in names[lowest:]:
+    for requirement in groups[name]:
+        print(re.sub(r">=([\w.]+)(,<[\w.]+)?", r"==\1", requirement) if lowest else requirement)

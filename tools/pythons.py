@@ -1,0 +1,137 @@
+"""Tests the wheel on other Pythons, and with other versions of what it requires: ``pythons.py WHEEL``.
+
+For each Python that pyproject.toml claims and this machine has, but the one that runs this file, whose turn is
+``make test``: an environment .venv-3.x with the wheel and the newest versions of what it requires, and ``CHOICE``.
+Then .venv-lowest, with the oldest of these Pythons and the lowest versions that pyproject.toml allows, and ``LOWEST``.
+A Python that is missing is named, and fails nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSION = "import sys, venv, ensurepip; print(sys.version_info[:2])"
+
+#: What may differ between Pythons: recursion and JSON, loading the library, event loops, processes, types.
+CHOICE = [
+    "accumulate",
+    "agent_sdk",
+    "cli_live",
+    "cli_view",
+    "coalesce",
+    "decoder",
+    "encoder",
+    "errors",
+    "exports",
+    "framing",
+    "json_test_suite",
+    "mcp",
+    "messages",
+    "native_handles",
+    "options",
+    "process",
+    "readme",
+    "session_callbacks",
+    "session_model",
+    "session_process",
+    "session_turns",
+    "shutdown",
+    "stream",
+    "tasks",
+    "tolerant",
+    "typing",
+    "unknown",
+]
+#: What stands on the packages that the wheel requires: each example of the README, msgspec, cffi, anyio, click, rich,
+#: claude-agent-sdk and mcp.
+LOWEST = [
+    "agent_sdk",
+    "cli",
+    "cli_check",
+    "cli_view",
+    "decoder",
+    "encoder",
+    "mcp",
+    "messages",
+    "partial_json",
+    "process",
+    "readme",
+    "session_callbacks",
+    "session_turns",
+    "stream",
+    "tasks",
+    "tolerant",
+]
+
+
+def claimed() -> list[str]:
+    """The versions of Python that pyproject.toml names, the oldest first."""
+    named = re.findall(r"Programming Language :: Python :: (3\.\d+)\"", (ROOT / "pyproject.toml").read_text())
+    return sorted(named, key=lambda version: int(version.split(".")[1]))
+
+
+def find(version: str) -> str | None:
+    """A Python of this version, on the PATH or kept by pyenv, that runs and can make environments."""
+    candidates = [os.path.join(folder, f"python{version}") for folder in os.get_exec_path()]
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    candidates += [str(path) for path in sorted(pyenv.glob(f"versions/{version}.*/bin/python"))]
+    for candidate in candidates:
+        if os.access(candidate, os.X_OK):
+            run = subprocess.run([candidate, "-c", VERSION], capture_output=True, text=True)
+            if run.stdout.strip() == f"({version.replace('.', ', ')})":
+                return candidate
+    return None
+
+
+def requirements(*groups: str) -> list[str]:
+    command = [sys.executable, str(ROOT / "tools" / "requirements.py"), *groups]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")[:-1]
+
+
+def check(folder: str, python: str, wheel: Path, tests: list[str], options: list[str]) -> bool:
+    """Make an environment anew, and say whether the tests pass in it."""
+    environment = ROOT / folder
+    shutil.rmtree(environment, ignore_errors=True)
+    subprocess.run([python, "-m", "venv", str(environment)], check=True)
+    own = str(environment / "bin" / "python")
+    install = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel), *options]
+    subprocess.run(install, check=True)
+    shown = "import claude_wire; print(claude_wire.__file__)"
+    where = subprocess.run([own, "-c", shown], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert Path(where).is_relative_to(environment), where
+    files = [f"tests/test_{name}.py" for name in tests]
+    pytest = [own, "-m", "pytest", "-p", "no:benchmark", "-n", "3", "--dist", "loadfile"]
+    return subprocess.run([*pytest, *files], cwd=ROOT).returncode == 0
+
+
+def main() -> int:
+    wheel = Path(sys.argv[1]).resolve()
+    found = {version: find(version) for version in claimed()}
+    for version in [version for version, python in found.items() if python is None]:
+        print(f"Python {version} is claimed, and not tested: this machine does not have it.", flush=True)
+    failed = []
+    development = requirements("dev")
+    for version, python in found.items():
+        if python is not None and version != "{}.{}".format(*sys.version_info):
+            print(f"Python {version}: {python}", flush=True)
+            if not check(f".venv-{version}", python, wheel, CHOICE, development):
+                failed.append(f"Python {version}")
+    oldest = next(python for python in found.values() if python is not None)
+    limits = ROOT / ".venv-lowest.txt"
+    limits.write_text("\n".join(requirements("--lowest", "base", "cli", "agent-sdk", "mcp")) + "\n")
+    print(f"The lowest versions: {limits.read_text().split()}, {oldest}", flush=True)
+    if not check(".venv-lowest", oldest, wheel, LOWEST, [*development, f"--constraint={limits}"]):
+        failed.append("the lowest versions")
+    if failed:
+        print(f"Failed: {', '.join(failed)}", file=sys.stderr)
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""Builds the wheel twice, compares the two byte by byte, checks what is in it, and leaves it in dist: ``wheel.py``.
+
+The first is built here, the second from a copy of what git knows, in another folder, with another home, another cargo
+home and another umask. On Linux zig links it, so that it runs with glibc 2.17 and above (manylinux2014).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DIST = ROOT / "dist"
+MOST_BYTES = 1_000_000
+ZIG = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
+HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".rustup"}
+
+
+def build(tree: Path, into: Path, changed: dict[str, str], umask: int) -> Path:
+    """Build the wheel of this tree, and return its path."""
+    shutil.rmtree(into, ignore_errors=True)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    arguments = "--zig --compatibility manylinux2014" if ZIG else ""
+    environment = {**os.environ, "PATH": path, "MATURIN_PEP517_ARGS": arguments, **changed}
+    environment.pop("CARGO_TARGET_DIR", None)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
+    subprocess.run([*command, str(into), "."], cwd=tree, env=environment, umask=umask, check=True)
+    (wheel,) = into.glob("*.whl")
+    return wheel
+
+
+def build_elsewhere(folder: Path) -> Path:
+    """Build it as another user would, who has the same tools."""
+    tree = folder / "another place"
+    os.umask(0o077)
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    for name in sorted(listed.split("\0")[:-1], reverse=True):
+        if (ROOT / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_bytes((ROOT / name).read_bytes())
+    cargo = folder / "cargo home"
+    cargo.mkdir()
+    settings = Path(os.environ.get("CARGO_HOME", HOMES["CARGO_HOME"]), "config.toml")
+    if settings.exists():  # a mirror of crates.io, perhaps
+        shutil.copy(settings, cargo)
+    changed = {"HOME": str(folder), "CARGO_HOME": str(cargo), "TMPDIR": str(folder), "LANG": "C", "TZ": "Asia/Tokyo"}
+    changed["RUSTUP_HOME"] = os.environ.get("RUSTUP_HOME", str(HOMES["RUSTUP_HOME"]))
+    return build(tree, folder / "dist", changed, 0o077)
+
+
+def faults(wheel: Path) -> list[str]:
+    """What is wrong with it, in words."""
+    found = []
+    if ZIG and f"manylinux2014_{platform.machine()}" not in re.split("[-.]", wheel.name):
+        found.append(f"the tag is not manylinux2014: {wheel.name}")
+    if wheel.stat().st_size >= MOST_BYTES:
+        found.append(f"{wheel.stat().st_size} bytes; wanted are less than {MOST_BYTES}")
+    with zipfile.ZipFile(wheel) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    for licence in ("LICENSE", "THIRD_PARTY_LICENSES"):
+        if not any(name.endswith(f".dist-info/licenses/{licence}") for name in content):
+            found.append(f"no {licence}")
+    libraries = [name for name in content if re.search(r"/lib_native\.|/_native\.", name)]
+    if not libraries:
+        found.append("no native library")
+    homes = [os.environ.get(name, str(home)) for name, home in HOMES.items()]
+    for name, data in content.items():
+        for folder in [str(ROOT), str(Path.home()), *homes]:
+            if len(folder) > 1 and folder.encode() + b"/" in data:
+                found.append(f"{name} names {folder}")
+        for version in {tuple(map(int, each.split(b"."))) for each in re.findall(rb"GLIBC_(\d+\.\d+)", data)}:
+            if ZIG and version > (2, 17):
+                found.append(f"{name} needs glibc {version[0]}.{version[1]}")
+    return found
+
+
+def main() -> int:
+    wheel = build(ROOT, DIST, {}, 0o022)
+    wrong = faults(wheel)
+    with tempfile.TemporaryDirectory(prefix="claude-wire-wheel-") as folder:
+        second = build_elsewhere(Path(folder))
+        if second.name != wheel.name or second.read_bytes() != wheel.read_bytes():
+            wrong.append("built in another folder by another user it has other bytes")
+    for each in wrong:
+        print(f"The wheel is wrong: {each}", file=sys.stderr)
+    if not wrong:
+        print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size} bytes, the same in two folders")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
