@@ -23,13 +23,13 @@ __all__ = ["Chunks", "ReadAhead", "Tap", "show"]
 Tap = Callable[[bytes], object]
 
 
-def show(tap: Tap | None, data: bytes | memoryview) -> None:
+def show(tap: Tap | None, data: bytes | memoryview, name: str = "on_received") -> None:
     """Show bytes to a tap. What that raises is logged: they are on their way all the same."""
     if tap is not None and data:
         try:
             tap(bytes(data))
         except Exception as error:
-            logging.getLogger("claude_wire").warning("what is shown the bytes raised %s", type(error).__name__)
+            logging.getLogger("claude_wire").warning("%s raised %s", name, type(error).__name__)
 
 
 class Chunks(Protocol):

@@ -6,6 +6,7 @@ Knows functions and names; not what an argument is for.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -14,7 +15,16 @@ from claude_wire._printable import one_line
 if TYPE_CHECKING:
     import inspect
 
-__all__ = ["kind_of", "name_of", "nearest", "require_function", "require_one_of", "shown", "tells_where"]
+__all__ = [
+    "kind_of",
+    "name_of",
+    "nearest",
+    "require_function",
+    "require_one_of",
+    "require_seconds",
+    "shown",
+    "tells_where",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,12 +36,14 @@ def shown(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """The name of the type of a wrong value; of a class, that it is one."""
+    """The name of the type of a wrong value; of a class, that it is one. Classes of claude-agent-sdk have the same
+    names as ours."""
+    if value is None:
+        return "None"
     if isinstance(value, type):
         return f"the class {value.__name__}"
     cls = type(value)
-    module = cls.__module__.partition(".")[0]
-    return cls.__name__ if module in ("builtins", "claude_wire", "__main__") else f"{module}.{cls.__name__}"
+    return cls.__name__ + (" of claude_agent_sdk" if cls.__module__.startswith("claude_agent_sdk") else "")
 
 
 def name_of(function: object) -> str:
@@ -45,7 +57,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # takes longer to import than all of this module, as inspect does
 
     by_case = {one.lower(): one for one in known}
-    found = get_close_matches(name.lower().replace("-", "_"), by_case, 1)
+    name = name[:100].lower()
+    found = get_close_matches(name, by_case, 1) or get_close_matches(re.sub("[-_ ]", "", name), by_case, 1)
     return f" (did you mean {by_case[found[0]]!r}?)" if found else ""
 
 
@@ -100,6 +113,20 @@ def require_function(name: str, function: object, takes: str, *, waits: bool | N
             f"{name} is called with one argument, {takes}; {name_of(function)}{_parameters(signature)} does not take "
             f"that: {error}"
         ) from None
+
+
+def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_none: bool = True) -> None:
+    """Refuse what is no length of time; 0 and None are one if ``or_zero`` and ``or_none``.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is too small, or NaN.
+    """
+    if seconds is not None or not or_none:
+        if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
+            raise TypeError(f"{name} must be a number of seconds, not {kind_of(seconds)}")
+        if not (seconds > 0 or (or_zero and seconds == 0)):
+            raise ValueError(f"{name} must be {'at least' if or_zero else 'more than'} 0 seconds, not {seconds!r}")
 
 
 def _called(function: Any) -> Any:

@@ -5,13 +5,26 @@ Knows what each request of the CLI means and how it is answered; not how request
 
 from __future__ import annotations
 
+import inspect
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args
 
 import msgspec
 
-from claude_wire._control import Handler, NoAnswer, Refusal
+from claude_wire._arguments import (
+    kind_of,
+    name_of,
+    nearest,
+    require_function,
+    require_one_of,
+    require_seconds,
+    shown,
+    tells_where,
+)
+from claude_wire._control import Handler, NoAnswer, Refusal, WrongAnswer, raised_outside
+from claude_wire._printable import one_line
 from claude_wire.messages import (
     AsyncHookOutput,
     CanUseToolRequest,
@@ -26,20 +39,33 @@ from claude_wire.messages import (
     PermissionResultAllow,
     PermissionResultDeny,
     RequestUserDialogRequest,
+    UnknownHookInput,
     UserDialogCancelled,
     UserDialogCompleted,
 )
+from claude_wire.messages.hooks import KnownHookInput
 
 if TYPE_CHECKING:
     from claude_wire.messages import PermissionResult, UserDialogResult
     from claude_wire.messages._base import Wire
 
-__all__ = ["Callbacks", "CanUseTool", "Dialog", "Elicit", "Hook", "HookMatcher", "McpServer", "require_seconds"]
+__all__ = [
+    "Callbacks",
+    "CanUseTool",
+    "Dialog",
+    "Elicit",
+    "Hook",
+    "HookMatcher",
+    "McpServer",
+    "OnFailure",
+]
 
-CanUseTool: TypeAlias = "Callable[[CanUseToolRequest], Awaitable[PermissionResult]]"
-Hook: TypeAlias = "Callable[[HookCallbackRequest], Awaitable[HookOutput | AsyncHookOutput | dict[str, Any] | None]]"
-Elicit: TypeAlias = "Callable[[ElicitationRequest], Awaitable[ElicitationResponse]]"
-Dialog: TypeAlias = "Callable[[RequestUserDialogRequest], Awaitable[UserDialogResult]]"
+CanUseTool: TypeAlias = "Callable[[CanUseToolRequest], Awaitable[PermissionResult] | PermissionResult]"
+HookResult: TypeAlias = "HookOutput | AsyncHookOutput | dict[str, Any] | None"
+Hook: TypeAlias = "Callable[[HookCallbackRequest], Awaitable[HookResult] | HookResult]"
+Elicit: TypeAlias = "Callable[[ElicitationRequest], Awaitable[ElicitationResponse] | ElicitationResponse]"
+Dialog: TypeAlias = "Callable[[RequestUserDialogRequest], Awaitable[UserDialogResult] | UserDialogResult]"
+OnFailure: TypeAlias = Literal["continue", "block"]
 
 _log = logging.getLogger("claude_wire")
 
@@ -74,6 +100,11 @@ class McpServer(Protocol):
         ...
 
 
+#: The events that a hook can be for, as the CLI names them.
+HOOK_EVENTS: frozenset[str] = frozenset(str(cls.__struct_config__.tag) for cls in get_args(KnownHookInput))
+#: Where a word begins within such a name.
+_KEBAB = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
 #: How claude-agent-sdk spells what are keywords in Python.
 _SPELLED = {"continue_": "continue", "async_": "async"}
 
@@ -89,19 +120,38 @@ class HookMatcher:
         timeout: seconds that each may take. The CLI withdraws what takes longer, which cancels it, and treats it as
             failed; a few seconds later it is cancelled also if the CLI does not.
         on_failure: what a failed one does: ``"continue"`` (the CLI's default), or ``"block"`` the action.
+        unknown_event: that it is meant for an event of a later CLI, which this version does not know by name.
+
+    Raises:
+        TypeError: a function cannot be called with one argument, or an argument is of another type.
+        ValueError: ``timeout`` or ``on_failure`` is none of the above.
     """
 
-    __slots__ = ("hooks", "matcher", "on_failure", "timeout")
+    __slots__ = ("hooks", "matcher", "on_failure", "timeout", "unknown_event")
 
+    @tells_where({"hooks": "its functions come first and bare: HookMatcher(f, g, matcher='Bash')"}, owner="HookMatcher")
     def __init__(
-        self, *hooks: Hook, matcher: str | None = None, timeout: float | None = None, on_failure: str | None = None
+        self,
+        *hooks: Hook,
+        matcher: str | None = None,
+        timeout: float | None = None,
+        on_failure: OnFailure | None = None,
+        unknown_event: bool = False,
     ) -> None:
-        if not hooks or not all(map(callable, hooks)):
-            raise TypeError("HookMatcher takes one or more functions")
+        if not hooks:
+            raise TypeError("HookMatcher takes one or more functions: HookMatcher(f, matcher='Bash')")
+        for hook in hooks:
+            if isinstance(hook, (list, tuple, str)):
+                kind = kind_of(cast("object", hook))
+                raise TypeError(f"HookMatcher takes functions, not {kind}: HookMatcher(f, g, matcher='Bash')")
+            require_function("a hook", hook, "the HookCallbackRequest, whose input is request.input")
+        if not isinstance(matcher, (str, type(None))):
+            raise TypeError(f"matcher must be a str such as 'Edit|Write', not {kind_of(matcher)}")
         require_seconds("timeout", timeout)
-        if on_failure not in (None, "continue", "block"):
-            raise ValueError(f"on_failure must be 'continue' or 'block', not {on_failure!r}")
+        if on_failure is not None:
+            require_one_of("on_failure", on_failure, get_args(OnFailure))
         self.hooks = hooks
+        self.unknown_event = unknown_event
         self.matcher = matcher
         self.timeout = timeout
         self.on_failure = on_failure
@@ -124,22 +174,17 @@ class Callbacks:
         timeout: float | None,
     ) -> None:
         require_seconds("callback_timeout", timeout)
-        for name, callback in ("can_use_tool", can_use_tool), ("on_elicitation", on_elicitation):
-            if callback is not None and not callable(callback):
-                raise TypeError(f"{name} must be an async function, not {type(callback).__name__}")
+        if can_use_tool is not None:
+            require_function("can_use_tool", can_use_tool, "the CanUseToolRequest")
+        if on_elicitation is not None:
+            require_function("on_elicitation", on_elicitation, "the ElicitationRequest")
         for name, by_name in ("hooks", hooks), ("mcp_servers", mcp_servers), ("dialogs", dialogs):
             if not isinstance(by_name, (Mapping, type(None))):
-                raise TypeError(f"{name} must be a dict, not {type(by_name).__name__}")
+                raise TypeError(f"{name} must be a dict, not {kind_of(by_name)}")
         for server_name, server in (mcp_servers or {}).items():
-            if not all(callable(getattr(server, method, None)) for method in ("connect", "handle", "aclose")):
-                raise TypeError(
-                    f"mcp_servers[{server_name!r}] must be an McpServer, not {type(server).__name__}: a server of the "
-                    "mcp package goes into claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into "
-                    "ClaudeOptions(mcp_config=...)"
-                )
+            _require_server(server_name, server)
         for kind, dialog in (dialogs or {}).items():
-            if not callable(dialog):
-                raise TypeError(f"dialogs[{kind!r}] must be an async function, not {type(dialog).__name__}")
+            require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
         self._can_use_tool = can_use_tool
         self.mcp_servers = dict(mcp_servers or {})
         self._on_elicitation = on_elicitation
@@ -147,9 +192,10 @@ class Callbacks:
         self._timeout = timeout
         self._hooks: dict[str, tuple[Hook, float | None]] = {}
         self._matchers: dict[str, list[HookCallbackMatcher]] = {}
-        for event, matchers in (hooks or {}).items():
-            if not isinstance(matchers, Sequence) or not all(isinstance(matcher, HookMatcher) for matcher in matchers):
-                raise TypeError(f"hooks[{event!r}] must be a sequence of HookMatcher")
+        for key, matchers in (hooks or {}).items():
+            event = _event(key, matchers)
+            if event in self._matchers:
+                raise ValueError(f"hooks has the event {event!r} twice, once as {key!r}")
             self._matchers[event] = [self._register(matcher) for matcher in matchers]
         self._handlers: dict[type, Callable[[Any], Awaitable[Wire | dict[str, Any]]]] = {
             CanUseToolRequest: self._permission,
@@ -168,7 +214,20 @@ class Callbacks:
         if isinstance(body, HookCallbackRequest):
             own = self._hooks.get(body.callback_id, (None, None))[1]
             timeout = timeout if own is None else own + HOOK_SECONDS
-        return handler, timeout
+        return handler, timeout, self._name(body)
+
+    def _name(self, body: object) -> str:
+        """What the callback for a request is called in logs, and what it is asked about."""
+        if isinstance(body, CanUseToolRequest):
+            return f"can_use_tool for {one_line(body.tool_name)}"
+        if isinstance(body, HookCallbackRequest):
+            hook = self._hooks.get(body.callback_id)
+            return f"the hook {name_of(hook[0]) if hook else ''} for {_event_of(body)}"
+        if isinstance(body, McpMessageRequest):
+            return f"the MCP server {one_line(body.server_name)}"
+        if isinstance(body, ElicitationRequest):
+            return f"on_elicitation for {one_line(body.mcp_server_name or 'an MCP server')}"
+        return f"the dialog {one_line(getattr(body, 'dialog_kind', ''))}"
 
     def complete(self, request: InitializeRequest) -> InitializeRequest:
         """Add what the CLI has to know of the callbacks.
@@ -206,9 +265,12 @@ class Callbacks:
     async def _permission(self, request: CanUseToolRequest) -> Wire:
         if self._can_use_tool is None:
             raise Refusal("this host has no permission callback")
-        result = await self._can_use_tool(request)
+        result = await _answer(self._can_use_tool(request))
         if not isinstance(result, (PermissionResultAllow, PermissionResultDeny)):
-            raise TypeError(f"can_use_tool must return request.allow() or request.deny(), not {type(result).__name__}")
+            raise WrongAnswer(
+                f"can_use_tool returned {kind_of(result)} for {one_line(request.tool_name)}; return request.allow() or "
+                "request.deny('why')"
+            )
         if result.toolUseID is None:
             result = msgspec.structs.replace(result, toolUseID=request.tool_use_id)
         if isinstance(result, PermissionResultAllow) and result.updatedInput is None:
@@ -218,14 +280,17 @@ class Callbacks:
     async def _hook(self, request: HookCallbackRequest) -> Wire | dict[str, Any]:
         if request.callback_id not in self._hooks:
             raise Refusal(f"No hook callback found for ID: {request.callback_id}")
-        output = await self._hooks[request.callback_id][0](request)
+        hook = self._hooks[request.callback_id][0]
+        output = await _answer(hook(request))
         if output is None:
             return {}
         if isinstance(output, dict):
-            return {_SPELLED.get(key, key): value for key, value in output.items()}
+            return {_SPELLED.get(key, key): value for key, value in cast("dict[str, Any]", output).items()}
         if not isinstance(output, (HookOutput, AsyncHookOutput)):
-            kind = type(output).__name__
-            raise TypeError(f"a hook must return HookOutput, AsyncHookOutput, a dict or None, not {kind}")
+            raise WrongAnswer(
+                f"the hook {name_of(hook)} returned {kind_of(output)} for {_event_of(request)}; return a HookOutput, "
+                "an AsyncHookOutput, a dict or None"
+            )
         return output
 
     async def _mcp_message(self, request: McpMessageRequest) -> Wire:
@@ -234,9 +299,10 @@ class Callbacks:
         if server is None:
             return _mcp_error(message, METHOD_NOT_FOUND, f"Server '{request.server_name}' not found")
         try:
-            response = await server.handle(message)
+            response = cast("dict[str, Any] | None", await _answer(server.handle(message)))
         except Exception as error:
-            _log.warning("an MCP server raised %s", type(error).__name__, exc_info=error)
+            name = one_line(request.server_name)
+            _log.warning("the MCP server %s raised %s", name, type(error).__name__, exc_info=raised_outside(error))
             return _mcp_error(message, INTERNAL_ERROR, f"{request.server_name}: {type(error).__name__}")
         # What is no request has no response in JSON-RPC, but the control request that brought it waits for an answer.
         return McpMessageResponse(mcp_response={"jsonrpc": "2.0", "result": {}} if response is None else response)
@@ -244,28 +310,72 @@ class Callbacks:
     async def _elicitation(self, request: ElicitationRequest) -> Wire:
         if self._on_elicitation is None:
             return ElicitationResponse(action="decline")
-        response = cast("object", await self._on_elicitation(request))
+        response = await _answer(self._on_elicitation(request))
         if not isinstance(response, ElicitationResponse):
-            raise TypeError(f"on_elicitation must return an ElicitationResponse, not {type(response).__name__}")
+            raise WrongAnswer(
+                f"on_elicitation returned {kind_of(response)} for {one_line(request.mcp_server_name or '')}; return "
+                "ElicitationResponse(action='accept', content={...}), or another action: 'decline', 'cancel'"
+            )
         return response
 
     async def _dialog(self, request: RequestUserDialogRequest) -> Wire:
         dialog = self._dialogs.get(request.dialog_kind)
         if dialog is None:
             raise NoAnswer
-        result = await dialog(request)
+        result = await _answer(dialog(request))
         if not isinstance(result, (UserDialogCompleted, UserDialogCancelled)):
-            raise TypeError(f"a dialog must return a UserDialogResult, not {type(result).__name__}")
+            raise WrongAnswer(
+                f"dialogs[{shown(request.dialog_kind)}] returned {kind_of(result)}; return UserDialogCompleted(...) or "
+                "UserDialogCancelled()"
+            )
         return result
 
 
-def require_seconds(name: str, seconds: float | None, *, or_zero: bool = False) -> None:
-    """Raises TypeError or ValueError for what is no length of time; 0 is one if ``or_zero``."""
-    if seconds is not None:
-        if not isinstance(seconds, (int, float)):
-            raise TypeError(f"{name} must be a number of seconds, not {type(seconds).__name__}")
-        if not (seconds > 0 or (or_zero and seconds == 0)):
-            raise ValueError(f"{name} must be more than 0 seconds, not {seconds!r}")
+async def _answer(given: object) -> object:
+    """What a callback answered: a plain function gives it, an async one gives what is to be awaited for it."""
+    return cast("object", await given) if inspect.isawaitable(given) else given
+
+
+def _require_server(name: str, server: object) -> None:
+    methods = {"connect": False, "handle": True, "aclose": True}
+    if isinstance(server, type) or not all(callable(getattr(server, method, None)) for method in methods):
+        raise TypeError(
+            f"mcp_servers[{name!r}] must be an McpServer, not {kind_of(server)}: a server of the mcp package goes into "
+            "claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into ClaudeOptions(mcp_config=...)"
+        )
+    require_function(f"mcp_servers[{name!r}].connect", getattr(server, "connect", None), "a function", waits=False)
+    require_function(f"mcp_servers[{name!r}].handle", getattr(server, "handle", None), "a JSON-RPC object")
+
+
+def _event(key: object, matchers: object) -> str:
+    """The hook event that a key of ``hooks`` names.
+
+    Raises:
+        TypeError: it is no str, or what it has is no sequence of HookMatcher.
+        ValueError: the protocol has no such event, and the matchers do not say that they are meant for another.
+    """
+    if not isinstance(key, str):
+        raise TypeError(f"hooks takes events by name, such as 'PreToolUse', not {kind_of(key)}")
+    if not isinstance(matchers, Sequence) or not all(isinstance(one, HookMatcher) for one in cast("Any", matchers)):
+        name = name_of(cast("Any", matchers)) if callable(cast("Any", matchers)) else "f"
+        raise TypeError(f"hooks[{shown(key)}] must be a list of HookMatcher: [HookMatcher({name})]")
+    by_kebab = {_KEBAB.sub("-", event).lower(): event for event in HOOK_EVENTS}
+    if key in HOOK_EVENTS:
+        return key
+    if key in by_kebab:
+        return by_kebab[key]
+    if not all(matcher.unknown_event for matcher in cast("Sequence[HookMatcher]", matchers)) or not matchers:
+        raise ValueError(
+            f"hooks: there is no event {shown(key)}{nearest(key, HOOK_EVENTS)}; for one that this version does not "
+            "know: HookMatcher(..., unknown_event=True)"
+        )
+    return key
+
+
+def _event_of(request: HookCallbackRequest) -> str:
+    event: Any = request.input
+    tag: object = event.get("hook_event_name") if isinstance(event, UnknownHookInput) else event.__struct_config__.tag
+    return one_line(str(tag))
 
 
 def _mcp_error(message: dict[str, Any], code: int, problem: str) -> Wire:

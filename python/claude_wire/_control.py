@@ -30,20 +30,26 @@ from claude_wire.messages import (
 )
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from claude_wire.messages._base import Wire
     from claude_wire.messages.control import RequestId
 
-__all__ = ["Answers", "Handler", "NoAnswer", "Refusal", "Requests", "Send"]
+__all__ = ["Answers", "Handler", "NoAnswer", "Refusal", "Requests", "Send", "WrongAnswer", "raised_outside"]
 
 Send = Callable[[bytes], Awaitable[object]]
-#: Takes what a request asks for and gives the payload of the answer. The second is the seconds that it may take.
-Handler = tuple[Callable[[Any], Awaitable["Wire | dict[str, Any]"]], "float | None"]
+#: Takes what a request asks for and gives the payload of the answer. The second is the seconds that it may take, the
+#: third what it is called in logs: the callback and what it is asked about.
+Handler = tuple[Callable[[Any], Awaitable["Wire | dict[str, Any]"]], "float | None", str]
 
 #: Why a request is unknown whose subtype no table lists.
 UNKNOWN_SUBTYPE = "unknown subtype"
 #: Requests that are answered at a time. A session reads no more long before that, but one line may bring any number:
 #: the answer to ``initialize`` lists requests that were open before.
 MOST_OPEN = 8192
+
+#: The packages whose frames a traceback in a log begins without.
+_OURS = frozenset(("claude_wire", "claude_wire.integrations"))
 
 _log = logging.getLogger("claude_wire")
 
@@ -184,6 +190,10 @@ class Refusal(Exception):
     """Raised by a handler whose request fails by no fault of the host; its text is the error answer."""
 
 
+class WrongAnswer(TypeError):
+    """Raised by a handler whose callback returned something else than an answer; its text says what, and what to do."""
+
+
 class _Inquiry:
     """A request that is not answered yet, its size in bytes, and the tasks that belong to it.
 
@@ -246,9 +256,9 @@ class Answers:
             problem = f"Unsupported control request subtype: {subtype}"
             self._refuse(inquiry, problem, "unsupported_request")
             return
-        function, seconds = handler
+        function, seconds, name = handler
         if seconds is not None:
-            inquiry.timer = self._tasks.start(lambda: self._overrun(inquiry, seconds), "claude-wire-timer")
+            inquiry.timer = self._tasks.start(lambda: self._overrun(inquiry, seconds, name), "claude-wire-timer")
         turn = Event()
         self._turns[turn] = None
         if len(self._turns) == 1:
@@ -269,7 +279,7 @@ class Answers:
             if not turn.is_set():
                 await turn.wait()
             passed()
-            await self._run(inquiry, function, body)
+            await self._run(inquiry, function, body, name)
 
         inquiry.callback = self._tasks.start(run, "claude-wire-callback", ended)
 
@@ -295,7 +305,7 @@ class Answers:
         self._closed = True
         self._open.clear()
 
-    async def _run(self, inquiry: _Inquiry, function: Callable[[Any], Awaitable[Any]], body: Any) -> None:
+    async def _run(self, inquiry: _Inquiry, function: Callable[[Any], Awaitable[Any]], body: Any, name: str) -> None:
         try:
             line = encode(ControlResponse.success(inquiry.id, await function(body)))
         except NoAnswer:
@@ -309,8 +319,11 @@ class Answers:
                 raise
             # What the callback waited for was cancelled. The other side waits for an answer all the same.
             line = _failure(inquiry.id, "the callback was cancelled")
+        except WrongAnswer as wrong:
+            _log.warning("%s", wrong)
+            line = _failure(inquiry.id, str(wrong))
         except Exception as error:
-            _log.warning("a callback raised %s", type(error).__name__, exc_info=error)
+            _log.warning("%s raised %s", name, type(error).__name__, exc_info=raised_outside(error))
             line = _failure(inquiry.id, _text(error))
         except (GeneratorExit, get_cancelled_exc_class()):  # trio's, whose loop ends
             raise
@@ -324,11 +337,11 @@ class Answers:
             inquiry.timer.cancel()
         await self._answer(inquiry, line)
 
-    async def _overrun(self, inquiry: _Inquiry, seconds: float) -> None:
+    async def _overrun(self, inquiry: _Inquiry, seconds: float, name: str) -> None:
         await sleep(seconds)
         if self._is_open(inquiry) and inquiry.callback is not None:
-            _log.warning("a callback took longer than %g seconds", seconds)
-            line = _failure(inquiry.id, f"the callback took longer than {seconds:g} seconds")
+            _log.warning("%s took longer than %g seconds", name, seconds)
+            line = _failure(inquiry.id, f"{name} took longer than {seconds:g} seconds")
             inquiry.callback.cancel()
             await self._answer(inquiry, line)
 
@@ -376,6 +389,14 @@ class Answers:
                 await send_quietly(self._send, line)
             finally:
                 self.waiting_bytes -= len(line)
+
+
+def raised_outside(error: Exception) -> tuple[type[Exception], Exception, TracebackType | None]:
+    """An exception for a log, with its traceback from where it leaves this package: who called says nothing."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_globals.get("__package__") in _OURS:
+        traceback = traceback.tb_next
+    return type(error), error, traceback
 
 
 def _text(error: Exception) -> str:

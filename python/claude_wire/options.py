@@ -148,7 +148,7 @@ _FILES_OR_JSON: _Kind = "path, str or mapping, or sequence of them", _files_or_j
 
 
 #: Fields of claude-agent-sdk's options that have another name or place here, and what to write instead.
-_PLACES = {
+PLACES = {
     "add_dirs": "it is add_dir here, as the flag",
     "can_use_tool": "open_session(ClaudeOptions(...), can_use_tool=...)",
     "client_app": "open_session(..., extra_env={'CLAUDE_AGENT_SDK_CLIENT_APP': ...})",
@@ -183,7 +183,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 def _in_words(cls: type[T]) -> type[T]:
     """Have the constructor say where an argument goes that it does not take."""
-    told = tells_where(_PLACES, owner=cls.__name__)(cls.__init__)
+    told = tells_where(PLACES, owner=cls.__name__)(cls.__init__)
 
     @functools.wraps(told)
     def construct(self: T, *args: Any, **fields: Any) -> None:

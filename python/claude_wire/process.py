@@ -12,7 +12,7 @@ import select
 import subprocess
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, get_args, overload
@@ -31,11 +31,13 @@ from anyio import (
     wait_writable,
 )
 
+from claude_wire._arguments import kind_of, require_function, require_one_of, require_seconds, shown
 from claude_wire._tasks import spawn
 from claude_wire._turn import Turn
 from claude_wire.codec import encode
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, Overflow, ThreadDrain, open_drain
 from claude_wire.errors import (
+    CLINotFoundError,
     HandleError,
     ProcessError,
     ProcessInputError,
@@ -48,7 +50,7 @@ from claude_wire.stream import Drained, MessageStream, Slices
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from typing_extensions import Self
 
@@ -135,25 +137,30 @@ def open_process(
         start_new_session: keep the signals of the host's terminal from it (POSIX): Ctrl-C is the host's alone then.
 
     Raises:
-        OSError: by entering the block, the process cannot be spawned: ``FileNotFoundError``, ``PermissionError``, or
-            too many open files. Nothing is left over then.
+        CLINotFoundError: by entering the block, there is no such program.
+        OSError: by entering the block, the process cannot be spawned: there is no such working directory
+            (``FileNotFoundError``), ``PermissionError``, or too many open files. Nothing is left over then.
         TypeError: ``argv`` is no list of arguments, or empty, or ``decoder`` is no :class:`~claude_wire.Decoder`.
         ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` is none of the above.
     """
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv must be a list of arguments, not one string")
-    if not isinstance(argv, Iterable):
-        raise TypeError(
-            f"argv must be a list of arguments, as ClaudeOptions.argv() gives it, not {type(argv).__name__}"
-        )
-    if not (stderr is None or stderr == "inherit" or callable(stderr)):
-        raise ValueError(f"stderr must be None, 'inherit' or a function, not {stderr!r}")
-    if overflow not in get_args(Overflow):
-        raise ValueError(f"overflow must be one of {get_args(Overflow)}, not {overflow!r}")
+    if isinstance(argv, (Mapping, Set)) or not isinstance(argv, Iterable):
+        raise TypeError(f"argv must be a list of arguments, as ClaudeOptions.argv() gives it, not {kind_of(argv)}")
+    if isinstance(stderr, str):
+        require_one_of("stderr", stderr, ("inherit",), "; or None, or a function")
+    elif stderr is not None:
+        require_function("stderr", stderr, "each line", waits=False)
+    require_one_of("overflow", overflow, get_args(Overflow))
+    require_seconds("grace", grace, or_zero=True, or_none=False)
+    require_environment("env", env)
+    require_environment("extra_env", extra_env)
+    if not isinstance(cwd, (str, os.PathLike, type(None))):
+        raise TypeError(f"cwd must be a path, not {kind_of(cwd)}")
+    if not isinstance(spill_limit, int):
+        raise TypeError(f"spill_limit must be an int, not {kind_of(spill_limit)}")
     if not spill_limit >= 1:
         raise ValueError(f"spill_limit must be at least 1, not {spill_limit!r}")
-    if not grace >= 0:  # nor NaN
-        raise ValueError(f"grace must be at least 0 seconds, not {grace!r}")
     try:
         command = [os.fspath(argument) for argument in argv]
     except TypeError as error:
@@ -163,6 +170,22 @@ def open_process(
     environment = _environment(env, extra_env)
     settings = _Settings(command, cwd, environment, user, stderr, overflow, spill_limit, grace, start_new_session)
     return Process(settings, decoder)
+
+
+def require_environment(name: str, env: object) -> None:
+    """Refuse what no process can be given as its environment; None is fine.
+
+    Raises:
+        TypeError: it is no dict of texts.
+    """
+    if env is None:
+        return
+    if not isinstance(env, Mapping):
+        raise TypeError(f"{name} must be a dict, not {kind_of(env)}")
+    for key, value in cast("Mapping[object, object]", env).items():
+        for text in key, value:
+            if not isinstance(text, (str, bytes, os.PathLike)):
+                raise TypeError(f"{name}[{shown(key)}] must be a str, not {kind_of(text)}")
 
 
 class _Settings(NamedTuple):
@@ -353,6 +376,20 @@ class Process(MessageStream[T], Generic[T]):
         return self._child
 
 
+def _not_found(settings: _Settings, error: FileNotFoundError) -> FileNotFoundError:
+    """What is not there: the working directory, the program, or the interpreter of a script."""
+    program = settings.argv[0]
+    if settings.cwd is not None and error.filename == os.fspath(settings.cwd):
+        return FileNotFoundError(error.errno, "the working directory (cwd) does not exist", error.filename)
+    if os.path.exists(os.path.join(settings.cwd or "", program)):
+        return CLINotFoundError(f"{program!r} cannot be run: the interpreter that its first line names is not there")
+    where = "" if os.path.dirname(program) else " in PATH"
+    return CLINotFoundError(
+        f"there is no program {program!r}{where}; ClaudeOptions(cli_path=...) says where the CLI is, and without it "
+        "the CLI is looked for"
+    )
+
+
 class _NotStarted:
     final: tuple[type[Exception], ...] = ()
 
@@ -374,17 +411,20 @@ class _Child:
         self.closed = False
         self._host = os.getpid()
         # Spawned in the loop's thread, as asyncio does it: a cancelled task could leave behind what a thread spawns.
-        self.popen = popen = subprocess.Popen(
-            settings.argv,
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=None if stderr == "inherit" else subprocess.PIPE,
-            cwd=settings.cwd,
-            env=settings.env,
-            user=settings.user,
-            start_new_session=settings.start_new_session,
-        )
+        try:
+            self.popen = popen = subprocess.Popen(
+                settings.argv,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=None if stderr == "inherit" else subprocess.PIPE,
+                cwd=settings.cwd,
+                env=settings.env,
+                user=settings.user,
+                start_new_session=settings.start_new_session,
+            )
+        except FileNotFoundError as error:
+            raise _not_found(settings, error) from error
         _children.add(popen)
         self._stderr: Drain | ThreadDrain | _StderrLines | None = None
         self._last_stderr = b""

@@ -12,13 +12,15 @@ import uuid as uuids
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import msgspec
 from anyio import CancelScope, Lock, Semaphore, current_time, get_cancelled_exc_class, move_on_after
 
 from claude_wire._ahead import show
-from claude_wire._callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer, require_seconds
+from claude_wire._arguments import kind_of, require_function, require_one_of, require_seconds, shown, tells_where
+from claude_wire._callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire._control import Answers, Requests, Send
 from claude_wire._routing import Router
 from claude_wire._run import MARKS, Run, State
@@ -58,8 +60,8 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.messages._base import Wire
-from claude_wire.options import ClaudeOptions
-from claude_wire.process import GRACE_SECONDS, LAST_SECONDS, Process, open_process
+from claude_wire.options import PLACES, ClaudeOptions, PermissionMode
+from claude_wire.process import GRACE_SECONDS, LAST_SECONDS, Process, open_process, require_environment
 from claude_wire.stream import MessageStream
 
 if TYPE_CHECKING:
@@ -92,6 +94,19 @@ MOST_WAITING_BYTES = 64 * 1024 * 1024
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
+#: What is an option of the CLI and no argument here.
+_PLACES = {
+    **PLACES,
+    **{
+        field.name: f"it is a flag of the CLI: open_session(ClaudeOptions({field.name}=...))"
+        for field in dataclasses.fields(ClaudeOptions)
+    },
+    "max_buffer_size": "a session takes lines up to 128 MiB",
+    "prompt": "send it: await session.query(...), or session.ask(...)",
+}
+
+
+@tells_where(_PLACES)
 def open_session(
     options: ClaudeOptions | Sequence[StrPath],
     *,
@@ -139,6 +154,21 @@ def open_session(
         RequestError: by entering the block, it did not answer ``initialize`` in time, or refused it.
         OSError: by entering the block, the process cannot be spawned.
     """
+    if type(options).__name__ == "ClaudeAgentOptions":
+        raise TypeError(
+            "open_session takes ClaudeOptions(...), not ClaudeAgentOptions of claude-agent-sdk: flags go into "
+            "ClaudeOptions under the same names, and callbacks, cwd and env beside it; ClaudeAgentOptions itself goes "
+            "into WireTransport of claude_wire.integrations.agent_sdk"
+        )
+    if isinstance(options, (str, bytes, Mapping)) or not isinstance(options, (ClaudeOptions, Sequence)):
+        raise TypeError(
+            "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not "
+            f"{kind_of(options)}"
+        )
+    if not isinstance(initialize, (InitializeRequest, type(None))):
+        raise TypeError(f"initialize must be an InitializeRequest(...), not {kind_of(initialize)}")
+    require_environment("env", env)
+    require_environment("extra_env", extra_env)
     if isinstance(options, ClaudeOptions):
         if can_use_tool is not None and options.permission_prompt_tool not in (None, "stdio"):
             raise ValueError("can_use_tool is never asked with another permission_prompt_tool than 'stdio'")
@@ -180,10 +210,11 @@ class Session:
     Args:
         stream: a :class:`~claude_wire.Process`, or any stream of typed messages. It remains the caller's, who enters it
             before and closes it after the session, and calls :meth:`initialize`; meanwhile only the session reads it.
-        send: for a stream that is no process: writes lines, given with their line feeds. It is called by one task at a
-            time; a call that has begun is not cancelled while the session is open.
+        send: for a stream that is no process: writes lines, given with their line feeds; a plain function or an async
+            one. It is called by one task at a time; a call that has begun is not cancelled while the session is open.
         can_use_tool: is asked whether a tool may be used; returns ``request.allow()`` or ``request.deny("why")``.
-        hooks: functions by hook event, such as ``{"PreToolUse": [HookMatcher(guard, matcher="Bash", timeout=5)]}``.
+        hooks: functions by hook event, such as ``{"PreToolUse": [HookMatcher(guard, matcher="Bash", timeout=5)]}``; the
+            event may be written ``pre-tool-use``, too.
         mcp_servers: MCP servers in this process, by name; the session closes them.
         on_elicitation: is asked in the name of an MCP server; without it, all such requests are declined.
         dialogs: functions that show a dialog, by its kind; a dialog of another kind is never answered.
@@ -192,9 +223,10 @@ class Session:
         on_received, on_sent: are shown all bytes: those that were read, in chunks, and each line when its first byte is
             written.
 
-    Callbacks run in tasks of their own, while messages flow and whether or not anybody iterates. One that raises, or
-    takes longer than it may, is an error answer to the CLI, and logged; the session goes on. One whose request the CLI
-    withdraws is cancelled, as all are when the session ends.
+    Callbacks may be async functions or plain ones; a plain one runs in the loop's thread, and holds up the loop. They
+    run in tasks of their own, while messages flow and whether or not anybody iterates. One that raises, takes longer
+    than it may, or returns something else than an answer, is an error answer to the CLI, and logged with its name; the
+    session goes on. One whose request the CLI withdraws is cancelled, as all are when the session ends.
 
     An iteration gives every message but control messages, ``keep_alive``, and changes of state that are marked as
     ``sdk_host_only``; what is not JSON is an :class:`~claude_wire.InvalidLine`. It raises what the stream raises. When
@@ -209,11 +241,16 @@ class Session:
     ends.
 
     Raises:
-        TypeError: an argument is of another type, or ``send`` is missing; by entering, the stream gives dicts, or
-            raises for bad lines.
+        TypeError: an argument is of another type, ``send`` is missing, or a callback cannot be called with what it will
+            get; by entering, the stream gives dicts, or raises for bad lines.
+        ValueError: ``hooks`` has an event that the protocol does not have.
         HandleError: by entering, the stream has a session already.
     """
 
+    @tells_where(
+        {**_PLACES, **dict.fromkeys(("cwd", "env", "extra_env", "user", "stderr"), "open_process(..., NAME=...)")},
+        owner="Session",
+    )
     def __init__(
         self,
         stream: MessageStream[Any],
@@ -230,10 +267,16 @@ class Session:
         on_sent: Callable[[bytes], object] | None = None,
     ) -> None:
         if not isinstance(stream, MessageStream):
-            raise TypeError(f"stream must be a Process or a MessageStream, not {type(stream).__name__}")
-        for name, function in ("send", send), ("on_received", on_received), ("on_sent", on_sent):
-            if not (function is None or callable(function)):
-                raise TypeError(f"{name} must be a function, not {type(function).__name__}")
+            raise TypeError(
+                f"stream must be a Process or a MessageStream, not {kind_of(stream)}; open_session(ClaudeOptions(...)) "
+                "runs the CLI"
+            )
+        if send is not None:
+            require_function("send", send, "the bytes of a line")
+        if on_received is not None:
+            require_function("on_received", on_received, "the bytes that were read", waits=False)
+        if on_sent is not None:
+            require_function("on_sent", on_sent, "the bytes of a line", waits=False)
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
         #: The process that is spoken to, or None.
         self.process = stream if isinstance(stream, Process) else None
@@ -340,7 +383,7 @@ class Session:
         if self._opens is not None and self.process is not None:
             line = self._requests.line(InterruptRequest(cancel_queued=True))
             if self.process._write_in_turn(line):  # pyright: ignore[reportPrivateUsage]  # send_bytes would wait
-                show(self._on_sent, line)
+                show(self._on_sent, line, "on_sent")
         self._answers.close()
         self._requests.fail("the session was closed")
         self._router.close()
@@ -518,10 +561,18 @@ class Session:
 
     async def set_model(self, model: str | None) -> SetModelResponse:
         """Change the model for the next turns; None is the session's default. See :class:`SetModelRequest`."""
+        if model is not None and not (isinstance(model, str) and model):
+            raise TypeError(f"model must be a model's name, or None for the default, not {shown(model)}")
         return await self.request(SetModelRequest(model=model))
 
-    async def set_permission_mode(self, mode: str) -> SetPermissionModeResponse:
-        """Change how permission questions are decided. See :class:`SetPermissionModeRequest`."""
+    async def set_permission_mode(self, mode: PermissionMode) -> SetPermissionModeResponse:
+        """Change how permission questions are decided. See :class:`SetPermissionModeRequest`.
+
+        Raises:
+            ValueError: there is no such mode. ``request(SetPermissionModeRequest(mode=...))`` asks for any.
+        """
+        otherwise = "; one that this version does not know: session.request(SetPermissionModeRequest(mode=...))"
+        require_one_of("mode", mode, get_args(PermissionMode), otherwise)
         return await self.request(SetPermissionModeRequest(mode=mode))
 
     async def _send_answer(self, line: bytes) -> None:
@@ -531,7 +582,7 @@ class Session:
         """Write a line. It is as good as sent when ``begun`` is called; until then nothing is sent."""
 
         def first() -> None:
-            show(self._on_sent, line)
+            show(self._on_sent, line, "on_sent")
             if begun is not None:
                 begun()
 
@@ -554,7 +605,9 @@ class Session:
             # In a task of its own, for who is cancelled must not cut the line.
             nonlocal written
             try:
-                await send(line)
+                sent = send(line)
+                if isawaitable(sent):
+                    await sent
                 written = True
             except Exception as error:
                 failed.append(error)
