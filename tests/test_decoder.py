@@ -1134,7 +1134,7 @@ def test_odd_lines_of_a_long_block_are_judged_alone_and_change_no_other(odd: byt
             if line:
                 (item,) = Decoder().feed(line + b"\n")
                 if isinstance(item, InvalidLine):
-                    item = InvalidLine(item.raw, number, offset, item.reason)
+                    item = InvalidLine(item.raw, number, offset, item.reason, kind=item.kind)
                 expected.append(item)
             offset += len(line) + 1
         assert found == expected

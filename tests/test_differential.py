@@ -59,7 +59,7 @@ def slowest(stream: bytes) -> list[Line]:
                 (message,) = fed(Decoder(type_), [b"\n", raw, b"\n" if number < len(lines) else b""])
                 if isinstance(message, InvalidLine):
                     assert (message.line_number, message.offset, message.raw) == (2, 1, raw)
-                    message = InvalidLine(raw, number, offset, message.reason)
+                    message = InvalidLine(raw, number, offset, message.reason, kind=message.kind)
                 messages.append(message)
             found.append(Line(raw, kinds_model.kind(raw), *messages))
         offset += len(raw) + 1

@@ -131,7 +131,7 @@ def test_an_invalid_line_error_has_the_line_and_what_came_before() -> None:
     decoder = Decoder(on_invalid="raise")
     error = raised(lambda: decoder.feed(b'{"type":"keep_alive"}\n[1]\n'))
     assert isinstance(error, InvalidLineError)
-    assert error.line == InvalidLine(b"[1]", 2, 22, "not an object but an array")
+    assert error.line == InvalidLine(b"[1]", 2, 22, "not an object but an array", kind="not_object")
     assert error.messages == [KeepAlive()]
     assert str(error) == "line 2 at byte 22 is not one JSON object: not an object but an array"
 
@@ -573,7 +573,7 @@ def test_an_invalid_line_says_what_is_known() -> None:
     assert InvalidLine(b"raw", 3, 40, "not JSON").length == 3
 
 
-@pytest.mark.parametrize("name", ["raw", "line_number", "offset", "reason", "length", "new"])
+@pytest.mark.parametrize("name", ["raw", "line_number", "offset", "reason", "length", "kind", "new"])
 def test_an_invalid_line_is_immutable(name: str) -> None:
     with pytest.raises(AttributeError):
         setattr(LINE, name, 1)
@@ -592,6 +592,7 @@ def test_invalid_lines_compare_and_hash_by_all_they_say() -> None:
         InvalidLine(b"raw", 3, 41, "not JSON", 5000),
         InvalidLine(b"raw", 3, 40, "an array", 5000),
         InvalidLine(b"raw", 3, 40, "not JSON", 5001),
+        InvalidLine(b"raw", 3, 40, "not JSON", 5000, "null"),
         None,
         b"raw",
         LINE._key(),

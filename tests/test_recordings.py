@@ -257,7 +257,7 @@ def test_a_partial_line_after_the_stream_is_truncated_and_disturbs_nothing_befor
         # the last line is now a line like any other: only its place in the stream tells it from one fed alone
         if isinstance(whole[-1], InvalidLine):
             last = _lines(stream)[-1]
-            whole[-1] = InvalidLine(last.raw, last.number, last.offset, whole[-1].reason)
+            whole[-1] = InvalidLine(last.raw, last.number, last.offset, whole[-1].reason, kind=whole[-1].kind)
     partial = b'{"type":"assistant","message":{"content":[{"type":"te'
     decoder = Decoder()
     assert decoder.feed(data + partial) == whole

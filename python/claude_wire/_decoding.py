@@ -35,6 +35,7 @@ from claude_wire._objects import REFUSED, SURROGATE, BadLine, Objects, decode_di
 from claude_wire.framing import line_starts
 from claude_wire.messages._base import Wire
 from claude_wire.messages._tolerant import Ambiguous, Findings
+from claude_wire.messages.invalid import InvalidKind
 from claude_wire.messages.message import (
     BY_TYPE,
     RESULT_BY_SUBTYPE,
@@ -82,11 +83,12 @@ _PLACE = r"`\$\[(\d{1,9})\]|\(byte (\d{1,9})\)$"
 
 
 class Bad:
-    """Stands in a block for a line that is not one JSON object; ``reason`` says why, without any of its content."""
+    """Stands in a block for a line that is not one JSON object, and says why as :class:`InvalidLine` does."""
 
-    __slots__ = ("reason",)
+    __slots__ = ("kind", "reason")
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, kind: InvalidKind, reason: str) -> None:
+        self.kind: InvalidKind = kind
         self.reason = reason
 
 
@@ -282,7 +284,7 @@ class _Blocks(Objects, ABC):
 
     def _noted(self, bad: BadLine) -> Bad:
         self.bad += 1
-        return Bad(bad.reason)
+        return Bad(bad.kind, bad.reason)
 
 
 class TypedLines(_Blocks):
@@ -361,7 +363,7 @@ class TypedLines(_Blocks):
                         pass
             message = build_message(value, findings)
         except Ambiguous as ambiguous:
-            raise BadLine(f"{ambiguous.key!r} has two values") from None
+            raise BadLine("tags", f"{ambiguous.key!r} has two values") from None
         if findings.unknown:
             self.unknown += 1
             if isinstance(message, UnknownMessage) and message.reason == "unknown type" and message.type is not None:

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from claude_wire.messages._tolerant import Ambiguities
+from claude_wire.messages.invalid import InvalidKind
 
 __all__ = ["REFUSED", "SURROGATE", "BadLine", "Objects", "decode_dict", "decode_dict_lines"]
 
@@ -24,10 +25,11 @@ REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class BadLine(Exception):
-    """A line that is not one JSON object; ``reason`` says why, without any of its content."""
+    """A line that is not one JSON object; ``reason`` says why, without any of its content, and ``kind`` in a word."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, kind: InvalidKind, reason: str) -> None:
+        super().__init__(kind, reason)
+        self.kind: InvalidKind = kind
         self.reason = reason
 
 
@@ -52,13 +54,13 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _refuse_constant(name: str) -> Any:
-    raise BadLine(f"not JSON: {name} is no number")
+    raise BadLine("not_json", f"not JSON: {name} is no number")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
-        raise BadLine("a number is out of range")
+        raise BadLine("number", "a number is out of range")
     return number
 
 
@@ -112,7 +114,7 @@ class Objects:
         except msgspec.MsgspecError:
             value = self._by_json(text, _strict)
         except RecursionError:
-            raise BadLine("nested too deeply") from None
+            raise BadLine("too_deep", "nested too deeply") from None
         return _as_object(value)
 
     def noted_object(self, line: bytes) -> tuple[dict[str, Any], Ambiguities]:
@@ -152,7 +154,7 @@ class Objects:
         try:
             mended: dict[str, Any] = self._mended(value, dumped)
         except RecursionError:
-            raise BadLine("nested too deeply") from None
+            raise BadLine("too_deep", "nested too deeply") from None
         return mended
 
     def _by_json(self, text: str, decoder: json.JSONDecoder) -> Any:
@@ -162,11 +164,11 @@ class Objects:
             return self._mended(value, json.dumps(value, ensure_ascii=False)) if "\\u" in text else value
         except json.JSONDecodeError as error:
             problem = error.msg.removesuffix(" at")
-            raise BadLine(f"not JSON: {problem} at character {error.pos} of the line") from None
+            raise BadLine("not_json", f"not JSON: {problem} at character {error.pos} of the line") from None
         except ValueError:  # sys.get_int_max_str_digits
-            raise BadLine("a number is out of range") from None
+            raise BadLine("number", "a number is out of range") from None
         except RecursionError:
-            raise BadLine("nested too deeply") from None
+            raise BadLine("too_deep", "nested too deeply") from None
 
     def _mended(self, value: Any, dumped: str) -> Any:
         """The value, of which ``dumped`` is the JSON text, with its lone surrogates counted, and replaced if asked."""
@@ -183,10 +185,10 @@ def _text(line: bytes) -> str:
     try:
         return str(line, "utf-8")
     except UnicodeDecodeError as error:
-        raise BadLine(f"not UTF-8 at byte {error.start} of the line") from None
+        raise BadLine("not_utf8", f"not UTF-8 at byte {error.start} of the line") from None
 
 
 def _as_object(value: Any) -> dict[str, Any]:
     if type(value) is not dict:
-        raise BadLine(f"not an object but {_KINDS[type(value)]}")
+        raise BadLine("null" if value is None else "not_object", f"not an object but {_KINDS[type(value)]}")
     return value

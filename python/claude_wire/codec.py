@@ -39,6 +39,7 @@ from claude_wire.framing import (
 )
 from claude_wire.kinds import Kind
 from claude_wire.messages import InvalidLine, Message
+from claude_wire.messages.invalid import InvalidKind
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -282,7 +283,7 @@ class Decoder(Generic[T]):
     def close(self) -> list[T]:
         """End the stream: decode its last line if that has no line feed, and return it with whatever else is left.
 
-        If that line is not whole, it is an :class:`InvalidLine` with a reason that begins with ``truncated``. The next
+        If that line is not whole, it is an :class:`InvalidLine` with the kind ``truncated``. The next
         bytes begin a new stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
         """
         return self._take(b"", ending=True)
@@ -412,7 +413,7 @@ class Decoder(Generic[T]):
             if type(message) is Bad:
                 line = bytes(block.data[starts[index] : starts[index + 1] - 1])
                 offset, line_number = places[index]
-                messages[index] = InvalidLine(line, line_number, offset, message.reason)
+                messages[index] = InvalidLine(line, line_number, offset, message.reason, kind=message.kind)
         self._messages -= self._lines.bad
         self._invalid += self._lines.bad
         self._lines.bad = 0
@@ -437,13 +438,15 @@ class Decoder(Generic[T]):
                 except BadLine as bad:
                     self._invalid += 1
                     reason = bad.reason if terminated else f"truncated: {bad.reason}"
-                    out.append(InvalidLine(line, line_number, offset, reason))
+                    kind = bad.kind if terminated else "truncated"
+                    out.append(InvalidLine(line, line_number, offset, reason, kind=kind))
 
     def _too_long(self, line: LongLine, out: list[Any]) -> None:
         self._invalid += 1
         over = line.length > self._buffer.max_line_bytes
         reason = "longer than max_line_bytes" if over else "more than there is memory for"
-        out.append(InvalidLine(line.head, line.line_number, line.offset, reason, line.length))
+        kind: InvalidKind = "too_long" if over else "no_memory"
+        out.append(InvalidLine(line.head, line.line_number, line.offset, reason, line.length, kind))
 
     def _without_invalid(self, state: _Pending) -> list[T]:
         """Raise for the first invalid line, or call back for each. An exception leaves ``state`` where it stood."""
@@ -529,4 +532,4 @@ def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:
     try:
         return cast("Message", TypedLines("keep").line(line))  # one for each call, since any thread may call
     except BadLine as bad:
-        raise InvalidLineError(InvalidLine(line.removesuffix(b"\n"), 1, 0, bad.reason)) from None
+        raise InvalidLineError(InvalidLine(line.removesuffix(b"\n"), 1, 0, bad.reason, kind=bad.kind)) from None

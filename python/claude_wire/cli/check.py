@@ -49,7 +49,7 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
        "unknown": [{"what": "field", "name": "zzz", "path": "user.zzz", "reason": str,
                     "count": int, "first_line": int}, ...],
        "unknown_not_listed": int,
-       "invalid_lines": [{"line": int, "offset": int, "length": int, "reason": str}, ...]}
+       "invalid_lines": [{"line": int, "offset": int, "length": int, "kind": str, "reason": str}, ...]}
     and TOTAL is the same without "file" and "invalid_lines", with "first_file" in "unknown".
     "what" is one of field, type, subtype, block, event, delta, request, hook event, object, message.
     Offsets and lengths are bytes; line numbers begin with 1 and count blank lines, which "lines" does not.

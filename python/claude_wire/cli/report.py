@@ -63,7 +63,13 @@ def _finding_as_text(finding: Finding) -> str:
 
 def invalid_as_json(line: InvalidLine) -> dict[str, Any]:
     """An invalid line for ``--json``."""
-    return {"line": line.line_number, "offset": line.offset, "length": line.length, "reason": line.reason}
+    return {
+        "line": line.line_number,
+        "offset": line.offset,
+        "length": line.length,
+        "kind": line.kind,
+        "reason": line.reason,
+    }
 
 
 def summary_as_json(summary: Summary, *, name_sources: bool = False) -> dict[str, Any]:

@@ -136,7 +136,7 @@ class Survey:
         self._line_number += 1
         self._long_bytes += long.length + 1
         reason = "longer than max_line_bytes"
-        self._count_invalid(InvalidLine(long.head, long.line_number, long.offset, reason, long.length))
+        self._count_invalid(InvalidLine(long.head, long.line_number, long.offset, reason, long.length, "too_long"))
 
     def _count_lines(self, lines: list[bytes]) -> None:
         data = b"".join(lines)
@@ -147,7 +147,7 @@ class Survey:
         for number, message, plain in zip(self._numbers(lines), messages, objects, strict=True):
             if isinstance(message, InvalidLine):
                 offset = message.offset + self._long_bytes
-                self._count_invalid(InvalidLine(message.raw, number, offset, message.reason))
+                self._count_invalid(InvalidLine(message.raw, number, offset, message.reason, kind=message.kind))
             else:
                 self._count_message(message, _names_of(plain) if isinstance(plain, InvalidLine) else plain, number)
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from claude_wire.messages._base import short_repr
 
-__all__ = ["InvalidLine"]
+__all__ = ["InvalidKind", "InvalidLine"]
+
+InvalidKind: TypeAlias = Literal[
+    "not_json",  # malformed JSON, NaN and infinities included
+    "not_utf8",  # bytes that are no UTF-8
+    "not_object",  # JSON, but a string, number, array, true or false
+    "null",  # the JSON value null
+    "number",  # a number that is out of range
+    "too_deep",  # nested more deeply than it is read
+    "tags",  # a key that tells what an object is has two values
+    "truncated",  # the stream ended in this line; says nothing of what else may be wrong with it
+    "too_long",  # longer than max_line_bytes
+    "no_memory",  # longer than there was memory for
+]
 
 
 class InvalidLine:
@@ -20,19 +33,31 @@ class InvalidLine:
         offset: of the line's first byte in the stream, in bytes.
         reason: why, in English, without any of the line's content.
         length: the line's true length in bytes, without its line feed.
+        kind: why, for programs: ``not_json``, ``not_utf8``, ``not_object``, ``null``, ``number`` (out of range),
+            ``too_deep``, ``tags`` (one has two values), ``truncated`` (the stream ended in it), ``too_long`` or
+            ``no_memory``.
     """
 
-    __slots__ = ("length", "line_number", "offset", "raw", "reason")
+    __slots__ = ("kind", "length", "line_number", "offset", "raw", "reason")
 
     raw: bytes
     line_number: int
     offset: int
     reason: str
     length: int
+    kind: InvalidKind
 
-    def __init__(self, raw: bytes, line_number: int, offset: int, reason: str, length: int | None = None) -> None:
-        values = (raw, line_number, offset, reason, len(raw) if length is None else length)
-        for name, value in zip(("raw", "line_number", "offset", "reason", "length"), values, strict=True):
+    def __init__(
+        self,
+        raw: bytes,
+        line_number: int,
+        offset: int,
+        reason: str,
+        length: int | None = None,
+        kind: InvalidKind = "not_json",
+    ) -> None:
+        values = (raw, line_number, offset, reason, len(raw) if length is None else length, kind)
+        for name, value in zip(("raw", "line_number", "offset", "reason", "length", "kind"), values, strict=True):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -41,8 +66,8 @@ class InvalidLine:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"immutable type: {type(self).__name__!r}")
 
-    def _key(self) -> tuple[bytes, int, int, str, int]:
-        return self.raw, self.line_number, self.offset, self.reason, self.length
+    def _key(self) -> tuple[bytes, int, int, str, int, InvalidKind]:
+        return self.raw, self.line_number, self.offset, self.reason, self.length, self.kind
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, InvalidLine) else NotImplemented
