@@ -101,6 +101,11 @@ def kind(line: bytes) -> Kind:
     return first, tags["subtype",], None
 
 
+def kind_alone(line: bytes) -> Kind:
+    """That of a line by itself, or of the first one of a stream: a byte order mark before it is passed over."""
+    return kind(line.removeprefix(b"\xef\xbb\xbf"))
+
+
 def skipped(line: bytes, names: Iterable[str]) -> bool:
     """Whether ``only=names`` passes over the line."""
     return is_other(kind(line), names)

@@ -262,7 +262,10 @@ def test_any_cutting_and_any_interleaving_gives_the_same(data: st.DataObject, ke
         snapshots.append((partial.snapshot(), partial.message() if len(snapshots) % 2 else None))
     assert accumulator.under_way.keys() == contents.keys()
     for key, partial in accumulator.under_way.items():
-        assert partial.content == decoded(contents[key])
+        whole = decoded(contents[key])
+        assert [block.content() for block in partial.blocks] == whole
+        written = [block for block, part in zip(whole, partial.blocks, strict=True) if not part.left_out]
+        assert partial.content == written
         assert partial.message().stop_reason == "end_turn"
         assert partial.done
     # Each snapshot still says what the message said then, and no text ever was more than a beginning of the final one.

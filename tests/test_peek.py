@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 import kinds_model
 import recordings
-from claude_wire import Kind, peek, peek_lines
+from claude_wire import Decoder, Kind, decode, peek, peek_lines
 from claude_wire.kinds import _peek_lines
 from mutations import mutants
 from traffic import traffic
 
 NONE = (None, None, None)
 DELTA = ("stream_event", "content_block_delta", "text_delta")
+BOM = b"\xef\xbb\xbf"
 #: A line at the other end of which something is looked for.
 LONG = b"x" * 200_000
 DEEP = 100_000
@@ -89,7 +90,6 @@ CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
     "an empty object with a space in it": (b'{"event":{ },"type":"user"}', ("user", None, None)),
     "a form feed is no white space": (b'{"type":"user"}\x0c', NONE),
     "nor is a no-break space": (b'\xc2\xa0{"type":"user"}', NONE),
-    "nor a byte order mark": (b'\xef\xbb\xbf{"type":"user"}', NONE),
     "nor a NUL": (b'{"type":"user"}\0', NONE),
     # --- strings
     "a look-alike in a string": (rb'{"text":"\",\"type\":\"result\",\"x\":\"","type":"user"}', ("user", None, None)),
@@ -382,10 +382,10 @@ def test_recordings(stream: str) -> None:
     assert _peek_lines(data, plain=True) == kinds
     assert [peek(line) for line in lines] == kinds
     assert len(kinds) == len(lines)
-    for line, kind in zip(lines, kinds, strict=True):
+    for number, (line, kind) in enumerate(zip(lines, kinds, strict=True)):
         # The model takes a second for a megabyte.
         if len(line) < 50_000:
-            assert kind == kinds_model.kind(line), line
+            assert kind == (kinds_model.kind(line) if number else kinds_model.kind_alone(line)), line
 
 
 @every_case
@@ -425,11 +425,11 @@ def seeds() -> list[bytes]:
 @pytest.mark.parametrize("seed", range(8))
 def test_mutated_lines(seed: int) -> None:
     lines = list(mutants(seeds(), seed, 1_000))
-    expected = [kinds_model.kind(line) for line in lines]
-    for line, kind in zip(lines, expected, strict=True):
-        assert peek(line) == kind, line
-    block = b"\n".join([*lines, b"{}"])
-    assert peek_lines(block) == _peek_lines(block, plain=True) == [*expected, NONE]
+    for line in lines:
+        assert peek(line) == kinds_model.kind_alone(line), line
+    block = b"\n".join([b"{}", *lines, b"{}"])
+    expected = [NONE, *map(kinds_model.kind, lines), NONE]
+    assert peek_lines(block) == _peek_lines(block, plain=True) == expected
 
 
 tokens = st.sampled_from(
@@ -473,17 +473,18 @@ def objects(draw: st.DrawFn, depth: int = 0) -> bytes:
 @given(st.binary(max_size=100).map(lambda data: data.replace(b"\n", b"")) | pieces | objects())
 @example(b'{"event":{"delta":{}},"type":"stream_event"}')
 def test_anything(line: bytes) -> None:
-    expected = kinds_model.kind(line)
+    expected = kinds_model.kind_alone(line)
     assert peek(line) == expected
-    assert peek_lines(line) == ([expected] if line else [])
-    assert peek_lines(line + b"\n" + line + b"\n") == [expected, expected]
+    assert peek_lines(line) == ([expected] if line.removeprefix(BOM) else [])
+    assert peek_lines(line + b"\n" + line + b"\n") == [expected, kinds_model.kind(line)]
     assert _peek_lines(line + b"\n", plain=True) == [expected]
 
 
 @given(st.lists(pieces | objects() | st.just(b""), max_size=8))
 def test_any_lines(lines: list[bytes]) -> None:
     block = b"".join(line + b"\n" for line in lines)
-    assert peek_lines(block) == _peek_lines(block, plain=True) == [kinds_model.kind(line) for line in lines]
+    expected = [*map(kinds_model.kind_alone, lines[:1]), *map(kinds_model.kind, lines[1:])]
+    assert peek_lines(block) == _peek_lines(block, plain=True) == expected
 
 
 def test_every_cut_of_a_line_is_unclear() -> None:
@@ -492,3 +493,25 @@ def test_every_cut_of_a_line_is_unclear() -> None:
         if kinds_model.kind(whole)[0] is not None:
             for end in range(len(whole)):
                 assert peek(whole[:end]) == NONE, whole[:end]
+
+
+# --- A byte order mark ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", [b'{"type":"system","subtype":"init"}', b'{"type":"keep_alive"}', b"[]", b"", b"x"])
+def test_a_byte_order_mark_is_passed_over_as_by_decode(line: bytes) -> None:
+    assert peek(BOM + line) == peek(bytearray(BOM + line)) == peek(memoryview(BOM + line)) == peek(line)
+    assert peek("\ufeff" + line.decode()) == peek(line)
+    assert peek(BOM + line + b"\n") == peek(line)
+    if line.startswith(b"{"):
+        message = decode(BOM + line)
+        assert message == decode(line)
+        assert peek(BOM + line).type == message.to_dict()["type"]
+    assert peek_lines(BOM + line + b"\n" + line + b"\n") == [peek(line)] * 2
+    assert Decoder().feed(BOM + line + b"\n") == Decoder().feed(line + b"\n") or not line.startswith(b"{")
+
+
+def test_only_one_byte_order_mark_at_the_very_start_is_passed_over() -> None:
+    line = b'{"type":"keep_alive"}'
+    assert peek(BOM + BOM + line) == peek(b" " + BOM + line) == peek(BOM[:2] + line) == NONE
+    assert peek_lines(line + b"\n" + BOM + line) == [("keep_alive", None, None), NONE]

@@ -53,6 +53,10 @@ __all__ = ["PartialBlock", "State"]
 _RAW_UNITS = 2048
 #: Counts that a zero at the end of a message does not replace.
 _INPUT_COUNTS = frozenset({"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"})
+#: What String.prototype.trim() takes off; str.strip() takes off others.
+_JS_BLANK = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
+#: Texts that say nothing, by the CLI's own rule (2.1.330): it writes no line for a block of one.
+_NO_TEXT = frozenset(("", "(no content)", "[Request interrupted by user for tool use]"))
 _WITH_INPUT = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 
 
@@ -259,6 +263,14 @@ class PartialBlock:
             value, error = _final_input(text) if done else (read_part(text), None)
             read = self._input = (len(text), done, value, error)
         return read
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the CLI writes no ``assistant`` line for it: it is a complete text block, and its text is blank."""
+        if not self.done or self.type != "text":
+            return False
+        text = self.text
+        return text in _NO_TEXT or not text.strip(_JS_BLANK)
 
     def content(self) -> ContentBlock:
         """The block as the ``assistant`` line has it, as far as it has come.

@@ -24,6 +24,7 @@ the ends of lines).
 * A signature and the content of a compaction replace what was there; text and citations add to it.
 * Input that is no JSON becomes ``{"__unparsedToolInput": {"raw": ..., "len": ...}}``, in UTF-16 units, ``raw`` cut at
   2,048. Empty input and ``null`` become ``{}``.
+* A text block whose text is blank in the end has no line, and is left out of the message.
 * Counts of tokens are totals and replace those of the start, except that a zero replaces no input or cache count.
 
 Out of the order that the API keeps:
@@ -35,6 +36,8 @@ content, or a message delta, without a message     begins a message whose start 
 the same after its message has stopped             the same, unless ``api_message_id`` says that it belongs there
 an event of another ``api_message_id``             the same
 a message start while another is under way         replaces that one, which is ``abandoned`` from then on
+a message stop with ``abandoned_blocks``           the message is done and ``abandoned``
+a retry, or the result of an interrupted turn      a message that stopped without a stop reason is ``abandoned``
 a delta without a block                            begins a block whose ``start`` is None, of the type the delta is for
 a second start of a block                          the block begins anew; what it held is dropped
 a delta after the stop of its block                is added
@@ -54,6 +57,7 @@ from msgspec.structs import replace
 from claude_wire._partial_message import PartialBlock, State
 from claude_wire.messages import (
     ApiMessage,
+    ApiRetryMessage,
     ContentBlock,
     ContentBlockDeltaEvent,
     ContentBlockStartEvent,
@@ -62,6 +66,7 @@ from claude_wire.messages import (
     InputJsonDelta,
     MessageDeltaEvent,
     MessageStartEvent,
+    MessageStopEvent,
     PingEvent,
     ResultMessage,
     StreamEvent,
@@ -182,7 +187,8 @@ class PartialMessage:
 
     @property
     def abandoned(self) -> bool:
-        """Whether another message took its place before it was done, as when the CLI asks the API again."""
+        """Whether it was broken off: another message took its place before it was done, the turn was interrupted, or
+        the CLI asks the API again. Then the CLI ends the message itself: it may be :attr:`done`, too."""
         return self._now().abandoned
 
     @property
@@ -229,8 +235,9 @@ class PartialMessage:
 
     @property
     def content(self) -> list[ContentBlock]:
-        """The blocks as the ``assistant`` lines have them, as far as they have come."""
-        return [block.content() for block in self.blocks]
+        """The blocks as the ``assistant`` lines have them, as far as they have come, without those that are
+        :attr:`~PartialBlock.left_out`."""
+        return [block.content() for block in self.blocks if not block.left_out]
 
     def message(self) -> ApiMessage:
         """The whole as one message, as far as it has come.
@@ -333,6 +340,8 @@ class Accumulator:
         if isinstance(event, PingEvent):
             return log.partial
         log.mark(event)
+        if isinstance(event, MessageStopEvent) and message.abandoned_blocks is not None:
+            log.mark(None)
         if isinstance(event, ContentBlockDeltaEvent):
             delta = event.delta
             piece: str | None = None
@@ -365,7 +374,12 @@ class Accumulator:
         if isinstance(message, UserMessage):
             answered = {result.tool_use_id for result in message.tool_results}
             over = [key for key in self._logs if key[1] in answered]
+        elif isinstance(message, ApiRetryMessage):
+            self._break_off(message.session_id)
+            return
         elif isinstance(message, ResultMessage):
+            if message.cancelled:
+                self._break_off(message.session_id)
             over = [key for key in self._logs if key[1] is not None and message.session_id in (None, key[0])]
         else:
             if type(message) is dict:  # an UnknownMessage is one, too
@@ -374,6 +388,13 @@ class Accumulator:
         for key in over:
             if self._logs[key].state.done:
                 del self._logs[key]
+
+    def _break_off(self, session: str | None) -> None:
+        """The finished messages to which the API gave no reason to stop were ended by the CLI."""
+        for key, log in self._logs.items():
+            state = log.state
+            if session in (None, key[0]) and state.done and state.stop_reason is None and not state.abandoned:
+                log.mark(None)
 
 
 def _belongs(message: StreamEvent, event: Event, log: _Log) -> bool:

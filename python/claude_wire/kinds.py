@@ -46,6 +46,7 @@ class Kind(NamedTuple):
 
 
 _NONE = Kind(None, None, None)
+_BOM = b"\xef\xbb\xbf"
 #: Kinds by the bytes of their tags: there are few of them in a process, and MOST_KNOWN at most.
 _known: dict[tuple[bytes | None, ...], Kind] = {}
 MOST_KNOWN = 1024
@@ -54,7 +55,8 @@ LONGEST_KNOWN = 256
 
 
 def peek(line: bytes | bytearray | memoryview | str) -> Kind:
-    """The kind of one line, with or without its line feed. The line is scanned, not checked or decoded.
+    """The kind of one line, with or without its line feed. The line is scanned, not checked or decoded. A byte order
+    mark at its start is passed over, as by :func:`~claude_wire.decode`.
 
     Raises:
         TypeError: neither bytes nor str.
@@ -69,7 +71,8 @@ def peek(line: bytes | bytearray | memoryview | str) -> Kind:
 def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
     """The kinds of the lines of a block, in order: one for each line, blank ones included.
 
-    Lines end with 0x0A; what follows the last of them is a line, too, unless it is empty.
+    Lines end with 0x0A; what follows the last of them is a line, too, unless it is empty. A byte order mark at the
+    start of the block is passed over, as at the start of a stream.
 
     Raises:
         TypeError: ``block`` is not bytes.
@@ -94,7 +97,8 @@ def _peek_lines(
         results = _results.pop()  # another thread may be here, too, and has taken others
     except IndexError:
         results = _Results()
-    at = 0
+    # As decode() and a Decoder at the start of its stream pass over it.
+    at = len(_BOM) if length and source[0] == _BOM[0] and source[: len(_BOM)] == _BOM else 0
     while at < length:
         status = lib.cw_peek_lines(chunk, length, at, plain, results.ids, LINES, results.kinds, KINDS, results.peeked)
         if status < 0:
