@@ -38,8 +38,6 @@ def shown(value: object) -> str:
 def kind_of(value: object) -> str:
     """The name of the type of a wrong value; of a class, that it is one. Classes of claude-agent-sdk have the same
     names as ours."""
-    if value is None:
-        return "None"
     if isinstance(value, type):
         return f"the class {value.__name__}"
     cls = type(value)
@@ -156,7 +154,11 @@ def tells_where(places: Mapping[str, str], *, owner: str = "") -> Callable[[Call
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         import inspect
 
-        known = inspect.signature(function).parameters
+        known = {
+            parameter.name
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        }
         called = owner or function.__name__
 
         @functools.wraps(function)
@@ -164,7 +166,7 @@ def tells_where(places: Mapping[str, str], *, owner: str = "") -> Callable[[Call
             for name in kwargs:
                 if name not in known:
                     place = places.get(name)
-                    hint = f": {place}" if place else nearest(name, (one for one in known if one != "self"))
+                    hint = f": {place}" if place else nearest(name, known - {"self"})
                     raise TypeError(f"{called} has no argument {one_line(name)!r}{hint}")
             return function(*args, **kwargs)
 

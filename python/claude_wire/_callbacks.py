@@ -357,7 +357,8 @@ def _event(key: object, matchers: object) -> str:
     if not isinstance(key, str):
         raise TypeError(f"hooks takes events by name, such as 'PreToolUse', not {kind_of(key)}")
     if not isinstance(matchers, Sequence) or not all(isinstance(one, HookMatcher) for one in cast("Any", matchers)):
-        name = name_of(cast("Any", matchers)) if callable(cast("Any", matchers)) else "f"
+        inner: Any = [*matchers] if isinstance(matchers, (list, tuple)) else [matchers]
+        name = next((name_of(one) for one in inner if callable(one)), "f")
         raise TypeError(f"hooks[{shown(key)}] must be a list of HookMatcher: [HookMatcher({name})]")
     by_kebab = {_KEBAB.sub("-", event).lower(): event for event in HOOK_EVENTS}
     if key in HOOK_EVENTS:

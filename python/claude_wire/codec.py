@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
 
+from claude_wire._arguments import kind_of, require_function, shown
 from claude_wire._decoding import (
     REFUSED,
     Bad,
@@ -214,15 +215,19 @@ class Decoder(Generic[T]):
         loads: Callable[[bytes], Any] | None = None,
     ) -> None:
         if on_invalid not in ("return", "raise") and not callable(on_invalid):
-            raise ValueError(f"on_invalid must be 'return', 'raise' or a callable, not {on_invalid!r}")
+            raise ValueError(f"on_invalid must be 'return', 'raise' or a callable, not {shown(on_invalid)}")
+        if callable(on_invalid):
+            require_function("on_invalid", on_invalid, "the InvalidLine", waits=False)
         if not isinstance(coalesce, bool):
             raise TypeError(f"coalesce must be True or False, not {coalesce!r}")
         if loads is not None and not callable(loads):
             raise TypeError(f"loads must be callable, not {loads!r}")
+        if loads is not None:
+            require_function("loads", loads, "the bytes of a line", waits=False)
         if type is dict:
             self._lines: Lines[Any] = DictLines(surrogates, loads)
         elif type is not Message:
-            raise TypeError(f"type must be Message or dict, not {type!r}")
+            raise TypeError(f"type must be Message or dict, not {kind_of(type)}; only={{'result'}} picks kinds")
         elif loads is not None:
             raise TypeError("loads is for type=dict; typed messages are read by msgspec")
         else:

@@ -144,12 +144,12 @@ def open_process(
         ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` is none of the above.
     """
     if isinstance(argv, (str, bytes)):
-        raise TypeError("argv must be a list of arguments, not one string")
+        raise TypeError("argv must be a list of arguments, not one string; shlex.split() makes one of it")
     if isinstance(argv, (Mapping, Set)) or not isinstance(argv, Iterable):
         raise TypeError(f"argv must be a list of arguments, as ClaudeOptions.argv() gives it, not {kind_of(argv)}")
-    if isinstance(stderr, str):
-        require_one_of("stderr", stderr, ("inherit",), "; or None, or a function")
-    elif stderr is not None:
+    if isinstance(stderr, str) and stderr != "inherit":
+        raise ValueError(f"stderr must be None, 'inherit' or a function, not {shown(stderr)}")
+    if not (stderr is None or isinstance(stderr, str)):
         require_function("stderr", stderr, "each line", waits=False)
     require_one_of("overflow", overflow, get_args(Overflow))
     require_seconds("grace", grace, or_zero=True, or_none=False)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
+from claude_wire._arguments import kind_of
 from claude_wire._inbox import Inbox
 from claude_wire._kind_names import KindName
 from claude_wire.codec import Decoder, DecoderStats, OnInvalid
@@ -43,10 +44,11 @@ class Reader(Generic[T]):
             if source == "-":
                 self._file: IO[bytes] = sys.stdin.buffer
             else:
-                self._file = open(source, "rb", buffering=0)  # noqa: SIM115 - closed by close()
+                self._file = _opened(source)
                 self._owned = True
         elif not hasattr(source, "read"):
-            raise TypeError(f"read() takes a path or a binary file, not {type(source).__name__}")
+            hint = "; bytes go into Decoder().feed(), one line into decode()" if isinstance(source, bytes) else ""
+            raise TypeError(f"read() takes a path or a binary file, not {kind_of(source)}{hint}")
         elif isinstance(source.read(0), str):
             raise TypeError("read() takes a binary file; open it with mode 'rb'")
         else:
@@ -96,6 +98,18 @@ class Reader(Generic[T]):
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
+    try:
+        return open(path, "rb", buffering=0)
+    except IsADirectoryError as error:
+        what = "a directory: read() takes one file of it at a time"
+        raise IsADirectoryError(error.errno, what, error.filename) from None
+    except OSError as error:
+        if isinstance(path, str) and path.lstrip().startswith("{"):  # as a file, its name would be in the message
+            raise ValueError("read() takes a path, and was given JSON: one line goes into decode()") from None
+        raise error from None
 
 
 @overload

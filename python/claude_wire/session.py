@@ -536,7 +536,7 @@ class Session:
         """
         self._require_open()
         if not isinstance(request, ControlRequestBody):
-            raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type(request).__name__}")
+            raise TypeError(f"request() takes a request such as McpStatusRequest(), not {kind_of(request)}")
         require_seconds("timeout", timeout, or_zero=True)
         subtype = cast("str", type(request).__struct_config__.tag)
         seconds = self._request_timeout if timeout is None else timeout

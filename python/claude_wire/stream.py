@@ -23,9 +23,10 @@ from contextlib import suppress
 from functools import partial
 from io import UnsupportedOperation
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, get_args, overload
 
 from claude_wire._ahead import Chunks, ReadAhead, Tap
+from claude_wire._arguments import kind_of, require_one_of
 from claude_wire._inbox import Inbox
 from claude_wire._tasks import running_trio
 from claude_wire.codec import Decoder, DecoderStats
@@ -111,13 +112,14 @@ class MessageStream(Generic[T]):
         overflow: Overflow = "pause",
         spill_limit: int = DEFAULT_SPILL_BYTES,
     ) -> None:
+        require_one_of("overflow", overflow, get_args(Overflow))
         self._begin(decoder)
         self._chunks = _chunks(source, overflow, spill_limit)
 
     def _begin(self, decoder: Decoder[Any] | None) -> None:
         """All but where the chunks come from."""
         if not isinstance(decoder, (Decoder, type(None))):
-            raise TypeError(f"decoder must be a Decoder, not {type(decoder).__name__}")
+            raise TypeError(f"decoder must be a Decoder(...), such as Decoder(dict), not {kind_of(decoder)}")
         self._inbox: Inbox[T] = Inbox(cast("Decoder[T]", decoder or Decoder()))
         self._ready = self._inbox.ready
         # Whether the source has failed; has ended; whether the stream was closed; whether a task is in a step.

@@ -41,6 +41,9 @@ assert_type(Decoder(on_invalid="return"), Decoder[Message | InvalidLine])
 assert_type(Decoder(only={"result"}, coalesce=True), Decoder[Message | InvalidLine])
 assert_type(Decoder(dict, only=["result"], on_invalid="raise"), Decoder[dict[str, Any]])
 assert_type(read("path", only={"result"}), Reader[Message | InvalidLine])
+assert_type(Decoder(only={"system/init", Kind("of_tomorrow")}), Decoder[Message | InvalidLine])
+Decoder(only={"asistant"})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+read("path", only=["asistant"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
 assert_type(peek(b"{}"), Kind)
 assert_type(peek_lines(b"{}\n")[0].subtype, str | None)
 assert_type(Decoder(on_invalid="raise"), Decoder[Message])

@@ -114,3 +114,28 @@ def what_opens(server: object, stream: MessageStream[Any]) -> None:
         pass
 
     assert_type(Session(stream, send, can_use_tool=ask), Session)
+
+
+def ask_plainly(request: CanUseToolRequest) -> PermissionResult:
+    return request.allow()
+
+
+def hook_plainly(request: HookCallbackRequest) -> HookOutput | None:
+    return None
+
+
+async def what_is_said_wrong(session: Session) -> None:
+    assert_type(open_session(ClaudeOptions(), can_use_tool=ask_plainly), Session)
+    assert_type(HookMatcher(hook_plainly, hook, on_failure="continue"), HookMatcher)
+    assert_type(ClaudeOptions(permission_mode="plan", effort="high", thinking="adaptive"), ClaudeOptions)
+    assert_type(ClaudeOptions(setting_sources=["user", "local"], thinking_display="omitted"), ClaudeOptions)
+    ClaudeOptions(permission_mode="pIan")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ClaudeOptions(effort="hgih")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ClaudeOptions(setting_sources=["users"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
+    ClaudeOptions(cwd="/")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    open_session({"model": "x"})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    open_session(["claude"], model="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    HookMatcher(hooks=[hook])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    HookMatcher(hook, on_failure="blok")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await session.set_permission_mode("plan")
+    await session.set_permission_mode("pIan")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
