@@ -26,7 +26,7 @@ python-test: $(VENV)/.native $(VENV)/.dev
 e2e: $(VENV)/.native $(VENV)/.dev
 	$(BIN)/python tests/e2e/run.py
 
-## All linters and type checkers, warnings being errors.
+## All linters and type checkers, warnings being errors; every public name has a type.
 lint: $(VENV)/.native $(VENV)/.dev | cargo
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
@@ -36,6 +36,8 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/pyright
+	PATH="$(abspath $(BIN)):$$PATH" PYTHONPATH=python $(BIN)/pyright --verifytypes claude_wire --ignoreexternal > $(VENV)/.types || \
+	  { grep -v '^ *$$' $(VENV)/.types | tail -40; exit 1; }
 
 ## Speed, against others on the same jobs; writes docs/benchmarks.md and its charts. A short look, which writes nothing:
 ## make bench BENCH_ARGS="--rounds 3"

@@ -150,11 +150,17 @@ class HookMatcher:
         require_seconds("timeout", timeout)
         if on_failure is not None:
             require_one_of("on_failure", on_failure, get_args(OnFailure))
-        self.hooks = hooks
-        self.unknown_event = unknown_event
-        self.matcher = matcher
-        self.timeout = timeout
-        self.on_failure = on_failure
+        self.hooks: tuple[Hook, ...] = hooks
+        self.unknown_event: bool = unknown_event
+        self.matcher: str | None = matcher
+        self.timeout: float | None = timeout
+        self.on_failure: OnFailure | None = on_failure
+
+    def __repr__(self) -> str:
+        names = ", ".join(getattr(hook, "__qualname__", type(hook).__name__) for hook in self.hooks)
+        return (
+            f"HookMatcher({names}, matcher={self.matcher!r}, timeout={self.timeout!r}, on_failure={self.on_failure!r})"
+        )
 
 
 class Callbacks:

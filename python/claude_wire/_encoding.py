@@ -101,6 +101,9 @@ class Encoder:
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return "Encoder()"
+
     def encode(self, message: Message | dict[str, Any]) -> bytes:
         """Encode one message. Raises like :func:`encode`."""
         return encode(message)

@@ -134,8 +134,8 @@ class PartialBlock:
     )
 
     def __init__(self, state: State, index: int, start: ContentBlock | None, whole: bool = False) -> None:
-        self.index = index
-        self.start = start
+        self.index: int = index
+        self.start: ContentBlock | None = start
         self._state = state
         self._stopped = whole
         self._text: _Text | None = None
@@ -369,7 +369,7 @@ class State:
     )
 
     def __init__(self, pieces: list[str], limit: int | None = None) -> None:
-        self.pieces = pieces
+        self.pieces: list[str] = pieces
         self._limit = limit
         #: The run of text that goes on.
         self.run: list[int | None] | None = None
@@ -382,8 +382,8 @@ class State:
         self.container: Container | UnsetType | None = UNSET
         self.context_management: ContextManagementResponse | UnsetType | None = UNSET
         self.input_transformations: list[InputTransformation] | UnsetType | None = UNSET
-        self.done = False
-        self.abandoned = False
+        self.done: bool = False
+        self.abandoned: bool = False
         self.error: ErrorEvent | None = None
         self.others: list[Event] = []
 

@@ -91,15 +91,15 @@ class _Log:
     __slots__ = ("api_id", "id", "index", "key", "kind", "marks", "partial", "pieces", "state", "ttft_ms")
 
     def __init__(self, key: Key, message: StreamEvent) -> None:
-        self.key = key
-        self.id = message.api_message_id
-        self.ttft_ms = message.ttft_ms
+        self.key: Key = key
+        self.id: str | None = message.api_message_id
+        self.ttft_ms: int | float | None = message.ttft_ms
         self.pieces: list[str] = []
         self.marks: list[tuple[int, Event | None]] = []
-        self.state = State(self.pieces)
-        self.partial = PartialMessage(self)
+        self.state: State = State(self.pieces)
+        self.partial: PartialMessage = PartialMessage(self)
         #: Of the delta before: its block, its kind, and what its line said of the message's id.
-        self.index = -1
+        self.index: int = -1
         self.kind: type[object] | None = None
         self.api_id: str | None = None
 
@@ -285,6 +285,10 @@ class Accumulator:
         self._keep = keep
         self._logs: dict[Key, _Log] = {}
         self._current: PartialMessage | None = None
+
+    def __repr__(self) -> str:
+        open = sum(not (log.state.done or log.state.abandoned) for log in self._logs.values())
+        return f"<Accumulator: {len(self._logs)} messages kept, {open} under way>"
 
     @property
     def current(self) -> PartialMessage | None:

@@ -104,6 +104,21 @@ class DecoderStats(NamedTuple):
     #: Lines whose text became part of an earlier message because of ``coalesce``.
     merged: int = 0
 
+    def summary(self) -> str:
+        """How much was seen, in words."""
+        return f"{self.messages:,} messages, {self.invalid:,} invalid lines, {self.bytes:,} bytes"
+
+
+class _MessageByName:
+    """Stands for the union :data:`Message`, whose own repr is the names of all its classes, 4 KB of them."""
+
+    def __repr__(self) -> str:
+        return "Message"
+
+
+#: What ``type`` is where nobody says otherwise, so that ``help()`` shows it by its name.
+MESSAGE = _MessageByName()
+
 
 class Decoder(Generic[T]):
     """Decodes a stream of lines, fed in chunks cut anywhere.
@@ -184,7 +199,7 @@ class Decoder(Generic[T]):
     @overload
     def __init__(
         self: Decoder[Message | InvalidLine],
-        type: Any = ...,
+        type: Any = Message,
         *,
         only: Iterable[KindName | Kind] | None = ...,
         coalesce: bool = ...,
@@ -195,7 +210,7 @@ class Decoder(Generic[T]):
     @overload
     def __init__(
         self: Decoder[Message],
-        type: Any = ...,
+        type: Any = Message,
         *,
         only: Iterable[KindName | Kind] | None = ...,
         coalesce: bool = ...,
@@ -205,7 +220,7 @@ class Decoder(Generic[T]):
     ) -> None: ...
     def __init__(
         self,
-        type: Any = Message,
+        type: Any = MESSAGE,
         *,
         only: Iterable[KindName | Kind] | None = None,
         coalesce: bool = False,
@@ -226,7 +241,7 @@ class Decoder(Generic[T]):
             require_function("loads", loads, "the bytes of a line", waits=False)
         if type is dict:
             self._lines: Lines[Any] = DictLines(surrogates, loads)
-        elif type is not Message:
+        elif type is not MESSAGE and type is not Message:
             raise TypeError(f"type must be Message or dict, not {kind_of(type)}; only={{'result'}} picks kinds")
         elif loads is not None:
             raise TypeError("loads is for type=dict; typed messages are read by msgspec")
@@ -316,6 +331,10 @@ class Decoder(Generic[T]):
         bytes_ = self._bytes + self._short_bytes
         seen = self._lines
         return DecoderStats(bytes_, lines, messages, self._invalid, seen.unknown, seen.repaired, *self._buffer.sifted())
+
+    def __repr__(self) -> str:
+        type = "Message" if self.typed else "dict"
+        return f"<Decoder of {type}: {self.stats.summary()}>"
 
     def __enter__(self) -> Self:
         return self

@@ -202,7 +202,7 @@ class ProcessError(ClaudeWireError):
     ) -> None:
         super().__init__(message or f"the process {describe_end(returncode, stderr_tail)}")
         self.returncode = returncode
-        self.signal = exit_signal(returncode)
+        self.signal: int | None = exit_signal(returncode)
         self.stderr_tail = stderr_tail
         self.last_result = last_result
 
@@ -349,7 +349,7 @@ class ApiError(TurnError):
 
     def __init__(self, result: ResultMessage) -> None:
         self.status: int | None = result.api_error_status or None
-        self.error_type = result.api_error_type or (result.error.code if result.error is not None else None)
+        self.error_type: str | None = result.api_error_type or (result.error.code if result.error is not None else None)
         super().__init__(result)
 
     def _describe(self, result: ResultMessage) -> str:

@@ -521,6 +521,13 @@ class LineSplitter:
         # Whether somebody is using it now, as with a Decoder.
         self._busy = False
 
+    def __repr__(self) -> str:
+        try:
+            held = f"{self._buffer.stats().held:,} bytes of memory"
+        except HandleError:
+            held = "closed"
+        return f"<LineSplitter{' with line feeds' if self._keepends else ''}: {held}>"
+
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """Takes the next bytes of the stream, cut anywhere, and returns the lines that they complete.
 

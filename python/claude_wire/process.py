@@ -237,6 +237,14 @@ class Process(MessageStream[T], Generic[T]):
         # Whether the output ended in the middle of a line; whether how it ended was said.
         self._cut = self._told = False
 
+    def _state(self) -> str:
+        if self._child is None:
+            return "not started"
+        # As it was seen last: a look would reap a process that has ended.
+        popen = self._child.popen
+        code = popen.returncode
+        return f"pid {popen.pid} {'running' if code is None else f'exited with {code}'}"
+
     # --- what is known of it
 
     @property

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from claude_wire._arguments import kind_of
 from claude_wire._inbox import Inbox
 from claude_wire._kind_names import KindName
-from claude_wire.codec import Decoder, DecoderStats, OnInvalid
+from claude_wire.codec import MESSAGE, Decoder, DecoderStats, OnInvalid
 from claude_wire.framing import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.kinds import Kind
 from claude_wire.messages import InvalidLine, Message
@@ -53,6 +53,9 @@ class Reader(Generic[T]):
             raise TypeError("read() takes a binary file; open it with mode 'rb'")
         else:
             self._file = source
+
+    def __repr__(self) -> str:
+        return f"<Reader {'ended' if self._ended else 'open'}: {self.stats.summary()}>"
 
     @property
     def stats(self) -> DecoderStats:
@@ -139,7 +142,7 @@ def read(
 @overload
 def read(
     source: Source,
-    type: Any = ...,
+    type: Any = Message,
     *,
     only: Iterable[KindName | Kind] | None = ...,
     coalesce: bool = ...,
@@ -150,7 +153,7 @@ def read(
 @overload
 def read(
     source: Source,
-    type: Any = ...,
+    type: Any = Message,
     *,
     only: Iterable[KindName | Kind] | None = ...,
     coalesce: bool = ...,
@@ -160,7 +163,7 @@ def read(
 ) -> Reader[Message]: ...
 def read(
     source: Source,
-    type: Any = Message,
+    type: Any = MESSAGE,
     *,
     only: Iterable[KindName | Kind] | None = None,
     coalesce: bool = False,

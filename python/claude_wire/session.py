@@ -279,7 +279,7 @@ class Session:
             require_function("on_sent", on_sent, "the bytes of a line", waits=False)
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
         #: The process that is spoken to, or None.
-        self.process = stream if isinstance(stream, Process) else None
+        self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
         if send is None and self.process is None:
             raise TypeError("a stream that is no Process needs a function that sends")
         self._send_line = send
@@ -308,6 +308,12 @@ class Session:
         self._unmarked = False
         # True while ask() reads the session.
         self._reserved = False
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open" if self._entered else "not entered"
+        run = "nothing under way" if self._run.over else "a run under way"
+        stream = "" if self.process is None else f", {self.process!r}"
+        return f"<Session {state}: {run}{stream}>"
 
     # --- from the beginning to the end
 
@@ -798,6 +804,9 @@ class SessionBatches:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    def __repr__(self) -> str:
+        return f"<SessionBatches of {self._session!r}>"
+
     def __aiter__(self) -> Self:
         return self
 
@@ -819,6 +828,9 @@ class SessionMessages:
         self._take = take
         self._is_last = is_last
         self._ended = False
+
+    def __repr__(self) -> str:
+        return f"<SessionMessages {'ended' if self._ended else 'open'}>"
 
     def __aiter__(self) -> Self:
         return self

@@ -136,6 +136,13 @@ class MessageStream(Generic[T]):
         chunks = self._chunks.source if isinstance(self._chunks, ReadAhead) else self._chunks
         return chunks.drain.stats if isinstance(chunks, Drained) else None
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._state()}: {self.stats.summary()}>"
+
+    def _state(self) -> str:
+        """Where it stands, in a word."""
+        return "ended" if self._ended or self._closed else "open"
+
     def __aiter__(self) -> Self:
         return self
 
@@ -266,6 +273,9 @@ class Batches(Generic[T]):
     def __init__(self, stream: MessageStream[T]) -> None:
         self._stream = stream
 
+    def __repr__(self) -> str:
+        return f"<Batches of {self._stream!r}>"
+
     def __aiter__(self) -> Self:
         return self
 
@@ -347,7 +357,7 @@ class _FromOther(ABC):
 
 
 class _FromStreamReader(_FromOther):
-    final = (OSError,)
+    final: tuple[type[Exception], ...] = (OSError,)
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         super().__init__()
@@ -396,7 +406,7 @@ class _FromIterable(_FromOther):
 
 
 class _FromFile:
-    final = (OSError,)
+    final: tuple[type[Exception], ...] = (OSError,)
 
     def __init__(self, fd: int) -> None:
         self._fd = os.dup(fd)
@@ -419,10 +429,10 @@ class Drained:
 
     __slots__ = ("_resumed", "_stopped", "_waiter", "drain")
 
-    final = (OSError,)
+    final: tuple[type[Exception], ...] = (OSError,)
 
     def __init__(self, drain: Drain | ThreadDrain) -> None:
-        self.drain = drain
+        self.drain: Drain | ThreadDrain = drain
         self._waiter: _AsyncioWaiter | _TrioWaiter | None = None
         self._resumed = 0.0
         self._stopped = False

@@ -153,7 +153,7 @@ class UsageMeter:
     """
 
     def __init__(self) -> None:
-        self.total = Totals()
+        self.total: Totals = Totals()
         self.sessions: dict[str | None, Totals] = {}
         self._running: dict[object, _Running] = {}
         # The last uuids, oldest first, and the same to look them up.

@@ -37,9 +37,9 @@ class Terminal:
         self._page = page
         self._live = live
         # On Windows only sockets can be waited for.
-        self.is_there = sys.platform != "win32" and bool(sys.stdin) and sys.stdin.isatty() and page.is_terminal
+        self.is_there: bool = sys.platform != "win32" and bool(sys.stdin) and sys.stdin.isatty() and page.is_terminal
         #: Held by who shows something, while a question is open, too; who has shown a message notifies it.
-        self.turn = anyio.Condition()
+        self.turn: anyio.Condition = anyio.Condition()
 
     async def ask(self, request: CanUseToolRequest) -> PermissionResult:
         """Show a question, and return the answer."""

@@ -44,7 +44,7 @@ class Page:
     def __init__(self, console: Console, *, row: bool = False) -> None:
         self._console = console
         # FORCE_COLOR makes rich take a pipe for a terminal; a pipe keeps all that was ever on the row.
-        self.is_terminal = console.is_terminal and console.file.isatty()
+        self.is_terminal: bool = console.is_terminal and console.file.isatty()
         # rich itself writes none on a terminal that cannot erase.
         self._has_row = row and self.is_terminal
         self._row: Live | None = None

@@ -41,13 +41,13 @@ from claude_wire.process import open_process
 
 try:
     import claude_agent_sdk
-except ModuleNotFoundError as error:
-    if error.name != "claude_agent_sdk":
+except ModuleNotFoundError as _error:
+    if _error.name != "claude_agent_sdk":
         raise
     raise ImportError(
         "claude_wire.integrations.agent_sdk needs claude-agent-sdk: pip install 'claude-wire[agent-sdk]'",
         name="claude_agent_sdk",
-    ) from error
+    ) from _error
 
 #: The versions of claude-agent-sdk that this module is made for: from the first, and below the second.
 SUPPORTED = (0, 2, 181), (0, 3)
@@ -76,8 +76,8 @@ try:
         SubprocessCLITransport,
     )
     from claude_agent_sdk.types import _configure_can_use_tool
-except ImportError as error:
-    raise _refuse(", which is built otherwise") from error
+except ImportError as _error:
+    raise _refuse(", which is built otherwise") from _error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Callable
@@ -161,7 +161,7 @@ class WireTransport(SubprocessCLITransport):
         super().__init__("" if prompt is None else prompt, _with_permission_prompts(options))
         self._given = options
         self.process: Process[dict[str, Any]] | None = None
-        self.invalid_lines = 0
+        self.invalid_lines: int = 0
         self._input_ended = False
         self._on_invalid = on_invalid
         self._overflow: Literal["pause", "spill", "error"] = overflow

@@ -36,10 +36,10 @@ from claude_wire.errors import HandleError
 
 try:
     import mcp.types
-except ModuleNotFoundError as error:
-    if error.name != "mcp":
+except ModuleNotFoundError as _error:
+    if _error.name != "mcp":
         raise
-    raise ImportError("claude_wire.integrations.mcp needs mcp: pip install 'claude-wire[mcp]'", name="mcp") from error
+    raise ImportError("claude_wire.integrations.mcp needs mcp: pip install 'claude-wire[mcp]'", name="mcp") from _error
 
 from mcp.server import Server
 from mcp.shared.memory import create_client_server_memory_streams

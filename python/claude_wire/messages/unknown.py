@@ -101,14 +101,14 @@ class UnknownRequest(Unknown):
     """The ``request`` of a control request, of an unknown subtype or one that does not fit it."""
 
     __slots__ = ()
-    tag_fields = ("subtype",)
+    tag_fields: ClassVar[tuple[str, ...]] = ("subtype",)
 
 
 class UnknownHookInput(Unknown):
     """The ``input`` of a hook callback, of an unknown event or one that does not fit it."""
 
     __slots__ = ()
-    tag_fields = ("hook_event_name",)
+    tag_fields: ClassVar[tuple[str, ...]] = ("hook_event_name",)
 
 
 class UnknownObject(Unknown):
@@ -116,4 +116,4 @@ class UnknownObject(Unknown):
     know."""
 
     __slots__ = ()
-    tag_fields = ("type", "subtype", "kind", "behavior", "hookEventName")
+    tag_fields: ClassVar[tuple[str, ...]] = ("type", "subtype", "kind", "behavior", "hookEventName")

@@ -91,7 +91,7 @@ class Replay:
             raise ValueError("speed is a positive number, or None for no pauses at all")
         if writes not in get_args(Writes):
             raise ValueError(f"writes is one of {', '.join(get_args(Writes))}")
-        self.recording = recording if isinstance(recording, Recording) else Recording.load(recording)
+        self.recording: Recording = recording if isinstance(recording, Recording) else Recording.load(recording)
         settings: dict[str, Any] = {"speed": speed, "writes": writes, "wait": wait, "events": []}
         if faults:
             outputs = [step.data for step in self.recording.steps if step.direction == "out"]
