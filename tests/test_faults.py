@@ -663,6 +663,68 @@ def test_a_host_that_forks_while_it_runs(backend: Backend, how: str) -> None:
         assert b"Error" not in host.errors, host.errors.decode()
 
 
+FORKED_SESSION = """
+import anyio, gc, warnings
+from claude_wire import open_session
+warnings.simplefilter("ignore")  # newer Pythons say that a process with threads should not fork
+backend, child, how = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
+
+class Left(Exception): pass
+
+async def main():
+    session = open_session(child, grace=30.0)
+    try:
+        async with session:
+            await session.query("first")
+            await session.__anext__()  # a turn is under way, which closing would interrupt
+            pid = os.fork()
+            if pid == 0:
+                if how == "leave":
+                    raise Left
+                await session.aclose()
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+            await session.query("second")
+            async for message in session.receive_response():
+                pass
+            say(result=message.result)
+            await session.end_input()
+            assert await session.process.wait() == 0
+    except Left:
+        os._exit(0)
+
+anyio.run(main, backend="trio" if backend == "trio" else "asyncio",
+          backend_options={"use_uvloop": True} if backend == "uvloop" else {})
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=[backend.id for backend in BACKENDS])
+@pytest.mark.parametrize("how", ["close", "leave"])
+def test_a_forked_child_that_closes_a_session_says_nothing_to_its_cli(backend: Backend, how: str) -> None:
+    """Neither an interrupt nor the end of its input; the parent goes on."""
+    import json
+
+    child = python(
+        """
+asked = []
+for line in sys.stdin.buffer:
+    message = json.loads(line)
+    if message["type"] == "control_request":
+        asked.append(message["request"]["subtype"])
+        response = {"subtype": "success", "request_id": message["request_id"], "response": {}}
+        say(type="control_response", response=response)
+    elif "first" in line.decode():
+        say(type="assistant", message={"role": "assistant", "content": []})
+    else:
+        say(type="result", subtype="success", is_error=False, result=",".join(asked))
+"""
+    )
+    with Host(FORKED_SESSION, backend.id, json.dumps(child), how) as host:
+        assert host.says() == {"result": "initialize"}
+        assert host.ends() == 0, host.errors.decode()
+        assert b"Error" not in host.errors, host.errors.decode()
+
+
 @every_backend
 def test_a_forked_process_does_not_hold_the_input(backend: Backend) -> None:
     """It sees the end of its input though a child that was forked from the host lives on."""

@@ -16,6 +16,7 @@ import pytest
 from async_backends import Backend, every_asyncio, every_backend
 from claude_wire import (
     CanUseToolRequest,
+    HandleError,
     HookCallbackRequest,
     HookMatcher,
     McpStatusRequest,
@@ -23,7 +24,7 @@ from claude_wire import (
     PermissionResultDeny,
     SetMode,
 )
-from session_peer import RESULT, Peer, hook_request, never, numbered, numbers, opened, stays_unanswered
+from session_peer import RESULT, Peer, Server, allow, hook_request, never, numbered, numbers, opened, stays_unanswered
 from virtual_time import VirtualBackend, every_virtual_backend
 
 # --- callbacks: permission --------------------------------------------------------------------------------------------
@@ -317,6 +318,52 @@ def test_callbacks_are_cancelled_when_the_session_is_closed(backend: Backend) ->
             await begun.wait()
         assert cancelled.is_set()
         assert peer.answers_to("p") == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_cancelled_block_waits_for_its_callbacks_to_end(backend: Backend) -> None:
+    async def main() -> None:
+        begun, ended = anyio.Event(), anyio.Event()
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            begun.set()
+            try:
+                return await never()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    for _ in range(20):
+                        await anyio.lowlevel.checkpoint()
+                ended.set()
+
+        with anyio.CancelScope() as scope:
+            async with opened(can_use_tool=decide) as (peer, _):
+                peer.say(Peer.permission("p"))
+                await begun.wait()
+                scope.cancel()
+        assert ended.is_set()
+
+    backend.run(main)
+
+
+@every_backend
+def test_closing_a_session_again_does_nothing(backend: Backend) -> None:
+    """Not to its MCP servers, and not to the session that has the stream by then."""
+
+    async def main() -> None:
+        peer, server = Peer(), Server()
+        first = peer.session(mcp_servers={"s": server})
+        async with first:
+            pass
+        async with peer.session(can_use_tool=allow) as second:
+            await first.aclose()
+            peer.say(numbered(1), Peer.permission("p"))
+            await peer.answer_to("p")
+            assert numbers([await second.__anext__()]) == [1]
+            with pytest.raises(HandleError):
+                await peer.session().__aenter__()  # the stream still has one
+        assert server.closed == 1
 
     backend.run(main)
 

@@ -8,12 +8,13 @@ import anyio
 import pytest
 
 from async_backends import DEADLINE, Backend, every_backend
-from children import python
+from children import exists, python
 from claude_wire import (
     CanUseToolRequest,
     ControlRequest,
     Decoder,
     ExecutionError,
+    HandleError,
     PermissionResult,
     ProcessError,
     ProcessInputError,
@@ -140,6 +141,28 @@ sys.exit(1)
 
 
 @every_backend
+def test_a_session_whose_beginning_is_cancelled_leaves_no_process(backend: Backend) -> None:
+    """It waited for the answer to initialize, and nobody has the block to leave."""
+
+    async def main() -> None:
+        session = open_session(python("sys.stdin.readline()\nos.write(2, b'asked')\nsys.stdin.read()"))
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.__aenter__)
+                assert session.process is not None
+                with anyio.fail_after(20):
+                    while not (session.process._child and session.process.stderr_tail):
+                        await anyio.sleep(0.001)
+                assert exists(session.process.pid)
+                scope.cancel()
+        assert not exists(session.process.pid)
+        with pytest.raises(HandleError, match="closed"):
+            await session.query("x")
+
+    backend.run(main)
+
+
+@every_backend
 def test_a_process_that_never_answers_times_out_and_is_ended(backend: Backend) -> None:
     async def main() -> None:
         with pytest.raises(RequestTimeoutError):
@@ -165,6 +188,28 @@ def test_exit_code_one_behind_a_failed_result_is_that_turns_error(backend: Backe
                     pass
             assert isinstance(info.value.__cause__, ProcessError)
             assert info.value.__cause__.returncode == 1
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("code", [0, 2, 3])
+def test_another_exit_code_behind_a_failed_result_is_that_of_the_process(backend: Backend, code: int) -> None:
+    child = f"""
+say(type="control_response", response={{
+    "subtype": "success", "request_id": json.loads(sys.stdin.readline())["request_id"], "response": {{}}}})
+sys.stdin.readline()
+say(type="result", subtype="error_during_execution", is_error=True, errors=["no"])
+sys.exit({code})
+"""
+
+    async def main() -> None:
+        async with open_session(python(child)) as session:
+            await session.query("x")
+            assert isinstance(await session.__anext__(), ResultMessage)
+            with pytest.raises(ProcessError if code else StopAsyncIteration) as info:
+                await session.__anext__()
+            assert not isinstance(info.value, ExecutionError)
 
     backend.run(main)
 

@@ -26,6 +26,7 @@ from claude_wire import (
     HookMatcher,
     InitializeRequest,
     InitializeResponse,
+    InitMessage,
     InterruptRequest,
     MaxBudgetError,
     MaxTurnsError,
@@ -264,6 +265,31 @@ def test_what_sends_is_cancelled_by_nobody_in_the_session(backend: Backend) -> N
                 await session.query("x")
             peer.hold = anyio.lowlevel.checkpoint
             await session.query("y")
+
+    backend.run(main)
+
+
+@every_backend
+def test_all_who_wait_to_send_are_told_that_the_session_was_closed(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer()
+        told: list[int] = []
+
+        async def send(session: Session, number: int) -> None:
+            with pytest.raises(HandleError, match="closed"):
+                await session.query(str(number))
+            told.append(number)
+
+        async with anyio.create_task_group() as group, peer.session() as session:
+            peer.hold = anyio.sleep_forever
+            for number in range(4):
+                group.start_soon(send, session, number)
+            await anyio.wait_all_tasks_blocked()
+            await session.aclose()
+            with anyio.fail_after(20):
+                while len(told) < 4:
+                    await anyio.sleep(0.001)
+        assert peer.lines == []
 
     backend.run(main)
 
@@ -673,6 +699,21 @@ def test_a_prompt_that_the_cli_has_taken_out_of_its_queue_is_owed_nothing(backen
             peer.answers["interrupt"] = {"cancelled": ["v"]}
             await session.interrupt(cancel_queued=True)
             assert [message async for message in session.receive_run()] == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_prompt_that_the_cli_has_begun_already_is_owed_its_result(backend: Backend) -> None:
+    """Though it was to be taken out of the queue."""
+
+    async def main() -> None:
+        async with opened(Peer({"cancel_async_message": {"cancelled": False}})) as (peer, session):
+            await session.query("x", uuid="u")
+            assert not (await session.request(CancelAsyncMessageRequest(message_uuid="u"))).cancelled
+            peer.say(INIT, {**RESULT, "user_message_uuids": ["u"]})
+            got = [type(message) async for message in session.receive_run()]
+            assert got == [InitMessage, ResultSuccess]
 
     backend.run(main)
 

@@ -231,7 +231,9 @@ class Drain:
         elif overflow == "spill":
             import tempfile  # it takes longer to import than all of this package's transport
 
-            limit, directory = min(spill_limit, 2**64 - 1), os.fsencode(tempfile.gettempdir())
+            limit, directory = min(spill_limit, 2**64 - 1), b"/tmp"
+            with suppress(FileNotFoundError):  # it writes to the disk to try it, which may be full just now
+                directory = os.fsencode(tempfile.gettempdir())
         handle = ffi.new("uint64_t *")
         status = lib.cw_drain_new(fd, mode, limit, directory, len(directory), handle)
         if status < 0:

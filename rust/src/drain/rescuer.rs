@@ -161,6 +161,12 @@ impl Rescuer {
         streams.count()
     }
 
+    /// Whether it was kicked since the thread, or this, last looked.
+    #[cfg(test)]
+    pub fn kicked(&self) -> bool {
+        rustix::io::read(&self.wake, &mut [0; 8]).is_ok()
+    }
+
     #[cfg(test)]
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
@@ -322,4 +328,53 @@ fn resume(host: &'static Host, paused: &mut Vec<u64>) -> bool {
         resumed != Resumed::Done
     });
     failed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use rustix::pipe::pipe;
+
+    use super::super::{Drain, Mode};
+    use super::*;
+
+    #[test]
+    fn what_drains_shared_is_forgotten_with_the_last_of_them() {
+        let rescuer = Rescuer::new().unwrap();
+        for _ in 0..3 {
+            let many: Vec<_> = (0..3 * MOST_SHARING)
+                .map(|_| rescuer.ready().unwrap())
+                .collect();
+            let mut different: Vec<_> = many.iter().map(AsRawFd::as_raw_fd).collect();
+            different.dedup();
+            assert_eq!(different.len(), 3);
+        }
+        drop(rescuer.ready().unwrap());
+        assert_eq!(rescuer.ready.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_paused_stream_that_cannot_be_taken_up_is_tried_again() {
+        let host: &'static Host = Box::leak(Box::new(Host::new(10, |_| Ok(()))));
+        host.stop(Duration::ZERO); // so that this thread is the rescuer
+        host.keep(10);
+        let (reader, writer) = pipe().unwrap();
+        let drain = Drain::new(host, reader.as_fd(), Mode::Pause).unwrap();
+        rustix::io::write(&writer, b"x").unwrap();
+        let stream = &host.stream(1).unwrap();
+        assert!(matches!(stream.take(&mut [0; 10]), Taken::Paused));
+        let mut paused = vec![stream.id()];
+        assert!(!resume(host, &mut paused));
+        assert_eq!(paused, [stream.id()], "there is no room yet");
+        host.give_back_kept(10);
+        // What the system refuses: a descriptor that is there already.
+        stream.see_again().unwrap();
+        assert!(resume(host, &mut paused));
+        assert_eq!(paused, [stream.id()]);
+        stream.see_no_more();
+        assert!(!resume(host, &mut paused));
+        assert!(paused.is_empty());
+        assert!(!drain.stats().unwrap().paused);
+    }
 }

@@ -374,6 +374,21 @@ impl Stream {
         }
     }
 
+    /// Puts the descriptor into the rescuer's sight, whatever the stream does.
+    #[cfg(test)]
+    pub fn see_again(&self) -> io::Result<()> {
+        let guard = self.state.lock().unwrap();
+        self.rescuer
+            .add(guard.as_ref().unwrap().pipe.as_fd(), self.id)
+    }
+
+    /// Takes it out again.
+    #[cfg(test)]
+    pub fn see_no_more(&self) {
+        let guard = self.state.lock().unwrap();
+        self.rescuer.delete(guard.as_ref().unwrap().pipe.as_fd());
+    }
+
     /// Takes a paused stream up again if it may go on.
     pub fn resume(&self) -> Resumed {
         let Ok(mut guard) = self.state.lock() else {
@@ -914,6 +929,63 @@ mod tests {
         until(|| drain.stats().unwrap().discarded == 100);
         drop(writer);
         until(|| drain.read(&mut [0; 10]).unwrap().0 == Got::End);
+        assert_eq!(drain.0.rescuer.sees(), 0);
+    }
+
+    #[test]
+    fn whoever_gives_back_the_bytes_that_a_paused_stream_waits_for_wakes_the_rescuer() {
+        let host = host(1000);
+        host.stop(Duration::ZERO); // so that this thread is the rescuer
+        host.keep(990);
+        let (drain, writer) = drained(host, Mode::Pause);
+        write_all(&writer, &[2; 30]);
+        let mut scratch = [0; 100];
+        assert!(matches!(drain.0.take(&mut scratch), Taken::Some(10)));
+        assert!(!host.give_back(490) && !drain.0.rescuer.kicked());
+        host.keep(490);
+        assert!(matches!(drain.0.take(&mut scratch), Taken::Paused));
+        assert!(!host.give_back(499));
+        assert!(host.give_back(1));
+        host.give_back_kept(1);
+        assert!(drain.0.rescuer.kicked());
+        drop(drain);
+        assert!(!host.give_back(1), "nobody waits any more");
+    }
+
+    #[test]
+    fn a_paused_stream_that_is_discarded_goes_on_though_there_is_no_room() {
+        let host = host(10);
+        host.stop(Duration::ZERO); // so that this thread is the rescuer
+        host.keep(10);
+        let (drain, writer) = drained(host, Mode::Pause);
+        write_all(&writer, &[1; 100]);
+        let mut scratch = [0; 1000];
+        assert!(matches!(drain.0.take(&mut scratch), Taken::Paused));
+        assert!(drain.0.resume() == Resumed::NotYet);
+        assert!(!drain.0.rescuer.kicked());
+        drain.discard().unwrap();
+        assert!(drain.0.rescuer.kicked());
+        assert!(drain.0.resume() == Resumed::Done);
+        assert!(matches!(drain.0.take(&mut scratch), Taken::Last(100)));
+        assert_eq!((host.queued(), drain.stats().unwrap().discarded), (10, 100));
+    }
+
+    #[test]
+    fn a_stream_that_has_ended_while_it_was_paused_is_not_taken_up_again() {
+        let host = host(10);
+        host.stop(Duration::ZERO); // so that this thread is the rescuer
+        let (drain, writer) = drained(host, Mode::Pause);
+        write_all(&writer, &[1; 100]);
+        drop(writer);
+        let mut out = [0; 100];
+        assert!(matches!(drain.0.take(&mut out), Taken::Some(10)));
+        assert!(matches!(drain.0.take(&mut out), Taken::Paused));
+        assert!(drain.stats().unwrap().paused);
+        assert_eq!(drain.read(&mut out).unwrap().0, Got::Bytes(10));
+        assert_eq!(drain.read(&mut out).unwrap().0, Got::Bytes(90));
+        assert_eq!(drain.read(&mut out).unwrap().0, Got::End);
+        assert!(!drain.stats().unwrap().paused);
+        assert!(drain.0.resume() == Resumed::Done);
         assert_eq!(drain.0.rescuer.sees(), 0);
     }
 
