@@ -216,6 +216,78 @@ def test_text_of_made_traffic(contest: Contest, variation: str) -> None:
     )
 
 
+def both_ways(streams: list[list[bytes]]) -> tuple[Job, Job]:
+    """All streams, each by a decoder of its own: with ``coalesce=True``, and without."""
+
+    def job(**options: Any) -> None:
+        for chunks in streams:
+            decoder = claude_wire.Decoder(**options)
+            for chunk in chunks:
+                decoder.feed(chunk)
+            decoder.close()
+
+    return lambda: job(coalesce=True), lambda: job()
+
+
+def recorded(*, at_least: int, below: int = 1_000_000) -> list[bytes]:
+    """The recordings of so many lines."""
+    streams = [workloads.recordings.load(name).stdout for name in workloads.recordings.names()]
+    return [stream for stream in streams if at_least <= workloads.count(stream) < below]
+
+
+@pytest.mark.parametrize(
+    ("name", "at_least", "below", "claim"),
+    [
+        ("all recordings", 1, 1_000_000, 1.05),
+        ("recordings below 200 lines", 1, 200, 1.10),
+        ("recordings of 200 lines or more", 200, 1_000_000, 1.05),
+    ],
+)
+def test_coalescing_recordings(contest: Contest, name: str, at_least: int, below: int, claim: float) -> None:
+    """``coalesce=True`` starts plain, so that it costs little where nothing can be merged."""
+    streams = recorded(at_least=at_least, below=below)
+    coalescing, plain = both_ways([workloads.chunks(stream) for stream in streams])
+    contest(
+        f"feed, coalesce=True, {name}",
+        sum(map(workloads.count, streams)),
+        coalescing,
+        at_most={"claude_wire without coalesce=": (plain, claim)},
+    )
+
+
+@pytest.mark.parametrize("stream", recorded(at_least=200), ids=workloads.count)
+def test_coalescing_each_longer_recording(contest: Contest, stream: bytes) -> None:
+    coalescing, plain = both_ways([workloads.chunks(stream)] * max(1, 2_000 // workloads.count(stream)))
+    contest(
+        f"feed, coalesce=True, a recording of {workloads.count(stream)} lines and {len(stream)} bytes",
+        max(2_000, workloads.count(stream)),
+        coalescing,
+        at_most={"claude_wire without coalesce=": (plain, 1.05)},
+    )
+
+
+def test_coalescing_pairs_of_deltas(contest: Contest) -> None:
+    """Two deltas, then another line, over and over: two of three lines would come out."""
+    coalescing, plain = both_ways([workloads.chunks(workloads.pairs())] * 5)
+    contest(
+        "feed, coalesce=True, pairs of deltas",
+        workloads.DIFFERENT * 5,
+        coalescing,
+        at_most={"claude_wire without coalesce=": (plain, 1.05)},
+    )
+
+
+def test_coalescing_lines_that_come_alone(contest: Contest) -> None:
+    """Deltas, each in a chunk of its own, as a live process gives them."""
+    coalescing, plain = both_ways([workloads.lines(workloads.deltas())] * 5)
+    contest(
+        "feed, coalesce=True, one delta a chunk",
+        workloads.DIFFERENT * 5,
+        coalescing,
+        at_most={"claude_wire without coalesce=": (plain, 1.05)},
+    )
+
+
 # --- lines as they are, with their kinds ------------------------------------------------------------------------------
 
 

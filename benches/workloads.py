@@ -60,6 +60,16 @@ def session_of_deltas() -> bytes:
 
 
 @cache
+def pairs() -> bytes:
+    """Two deltas, then another recorded line, over and over."""
+    others = itertools.cycle(
+        line for line in lines(mixed()) if b"content_block_delta" not in line and len(line) < 1_500
+    )
+    two = zip(*[iter(lines(deltas()))] * 2, strict=True)
+    return b"".join(one + other + next(others) for one, other in itertools.islice(two, DIFFERENT // 3))
+
+
+@cache
 def deltas_and_end() -> bytes:
     """The lines of :func:`deltas`, then an ``assistant`` and a ``result`` of a recorded session that says little."""
     recorded = lines(recordings.load("01_simple_bidi_init").stdout)

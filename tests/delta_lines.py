@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["BASE", "CLOSING", "MERGEABLE", "NOT_MERGEABLE", "TEXT_KEYS", "block", "delta"]
+__all__ = ["BASE", "CLOSING", "EARNING", "MERGEABLE", "NOT_MERGEABLE", "TEXT_KEYS", "block", "delta"]
 
 TEXT_KEYS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 
@@ -28,6 +28,10 @@ def delta(text: str = "a", **changes: Any) -> bytes:
 
 def block(*lines: bytes) -> bytes:
     return b"".join(line + b"\n" for line in lines)
+
+
+#: Deltas for which a decoder begins to merge, and goes on with it until more than thirty lines have come out.
+EARNING = [delta("", session="before")] * 150
 
 
 def _with(old: bytes, new: bytes) -> bytes:

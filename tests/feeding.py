@@ -10,9 +10,9 @@ from typing import Any
 
 from claude_wire import Decoder
 from claude_wire.framing import LineBuffer
-from delta_lines import TEXT_KEYS
+from delta_lines import EARNING, TEXT_KEYS, block
 
-__all__ = ["cut", "fed", "said", "without_vectors"]
+__all__ = ["completed", "cut", "earned", "fed", "said", "without_vectors"]
 
 
 def cut(data: bytes, *sizes: int) -> list[bytes]:
@@ -25,6 +25,23 @@ def cut(data: bytes, *sizes: int) -> list[bytes]:
         chunks.append(data[at : at + size])
         at += size
     return chunks
+
+
+def completed(chunks: Iterable[bytes]) -> list[tuple[list[bytes], bool]]:
+    """The lines that each chunk completes, and whether an earlier chunk has the beginning of the first."""
+    found: list[tuple[list[bytes], bool]] = []
+    unfinished = b""
+    for chunk in chunks:
+        begun = bool(unfinished)
+        *lines, unfinished = (unfinished + chunk).split(b"\n")
+        found.append((lines, begun))
+    return found
+
+
+def earned(decoder: Decoder[Any]) -> Decoder[Any]:
+    """The decoder, after so many deltas that it merges, if it has ``coalesce``."""
+    decoder.feed(block(*EARNING))
+    return decoder
 
 
 def fed(decoder: Decoder[Any], chunks: Iterable[bytes]) -> list[Any]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 __all__ = [
     "UNCLEAR",
     "Delta",
+    "Earning",
     "Kind",
     "coalesced",
     "delta",
@@ -432,15 +433,30 @@ def coalesced(lines: Sequence[bytes], names: Iterable[str] | None = None, max_li
         names: None keeps all kinds.
         max_line: longest line that merging may make.
     """
-    names = None if names is None else list(names)
+    return _merged(lines, None if names is None else list(names), max_line, None)[0]
+
+
+def _merged(
+    lines: Sequence[bytes], names: Sequence[str] | None, max_line: int | None, earning: Earning | None
+) -> tuple[list[bytes], int]:
+    """As :func:`coalesced`; and how many lines were gone through until the credit was spent, if there is one."""
     out: list[bytes] = []
     groups: dict[object, Delta] = {}
+    merged_lines = 0
 
     def close_all() -> None:
+        nonlocal merged_lines
         out.extend(group.line() for group in groups.values())
+        if earning is not None:
+            earning.count(merged=merged_lines, groups=len(groups))
         groups.clear()
+        merged_lines = 0
 
+    taken = 0
     for line in lines:
+        if earning is not None and earning.left == 0:
+            break
+        taken += 1
         if is_blank(line):
             continue
         if names is not None and skipped(line, names):
@@ -450,18 +466,102 @@ def coalesced(lines: Sequence[bytes], names: Iterable[str] | None = None, max_li
         if found is None:
             close_all()
             out.append(line)
+            if earning is not None:
+                earning.count(others=1)
             continue
         group = groups.get(found.key)
         if group is not None and group.template == found.template:
             merged = group.merged(found)
             if max_line is None or len(merged.line()) <= max_line:
                 groups[found.key] = merged
+                merged_lines += 1
                 continue
         if group is not None or len(groups) == MOST_OPEN:
             close_all()
         groups[found.key] = found
     close_all()
-    return out
+    return out, taken
+
+
+class Earning:
+    """What ``coalesce`` without ``only`` makes of a stream: lines are merged while that pays, and else left alone."""
+
+    #: What a merged line adds to the credit; what the line of a group takes that others were or might be merged into;
+    #: and what any other line takes.
+    MERGED = 2
+    GROUP = 1
+    OTHER = 3
+    #: Credit for which merging begins, at first and at most.
+    NEEDED = 64
+    MOST_NEEDED = 8192
+    #: Credit that merging begins with, and the most that it has.
+    START = 24
+    MOST = 96
+    #: Lines that must be merged until merging ends, for it to have paid.
+    PAYS = 32
+
+    EVENT = b'{"type":"stream_event","event":{"type":'
+    DELTA = b'"content_block_delta"'
+
+    def __init__(self, max_line: int | None = None) -> None:
+        self.max_line = max_line
+        self.merging = False
+        self.left = 0
+        self.needed = self.NEEDED
+        self.merged = 0
+
+    def feed(self, lines: Sequence[bytes], *, begun: bool = False) -> list[bytes]:
+        """What is left of the lines that one chunk completes.
+
+        Together they are shorter than a block, and none is above the limit. ``begun``: an earlier chunk has the
+        beginning of the first. Blank lines remain where nothing is merged.
+        """
+        out: list[bytes] = []
+        before: bool | None = None
+        at = 0
+        while at < len(lines):
+            if self.merging:
+                kept, taken = _merged(lines[at:], None, self.max_line, self)
+                out += kept
+                at += taken
+                if self.left == 0:
+                    self.merging = False
+                    self.needed = self.NEEDED if self.merged >= self.PAYS else min(2 * self.needed, self.MOST_NEEDED)
+                    before = None
+                continue
+            rest = lines[at:]
+            begin = 0
+            for number, line in enumerate(rest, 1):
+                if at == 0 and number == 1 and begun:
+                    begin = 1
+                    continue
+                looks = self.looks_like_delta(line)
+                if before is not None:
+                    self.count(merged=before and looks, groups=looks and not before, others=not looks)
+                before = looks
+                if self.left == 0:
+                    begin = number - 1 if looks else number
+            if self.left >= self.needed and before is not None:
+                self.merging, self.left, self.merged = True, self.START, 0
+            else:
+                begin = len(rest)
+            out += rest[:begin]
+            at += begin
+        return out
+
+    def count(self, *, merged: int = 0, groups: int = 0, others: int = 0) -> None:
+        """So many lines have come out or were merged into them, or would be."""
+        self.left += self.MERGED * merged
+        if self.merging:
+            self.left = min(self.left, self.MOST)
+        self.left = max(self.left - self.GROUP * groups - self.OTHER * others, 0)
+        self.merged += merged
+
+    def looks_like_delta(self, line: bytes) -> bool:
+        """Whether a line is perhaps a delta, by its first bytes."""
+        if line.startswith(self.EVENT):
+            return line[len(self.EVENT) :].startswith(self.DELTA)
+        return self.DELTA in line[:256]
 
 
 # --- Strict JSON ------------------------------------------------------------------------------------------------------

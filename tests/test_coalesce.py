@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -17,9 +18,10 @@ import kinds_model
 import recordings
 from claude_wire import Decoder, InvalidLine, InvalidLineError, Message, StreamEvent, read
 from claude_wire.accumulate import Accumulator
+from claude_wire.codec import DecoderStats
 from claude_wire.framing import BLOCK_BYTES
-from delta_lines import BASE, CLOSING, MERGEABLE, NOT_MERGEABLE, TEXT_KEYS, block, delta
-from feeding import cut, fed, said, without_vectors
+from delta_lines import BASE, CLOSING, EARNING, MERGEABLE, NOT_MERGEABLE, TEXT_KEYS, block, delta
+from feeding import completed, cut, earned, fed, said, without_vectors
 from mutations import mutated
 from traffic import traffic
 
@@ -28,9 +30,9 @@ NAMES = [name for name in recordings.names() if recordings.load(name).stdout]
 
 
 def coalesced(*lines: bytes, **options: Any) -> list[Any]:
-    """Dicts of what one feed of the lines gives; without vectors it is the same."""
-    found = Decoder(dict, coalesce=True, **options).feed(block(*lines))
-    plain = without_vectors(Decoder(dict, coalesce=True, **options), coalesce=True)
+    """Dicts of what one feed of the lines gives where merging is earned; without vectors it is the same."""
+    found = earned(Decoder(dict, coalesce=True, **options)).feed(block(*lines))
+    plain = earned(without_vectors(Decoder(dict, coalesce=True, **options), coalesce=True))
     assert plain.feed(block(*lines)) == found
     return found
 
@@ -56,11 +58,12 @@ def test_deltas_that_follow_each_other_become_one(kind: str) -> None:
         "uuid": "3",
         "api_message_id": "m",
     }
-    decoder = Decoder(coalesce=True)
+    decoder = earned(Decoder(coalesce=True))
+    before = decoder.stats
     (typed,) = decoder.feed(block(*lines))
     assert isinstance(typed, StreamEvent)
     assert typed.uuid == "3"
-    stats = decoder.stats
+    stats = DecoderStats(*(now - then for now, then in zip(decoder.stats, before, strict=True)))
     assert (stats.lines, stats.messages, stats.merged, stats.skipped) == (1, 1, 2, 0)
     assert stats.bytes == len(block(*lines))
 
@@ -142,12 +145,13 @@ def test_many_keys(count: int) -> None:
 @pytest.mark.parametrize("line", MERGEABLE.values(), ids=MERGEABLE.keys())
 def test_merged_however_it_is_written(line: bytes) -> None:
     assert kinds_model.delta(line) is not None
-    decoder = Decoder(dict, coalesce=True)
+    decoder = earned(Decoder(dict, coalesce=True))
+    merged = decoder.stats.merged
     (message,) = decoder.feed(block(line, line, line))
     (alone,) = Decoder(dict).feed(block(line))
     alone["event"]["delta"]["text"] *= 3
     assert message == alone
-    assert decoder.stats.merged == 2
+    assert decoder.stats.merged == merged + 2
     assert coalesced(line, line, line) == [message]
 
 
@@ -156,12 +160,11 @@ def test_not_merged(line: bytes) -> None:
     assert kinds_model.delta(line) is None
     # The mark of the stream's start is none further on.
     lines = [delta("before"), line, line, delta("between"), line, delta("after")]
-    decoder = Decoder(dict, coalesce=True)
-    assert decoder.feed(block(*lines)) == Decoder(dict).feed(block(*lines))
-    assert decoder.stats.merged == 0
-    decoder = Decoder(coalesce=True)
-    assert decoder.feed(block(*lines)) == Decoder().feed(block(*lines))
-    assert decoder.stats.merged == 0
+    for type_ in (dict, Message):
+        decoder: Decoder[Any] = earned(Decoder(type_, coalesce=True))
+        merged = decoder.stats.merged
+        assert decoder.feed(block(*lines)) == earned(Decoder(type_)).feed(block(*lines))
+        assert decoder.stats.merged == merged
     coalesced(*lines)
 
 
@@ -235,7 +238,7 @@ def test_the_session_of_none_and_no_session_are_one() -> None:
 
 
 def test_nothing_is_held_back_for_the_next_feed() -> None:
-    decoder = Decoder(dict, coalesce=True)
+    decoder = earned(Decoder(dict, coalesce=True))
     assert texts(decoder.feed(block(delta("a"), delta("b")))) == ["ab"]
     assert texts(decoder.feed(block(delta("c")))) == ["c"]
     assert texts(decoder.feed(block(delta("d"), delta("e")))) == ["de"]
@@ -246,13 +249,13 @@ def test_a_line_that_was_begun_before_is_merged_with_those_after_it() -> None:
     data = block(delta("a"), delta("b"), delta("c"), delta("d"))
     line = len(data) // 4
     for at in range(line + 1, 2 * line):
-        decoder = Decoder(dict, coalesce=True)
+        decoder = earned(Decoder(dict, coalesce=True))
         assert texts(decoder.feed(data[:at])) == ["a"]
         assert texts(decoder.feed(data[at:])) == ["bcd"]
 
 
 def test_a_last_line_without_line_feed() -> None:
-    decoder = Decoder(dict, coalesce=True)
+    decoder = earned(Decoder(dict, coalesce=True))
     assert texts(decoder.feed(block(delta("a"), delta("b")) + delta("c"))) == ["ab"]
     assert texts(decoder.close()) == ["c"]
 
@@ -300,27 +303,34 @@ def test_lines_above_the_limit_close_and_keep_their_place() -> None:
     found = coalesced(*lines, max_line_bytes=400)
     assert texts([found[0], found[2]]) == ["ab", "cd"]
     assert isinstance(found[1], InvalidLine)
-    assert (found[1].length, found[1].line_number, found[1].offset) == (len(long), 3, len(block(*lines[:2])))
-    assert (found[3].line_number, found[3].offset) == (6, len(block(*lines[:5])))
+    number, offset = len(EARNING), len(block(*EARNING))
+    assert (found[1].length, found[1].line_number, found[1].offset) == (
+        len(long),
+        number + 3,
+        offset + len(block(*lines[:2])),
+    )
+    assert (found[3].line_number, found[3].offset) == (number + 6, offset + len(block(*lines[:5])))
 
 
 def test_places_behind_merged_lines() -> None:
     lines = [delta("a"), delta("b"), b"bad", b"", delta("c"), delta("d"), delta("e", index=1), b"worse"]
     data = block(*lines)
-    for chunks in ([data], cut(data, 300), cut(data, 7)):
-        bad, worse = (
-            message for message in fed(Decoder(dict, coalesce=True), chunks) if isinstance(message, InvalidLine)
-        )
-        assert (bad.raw, bad.line_number, bad.offset) == (b"bad", 3, data.index(b"bad"))
-        assert (worse.raw, worse.line_number, worse.offset) == (b"worse", 8, data.index(b"worse"))
+    decoders: list[tuple[Callable[[], Decoder[Any]], int, int]] = [
+        (lambda: Decoder(dict, coalesce=True), 0, 0),
+        (lambda: earned(Decoder(dict, coalesce=True)), len(EARNING), len(block(*EARNING))),
+    ]
+    for (make, number, offset), chunks in itertools.product(decoders, ([data], cut(data, 300), cut(data, 7))):
+        bad, worse = (message for message in fed(make(), chunks) if isinstance(message, InvalidLine))
+        assert (bad.raw, bad.line_number, bad.offset) == (b"bad", number + 3, offset + data.index(b"bad"))
+        assert (worse.raw, worse.line_number, worse.offset) == (b"worse", number + 8, offset + data.index(b"worse"))
 
 
 def test_on_invalid_raise() -> None:
-    decoder = Decoder(dict, coalesce=True, on_invalid="raise")
+    decoder = earned(Decoder(dict, coalesce=True, on_invalid="raise"))
     with pytest.raises(InvalidLineError) as caught:
         decoder.feed(block(delta("a"), delta("b"), b"bad", delta("c"), delta("d")))
     assert texts(caught.value.messages) == ["ab"]
-    assert caught.value.line.line_number == 3
+    assert caught.value.line.line_number == len(EARNING) + 3
     assert texts(decoder.feed(block(delta("e")))) == ["cd", "e"]
 
 
@@ -385,12 +395,15 @@ def test_traffic(stream: bytes, request: pytest.FixtureRequest) -> None:
     expected = said(single)
     merged = 0
     sizes = [(len(stream),), (BLOCK_BYTES,), (5_000,), (331, 7, 2_000)]
+    makes: list[Callable[[Decoder[Any]], Decoder[Any]]] = [lambda decoder: decoder, earned]
     for chunks in [cut(stream, *size) for size in sizes] + [stream.splitlines(keepends=True)]:
-        decoder = Decoder(dict, coalesce=True)
-        found = fed(decoder, chunks)
-        assert said(found) == expected
-        assert decoder.stats.merged == len(single) - len(found)
-        merged += decoder.stats.merged
+        for make in makes:
+            decoder = make(Decoder(dict, coalesce=True))
+            before = decoder.stats.merged
+            found = fed(decoder, chunks)
+            assert said(found) == expected
+            assert decoder.stats.merged - before == len(single) - len(found)
+            merged += decoder.stats.merged - before
     assert said(fed(without_vectors(Decoder(dict), coalesce=True), [stream])) == expected
     if "shuffled" not in request.node.name:  # then hardly two lines are alike
         assert merged > len(single) // 10
@@ -422,7 +435,10 @@ def test_whole_messages_are_the_same(text: Any) -> None:
 def modelled(feeds: Iterable[Sequence[bytes]], type_: Any, **options: Any) -> list[Any]:
     """What the model's lines of each feed decode to; of invalid lines their bytes, for their places are others."""
     only, limit = options.get("only"), options.get("max_line_bytes")
-    lines = [line for feed in feeds for line in kinds_model.coalesced(feed, only, limit)]
+    earning = kinds_model.Earning(limit)
+    lines: list[bytes] = []
+    for feed in feeds:
+        lines += kinds_model.coalesced(feed, only, limit) if only is not None else earning.feed(feed)
     return without_places(Decoder(type_).feed(block(b"", *lines)))
 
 
@@ -458,7 +474,7 @@ def test_mutated_lines(seed: int, type_: Any) -> None:
             lines += rng.choice([[other], [other, other], [line, other, line], [other, line, other]])
         else:
             lines.append(line)
-    feeds = in_feeds(lines, rng)
+    feeds = [EARNING, *in_feeds(lines, rng)] if seed % 3 else in_feeds(lines, rng)
     for options in ({}, {"max_line_bytes": 700}, {"only": ["stream_event/content_block_delta/thinking_delta", "user"]}):
         if "max_line_bytes" in options:
             feeds = [[line for line in feed if len(line) <= 700] for feed in feeds]
@@ -473,6 +489,7 @@ def test_traffic_against_the_model(type_: Any) -> None:
     rng = random.Random(5)
     for text in ("ascii", "emoji"):
         feeds = in_feeds(traffic(21, lines=500, sessions=3, text=text).splitlines(), rng)
+        feeds.insert(10, EARNING)
         assert fed(Decoder(type_, coalesce=True), [block(*feed) for feed in feeds]) == modelled(feeds, type_)
 
 
@@ -490,17 +507,127 @@ some_delta = st.builds(
 other_lines = st.sampled_from([*CLOSING.values(), *MERGEABLE.values(), *NOT_MERGEABLE.values(), b"", b"\r"])
 
 
+#: Runs of deltas in which merging is earned and spent, and other lines.
+some_run = st.builds(lambda line, times: [line] * times, some_delta | other_lines, st.integers(1, 50))
+
+
 @given(
-    st.lists(some_delta | some_delta | some_delta | other_lines, max_size=15),
-    st.lists(st.integers(1, 600), min_size=1, max_size=4),
+    st.lists(st.lists(some_delta | some_delta | some_delta | other_lines, max_size=15) | some_run, max_size=8),
+    st.lists(st.integers(1, 6_000), min_size=1, max_size=4),
+    st.booleans(),
 )
-def test_any_lines_at_any_cut(lines: list[bytes], sizes: list[int]) -> None:
-    lines = [b"", *lines]  # a byte order mark is one at the start of a stream only
+def test_any_lines_at_any_cut(parts: list[list[bytes]], sizes: list[int], earn: bool) -> None:
+    # A byte order mark is one at the start of a stream only.
+    lines = [b"", *(EARNING if earn else []), *(line for part in parts for line in part)]
+    while len(block(*lines)) >= BLOCK_BYTES:
+        lines.pop()
     stream = block(*lines)
-    decoder = Decoder(dict, coalesce=True)
-    found = decoder.feed(stream)
-    assert without_places(found) == modelled([lines], dict)
     single = Decoder(dict).feed(stream)
-    assert said(found) == said(single)
-    assert decoder.stats.merged == len(single) - len(found)
-    assert said(fed(Decoder(dict, coalesce=True), cut(stream, *sizes))) == said(single)
+    for chunks in ([stream], cut(stream, *sizes)):
+        earning = kinds_model.Earning()
+        kept = [line for one, begun in completed(chunks) for line in earning.feed(one, begun=begun)]
+        decoder = Decoder(dict, coalesce=True)
+        found = fed(decoder, chunks)
+        assert without_places(found) == without_places(Decoder(dict).feed(block(b"", *kept)))
+        assert said(found) == said(single)
+        assert decoder.stats.merged == len(single) - len(found)
+
+
+# --- When merging pays ------------------------------------------------------------------------------------------------
+
+
+def number_of_messages(decoder: Decoder[Any], *lines: bytes) -> int:
+    return len(decoder.feed(block(*lines)))
+
+
+def test_a_stream_starts_plain_and_merging_is_earned() -> None:
+    decoder = Decoder(dict, coalesce=True)
+    # A delta behind another of the same feed counts, and 32 of them are wanted.
+    assert texts(decoder.feed(block(*[delta("x")] * 32))) == ["x"] * 32
+    assert texts(decoder.feed(block(*[delta("y")] * 2))) == ["yy"]
+    assert texts(decoder.feed(block(*[delta("z")] * 60))) == ["z" * 60]
+    assert decoder.stats.merged == 1 + 59
+
+
+def test_what_earns_merging_is_merged_if_it_is_in_the_same_feed() -> None:
+    other = b'{"type":"keep_alive"}'
+    lines = [delta("a"), other, delta("b"), other, *[delta("c")] * 33, other]
+    assert texts(Decoder(dict, coalesce=True).feed(block(*lines[:-1]))) == ["a", "?", "b", "?", "c" * 33]
+    # With three that others take, it does not pay.
+    assert len(Decoder(dict, coalesce=True).feed(block(*lines))) == len(lines)
+
+
+def test_another_stream_starts_plain() -> None:
+    decoder = earned(Decoder(dict, coalesce=True))
+    assert decoder.close() == []
+    assert texts(decoder.feed(block(delta("a"), delta("b")))) == ["a", "b"]
+
+
+def test_merging_ends_when_it_does_not_pay_and_can_be_earned_again() -> None:
+    decoder = earned(Decoder(dict, coalesce=True))
+    other = b'{"type":"keep_alive"}'
+    assert texts(decoder.feed(block(*[other] * 40, delta("a"), delta("b")))) == [*["?"] * 40, "a", "b"]
+    assert number_of_messages(decoder, *[delta()] * 31) == 31
+    assert texts(decoder.feed(block(delta("a"), delta("b"), delta("c")))) == ["abc"]
+
+
+def test_where_merging_did_not_pay_more_is_wanted_the_next_time() -> None:
+    decoder = Decoder(dict, coalesce=True)
+    sessions = [delta(session=str(number)) for number in range(100)]
+    assert number_of_messages(decoder, *sessions) == 100
+    # The 35 sessions behind those that were tried count, and 64 lines are wanted.
+    assert number_of_messages(decoder, *[delta()] * 30) == 30
+    assert number_of_messages(decoder, *[delta()] * 2) == 1
+
+
+@pytest.mark.parametrize("others", [1, 2, 6])
+@pytest.mark.parametrize("run", [1, 2])
+def test_short_runs_among_other_lines_are_never_merged(run: int, others: int) -> None:
+    lines = [*[delta()] * run, *[b'{"type":"keep_alive"}'] * others] * 2_000
+    decoder = Decoder(dict, coalesce=True)
+    assert len(decoder.feed(block(*lines))) == len(lines)
+    assert decoder.stats.merged == 0
+
+
+def test_runs_of_eight_between_other_lines_are_merged_in_the_end() -> None:
+    lines = [*[delta()] * 8, b'{"type":"keep_alive"}'] * 100
+    decoder = Decoder(dict, coalesce=True)
+    assert len(decoder.feed(block(*lines))) < len(lines) // 3
+
+
+def test_with_only_the_first_deltas_are_merged_too() -> None:
+    assert texts(Decoder(dict, only=["stream_event"], coalesce=True).feed(block(delta("a"), delta("b")))) == ["ab"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_lines_that_come_alone_are_never_gone_through_a_sieve(size: int) -> None:
+    """Merging could not save anything: they cost what they cost without the option, and change nothing."""
+    decoder = Decoder(dict, coalesce=True)
+    decoder.feed(b"\n")
+    line = delta()
+    before = decoder._buffer.stats().searched
+    for _ in range(500):
+        assert texts(fed_in_pieces(decoder, line + b"\n", size)) == ["a"]
+    if size == 1:
+        assert decoder._buffer.stats().searched == before  # not even the native code has seen them
+    assert texts(decoder.feed(block(delta("a"), delta("b")))) == ["a", "b"]
+
+
+def fed_in_pieces(decoder: Decoder[Any], line: bytes, count: int) -> list[Any]:
+    size = -(-len(line) // count)
+    return [message for piece in cut(line, size) for message in decoder.feed(piece)]
+
+
+def test_a_single_line_behind_merged_ones_takes_the_short_cut_again_in_the_end() -> None:
+    decoder = earned(Decoder(dict, coalesce=True))
+    for _ in range(100):
+        decoder.feed(block(delta()))
+    before = decoder._buffer.stats().searched
+    assert texts(decoder.feed(block(delta()))) == ["a"]
+    assert decoder._buffer.stats().searched == before
+
+
+@pytest.mark.parametrize(("count", "messages"), [(32, 32), (33, 1)])
+def test_a_file_that_is_read_earns_it_as_well(count: int, messages: int) -> None:
+    with read(io.BytesIO(block(*[delta("x")] * count)), dict, coalesce=True) as reader:
+        assert len(list(reader)) == messages

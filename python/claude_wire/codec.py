@@ -133,7 +133,9 @@ class Decoder(Generic[T]):
         coalesce: merge deltas of text, thinking or tool input into one where nothing stands between them but deltas of
             other sessions, subagents or blocks, and where they are equal but for the text and the ``uuid``. The merged
             message stands in the place of the first, with the whole text and the last ``uuid``. Nothing is held back
-            for it: only what one call of :meth:`feed` completes is merged.
+            for it: only what one call of :meth:`feed` completes is merged. A stream starts plain: merging begins once
+            some thirty deltas behind other deltas were seen, and stops where it saves no time. With ``only`` it begins
+            at once.
         max_line_bytes: longest line that is decoded, in bytes without its line feed; a longer one is dropped in bounded
             memory and reported as invalid, with its length and its first 1024 bytes.
         on_invalid: what to do with a line that is not one JSON object. ``"return"`` puts an :class:`InvalidLine` in its
@@ -259,8 +261,8 @@ class Decoder(Generic[T]):
         self._pending = _Pending()
         # What reads one whole line, if any line may be read that way.
         decode_one: Callable[[bytes], Any] | None = self._lines.one_line_decoder()
-        sifts = only is not None or coalesce
-        self._has_short_cut = decode_one is not None and max_line_bytes >= BLOCK_BYTES and not sifts
+        # One line alone is merged with nothing, so it may be read that way with `coalesce`, too.
+        self._has_short_cut = decode_one is not None and max_line_bytes >= BLOCK_BYTES and only is None
         self._decode_one = cast("Callable[[bytes], T]", decode_one or self._lines.line)
         # `_process` while nobody uses the decoder, no line is unfinished, and nothing is held back; else anything else.
         self._at_rest: object = None

@@ -135,7 +135,7 @@ class LineBuffer:
         max_line_bytes: longest line that is kept, without its line feed.
         keep_bom: a byte order mark belongs to the first line instead of being skipped.
         only: names of kinds; lines that are certainly of others are passed over. None for all lines.
-        coalesce: whether deltas that follow each other within one chunk are merged.
+        coalesce: whether deltas that follow each other within one chunk are merged; without ``only``, where that pays.
         plain: whether the native code for processors without vectors sifts, which tests compare with.
 
     Raises:
@@ -182,7 +182,7 @@ class LineBuffer:
         self._sifted = 0, 0
         self._finalize = weakref.finalize(self, lib.cw_buffer_free, self._handle)
         if self._sieves:
-            names = "\n".join(sorted(only or ())).encode()
+            names = "\n".join(sorted(only)).encode() if only else b""
             options = lib.CW_SIEVE_ONLY * (only is not None) + lib.CW_SIEVE_COALESCE * coalesce
             status = lib.cw_buffer_sieve(self._handle, names, len(names), options + lib.CW_SIEVE_PLAIN * plain)
             if status < 0:
@@ -270,6 +270,7 @@ class LineBuffer:
                 self._at_line_start = self._at_line_start and not length
                 return () if carried is None else (carried,)
             if status == _SIFTED and size <= COPY_BYTES:
+                self._at_line_start = False  # a single line, too, goes to the sieve while that merges
                 lent = steps[_LINE : _LINE + size]
                 place = offset + skipped_bytes, line_number + skipped_lines
                 return (_new(Block, (lent, lines, not defects, *place, True, True)),)
@@ -335,12 +336,16 @@ class LineBuffer:
                     elif status == _NOTHING:
                         self._at_line_start = False
                     elif status == _SIFTED:
-                        self._at_line_start = False  # perhaps; nobody asks where there is a sieve
-                        with _lent(out.steps[last].lent, size) as view:
-                            yield _new(Block, (view, lines, not defects, offset, line_number, True, True))
-                        huge = size > BLOCK_BYTES // 4
+                        self._at_line_start = False  # as in take()
+                        if size <= COPY_BYTES and not last:
+                            copy = steps[_LINE : _LINE + size]
+                            yield _new(Block, (copy, lines, not defects, offset, line_number, True, True))
+                        else:
+                            with _lent(out.steps[last].lent, size) as view:
+                                yield _new(Block, (view, lines, not defects, offset, line_number, True, True))
+                            huge = size > BLOCK_BYTES // 4
                     else:
-                        self._at_line_start = at == length
+                        self._at_line_start = at == length and not self._sieves
                         yield LongLine(bytes(_buffer(out.steps[last].lent, size)), line_length, offset, line_number)
                 if at == length:
                     if huge:
@@ -411,7 +416,8 @@ class LineBuffer:
         if status < 0:
             raise library_error(status)
         numbers = ffi.unpack(out, 2 * count)
-        return [*zip(numbers[::2], numbers[1::2], strict=True)]
+        offset, line_number = self._skipped_bytes, self._skipped_lines
+        return [(numbers[at] + offset, numbers[at + 1] + line_number) for at in range(0, 2 * count, 2)]
 
     def unfinished(self) -> bytes | None:
         """A copy of the unfinished line as far as it has come; None if it is above the limit and being dropped."""

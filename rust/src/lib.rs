@@ -11,8 +11,8 @@
 //! * [`buffer`]: the incremental line buffer; it turns chunks cut anywhere into blocks of complete lines.
 //! * [`scan`]: the kind of a line, by its structure; [`layout`]: recent lines, by which a like line is recognised without a scan;
 //!   [`peek`]: the kinds of the lines of a block.
-//! * [`delta`] and [`group`]: lines that may be merged, and those that are being merged; [`sieve`]: lines in, those that are wanted
-//!   out; [`sift`]: the steps of a buffer through a sieve.
+//! * [`delta`] and [`group`]: lines that may be merged, and those that are being merged; [`credit`]: whether that pays; [`sieve`]: lines
+//!   in, those that are wanted out; [`sift`]: the steps of a buffer through a sieve, or past it.
 //! * [`drain`]: keeps pipes from filling up while nobody reads them. Knows bytes only.
 //! * [`handle`]: numbers that stand for live values across the C border, and refuse every wrong use.
 //! * [`ffi`]: the C ABI. It and [`simd`] are the only ones with `unsafe`.
@@ -22,6 +22,8 @@
 // The generated C declarations are those of `ffi` alone; cbindgen reads its marks from doc comments only.
 /// cbindgen:ignore
 pub mod buffer;
+/// cbindgen:ignore
+pub mod credit;
 /// cbindgen:ignore
 pub mod delta;
 /// cbindgen:ignore

@@ -48,6 +48,7 @@
 use std::collections::TryReserveError;
 
 use crate::buffer::{Place, BLOCK_BYTES, KEEP_BYTES};
+use crate::credit::Credit;
 use crate::delta::{self, DeltaKind};
 use crate::frame;
 use crate::group::{append, write_key, Groups, Order, Parts, MOST_OPEN};
@@ -92,6 +93,10 @@ pub struct Sieve {
     pub skipped: u64,
     /// Lines that became part of the line of an earlier delta since the sieve was made.
     pub merged: u64,
+    /// Of these, the lines whose groups are closed.
+    settled: u64,
+    /// Whether merging pays.
+    pub credit: Credit,
 }
 
 /// What becomes of a line that is clear.
@@ -142,11 +147,22 @@ impl Sieve {
             scratch: delta::Scratch::default(),
             skipped: 0,
             merged: 0,
+            settled: 0,
+            credit: Credit::unlimited(),
+        }
+    }
+
+    /// A sieve that merges deltas where that [pays](crate::credit), and keeps lines of all kinds.
+    #[must_use]
+    pub fn earning(level: Level) -> Self {
+        Self {
+            credit: Credit::earned(),
+            ..Self::new(None, true, level)
         }
     }
 
     /// Goes through the complete lines at the start of `data`, up to the first that is longer than `max_line` bytes (without its LF), or
-    /// until the block in making holds [`BLOCK_BYTES`]. `place` is that of `data[0]` in the stream.
+    /// until the block in making holds [`BLOCK_BYTES`] or the credit is spent. `place` is that of `data[0]` in the stream.
     ///
     /// # Errors
     ///
@@ -166,10 +182,10 @@ impl Sieve {
         run(take.sieve.level, take)
     }
 
-    /// Whether [`take`](Self::take) takes nothing more before the block is cleared.
+    /// Whether [`take`](Self::take) takes nothing more before the block is cleared, and perhaps nothing at all.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.block.len() + self.groups.bytes() >= BLOCK_BYTES
+        self.block.len() + self.groups.bytes() >= BLOCK_BYTES || self.credit.is_spent()
     }
 
     /// Closes all groups: the block is complete.
@@ -178,9 +194,12 @@ impl Sieve {
     ///
     /// When memory cannot be had. The call may be repeated.
     pub fn finish(&mut self) -> Result<(), TryReserveError> {
-        if self.groups.open() > 0 {
+        let open = self.groups.open();
+        if open > 0 {
             self.groups.close(&mut self.block, &mut self.places)?;
             self.closed += 1;
+            self.credit.groups(open, self.merged - self.settled);
+            self.settled = self.merged;
         }
         Ok(())
     }
@@ -209,6 +228,7 @@ impl Sieve {
             // After an error: nothing of what was begun then may come out later.
             self.groups.abandon();
             self.closed += 1;
+            self.settled = self.merged;
         }
         self.block.clear();
         self.places.clear();
@@ -245,6 +265,9 @@ impl Sieve {
 
     /// Whether a last line, which has no LF, is kept. Counts it if not.
     pub fn keeps(&mut self, line: &[u8]) -> bool {
+        if self.names.is_none() {
+            return true;
+        }
         let found = run(self.level, ScanLine { line });
         let kept = self.wants(line, &found);
         self.skipped += u64::from(!kept);
@@ -417,14 +440,18 @@ impl Operation for Take<'_> {
             too_long: None,
         };
         // Window by window, so that a step searches no further than it gets.
-        while course.too_long.is_none() && sieve.room(&course) > 0 {
+        while course.too_long.is_none() && sieve.room(&course) > 0 && !sieve.credit.is_spent() {
             let Some(complete) = lines_end(data, course.at) else {
                 break;
             };
             course.data = &data[..complete];
-            while course.at < complete && course.too_long.is_none() && sieve.room(&course) > 0 {
+            while course.at < complete
+                && course.too_long.is_none()
+                && sieve.room(&course) > 0
+                && !sieve.credit.is_spent()
+            {
                 engine.call(Run(sieve, &mut course));
-                if course.at < complete && sieve.room(&course) > 0 {
+                if course.at < complete && sieve.room(&course) > 0 && !sieve.credit.is_spent() {
                     engine.call(Next(sieve, &mut course))?;
                 }
             }
@@ -492,6 +519,7 @@ impl Operation for Run<'_, '_, '_> {
             place: course.place,
             max_line: course.max_line,
             room: sieve.room(course),
+            credit: &mut sieve.credit,
             lines: course.lines,
             kept_from: (course.kept_from < course.at).then_some(course.kept_from),
             skipped: 0,
@@ -518,6 +546,7 @@ struct Tally<'t> {
     max_line: usize,
     /// Bytes that the block has to go.
     room: usize,
+    credit: &'t mut Credit,
     lines: usize,
     kept_from: Option<usize>,
     skipped: u64,
@@ -559,13 +588,15 @@ impl Visit<Known> for &mut Tally<'_> {
                 self.merged += 1;
             }
             Known::Kept => {
-                if !self.none_open || self.places.try_reserve(1).is_err() {
+                if !self.none_open || self.credit.is_spent() || self.places.try_reserve(1).is_err()
+                {
                     return false;
                 }
                 self.places.push(Place {
                     offset: self.place.offset + from as u64,
                     line_number: self.place.line_number + self.lines as u64,
                 });
+                self.credit.others(1);
                 self.room = self.room.saturating_sub(fitting.end - from);
                 self.kept_from.get_or_insert(from);
             }
@@ -630,6 +661,7 @@ impl Operation for Next<'_, '_, '_> {
                 sieve.finish()?;
                 sieve.places.try_reserve(1)?;
                 sieve.places.push(course.place());
+                sieve.credit.others(1);
                 course.lines += 1;
                 course.at = end;
             }

@@ -4,13 +4,18 @@
 //! step, unless a line is over the limit or more is kept than a block may hold. All groups of deltas are closed
 //! at the end of each step: nothing is held back.
 //!
+//! Where merging is to be earned ([`credit`](crate::credit)) and is not, lines go past the sieve: [`pass`] and [`follow`] take the steps of
+//! the buffer itself.
+//!
 //! [`Buffer`]: crate::buffer::Buffer
 //! [`Sieve`]: crate::sieve::Sieve
 //! [`Step::Sifted`]: crate::sift::Step::Sifted
+//! [`pass`]: crate::sift::pass
+//! [`follow`]: crate::sift::follow
 
 use std::collections::TryReserveError;
 
-use crate::buffer::{self, Buffer, Place, HEAD_BYTES};
+use crate::buffer::{self, Buffer, Place, BLOCK_BYTES, HEAD_BYTES};
 use crate::sieve::Sieve;
 
 /// What [`next`] found next in the stream.
@@ -96,6 +101,7 @@ pub fn next<'a>(
     at += taken.bytes;
     let full = sieve.is_full();
     sieve.finish()?;
+    sieve.credit.settle();
     if sieve.block().is_empty() {
         if let Some(length) = taken.too_long {
             let place = buffer.place();
@@ -127,6 +133,66 @@ pub fn next<'a>(
     Ok(Next { consumed: at, step })
 }
 
+/// Takes the next step past a sieve, as [`Buffer::next`] does, but no further than to where merging begins. `None` if the next step is to
+/// go through the sieve.
+///
+/// # Errors
+///
+/// As [`Buffer::next`].
+pub fn pass<'a>(
+    buffer: &'a mut Buffer,
+    sieve: &mut Sieve,
+    data: &'a [u8],
+) -> Result<Option<buffer::Next<'a>>, TryReserveError> {
+    if sieve.credit.is_merging() {
+        return Ok(None);
+    }
+    if !sieve.places().is_empty() {
+        sieve.clear();
+    }
+    buffer.release();
+    if let Some(consumed) = buffer.skip_bom(data)? {
+        let step = buffer::Step::Nothing;
+        return Ok(Some(buffer::Next { consumed, step }));
+    }
+    if buffer.is_unfinished() {
+        sieve.credit.forget();
+        let next = buffer.next(data)?;
+        return Ok(Some(next));
+    }
+    let end = plain_part(buffer, sieve, data);
+    if end == 0 && !data.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(buffer.next(&data[..end])?))
+}
+
+/// Takes the step that follows a [`Carry`](buffer::Step::Carry) of [`pass`], as [`Buffer::follow`] does. `None` as there.
+///
+/// # Errors
+///
+/// As [`Buffer::follow`].
+pub fn follow<'a>(
+    buffer: &mut Buffer,
+    sieve: &mut Sieve,
+    data: &'a [u8],
+) -> Result<Option<buffer::Next<'a>>, TryReserveError> {
+    let end = plain_part(buffer, sieve, data);
+    if end == 0 && !data.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(buffer.follow(&data[..end])?))
+}
+
+/// How much of `data`, which is the start of a line and goes up to the end of its chunk, goes past the sieve.
+fn plain_part(buffer: &Buffer, sieve: &mut Sieve, data: &[u8]) -> usize {
+    let end = sieve.credit.look(data, buffer.max_line_bytes());
+    if data.len() <= BLOCK_BYTES {
+        sieve.credit.forget(); // another chunk comes behind these lines
+    }
+    end
+}
+
 /// Ends the stream, as [`Buffer::close`] does.
 ///
 /// # Errors
@@ -136,6 +202,7 @@ pub fn close<'a>(
     buffer: &'a mut Buffer,
     sieve: &mut Sieve,
 ) -> Result<buffer::Step<'a>, TryReserveError> {
+    sieve.credit.restart();
     Ok(match buffer.close()? {
         buffer::Step::Carry { line, .. } if !sieve.keeps(line) => buffer::Step::Nothing,
         step => step,

@@ -108,7 +108,12 @@ pub unsafe extern "C" fn cw_buffer_sieve(
         } else {
             Level::Plain
         };
-        let sieve = Sieve::new(only, options & CW_SIEVE_COALESCE != 0, level);
+        let coalesce = options & CW_SIEVE_COALESCE != 0;
+        let sieve = if coalesce && only.is_none() {
+            Sieve::earning(level)
+        } else {
+            Sieve::new(only, coalesce, level)
+        };
         BUFFERS.with(handle, |lines| lines.sieve = Some(Box::new(sieve)))?;
         Ok(CW_NOTHING)
     })
@@ -193,20 +198,27 @@ unsafe fn take(
                  sieve,
                  taken,
              }| {
-                if let Some(sieve) = sieve {
-                    let next = sift::next(buffer, sieve, rest);
-                    let sift::Next { consumed, step } = next.map_err(|_| CW_ERROR_MEMORY)?;
-                    *taken += consumed as u64;
-                    if let sift::Step::Sifted { block, .. } = step {
-                        // SAFETY: the caller promises it.
-                        unsafe { copy_short(block, line) };
+                let passed = match sieve {
+                    Some(sieve) => sift::pass(buffer, sieve, rest).map_err(|_| CW_ERROR_MEMORY)?,
+                    None => Some(buffer.next(rest).map_err(|_| CW_ERROR_MEMORY)?),
+                };
+                let (consumed, step) = match (passed, &mut *sieve) {
+                    (Some(Next { consumed, step }), _) => (consumed, step),
+                    (None, None) => (0, Step::Nothing), // without a sieve all goes past it
+                    (None, Some(sieve)) => {
+                        let next = sift::next(buffer, sieve, rest);
+                        let sift::Next { consumed, step } = next.map_err(|_| CW_ERROR_MEMORY)?;
+                        *taken += consumed as u64;
+                        if let sift::Step::Sifted { block, .. } = step {
+                            // SAFETY: the caller promises it.
+                            unsafe { copy_short(block, line) };
+                        }
+                        let (status, step) = CwStep::sifted(step, start + consumed);
+                        // SAFETY: not null, and the caller promises that it may be written.
+                        unsafe { out.write(step) };
+                        return Ok(status);
                     }
-                    let (status, step) = CwStep::sifted(step, start + consumed);
-                    // SAFETY: not null, and the caller promises that it may be written.
-                    unsafe { out.write(step) };
-                    return Ok(status);
-                }
-                let Next { consumed, step } = buffer.next(rest).map_err(|_| CW_ERROR_MEMORY)?;
+                };
                 *taken += consumed as u64;
                 let next = start + consumed;
                 if let Step::Carry { line: lent, .. } = step {
@@ -219,8 +231,12 @@ unsafe fn take(
                 if line.is_null() || status != CW_CARRY || next == data.len() {
                     return Ok(status);
                 }
-                // Without memory nothing was consumed, and the next call says so.
-                let Ok(Next { consumed, step }) = buffer.follow(&data[next..]) else {
+                // Without memory nothing was consumed, and the next call says so; it also takes what goes through the sieve.
+                let following = match sieve {
+                    Some(sieve) => sift::follow(buffer, sieve, &data[next..]),
+                    None => buffer.follow(&data[next..]).map(Some),
+                };
+                let Ok(Some(Next { consumed, step })) = following else {
                     return Ok(status);
                 };
                 *taken += consumed as u64;
