@@ -1397,3 +1397,45 @@ sys.stdin.read()
         assert await main({"type": "user", "uuid": "a"}, {"type": "keep_alive"}) == []
 
     backend.run(both)
+
+
+def settled(uuid: str, state: str) -> dict[str, Any]:
+    return {"type": "command_lifecycle", "command_uuid": uuid, "state": state}
+
+
+NAMING: dict[str, Any] = {**RESULT, "user_message_uuids": ["a"], "user_message_uuid": "a"}
+
+
+#: By what they show: what the process says to two prompts, a and b, before it ends; and whether that is early.
+FATES: dict[str, tuple[list[dict[str, Any]], bool]] = {
+    "a result for one of them": ([INIT, NAMING], True),
+    "a result for both": ([INIT, {**NAMING, "user_message_uuids": ["a", "b"]}], False),
+    "a result that names nobody": ([INIT, RESULT], False),
+    "a result that names the last": ([INIT, {**RESULT, "user_message_uuid": "b"}], False),
+    "one was answered before": ([settled("b", "completed"), INIT, NAMING], False),
+    "one was taken out of the queue in mid-turn": ([INIT, settled("b", "cancelled"), NAMING], False),
+    "one was taken out of the queue": ([INIT, NAMING, settled("b", "discarded")], False),
+    "one waits": ([settled("b", "queued"), INIT, NAMING], True),
+}
+
+
+@every_backend
+@pytest.mark.parametrize("fate", FATES)
+@pytest.mark.parametrize("typed", [True, False])
+def test_an_end_before_the_turn_of_a_prompt_is_noticed_and_no_other(backend: Backend, fate: str, typed: bool) -> None:
+    said, early = FATES[fate]
+    code = f"""
+sys.stdin.read()
+for line in {[json.dumps(message) for message in said]!r}:
+    print(line, flush=True)
+"""
+
+    async def main() -> None:
+        async with open_process(python(code), None if typed else Decoder(dict)) as process:  # type: ignore[arg-type]
+            for uuid in "ab":
+                await process.send({**PROMPT, "uuid": uuid})
+            await process.end_input()
+            with pytest.raises(UnfinishedTurnError) if early else contextlib.nullcontext():
+                await everything(process)
+
+    backend.run(main)

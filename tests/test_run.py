@@ -86,6 +86,11 @@ FATES: dict[str, tuple[list[str | None], list[dict[str, Any]], list[State]]] = {
     ),
     "one that names nobody leaves those with a uuid": (["a"], [{**RESULT, "user_message_uuids": []}], [State.SENT]),
     "a named one was behind one without a uuid": ([None, "b"], [INIT, result("b")], [State.ANSWERED] * 2),
+    "a CLI that names the last one only": (
+        ["a", "b", "c"],
+        [INIT, {**RESULT, "user_message_uuid": "b"}],
+        [State.ANSWERED, State.ANSWERED, State.SENT],
+    ),
     "merged prompts without a uuid": ([None, None], [INIT, result()], [State.ANSWERED, State.UNCERTAIN]),
     "one result for each": ([None, None], [INIT, result(), INIT, result()], [State.ANSWERED] * 2),
     "an agent that names nobody": (["a", "b"], [result(), result()], [State.ANSWERED] * 2),
@@ -331,6 +336,31 @@ def test_asking_ends_when_the_prompt_is_taken_out_of_the_queue(backend: Backend,
             group.start_soon(cancel)
             with pytest.raises(PromptCancelledError):
                 await session.ask(UserMessage.of("x", uuid="u"))
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("asks", [True, False])
+def test_who_waits_for_a_prompt_that_another_task_cancels_ends_though_the_agent_says_no_more(
+    backend: Backend, asks: bool
+) -> None:
+    async def main() -> None:
+        peer = Peer({"cancel_async_message": {"cancelled": True}})
+        async with opened(peer) as (peer, session), anyio.create_task_group() as group:
+
+            async def wait() -> None:
+                if asks:
+                    with pytest.raises(PromptCancelledError):
+                        await session.ask(UserMessage.of("x", uuid="u"))
+                else:
+                    await session.query("x", uuid="u")
+                    assert [message async for message in session.receive_run()] == []
+
+            group.start_soon(wait)
+            await peer.until(peer.prompts)
+            await anyio.wait_all_tasks_blocked()
+            await session.request(CancelAsyncMessageRequest(message_uuid="u"))
 
     backend.run(main)
 

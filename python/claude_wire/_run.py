@@ -21,8 +21,8 @@ CANCELLED   The CLI has taken the prompt out of its queue, or has refused it. No
 The last three are final. Which event a message is for which prompt:
 
 * A result that names prompts (``user_message_uuids``) is NAMED for these, and for those without a uuid that were sent
-  before one of these: the CLI keeps their order. For later ones without a uuid it is LATER, since the CLI leaves out
-  what has no uuid.
+  before one of these: the CLI keeps their order. (A CLI that names only the last, in ``user_message_uuid``, means all
+  before it.) For later ones without a uuid it is LATER, since the CLI leaves out what has no uuid.
 * A result that names nobody is FIRST for the oldest prompt, and LATER for all others, since prompts that wait are
   merged. It is neither for a prompt with a uuid if the result says that it names nobody (an empty list).
 * A result of a turn that background work began is FIRST for no prompt.
@@ -318,12 +318,13 @@ class Run:
         prompts = list(self._open.values())
         names = _named_by(result)
         last_named = max((at for at, prompt in enumerate(prompts) if prompt.uuid in (names or ())), default=-1)
+        lists_none = result.user_message_uuids is None
         background = isinstance(result.origin, TaskNotificationOrigin)
         is_first = not names and not background
         for at, prompt in enumerate(prompts):
             folded = prompt.state is State.FOLDED
             event = Event.LATER
-            if at <= last_named and (prompt.uuid is None or prompt.uuid in (names or ())):
+            if at <= last_named and (prompt.uuid is None or prompt.uuid in (names or ()) or lists_none):
                 event = Event.NAMED
             elif names is not None and prompt.uuid is not None and not folded:
                 continue  # the result names others

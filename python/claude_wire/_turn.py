@@ -12,12 +12,23 @@ from typing import Any, cast
 import msgspec
 
 from claude_wire._ids import Ids
-from claude_wire.messages import AssistantMessage, InitMessage, ResultMessage, StreamEvent, UserMessage
+from claude_wire.messages import (
+    AssistantMessage,
+    CommandLifecycleMessage,
+    InitMessage,
+    ResultMessage,
+    StreamEvent,
+    UserMessage,
+)
 from claude_wire.messages.message import RESULT_BY_SUBTYPE
 
 __all__ = ["Turn"]
 
-_RESULTS = frozenset([ResultMessage, *RESULT_BY_SUBTYPE.values()])
+#: What may end a turn, or the wait for one.
+_ENDING = frozenset([CommandLifecycleMessage, ResultMessage, *RESULT_BY_SUBTYPE.values()])
+#: Of ``command_lifecycle``: no turn for this prompt is to come. ``completed`` is also said of a prompt that the resumed
+#: session had already.
+_SETTLED = frozenset(("completed", "cancelled", "discarded", "refused"))
 _OPENING = (AssistantMessage, InitMessage, StreamEvent, UserMessage)
 
 
@@ -37,11 +48,13 @@ class Turn:
     Among the recorded sessions of the CLI, those and only those that were cut end with an open turn by this rule.
     """
 
-    __slots__ = ("_asked", "_uuids", "last_result", "open")
+    __slots__ = ("_asked", "_asked_unnamed", "_uuids", "last_result", "open")
 
     def __init__(self) -> None:
-        # Whether a turn is open, and whether one was asked for since the last one that was seen.
-        self.open = self._asked = False
+        self.open = False
+        # The prompts whose turn was not seen yet: the uuids of those that have one, and whether there are others.
+        self._asked = Ids()
+        self._asked_unnamed = False
         # Of the last prompts that were sent: a second one with the same starts no turn.
         self._uuids = Ids()
         self.last_result: Any = None
@@ -50,7 +63,7 @@ class Turn:
         """Where the output stands if it ends now, in words, unless it stands between turns."""
         if self.open:
             return "in the middle of a turn"
-        return "before the turn that was asked for" if self._asked else ""
+        return "before the turn that was asked for" if self._asked or self._asked_unnamed else ""
 
     def sent(self, lines: bytes) -> None:
         """Look for prompts in what the host wrote."""
@@ -63,16 +76,20 @@ class Turn:
                     if sent.uuid in self._uuids:
                         continue
                     self._uuids.add(sent.uuid)
-                self._asked = True
+                    self._asked.add(sent.uuid)
+                else:
+                    self._asked_unnamed = True
 
     def see(self, batch: Iterable[Any]) -> None:
-        # Most batches are within a turn and have no result: looking at their types is enough.
+        # Most batches are within a turn and end nothing: looking at their types is enough.
         types = set(map(type, batch))
-        if self.open and types.isdisjoint(_RESULTS) and not any(issubclass(cls, dict) for cls in types):
+        if self.open and types.isdisjoint(_ENDING) and not any(issubclass(cls, dict) for cls in types):
             return
         for message in batch:
             if isinstance(message, ResultMessage):
-                self._result(message)
+                self._result(message, message.user_message_uuids)
+            elif isinstance(message, CommandLifecycleMessage):
+                self._lifecycle(message.command_uuid, message.state)
             elif isinstance(message, _OPENING):
                 if getattr(message, "parent_tool_use_id", None) is None and not getattr(message, "isReplay", None):
                     self._begin()
@@ -82,18 +99,30 @@ class Turn:
     def _plain(self, message: dict[str, Any]) -> None:
         kind = message.get("type")
         if kind == "result":
-            self._result(message)
-            return
-        opening = kind in ("assistant", "stream_event", "user") or (
-            kind == "system" and message.get("subtype") == "init"
-        )
-        if opening and message.get("parent_tool_use_id") is None and not message.get("isReplay"):
-            self._begin()
+            self._result(message, message.get("user_message_uuids"))
+        elif kind == "command_lifecycle":
+            self._lifecycle(message.get("command_uuid"), message.get("state"))
+        else:
+            opening = kind in ("assistant", "stream_event", "user") or (
+                kind == "system" and message.get("subtype") == "init"
+            )
+            if opening and message.get("parent_tool_use_id") is None and not message.get("isReplay"):
+                self._begin()
 
     def _begin(self) -> None:
         self.open = True
-        self._asked = False
+        self._asked_unnamed = False
 
-    def _result(self, message: Any) -> None:
-        self.open = self._asked = False
+    def _lifecycle(self, uuid: Any, state: Any) -> None:
+        if isinstance(uuid, str) and state in _SETTLED:
+            self._asked.discard(uuid)
+
+    def _result(self, message: Any, uuids: Any) -> None:
+        self.open = self._asked_unnamed = False
         self.last_result = message
+        if isinstance(uuids, list) and uuids:
+            for named in uuids:  # pyright: ignore[reportUnknownVariableType]  # any JSON
+                if isinstance(named, str):
+                    self._asked.discard(named)
+        else:  # it does not say for which, or only for which at last: for all that were merged
+            self._asked = Ids()

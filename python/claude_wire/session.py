@@ -306,6 +306,8 @@ class Session:
         self._ready: deque[Message | InvalidLine] = self._router.ready
         # True while no queued message is one of those that the run looks at.
         self._unmarked = False
+        # What ends the wait for a message of the run.
+        self._waiting: CancelScope | None = None
         # True while ask() reads the session.
         self._reserved = False
 
@@ -504,16 +506,15 @@ class Session:
         sent = await self._send_prompt(prompt)
         assert sent is not None
         while not sent.ended:
+            if self._ready:
+                self._run_sees(self._ready.popleft())
+                continue
             try:
-                message = await self._next_within(ceiling, reserved=True)
+                waited = await self._wait(ceiling, reserved=True)
             except StopAsyncIteration:
                 raise SessionEndedError("query", "the output ended before the result") from None
-            if message is not None:
-                self._run_sees(message)
-            else:
-                self._run.settle()
-                if not sent.ended:
-                    raise PromptError(prompt.uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
+            if not (waited or sent.ended):
+                raise PromptError(prompt.uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
         if sent.state is State.REPEATED:
             raise PromptAnsweredError(
                 prompt.uuid, "this prompt was answered before the session was resumed; a new uuid asks again"
@@ -552,9 +553,9 @@ class Session:
             answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
         parsed = request.parse_answer(answer.response or {})
         if isinstance(parsed, CancelAsyncMessageResponse) and isinstance(request, CancelAsyncMessageRequest):
-            self._run.drop([request.message_uuid] if parsed.cancelled else [])
+            self._drop([request.message_uuid] if parsed.cancelled else [])
         elif isinstance(parsed, InterruptResponse):
-            self._run.drop(parsed.cancelled or [])
+            self._drop(parsed.cancelled or [])
         return parsed
 
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
@@ -698,20 +699,32 @@ class Session:
 
     async def _next_of_run(self, ceiling: float | None) -> Message | InvalidLine:
         while not self._run.over:
-            message = await self._next_within(ceiling)
-            if message is None:
-                self._run.settle()
+            if self._ready:
+                message = self._ready.popleft()
+                if not self._run_sees(message):
+                    return message
+            elif not await self._wait(ceiling):
                 break
-            if not self._run_sees(message):
-                return message
         raise StopAsyncIteration
 
-    async def _next_within(self, ceiling: float | None, *, reserved: bool = False) -> Message | InvalidLine | None:
-        """The next message, which the run has not seen yet; None if none came for as long as is worth waiting."""
-        if not self._ready:
-            with move_on_after(self._run.patience(ceiling, current_time())):
+    async def _wait(self, ceiling: float | None, *, reserved: bool = False) -> bool:
+        """Wait for a message, or a change of the run. Returns false if none came for as long as is worth waiting."""
+        with move_on_after(self._run.patience(ceiling, current_time())) as scope:
+            self._waiting = scope
+            try:
                 await self._step(reserved=reserved)
-        return self._ready.popleft() if self._ready else None
+            finally:
+                self._waiting = None
+        if self._ready or current_time() < scope.deadline:
+            return True
+        self._run.settle()
+        return False
+
+    def _drop(self, uuids: Sequence[str]) -> None:
+        """The CLI has taken these prompts out of its queue. It may say nothing more of them."""
+        self._run.drop(uuids)
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def _run_sees(self, message: Message | InvalidLine) -> bool:
         """Show a message to the run. Returns whether it is for the host alone."""
