@@ -134,8 +134,8 @@ def test_json_report_has_the_documented_shape() -> None:
         **shared,
         "unknown": [a | b for a, b in zip(unknown, counts, strict=True)],
         "invalid_lines": [
-            {"line": 3, "offset": offsets[0], "length": len(f"not JSON {SECRET}")},
-            {"line": 7, "offset": offsets[1], "length": len('{"type":"user')},
+            {"line": 3, "offset": offsets[0], "length": len(f"not JSON {SECRET}"), "kind": "not_json"},
+            {"line": 7, "offset": offsets[1], "length": len('{"type":"user'), "kind": "truncated"},
         ],
     }
     assert report == {
