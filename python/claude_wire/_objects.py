@@ -80,6 +80,11 @@ _NUMBERS: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": _
 _strict = json.JSONDecoder(**_NUMBERS)
 
 
+#: A text that begins with no JSON value, but for white space. That json says no more of it is tested.
+_NO_VALUE = re.compile(r"(?![ \t\r\n]*(?:[\[{\"0-9-]|true|false|null|NaN|Infinity|\Z))")
+_NO_VALUE_REASON = "not JSON: Expecting value at character 0 of the line"
+
+
 def _without_surrogates(value: Any) -> Any:
     """The value with each lone surrogate replaced; lists and dicts are changed in place, for they are known by id."""
     if isinstance(value, str):
@@ -109,6 +114,8 @@ class Objects:
     def object(self, line: bytes) -> dict[str, Any]:
         """The JSON object of a line; of a key that stands twice the last value. Raises :class:`BadLine`."""
         text = _text(line)
+        if _NO_VALUE.match(text):  # a sixth of the time of the exceptions of two parsers; logs are full of such lines
+            raise BadLine(_NO_VALUE_REASON)
         try:
             value = _decode_any(text)
         except msgspec.MsgspecError:
