@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 
-from claude_wire import CanUseToolRequest, Decoder, PermissionResult, peek
+from claude_wire import Accumulator, CanUseToolRequest, Decoder, PermissionResult, decode, peek
 from claude_wire.draining import ThreadDrain
 from session_peer import Peer, allow, line, never, opened, queued_bytes
 
@@ -190,9 +190,9 @@ async def control_messages_ahead() -> dict[str, Any]:
 
 
 async def small_chunks() -> dict[str, Any]:
-    """300,000 chunks of one byte that are read while nobody takes the messages."""
-    async with opened() as (peer, session):
-        text = line({"type": "user", "message": {"role": "user", "content": "x" * 280}}) * 1000
+    """67,000 chunks of one byte that are read while nobody takes the messages."""
+    async with opened(request_timeout=10 * DEADLINE) as (peer, session):
+        text = line({"type": "user", "message": {"role": "user", "content": "x" * 280}}) * 200
         mark()
         before = queued_bytes()
 
@@ -243,6 +243,63 @@ async def unknown_types() -> dict[str, Any]:
         assert message.type == peek(data).type
         del message, data
     return {"kept": kept()}
+
+
+def _event(event: dict[str, Any], session: str = "s") -> Any:
+    return decode(line({"type": "stream_event", "event": event, "session_id": session, "uuid": "u"}))
+
+
+_START = {
+    "type": "message_start",
+    "message": {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}},
+}
+
+
+def _delta(text: str, index: int = 0) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
+
+
+async def accumulated_text() -> dict[str, Any]:
+    """A message of 200 MB in deltas of 100 kB, which never ends."""
+    accumulator = Accumulator()
+    accumulator.add(_event(_START))
+    mark()
+    dropped = begun = 0
+    for number in range(2000):
+        partial = accumulator.add(_event(_delta(f"{number:06}" + "x" * 100_000)))
+        assert partial is not None
+        dropped += partial.abandoned
+        begun += partial.started
+    del partial
+    memory = kept()
+    last = accumulator.current
+    return {"kept": memory, "dropped": dropped, "begun": begun, "last": "" if last is None else last.text[:6]}
+
+
+async def accumulated_pieces() -> dict[str, Any]:
+    """With room for a million characters: pieces, blocks, unknown events and ids of sessions that hold little text."""
+    found: dict[str, Any] = {}
+    ways: dict[str, Any] = {
+        "pieces": lambda number: _event(_delta(chr(0x4E00 + number % 20_000))),
+        "turns": lambda number: _event(_delta("x", number % 2)),
+        "blocks": lambda number: _event(
+            {"type": "content_block_start", "index": number, "content_block": {"type": "text", "text": ""}}
+        ),
+        "others": lambda number: _event({"type": "new", "number": number, "more": [{}] * 10}),
+        "sessions": lambda number: _event(_START, f"{number:05}" + "x" * 10_000),
+    }
+    mark()
+    for name, make in ways.items():
+        accumulator = Accumulator(max_chars=1_000_000)
+        accumulator.add(_event(_START))
+        before = kept()
+        most = 0
+        for number in range(20_000):
+            accumulator.add(make(number))
+            if number % 2_000 == 0:
+                most = max(most, kept() - before)
+        found[name] = most
+    return found
 
 
 def main() -> None:

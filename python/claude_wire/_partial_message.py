@@ -46,6 +46,7 @@ from claude_wire.messages import (
     UnknownDelta,
     Usage,
 )
+from claude_wire.messages._base import short_repr
 
 __all__ = ["PartialBlock", "State"]
 
@@ -331,7 +332,7 @@ class PartialBlock:
         return None if text is None else text.go_on(at)
 
     def __repr__(self) -> str:
-        return f"PartialBlock(index={self.index}, type={self.type!r}, done={self.done})"
+        return short_repr("PartialBlock", [("index", self.index), ("type", self.type), ("done", self.done)])
 
 
 def _final_input(text: str) -> tuple[Any, str | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["one_line", "printable", "quoted", "reason_in"]
+__all__ = ["NAME_CHARS", "one_line", "printable", "quoted", "reason_in"]
 
 #: A name from the input is cut to this many characters; and so are the words of another program in an error.
 NAME_CHARS = 80

@@ -50,10 +50,11 @@ any other event that belongs to no message         nothing; :meth:`Accumulator.a
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from msgspec.structs import replace
 
+from claude_wire._encoding import encode
 from claude_wire._partial_message import PartialBlock, State
 from claude_wire.messages import (
     ApiMessage,
@@ -75,11 +76,18 @@ from claude_wire.messages import (
     Usage,
     UserMessage,
 )
+from claude_wire.messages._base import short_repr
 
 __all__ = ["Accumulator", "PartialBlock", "PartialMessage"]
 
 #: Whose message it is: the session and the tool call whose subagent speaks, None for the main conversation.
 Key: TypeAlias = "tuple[str | None, str | None]"
+
+#: Default of the most characters that an :class:`Accumulator` keeps.
+MOST_CHARS = 64 * 1024 * 1024
+#: What a delta counts beside its text, and any other event beside its JSON: what they take as Python objects.
+DELTA_CHARS = 60
+EVENT_CHARS = 1000
 
 #: Events that begin a message if there is none.
 _CONTENT = (ContentBlockStartEvent, ContentBlockDeltaEvent, MessageDeltaEvent)
@@ -88,10 +96,12 @@ _CONTENT = (ContentBlockStartEvent, ContentBlockDeltaEvent, MessageDeltaEvent)
 class _Log:
     """A message under way: all that was added to it, and where the next delta is expected to go on."""
 
-    __slots__ = ("api_id", "id", "index", "key", "kind", "marks", "partial", "pieces", "state", "ttft_ms")
+    __slots__ = ("api_id", "id", "index", "key", "kind", "marked", "marks", "partial", "pieces", "state", "ttft_ms")
 
     def __init__(self, key: Key, message: StreamEvent) -> None:
         self.key: Key = key
+        #: Characters of all but the pieces.
+        self.marked: int = EVENT_CHARS + sum(len(name or "") for name in (*key, message.api_message_id))
         self.id: str | None = message.api_message_id
         self.ttft_ms: int | float | None = message.ttft_ms
         self.pieces: list[str] = []
@@ -103,11 +113,19 @@ class _Log:
         self.kind: type[object] | None = None
         self.api_id: str | None = None
 
-    def mark(self, event: Event | None) -> None:
+    def mark(self, event: Event | None) -> int:
+        """Take what is no mere piece of text. Returns how many characters that counts."""
         at = len(self.pieces)
         self.marks.append((at, event))
         self.state.apply(at, event)
         self.kind = None
+        count = EVENT_CHARS + (0 if event is None else len(encode(cast(Any, event))))
+        self.marked += count
+        return count
+
+    def chars(self) -> int:
+        """Characters of all that is kept."""
+        return self.marked + sum(map(len, self.pieces)) + DELTA_CHARS * len(self.pieces)
 
 
 class PartialMessage:
@@ -260,8 +278,9 @@ class PartialMessage:
         )
 
     def __repr__(self) -> str:
-        shown = f"id={self.id!r}, blocks={len(self._now().blocks)}, stop_reason={self.stop_reason!r}, done={self.done}"
-        return f"PartialMessage({shown})"
+        state = self._now()
+        names = (("id", self.id), ("blocks", len(state.blocks)), ("stop_reason", state.stop_reason))
+        return short_repr("PartialMessage", [*names, ("done", state.done)])
 
 
 class Accumulator:
@@ -273,16 +292,25 @@ class Accumulator:
 
     What is kept: a finished message until the next of its conversation begins; that of a subagent at most until the
     result of the tool call that started it, or the result of the turn. Of several sessions or abandoned subagents,
-    ``keep`` messages in all: beyond that the oldest finished one is dropped, or if none is finished, the oldest. A
-    message that somebody holds stays as it is.
+    ``keep`` messages in all, and ``max_chars`` characters: beyond that the oldest finished one is dropped, or if none
+    is finished, the oldest, which is ``abandoned`` from then on. So a message of more than ``max_chars`` is dropped
+    itself; what comes of it after that begins a message whose start was not seen. A message that somebody holds stays
+    as it is.
+
+    Args:
+        keep: most messages.
+        max_chars: most characters of text, and of the JSON of events. A delta counts 60 more, another event 1,000.
     """
 
-    __slots__ = ("_current", "_keep", "_logs")
+    __slots__ = ("_chars", "_current", "_keep", "_logs", "_max_chars")
 
-    def __init__(self, *, keep: int = 1024) -> None:
-        if keep < 1:
-            raise ValueError(f"keep must be at least 1, not {keep}")
+    def __init__(self, *, keep: int = 1024, max_chars: int = MOST_CHARS) -> None:
+        for name, number in ("keep", keep), ("max_chars", max_chars):
+            if number < 1:
+                raise ValueError(f"{name} must be at least 1, not {number}")
         self._keep = keep
+        self._max_chars = max_chars
+        self._chars = 0
         self._logs: dict[Key, _Log] = {}
         self._current: PartialMessage | None = None
 
@@ -323,14 +351,18 @@ class Accumulator:
             # in messages of 200 deltas, 194 to 356 with 2,000, 261 to 1,203 with 20,000. A piece takes 9 bytes beside
             # its str, a snapshot 147 ns.
             if type(delta) is log.kind and event.index == log.index and message.api_message_id == log.api_id:
+                text: str | None = None
                 if type(delta) is TextDelta:
-                    log.pieces.append(delta.text)
-                    return log.partial
-                if type(delta) is InputJsonDelta:
-                    log.pieces.append(delta.partial_json)
-                    return log.partial
-                if type(delta) is ThinkingDelta and not delta.estimated_tokens:
-                    log.pieces.append(delta.thinking)
+                    text = delta.text
+                elif type(delta) is InputJsonDelta:
+                    text = delta.partial_json
+                elif type(delta) is ThinkingDelta and not delta.estimated_tokens:
+                    text = delta.thinking
+                if text is not None:
+                    log.pieces.append(text)
+                    self._chars += len(text) + DELTA_CHARS
+                    if self._chars > self._max_chars:
+                        self._make_room()
                     return log.partial
         return self._add(message, event, log)
 
@@ -343,9 +375,9 @@ class Accumulator:
             log = self._begin(message)
         if isinstance(event, PingEvent):
             return log.partial
-        log.mark(event)
+        self._chars += log.mark(event)
         if isinstance(event, MessageStopEvent) and message.abandoned_blocks is not None:
-            log.mark(None)
+            self._chars += log.mark(None)
         if isinstance(event, ContentBlockDeltaEvent):
             delta = event.delta
             piece: str | None = None
@@ -357,21 +389,44 @@ class Accumulator:
                 piece = delta.thinking
             if piece is not None:
                 log.pieces.append(piece)
+                self._chars += len(piece) + DELTA_CHARS
                 log.index, log.kind, log.api_id = event.index, type(delta), message.api_message_id
+        if self._chars > self._max_chars:
+            self._make_room()
         return log.partial
 
     def _begin(self, message: StreamEvent) -> _Log:
         key = (message.session_id, message.parent_tool_use_id)
-        before = self._logs.pop(key, None)
-        if before is not None and not before.state.done:
-            before.mark(None)
+        before = self._logs.get(key)
+        if before is not None:
+            self._drop(key)
+            if not before.state.done:
+                before.mark(None)
         while len(self._logs) >= self._keep:
-            oldest = next(iter(self._logs))
-            del self._logs[next((key for key, log in self._logs.items() if log.state.done), oldest)]
+            self._drop(self._oldest())
         log = self._logs[key] = _Log(key, message)
+        self._chars += log.marked
         if message.parent_tool_use_id is None:
             self._current = log.partial
         return log
+
+    def _oldest(self) -> Key:
+        """Which message goes first."""
+        oldest = next(iter(self._logs))
+        return next((key for key, log in self._logs.items() if log.state.done), oldest)
+
+    def _drop(self, key: Key) -> _Log:
+        log = self._logs.pop(key)
+        self._chars -= log.chars()
+        return log
+
+    def _make_room(self) -> None:
+        while self._chars > self._max_chars:
+            log = self._drop(self._oldest())
+            if not log.state.done:
+                log.mark(None)
+            if self._current is log.partial:
+                self._current = None
 
     def _clear(self, message: object) -> None:
         """Drop the finished messages of subagents that have given their results."""
@@ -391,14 +446,14 @@ class Accumulator:
             return
         for key in over:
             if self._logs[key].state.done:
-                del self._logs[key]
+                self._drop(key)
 
     def _break_off(self, session: str | None) -> None:
         """The finished messages to which the API gave no reason to stop were ended by the CLI."""
         for key, log in self._logs.items():
             state = log.state
             if session in (None, key[0]) and state.done and state.stop_reason is None and not state.abandoned:
-                log.mark(None)
+                self._chars += log.mark(None)
 
 
 def _belongs(message: StreamEvent, event: Event, log: _Log) -> bool:

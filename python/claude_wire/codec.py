@@ -272,6 +272,9 @@ class Decoder(Generic[T]):
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
         """Take the next bytes of the stream, cut anywhere, and return what the lines that they complete say, in order.
 
+        ``data`` must not change until this returns: other threads run meanwhile, as the native library needs no lock of
+        the interpreter. Afterwards the caller may use it again.
+
         All of ``data`` is taken, also when an exception is raised: do not pass it again. (After a ``KeyboardInterrupt``
         or a ``MemoryError`` the lines of ``data`` that were not decoded yet are lost; after the latter, line numbers
         and offsets may not count them.)

@@ -537,6 +537,8 @@ class LineSplitter:
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """Takes the next bytes of the stream, cut anywhere, and returns the lines that they complete.
 
+        ``data`` must not change until this returns: other threads run meanwhile.
+
         All of ``data`` is taken, also when an exception is raised: do not pass it again. (After a ``KeyboardInterrupt``
         or a ``MemoryError`` the lines of ``data`` that were not split yet are lost.)
 

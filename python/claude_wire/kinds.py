@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from claude_wire._library import error as library_error
 from claude_wire._library import ffi, lib
+from claude_wire._printable import NAME_CHARS, one_line
 from claude_wire.framing import byte_view
 
 __all__ = ["Kind", "peek", "peek_lines"]
@@ -44,6 +45,11 @@ class Kind(NamedTuple):
     def __str__(self) -> str:
         return "/".join(part for part in self if part is not None)
 
+    def __repr__(self) -> str:
+        named = zip(self._fields, self, strict=True)
+        parts = [f"{name}={None if part is None else part[: NAME_CHARS + 1]!r}" for name, part in named]
+        return f"Kind({one_line(', '.join(parts))})"
+
 
 _NONE = Kind(None, None, None)
 _BOM = b"\xef\xbb\xbf"
@@ -72,7 +78,8 @@ def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
     """The kinds of the lines of a block, in order: one for each line, blank ones included.
 
     Lines end with 0x0A; what follows the last of them is a line, too, unless it is empty. A byte order mark at the
-    start of the block is passed over, as at the start of a stream.
+    start of the block is passed over, as at the start of a stream. ``block`` must not
+    change until this returns: other threads run meanwhile.
 
     Raises:
         TypeError: ``block`` is not bytes.
