@@ -115,7 +115,7 @@ class Objects:
         """The JSON object of a line; of a key that stands twice the last value. Raises :class:`BadLine`."""
         text = _text(line)
         if _NO_VALUE.match(text):  # a sixth of the time of the exceptions of two parsers; logs are full of such lines
-            raise BadLine(_NO_VALUE_REASON)
+            raise BadLine("not_json", _NO_VALUE_REASON)
         try:
             value = _decode_any(text)
         except msgspec.MsgspecError:
