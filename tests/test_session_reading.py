@@ -521,6 +521,43 @@ def test_the_timers_of_callbacks_that_are_over_do_not_count(
 
 
 @every_backend
+@pytest.mark.parametrize("kind", ["can_use_tool", "nonsense", "withdrawn"])
+def test_the_bytes_of_requests_that_are_over_do_not_count(
+    backend: Backend, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the session would read nothing any more after some tens of megabytes."""
+    monkeypatch.setattr(session_module, "MOST_WAITING_BYTES", 2000)
+
+    async def main() -> None:
+        begun: list[str | None] = []
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            begun.append(request.tool_use_id)
+            if kind == "withdrawn":
+                await anyio.sleep_forever()
+            return request.allow()
+
+        async with opened(can_use_tool=decide) as (peer, session):
+            for number in range(20):
+                request_id, text = f"p{number}", "x" * 500
+                if kind == "nonsense":
+                    peer.say(Peer.request(request_id, kind, text=text))
+                else:
+                    peer.say(Peer.permission(request_id, input={"command": text}))
+                if kind == "withdrawn":
+                    with anyio.fail_after(20):
+                        while len(begun) <= number:
+                            await anyio.sleep(0.001)
+                    peer.say(Peer.cancel(request_id))
+                else:
+                    await peer.answer_to(request_id)
+            await anyio.wait_all_tasks_blocked()
+            assert kind == "withdrawn" or session._answers.waiting_bytes == 0
+
+    backend.run(main)
+
+
+@every_backend
 def test_closing_ends_a_step_that_waits_for_room(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MOST_TASKS", 3)
 

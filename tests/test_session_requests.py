@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -13,6 +14,7 @@ from async_backends import Backend, every_asyncio, every_backend
 from claude_wire import (
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
+    ControlResponse,
     FileSuggestionsRequest,
     FileSuggestionsResponse,
     GetBinaryVersionRequest,
@@ -25,6 +27,7 @@ from claude_wire import (
     McpStatusRequest,
     McpStatusResponse,
     PayloadError,
+    ProcessError,
     ReadFileRequest,
     ReadFileResponse,
     RequestRefusedError,
@@ -38,7 +41,10 @@ from claude_wire import (
     SetPermissionModeResponse,
     StopTaskRequest,
 )
+from claude_wire._control import Requests
+from claude_wire._tasks import Tasks
 from session_peer import RESULT, Peer, numbered, numbers, opened
+from virtual_time import VirtualBackend, every_virtual_backend
 
 # --- requests ---------------------------------------------------------------------------------------------------------
 
@@ -293,3 +299,99 @@ def test_a_request_without_an_answer_that_can_be_read_ends_all_the_same(backend:
             peer.say({"type": "control_response", "response": {"request_id": request["request_id"]}})
 
     backend.run(main)
+
+
+# --- the moment of an answer ------------------------------------------------------------------------------------------
+
+
+class Asking:
+    """A question that waits for its answer, and what has become of it."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.requests = Requests(self._send, Tasks())
+        self.outcome: Any = None
+
+    async def _send(self, line: bytes) -> None:
+        self.lines.append(line)
+
+    async def ask(self) -> None:
+        try:
+            self.outcome = (await self.requests.ask(InterruptRequest(), "interrupt", 60.0, lambda: None)).response
+        except SessionEndedError as error:
+            self.outcome = error
+
+    def answer(self, payload: dict[str, Any]) -> None:
+        request_id = json.loads(self.lines[0])["request_id"]
+        self.requests.resolve(ControlResponse.success(request_id, payload))
+
+
+@every_backend
+def test_an_answer_that_has_come_is_given_whatever_comes_before_it_is_taken(backend: Backend) -> None:
+    async def main() -> None:
+        for then in ("the end", "another answer"):
+            asking = Asking()
+            async with anyio.create_task_group() as group:
+                group.start_soon(asking.ask)
+                await anyio.wait_all_tasks_blocked()
+                asking.answer({"first": 1})
+                if then == "the end":
+                    asking.requests.fail("the output has ended")
+                else:
+                    asking.answer({"second": 2})
+            assert asking.outcome == {"first": 1}
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_request_that_is_over_is_not_waited_for_any_more(backend: Backend) -> None:
+    """However it ended: else its session would read ahead for ever as if somebody waited."""
+
+    async def main() -> None:
+        asking = Asking()
+        assert not asking.requests.waiting
+        async with anyio.create_task_group() as group:
+            group.start_soon(asking.ask)
+            await anyio.wait_all_tasks_blocked()
+            assert asking.requests.waiting
+            asking.answer({})
+        assert not asking.requests.waiting
+        with anyio.move_on_after(0):
+            await asking.requests.ask(InterruptRequest(), "interrupt", 60.0, lambda: None)
+        assert not asking.requests.waiting
+        with pytest.raises(RequestTimeoutError):
+            await asking.requests.ask(InterruptRequest(), "interrupt", 0.0, lambda: None)
+        assert not asking.requests.waiting
+
+    backend.run(main)
+
+
+@every_backend
+def test_why_nothing_is_answered_any_more_is_the_first_reason(backend: Backend) -> None:
+    async def main() -> None:
+        asking = Asking()
+        cause = ProcessError(3, b"")
+        asking.requests.fail("the output has ended", cause)
+        asking.requests.fail("the session was closed")
+        await asking.ask()
+        assert isinstance(asking.outcome, SessionEndedError)
+        assert asking.outcome.__cause__ is cause
+        assert "the output has ended" in str(asking.outcome)
+        assert asking.lines == []
+
+    backend.run(main)
+
+
+@every_virtual_backend
+def test_an_answer_is_looked_for_at_once(virtual: VirtualBackend) -> None:
+    """Nobody iterates, and yet no time passes until it is seen that one does not."""
+
+    async def main() -> None:
+        async with opened(Peer({"interrupt": {}})) as (_, session):
+            for _ in range(5):
+                before = anyio.current_time()
+                await session.interrupt()
+                assert anyio.current_time() == before
+
+    virtual.run(main)

@@ -326,6 +326,24 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_finds_nothing_to_read_holds_no_memory() {
+        use std::os::fd::AsFd;
+
+        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::NONBLOCK).unwrap();
+        let mut queue = Queue::default();
+        let mut scratch = vec![0; CHUNK];
+        let nothing = queue.fill(reader.as_fd(), &mut scratch);
+        assert_eq!(nothing, Err(Errno::AGAIN));
+        assert!(queue.chunks.is_empty());
+        rustix::io::write(&writer, b"x").unwrap();
+        drop(writer);
+        let some = queue.fill(reader.as_fd(), &mut scratch);
+        assert_eq!(some, Ok((1, false)));
+        let end = queue.fill(reader.as_fd(), &mut scratch);
+        assert_eq!((end, queue.len()), (Ok((0, false)), 1));
+    }
+
+    #[test]
     fn a_ring_keeps_the_last_bytes() {
         for limit in [0, 1, 10, 1000] {
             let mut ring = Ring::new(limit);

@@ -1031,6 +1031,16 @@ mod tests {
     }
 
     #[test]
+    fn a_change_of_the_limit_wakes_the_rescuer() {
+        let host = host(10);
+        host.stop(Duration::ZERO); // so that nobody else looks
+        let (drain, _writer) = drained(host, Mode::Pause);
+        assert!(!drain.0.rescuer.kicked());
+        host.set_limit(1000);
+        assert!(drain.0.rescuer.kicked());
+    }
+
+    #[test]
     fn nothing_of_a_discarding_drain_is_kept() {
         let host = host(DEFAULT_LIMIT);
         let (drain, writer) = drained(host, Mode::Pause);
