@@ -175,7 +175,10 @@ def without_places(messages: list[Any], lines: list[bytes]) -> list[Any]:
     for number, line in enumerate(lines, 1):
         starts.setdefault(line, []).append((number, offset))
         offset += len(line) + 1
-    return [InvalidLine(m.raw, *starts[m.raw].pop(0), m.reason) if isinstance(m, InvalidLine) else m for m in messages]
+    return [
+        InvalidLine(m.raw, *starts[m.raw].pop(0), m.reason, kind=m.kind) if isinstance(m, InvalidLine) else m
+        for m in messages
+    ]
 
 
 def test_one_line_by_every_entry() -> None:

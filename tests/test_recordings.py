@@ -167,8 +167,6 @@ UNKNOWN = {
         (57, "UnknownRequest", None),  # no subtype
     ],
     "14_bad_bad_block/stdin": [(1, "UnknownBlock", "wobble")],
-    "14_bad_ctl_noid/stdin": [(1, "UnknownMessage", "control_request")],  # without a request_id
-    "14_bad_ctl_noid/stdout": [(1, "UnknownObject", "success")],  # the answer to it, without one either
     "14_bad_num_content/stdin": [(1, "UnknownMessage", "user")],  # content is a number
     "14_bad_unknown_type/stdin": [(1, "UnknownMessage", "wibble")],
     # a model that was made to answer with a block of no known type
