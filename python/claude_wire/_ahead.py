@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from claude_wire._tasks import set_event
 from claude_wire.draining import JOINED_BYTES, count_kept
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class ReadAhead:
         finally:
             self._advancing = False
             if self._advanced is not None:
-                self._advanced.set()
+                set_event(self._advanced)
                 self._advanced = None
 
     async def aclose(self) -> None:

@@ -13,11 +13,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from anyio import Event, get_cancelled_exc_class, move_on_after, sleep
+from anyio import Event, get_cancelled_exc_class, sleep
 from msgspec import UNSET
 
 from claude_wire._ids import Ids, Key, key_of
 from claude_wire._tasks import Task, Tasks, cancelled_by_nobody
+from claude_wire._waiting import move_on_after
 from claude_wire.codec import encode
 from claude_wire.errors import ProcessError, RequestRefusedError, RequestTimeoutError, SessionEndedError
 from claude_wire.messages import (

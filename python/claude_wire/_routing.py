@@ -15,10 +15,12 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from anyio import CancelScope, Event, move_on_after, sleep
+from anyio import CancelScope, Event, sleep
 from anyio.lowlevel import checkpoint
 
 from claude_wire._encoding import encode
+from claude_wire._tasks import set_event
+from claude_wire._waiting import cancel_scope, move_on_after
 from claude_wire.draining import has_room
 from claude_wire.errors import ByteBudgetError, HandleError
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
@@ -149,7 +151,7 @@ class Router:
                 if self._ends_with_stream:
                     batch = await self._next_batch()
                 else:
-                    with CancelScope() as self._scope:
+                    with cancel_scope() as self._scope:
                         batch = await self._next_batch()
             finally:
                 self._stepping = False
@@ -176,7 +178,7 @@ class Router:
     def notice(self) -> None:
         """Have it seen at once that a control message is waited for."""
         if self._noticed is not None:
-            self._noticed.set()
+            set_event(self._noticed)
 
     def close(self) -> None:
         """End the iteration, also for a task that is in a step, and leave the stream to its owner."""

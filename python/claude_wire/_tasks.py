@@ -1,13 +1,14 @@
 """Tasks that belong to no task group, since they live from one call to another, on asyncio and trio.
 
-Knows the event loops, and nothing of what its tasks do. Whoever spawns a task owns it: it ends by itself, or its owner
-cancels it.
+Knows the event loops, and nothing of what its tasks do. Whoever spawns a task owns it, and keeps it: it ends by itself,
+or its owner cancels it. On asyncio it goes, without a word, with its owner when its loop is gone.
 
 =======================================  ===========================================================================
 what the function of a task does         what becomes of it
 =======================================  ===========================================================================
 returns, or is cancelled by its task     nothing
 is cancelled because its loop ends       nothing: ``asyncio.run`` cancels all tasks, and trio its system tasks
+is closed, since its loop is gone        nothing; an ``Exception`` other than ``RuntimeError`` is logged as below
 raises an ``Exception``                  logged as an error, with its type in the message
 raises ``KeyboardInterrupt`` or          asyncio: leaves through the event loop, as out of any task, and ends it.
 ``SystemExit``                           trio: logged, and the program goes on. Nothing can raise it in trio's main
@@ -23,29 +24,108 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import logging
-import sys
+import os
+import weakref
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from anyio import CancelScope, Event, get_cancelled_exc_class, move_on_after
+from anyio import Event, get_cancelled_exc_class
+
+from claude_wire._waiting import cancel_scope, closing_coroutine, move_on_after, running_trio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
-__all__ = ["Task", "Tasks", "cancelled_by_nobody", "current_task", "running_trio", "spawn"]
+__all__ = ["Home", "Task", "Tasks", "cancelled_by_nobody", "current_task", "running_trio", "set_event", "spawn"]
 
 _current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_wire_task", default=None)
 
-#: Keeps asyncio's tasks alive, which the loop does not.
-_asyncio_tasks: set[Any] = set()
+
+class Home:
+    """The event loop in which it is made, for what belongs to it and may outlive it.
+
+    Raises:
+        RuntimeError: no event loop runs.
+    """
+
+    __slots__ = ("_loop", "_pid", "_token")
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._loop: Any = None
+        self._token: Any = None
+        if running_trio():
+            import trio
+
+            self._token = trio.lowlevel.current_trio_token()
+        else:
+            import asyncio
+
+            self._loop = weakref.ref(asyncio.get_running_loop())
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this is the copy in a forked child, where nothing may be done to what belongs to the loop."""
+        return os.getpid() != self._pid
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing will ever run in it again."""
+        if self._loop is None:
+            return not self.call_soon(_nothing)
+        loop = self._loop()
+        return loop is None or loop.is_closed()
+
+    def runs_here(self) -> bool:
+        """Whether the caller runs in it."""
+        try:
+            here = Home()
+        except RuntimeError:
+            return False
+        return here._loop == self._loop and here._token is self._token
+
+    def call_soon(self, function: Callable[[], object]) -> bool:
+        """Have it call the function. From any thread. False if the loop does not run, nor calls the function."""
+        try:
+            if self._loop is None:
+                self._token.run_sync_soon(function)
+            else:
+                loop = self._loop()
+                if loop is None or not loop.is_running():
+                    return False
+                loop.call_soon_threadsafe(function)
+        except RuntimeError:  # it has just ended
+            return False
+        return True
+
+    async def can_wait(self) -> bool:
+        """Whether the caller may wait. A coroutine that is closed may not, since no task runs it any more."""
+        try:
+            Home()
+        except RuntimeError:
+            return False
+        if not closing_coroutine():
+            return True
+        if not self.runs_here():
+            return False
+        if self._loop is not None:
+            # In an asynchronous generator that is closed, one may wait. In a task that was collected one may not, and
+            # all ends here, before a cancel scope is entered: it would be one of the task that is running.
+            import asyncio
+
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+        return True
 
 
-def running_trio() -> bool:
-    """Whether the caller runs in trio rather than in asyncio."""
-    if "trio" not in sys.modules:
-        return False
-    import sniffio
+def _nothing() -> None:
+    pass
 
-    return sniffio.current_async_library() == "trio"
+
+def set_event(event: Event) -> None:
+    """Set an event, for which somebody may wait whose loop is gone."""
+    with suppress(RuntimeError):
+        event.set()
 
 
 def cancelled_by_nobody() -> bool:
@@ -72,16 +152,18 @@ class Task:
     Its methods are for the thread of its event loop, and may be called by any task in there.
     """
 
-    __slots__ = ("_cancelled", "_done", "_event", "_holds", "_name", "_scope", "_then")
+    __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_name", "_scope", "_then")
 
     def __init__(self, name: str | None, then: Callable[[Task], object] | None) -> None:
         self._name = name
         self._then = then
-        self._scope = CancelScope()
+        self._scope = cancel_scope()
         self._done = False
         # How many blocks put off its cancellation; whether it is to be cancelled behind them.
         self._holds = 0
         self._cancelled = False
+        # Kept here because the loop does not keep it.
+        self._asyncio_task: Any = None
         # What those who wait for the end wait for.
         self._event: Event | None = None
 
@@ -114,6 +196,13 @@ class Task:
             if self._cancelled:
                 self.cancel()
 
+    def abandon(self) -> None:
+        """Close its coroutine where it waits. For a task whose loop does not run."""
+        if self._asyncio_task is not None and not self._done:
+            with suppress(RuntimeError, ValueError):  # a callback goes on all the same; or it runs just now
+                self._asyncio_task.get_coro().close()
+            self._end()  # one that had not begun has not said so
+
     async def wait(self) -> None:
         """Wait until it has ended. Never raises what the task raised; cancelling this does not cancel the task."""
         if not self._done:
@@ -132,7 +221,8 @@ class Task:
         except passed:
             raise
         except BaseException as error:
-            self._log(error)
+            if not (isinstance(error, RuntimeError) and self._is_closed()):
+                self._log(error)
         finally:
             self._end()
 
@@ -140,9 +230,21 @@ class Task:
         if not self._done:
             self._done = True
             if self._event is not None:
-                self._event.set()
+                set_event(self._event)
             if self._then is not None:
-                self._then(self)
+                with suppress(RuntimeError) if self._is_closed() else nullcontext():
+                    self._then(self)
+
+    def _is_closed(self) -> bool:
+        """Whether its coroutine is being closed, as that of a task that was destroyed, instead of run by the task."""
+        if self._asyncio_task is None:
+            return False
+        import asyncio
+
+        try:
+            return self._asyncio_task.get_loop() is not asyncio.get_running_loop()
+        except RuntimeError:
+            return True
 
     def _log(self, error: BaseException) -> None:
         left: BaseException | None = error
@@ -162,6 +264,8 @@ def spawn(
 ) -> Task:
     """Run ``function()`` in a task of its own, in the context variables of the caller.
 
+    Keep what it returns: asyncio collects a task that nobody keeps.
+
     Args:
         function: what the task does.
         name: what it is called, in logs and by debuggers.
@@ -172,8 +276,8 @@ def spawn(
     """
     if name is None:
         name = getattr(function, "__qualname__", type(function).__name__)
-    task = Task(name, then)
     if running_trio():
+        task = Task(name, then)
         import trio
 
         trio.lowlevel.spawn_system_task(
@@ -182,12 +286,18 @@ def spawn(
         return task
     import asyncio
 
+    loop = asyncio.get_running_loop()
+    task = Task(name, then)
     passed = (GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit)
-    asyncio_task = asyncio.get_running_loop().create_task(task._run(function, passed), name=name)
-    _asyncio_tasks.add(asyncio_task)
+    asyncio_task: Any = loop.create_task(task._run(function, passed), name=name)
+    if not task.done:  # at once, as eager tasks do
+        task._asyncio_task = asyncio_task
+    # Its owner keeps it, and goes with it only when their loop is gone, which is no fault that one must be told of.
+    with suppress(AttributeError):  # a task of another make
+        asyncio_task._log_destroy_pending = False
 
     def ended(asyncio_task: asyncio.Task[None]) -> None:
-        _asyncio_tasks.discard(asyncio_task)
+        task._asyncio_task = None
         task._end()  # one that the loop cancelled before its first step has not said so
         if not asyncio_task.cancelled():
             asyncio_task.exception()  # the loop has raised it, so nobody needs to be told that nobody took it
@@ -197,10 +307,11 @@ def spawn(
 
 
 class Tasks:
-    """Tasks that end with their owner."""
+    """Tasks that end with their owner. All are of one event loop."""
 
     def __init__(self) -> None:
         self._tasks: set[Task] = set()
+        self._home: Home | None = None
         self._closed = False
         self._context = contextvars.copy_context()
 
@@ -224,7 +335,15 @@ class Tasks:
     def start(
         self, function: Callable[[], Coroutine[Any, Any, None]], name: str, then: Callable[[], object] | None = None
     ) -> Task:
-        """Run ``function()`` in a task of its own. ``then`` is called when that has ended, even if it never began."""
+        """Run ``function()`` in a task of its own. ``then`` is called when that has ended, even if it never began.
+
+        Raises:
+            RuntimeError: no event loop runs, or another one than that of the first task.
+        """
+        if self._home is None:
+            self._home = Home()
+        elif not self._home.runs_here():
+            raise RuntimeError("a task cannot be started outside of its event loop")
 
         def ended(task: Task) -> None:
             self._tasks.discard(task)
@@ -243,6 +362,12 @@ class Tasks:
         self._closed = True
         for task in list(self._tasks):
             task.cancel()
+
+    def abandon(self) -> None:
+        """Let go of all that they hold, as their loop does not run."""
+        self._closed = True
+        for task in list(self._tasks):
+            task.abandon()
 
     async def wait(self, seconds: float) -> None:
         """Wait until all have ended but the caller's; those that have not by then are left to themselves."""

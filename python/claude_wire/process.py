@@ -17,23 +17,12 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, get_args, overload
 
-from anyio import (
-    CancelScope,
-    ClosedResourceError,
-    Event,
-    Lock,
-    get_cancelled_exc_class,
-    move_on_after,
-    notify_closing,
-    sleep,
-    to_thread,
-    wait_readable,
-    wait_writable,
-)
+from anyio import Event, sleep, to_thread
 
 from claude_wire._arguments import kind_of, require_function, require_one_of, require_seconds, shown
-from claude_wire._tasks import spawn
+from claude_wire._tasks import Home, set_event, spawn
 from claude_wire._turn import Turn
+from claude_wire._waiting import Lock, Readiness, cancel_scope, closing_coroutine, move_on_after
 from claude_wire.codec import encode
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, Overflow, ThreadDrain, open_drain
 from claude_wire.errors import (
@@ -417,7 +406,9 @@ class _Child:
     def __init__(self, settings: _Settings) -> None:
         stderr = settings.stderr
         self.closed = False
+        self._stderr: Drain | ThreadDrain | _StderrLines | None = None
         self._host = os.getpid()
+        self._home = Home()
         # Spawned in the loop's thread, as asyncio does it: a cancelled task could leave behind what a thread spawns.
         try:
             self.popen = popen = subprocess.Popen(
@@ -434,7 +425,6 @@ class _Child:
         except FileNotFoundError as error:
             raise _not_found(settings, error) from error
         _children.add(popen)
-        self._stderr: Drain | ThreadDrain | _StderrLines | None = None
         self._last_stderr = b""
         self._pidfd: int | None = None
         drain: Drain | ThreadDrain | None = None
@@ -498,7 +488,7 @@ class _Child:
                 continue
             try:
                 with move_on_after(left):
-                    await wait_readable(pidfd)
+                    await Readiness(pidfd).wait()
             finally:
                 os.close(pidfd)
         return True
@@ -512,14 +502,13 @@ class _Child:
         try:
             if first:
                 self.chunks.stop()
-                self.chunks.drain.discard()
+                with suppress(HandleError):  # it was collected, as this is being
+                    self.chunks.drain.discard()
                 self.stdin.close()
-            try:
-                get_cancelled_exc_class()
-            except RuntimeError:  # a coroutine that is closed after its loop: there is nothing to wait with
+            if not await self._home.can_wait():
                 return
             # The shield holds off cancellation by anyio and trio, but not Task.cancel().
-            with CancelScope(shield=True):
+            with cancel_scope(shield=True):
                 ladder = (None, grace), (self.popen.terminate, grace), (self.popen.kill, max(grace, LAST_SECONDS))
                 for insist, seconds in ladder:
                     if first and insist is not None:  # who comes second waits for as long
@@ -545,11 +534,17 @@ class _Child:
 
     def _let_go(self) -> None:
         if self._stderr is not None:
-            self._last_stderr = self._stderr.tail()
+            with suppress(HandleError):
+                self._last_stderr = self._stderr.tail()
             self._stderr.close()
             self._stderr = None
         self.chunks.drain.close()
         self._abandon()
+
+    def __del__(self) -> None:
+        # Where their loop runs, the lines are called back with up to the end of the process.
+        if isinstance(self._stderr, _StderrLines) and not self._home.foreign:
+            self._stderr.abandon()
 
 
 def _pidfd(pid: int) -> int | None:
@@ -569,7 +564,8 @@ class _Stdin:
         # Readiness says nothing about pipes of Windows; there, each write has a thread.
         self._blocking = os.name == "nt"
         os.set_blocking(self._pipe.fileno(), self._blocking)
-        self._lock = Lock(fast_acquire=True)
+        self._room = Readiness(self._pipe.fileno(), writable=True)
+        self._lock = Lock()
         self._slices = Slices()
         # The rest of a line whose sender was cancelled.
         self._unsent = b""
@@ -603,8 +599,7 @@ class _Stdin:
 
     def close(self) -> None:
         if not self._pipe.closed:
-            with suppress(Exception):  # there may be no loop any more
-                notify_closing(self._pipe.fileno())
+            self._room.close()
             self._pipe.close()
 
     async def _write(self, lines: bytes, begun: Callable[[], object] | None = None, is_answer: bool = False) -> None:
@@ -629,9 +624,7 @@ class _Stdin:
                 except BlockingIOError:
                     # Bounded, because the end of the process is not seen here while another holds its end of the pipe.
                     with move_on_after(LAST_SECONDS):
-                        await wait_writable(self._pipe.fileno())
-        except ClosedResourceError:
-            raise ProcessInputError("the input of the process was ended") from None
+                        await self._room.wait()
         except BrokenPipeError as error:
             raise (error if isinstance(error, ProcessInputError) else self._gone()) from None
         finally:
@@ -653,7 +646,8 @@ class _StderrLines:
         self._callback = callback
         self._tail = bytearray()
         self._ended = Event()
-        spawn(self._run, name="claude-wire-stderr")
+        self._home = Home()
+        self._task = spawn(self._run, name="claude-wire-stderr")
 
     def tail(self) -> bytes:
         return bytes(self._tail)
@@ -665,6 +659,12 @@ class _StderrLines:
     def close(self) -> None:
         self._chunks.stop()
         self._chunks.drain.close()
+
+    def abandon(self) -> None:
+        """Let go of all, if the loop does not run."""
+        if not self._home.call_soon(lambda: None):
+            self._task.abandon()
+            self.close()
 
     async def _run(self) -> None:
         unfinished = b""
@@ -681,9 +681,9 @@ class _StderrLines:
         except OSError:
             pass
         finally:
-            if unfinished:
+            if unfinished and not closing_coroutine():
                 self._emit(unfinished)
-            self._ended.set()
+            set_event(self._ended)
 
     def _emit(self, line: bytes) -> None:
         try:
@@ -763,4 +763,7 @@ def _end_all() -> None:
         popen.kill()
         with suppress(subprocess.TimeoutExpired):
             popen.wait(LAST_SECONDS)
+    for popen in list(_children):
+        if popen.stdin is not None:
+            popen.stdin.close()  # or the interpreter says that nobody did
     _children.clear()

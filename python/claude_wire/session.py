@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import uuid as uuids
+import weakref
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -16,7 +17,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import msgspec
-from anyio import CancelScope, Lock, Semaphore, current_time, get_cancelled_exc_class, move_on_after
+from anyio import Semaphore, current_time
 
 from claude_wire._ahead import show
 from claude_wire._arguments import kind_of, require_function, require_one_of, require_seconds, shown, tells_where
@@ -25,7 +26,8 @@ from claude_wire._control import Answers, Requests, Send
 from claude_wire._routing import Router
 from claude_wire._run import MARKS, Run, State
 from claude_wire._run import Prompt as Sent
-from claude_wire._tasks import Tasks
+from claude_wire._tasks import Home, Tasks
+from claude_wire._waiting import Lock, cancel_scope, move_on_after
 from claude_wire.codec import encode
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Overflow
 from claude_wire.errors import (
@@ -237,8 +239,8 @@ class Session:
     As long as nobody iterates, what arrives is kept as bytes, up to the byte budget of the process
     (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer. While 4,096
     callbacks and answers wait (half as many callbacks if they have a time limit), or 64 MiB of them, nothing is read. A
-    session must be closed, by its block or :meth:`aclose`: one that is dropped lives, with its process, until its loop
-    ends.
+    session must be closed, by its block or :meth:`aclose`. One that is dropped is closed by its loop; where that is
+    closed or stopped, at once: its callbacks are cut off where they wait, and a thread ends its process.
 
     Raises:
         TypeError: an argument is of another type, ``send`` is missing, or a callback cannot be called with what it will
@@ -290,13 +292,20 @@ class Session:
         self.info: InitializeResponse | None = None
         # What open_session is to send.
         self._opens: InitializeRequest | None = None
+        self._home: Home | None = None
+        # What waits in the loop must not keep a session that was dropped: it keeps the following, which does not.
         self._tasks = Tasks()
-        self._requests = Requests(self._send, self._tasks)
-        self._answers = Answers(self._callbacks.find, self._send_answer, self._tasks)
+        self._requests = requests = Requests(_Weakly(self._send).send, self._tasks)
+        self._answers = Answers(self._callbacks.find, _Weakly(self._send_answer).send, self._tasks)
         self._run = Run()
         self._entered = self._closed = False
         self._router = Router(
-            stream, on_received, self._control, lambda: self._requests.waiting, self._is_full, self._reading_failed
+            stream,
+            on_received,
+            _Weakly(self._control, self._answers).call,
+            lambda: requests.waiting,
+            _Weakly(self._is_full).call,
+            lambda error: requests.fail_waiting("reading failed", error),
         )
         self._was_full = False
         # MCP servers that were connected to this session.
@@ -323,6 +332,7 @@ class Session:
         if self._entered or self._closed:
             raise HandleError("a session can be entered only once, and not when it is closed; make another one")
         self._entered = True
+        self._home = Home()
         self._sending = Semaphore(1)
         self._asking = Lock()
         if self._opens is not None:
@@ -350,7 +360,13 @@ class Session:
         for name, server in self._callbacks.mcp_servers.items():
             server.connect(self._carrier(name))
             self._connected[name] = server
-        self._tasks.start(self._read_on, "claude-wire-reader")
+        router, ended = self._router, _Weakly(self._output_ended).send
+
+        async def read_on() -> None:
+            await router.read_on()
+            await ended()
+
+        self._tasks.start(read_on, "claude-wire-reader")
 
     async def _open(self, request: InitializeRequest) -> None:
         try:
@@ -372,26 +388,51 @@ class Session:
         Cancellation by anyio and trio does not cut this short. ``Task.cancel()`` of asyncio does, for a session over a
         stream: its callbacks then end by themselves.
         """
-        with suppress(RuntimeError):
-            get_cancelled_exc_class()  # raises in a coroutine that is closed after its loop, where no task runs either
-            if not self._closed:
-                self._begin_to_close()
+        home = self._home
+        is_here = home is None or home.runs_here()
+        if is_here:
+            self._begin_to_close()
+        else:
+            self._leave()
         try:
             # Who comes second waits for as long.
             if self._opens is not None and self.process is not None:
                 await self.process.aclose()
         finally:
             # A shield does not hold off Task.cancel(). Then they end by themselves.
-            for tasks in self._ending:
-                with CancelScope(shield=True):
-                    await tasks.wait(GRACE_SECONDS)
+            if is_here and (home is None or await home.can_wait()):
+                for tasks in self._ending:
+                    with cancel_scope(shield=True):
+                        await tasks.wait(GRACE_SECONDS)
 
-    def _begin_to_close(self) -> None:
+    def __del__(self) -> None:
+        if self._home is not None:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Close it from outside of its loop: in there if that runs, else by letting go of all that waits there."""
+        assert self._home is not None
+        if self._closed or self._home.foreign or self._home.call_soon(self._begin_to_close):
+            return
         self._closed = True
+        self._interrupt()
+        self._answers.close()
+        self._tasks.abandon()
+        with suppress(RuntimeError):  # a step waits there, too
+            self._router.close()
+
+    def _interrupt(self) -> None:
+        """End the turn that is under way, in a process that this session runs."""
         if self._opens is not None and self.process is not None:
             line = self._requests.line(InterruptRequest(cancel_queued=True))
             if self.process._write_in_turn(line):  # pyright: ignore[reportPrivateUsage]  # send_bytes would wait
                 show(self._on_sent, line, "on_sent")
+
+    def _begin_to_close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._interrupt()
         self._answers.close()
         self._requests.fail("the session was closed")
         self._router.close()
@@ -628,11 +669,13 @@ class Session:
             raise HandleError("what sends for this session was cancelled, by nobody in it")
 
     def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
-        async def carry(message: dict[str, Any]) -> None:
-            self._require_open()
-            await self._send(self._requests.line(McpMessageRequest(server_name=server_name, message=message)))
+        carry = _Weakly(self._carry)
 
-        return carry
+        return lambda message: carry.send(message, server_name)
+
+    async def _carry(self, message: dict[str, Any], server_name: str) -> None:
+        self._require_open()
+        await self._send(self._requests.line(McpMessageRequest(server_name=server_name, message=message)))
 
     def _require_open(self) -> None:
         if not self._entered:
@@ -774,10 +817,6 @@ class Session:
             if request_id is None or request_id is msgspec.UNSET or type(request_id) in (str, int, float):
                 self._answers.refuse(request_id, "this control request cannot be read")
 
-    async def _read_on(self) -> None:
-        await self._router.read_on()
-        await self._output_ended()
-
     def _is_full(self) -> bool:
         if len(self._tasks) < MOST_TASKS and self._answers.waiting_bytes < MOST_WAITING_BYTES:
             return False
@@ -790,9 +829,6 @@ class Session:
             )
         return True
 
-    def _reading_failed(self, error: Exception) -> None:
-        self._requests.fail_waiting("reading failed", error)
-
     async def _output_ended(self, cause: ProcessError | None = None) -> None:
         """No answer will come any more."""
         if cause is None and self.process is not None and not self._closed:
@@ -800,6 +836,37 @@ class Session:
                 await self.process.wait()
             cause = ProcessError(self.process.returncode, self.process.stderr_tail, self.process.last_result)
         self._requests.fail("the output has ended", cause)
+
+
+class _Weakly:
+    """A method of a session, for those who must not keep the session.
+
+    Args:
+        method: is called as long as the session is there.
+        keep: what is kept instead.
+    """
+
+    __slots__ = ("_keep", "_method")
+
+    def __init__(self, method: Callable[..., Any], keep: object = None) -> None:
+        self._method = weakref.WeakMethod(method)
+        self._keep = keep
+
+    def call(self, *arguments: Any) -> Any:
+        """Call it. None without the session."""
+        method = self._method()
+        return None if method is None else method(*arguments)
+
+    async def send(self, *arguments: Any) -> None:
+        """Call and await it.
+
+        Raises:
+            HandleError: there is no session any more.
+        """
+        method = self._method()
+        if method is None:
+            raise HandleError("this session was dropped")
+        await method(*arguments)
 
 
 def _message_of(prompt: Prompt, uuid: str, session_id: str) -> UserMessage:

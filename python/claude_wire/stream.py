@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, get_arg
 from claude_wire._ahead import Chunks, ReadAhead, Tap
 from claude_wire._arguments import kind_of, require_one_of
 from claude_wire._inbox import Inbox
-from claude_wire._tasks import running_trio
+from claude_wire._waiting import cancel_scope, running_trio
 from claude_wire.codec import Decoder, DecoderStats
 from claude_wire.draining import DEFAULT_SPILL_BYTES, Drain, DrainStats, Overflow, ThreadDrain, open_drain
 from claude_wire.errors import HandleError
@@ -332,14 +332,11 @@ class _FromOther(ABC):
     final: tuple[type[Exception], ...] = ()
 
     def __init__(self) -> None:
-        from anyio import CancelScope
-
-        self._new_scope = CancelScope
         self._scope: CancelScope | None = None
         self._slices = Slices()
 
     async def receive(self) -> bytes:
-        with self._new_scope() as self._scope:
+        with cancel_scope() as self._scope:
             try:
                 await self._slices.pause()
                 return await self._next()
@@ -596,7 +593,7 @@ class _AsyncioWaiter:
         self._wake()
 
     def _wake(self) -> None:
-        if self._future is not None and not self._future.done():
+        if self._future is not None and not self._future.done() and not self._loop.is_closed():
             self._future.set_result(None)
 
     def _runs_here(self) -> bool:

@@ -15,6 +15,7 @@ from mcp.shared import exceptions, message
 from mcp.shared.message import SessionMessage
 
 from claude_wire._tasks import cancelled_by_nobody
+from claude_wire._waiting import cancel_scope
 
 __all__ = [
     "CANCELS_BY_SCOPE",
@@ -123,7 +124,7 @@ class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
         async def in_scope(request: Any) -> Any:
             scope = self._scope_of(self._server.request_context.request_id)
             try:
-                with scope or CancelScope():
+                with scope or cancel_scope():
                     return await handler(request)
             except get_cancelled_exc_class():
                 # mcp takes it for its own cancellation of the request, and answers nothing, ever.

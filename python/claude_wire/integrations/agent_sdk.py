@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 import anyio.to_thread
 
+from claude_wire._waiting import cancel_scope
 from claude_wire.codec import Decoder
 from claude_wire.draining import DEFAULT_SPILL_BYTES
 from claude_wire.errors import ByteBudgetError
@@ -330,7 +331,7 @@ class WireTransport(SubprocessCLITransport):
         """
         self._ready = False
         process = self.process
-        with anyio.CancelScope(shield=True):
+        with cancel_scope(shield=True):
             try:
                 if process is not None:
                     await process.aclose()
@@ -343,7 +344,7 @@ class WireTransport(SubprocessCLITransport):
     async def _remove_resumed(self) -> None:
         resumed, self._resumed = self._resumed, None
         if resumed is not None:
-            with anyio.CancelScope(shield=True):
+            with cancel_scope(shield=True):
                 await resumed.remove()
 
 

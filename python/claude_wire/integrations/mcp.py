@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import anyio
 from anyio import CancelScope, Event
 
-from claude_wire._tasks import cancelled_by_nobody, spawn
+from claude_wire._tasks import Home, cancelled_by_nobody, spawn
+from claude_wire._waiting import cancel_scope, move_on_after
 from claude_wire.errors import HandleError
 
 try:
@@ -110,6 +111,8 @@ class InProcessMcpServer:
         self._send: Send | None = None
         self._run: _Run | None = None
         self._handshake: _Handshake | None = None
+        # Where the one lives that it serves.
+        self._home: Home | None = None
         self._connected = False
 
     def __repr__(self) -> str:
@@ -131,8 +134,12 @@ class InProcessMcpServer:
         Raises:
             RuntimeError: it serves another one already.
         """
-        if self._connected:
+        if self._connected and (self._home is None or not self._home.gone):
             raise RuntimeError("this MCP server serves a session already")
+        self._run = self._handshake = None  # of one whose loop is gone
+        self._home = None
+        with suppress(RuntimeError):  # no loop runs
+            self._home = Home()
         self._connected = True
         self._send = send
 
@@ -224,7 +231,7 @@ class _Call:
     def __init__(self, method: str) -> None:
         self.method = method
         #: What the handler runs in, with mcp 1.
-        self.scope = CancelScope()
+        self.scope = cancel_scope()
         self._answer: dict[str, Any] | _Refused | None = None
         self._answered = Event()
 
@@ -285,10 +292,10 @@ class _Run:
         if self._sending is not None:
             self._sending.cancel()
         try:
-            with CancelScope(deadline=deadline):
+            with move_on_after(GRACE_SECONDS):
                 if CANCELS_BY_SCOPE:
                     # mcp below 1.27 waits for its handlers when its input ends, and fails if they answer after that.
-                    with anyio.move_on_after(GRACE_SECONDS / 2):
+                    with move_on_after(GRACE_SECONDS / 2):
                         await self._cancel_all()
                 self._more.set()
                 await self._task.wait()
@@ -345,7 +352,7 @@ class _Run:
                 # The client sends requests right behind `notifications/initialized`, and a session may handle each in a
                 # task of its own, which run in any order. A server refuses what comes before. Where it is set already,
                 # wait() would yield, and what comes next overtake this request.
-                with anyio.move_on_after(GRACE_SECONDS):
+                with move_on_after(GRACE_SECONDS):
                     await self._initialized.wait()
             cancelled = error_response(request_id, REQUEST_CANCELLED, "Request cancelled")
             self._give(request_message(parsed, lambda: self._settle(request_id, cancelled)))
@@ -395,7 +402,7 @@ class _Run:
     async def _main(self) -> None:
         try:
             if self._before is not None:
-                with anyio.move_on_after(GRACE_SECONDS):
+                with move_on_after(GRACE_SECONDS):
                     await self._before._task.wait()
                 self._before = None
             async with (
@@ -408,7 +415,7 @@ class _Run:
                     await self._deliver(item)
                 self._ended = True
                 # Its lifespan may end now. What has no answer waits, to be told the cause.
-                with anyio.move_on_after(GRACE_SECONDS):
+                with move_on_after(GRACE_SECONDS):
                     await self._served.wait()
                 self._group.cancel_scope.cancel()
         finally:
@@ -471,7 +478,7 @@ class _Run:
         if self._send is None or self._closing:
             return "it is closed"
         try:
-            with CancelScope() as self._sending:
+            with cancel_scope() as self._sending:
                 await self._send(message)
                 return None
         except Exception as error:
@@ -491,7 +498,7 @@ class _Run:
             call.settle(answer)
 
     async def _settle_late(self, answer: dict[str, Any]) -> None:
-        with anyio.move_on_after(CAUSE_SECONDS):
+        with move_on_after(CAUSE_SECONDS):
             await self._served.wait()
         if self.failure is None:  # or all that is left is settled with it
             self._settle(answer.get("id"), answer)
