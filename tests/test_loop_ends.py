@@ -349,13 +349,8 @@ def suite(held):
 
 
 def run(main):
-    if backend == "trio":
-        anyio.run(main, backend="trio")
-    else:
-        loop = new_loop()
-        runner = asyncio.Runner(loop_factory=lambda: loop)
-        with runner:
-            runner.run(main())
+    options = {} if backend == "trio" else {"use_uvloop": backend == "uvloop"}
+    anyio.run(main, backend="trio" if backend == "trio" else "asyncio", backend_options=options)
 
 
 # --- what is left -----------------------------------------------------------------------------------------------------
@@ -392,10 +387,7 @@ def once(name):
     gc.collect()  # what only a thread kept until then
 
 
-if backend == "trio":
-    anyio.run(anyio.sleep, 0, backend="trio")
-else:
-    run(lambda: asyncio.sleep(0))
+run(lambda: anyio.sleep(0))  # for what a backend makes once
 way = globals()[way]
 before = dict(threads=len(os.listdir('/proc/self/task')))
 for name in sys.argv[5].split(","):
