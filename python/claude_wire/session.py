@@ -249,6 +249,9 @@ class Session:
         HandleError: by entering, the stream has a session already.
     """
 
+    # The event loop in which it was entered, once it was.
+    _home: Home | None = None
+
     @tells_where(
         {**_PLACES, **dict.fromkeys(("cwd", "env", "extra_env", "user", "stderr"), "open_process(..., NAME=...)")},
         owner="Session",
@@ -292,7 +295,6 @@ class Session:
         self.info: InitializeResponse | None = None
         # What open_session is to send.
         self._opens: InitializeRequest | None = None
-        self._home: Home | None = None
         # What waits in the loop must not keep a session that was dropped: it keeps the following, which does not.
         self._tasks = Tasks()
         self._requests = requests = Requests(_Weakly(self._send).send, self._tasks)
