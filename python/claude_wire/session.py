@@ -17,7 +17,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import msgspec
-from anyio import Semaphore, current_time
+from anyio import CancelScope, Semaphore, current_time
 
 from claude_wire._ahead import show
 from claude_wire._arguments import kind_of, require_function, require_one_of, require_seconds, shown, tells_where
