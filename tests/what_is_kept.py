@@ -12,6 +12,8 @@ import socket
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -300,6 +302,37 @@ async def accumulated_pieces() -> dict[str, Any]:
                 most = max(most, kept() - before)
         found[name] = most
     return found
+
+
+async def mcp_server_that_never_reads() -> dict[str, Any]:
+    """6,000 notifications and 6,000 withdrawn requests, for a server whose lifespan never begins."""
+    from mcp.server.lowlevel import Server
+
+    from claude_wire.integrations.mcp import InProcessMcpServer
+
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[dict[str, Any]]:
+        await anyio.sleep_forever()
+        yield {}
+
+    async def send(_: dict[str, Any]) -> None: ...
+
+    found: list[int] = []
+    for ids in (False, True):
+        server = InProcessMcpServer(Server("stuck", lifespan=lifespan))
+        server.connect(send)
+        async with anyio.create_task_group() as group:
+            for number in range(6000):
+                message = {"jsonrpc": "2.0", "method": "notifications/x", **({"id": number} if ids else {})}
+                group.start_soon(server.handle, {**message, "method": "tools/list"} if ids else message)
+            await anyio.wait_all_tasks_blocked()
+            run = server._run
+            assert run is not None
+            found += [len(run._given), len(run._calls)]
+            group.cancel_scope.cancel()
+        run._task.cancel()
+        await server.aclose()
+    return {"waiting": found}
 
 
 def main() -> None:

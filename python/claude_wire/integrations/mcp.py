@@ -75,6 +75,10 @@ GRACE_SECONDS = 5.0
 #: Seconds that an answer "connection closed" is held back for the cause: mcp 2 gives it to all calls when it fails.
 CAUSE_SECONDS = 1.0
 
+#: Messages that a server may leave unread, and requests that it may leave unanswered. More are refused: a client that
+#: withdraws its requests, or sends notifications, does not wait, so that nothing else holds it up.
+MOST_WAITING = 4096
+
 #: The id of an ``initialize`` that is repeated to a new run. No client has it.
 HANDSHAKE_ID = "claude-wire-handshake"
 
@@ -262,7 +266,7 @@ class _Run:
         #: Set unless the client owes ``notifications/initialized``.
         self._initialized = Event()
         self._initialized.set()
-        #: What the server has not read yet. As long as what the client asks at a time.
+        #: What the server has not read yet.
         self._given: deque[SessionMessage] = deque()
         self._more = Event()
         self._group: TaskGroup | None = None
@@ -343,6 +347,8 @@ class _Run:
         """Give a request to the server, and wait for its answer."""
         if request_id in self._calls:
             raise _Refused("Invalid Request: its id is that of a request under way", INVALID_REQUEST)
+        if len(self._calls) >= MOST_WAITING:
+            raise _Refused(f"MCP server {self._name!r} has too many requests to answer")
         call = self._calls[request_id] = _Call(message["method"])
         given = False
         try:
@@ -389,6 +395,8 @@ class _Run:
         """Have it read by the server. Does not wait: so all is read in the order in which it was given."""
         if self.over or self._closing:
             raise self.stopped()
+        if len(self._given) >= MOST_WAITING:
+            raise _Refused(f"MCP server {self._name!r} does not read")
         self._given.append(message)
         self._more.set()
 
