@@ -293,7 +293,8 @@ def test_cli_that_cannot_be_started_is_1(tmp_path: Path) -> None:
     path.chmod(0o700)
     done = run("--cli", str(path), "--record", str(tmp_path / "r"), "--", "p")
     assert (done.returncode, done.stderr) == (1, b"")
-    assert done.stdout.startswith(b"! the CLI cannot be started: No such file or directory\n")
+    problem = f"! '{path}' cannot be run: the interpreter that its first line names is not there\n"
+    assert done.stdout.startswith(problem.encode())
     assert not (tmp_path / "r" / "exit.json").exists()
 
 

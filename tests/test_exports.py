@@ -101,6 +101,7 @@ MESSAGE_NAMES = [
     "HookSpecificOutput",
     "ImageSource",
     "InputTransformation",
+    "InvalidKind",
     "InvalidLine",
     "McpServerConfig",
     "Message",

@@ -587,8 +587,10 @@ def test_ask_raises_what_the_result_says_and_iterating_shows_it(
 def test_ask_passes_over_the_result_of_a_prompt_that_was_given_up(backend: Backend) -> None:
     async def main() -> None:
         async with opened() as (peer, session):
-            with anyio.move_on_after(0.01):
-                await session.ask("first")
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.ask, "first")
+                await peer.until(peer.prompts)
+                group.cancel_scope.cancel()
             first = peer.prompts()[0]["uuid"]
 
             async def answer() -> None:

@@ -262,6 +262,7 @@ __all__ = [
     "InterruptResponse",
     "InterruptedMessage",
     "InvalidConfigFile",
+    "InvalidKind",
     "InvalidLine",
     "KeepAlive",
     "ListModelsRequest",
