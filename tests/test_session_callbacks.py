@@ -371,7 +371,10 @@ def test_of_answered_requests_the_last_4096_are_remembered(backend: Backend) -> 
 
 @every_backend
 @pytest.mark.parametrize("kind", ["a success", "an error"])
-def test_requests_that_ride_on_the_answer_to_initialize_are_answered_once(backend: Backend, kind: str) -> None:
+@pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
+def test_requests_that_ride_on_the_answer_to_initialize_are_answered_once(
+    backend: Backend, kind: str, again: bool
+) -> None:
     async def survey(request: RequestUserDialogRequest) -> UserDialogCancelled:
         return UserDialogCancelled()
 
@@ -396,7 +399,8 @@ def test_requests_that_ride_on_the_answer_to_initialize_are_answered_once(backen
                     pending_user_dialog_requests=[dialog],
                     pending_elicitation_requests=[elicitation],
                 )
-                peer.say(Peer.permission("p"), dialog)
+                if again:
+                    peer.say(Peer.permission("p"), dialog, elicitation)
             for request_id in "p", "d", "e":
                 assert (await peer.answer_to(request_id))["subtype"] == "success"
             await stays_unanswered(peer)

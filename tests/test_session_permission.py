@@ -323,6 +323,24 @@ def test_callbacks_are_cancelled_when_the_session_is_closed(backend: Backend) ->
 
 
 @every_backend
+def test_a_callback_cannot_ask_for_a_turn_while_its_own_waits_for_it(backend: Backend) -> None:
+    async def main() -> None:
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            with anyio.fail_after(10):
+                await session.ask("and this?")
+            return request.allow()
+
+        async with opened(can_use_tool=decide) as (peer, session):
+            peer.say(Peer.permission("p"))
+            answer = await peer.answer_to("p")
+            assert answer["subtype"] == "error"
+            assert "within a callback" in answer["error"]
+            assert peer.prompts() == []
+
+    backend.run(main)
+
+
+@every_backend
 def test_a_cancelled_block_waits_for_its_callbacks_to_end(backend: Backend) -> None:
     async def main() -> None:
         begun, ended = anyio.Event(), anyio.Event()

@@ -521,6 +521,34 @@ def test_the_timers_of_callbacks_that_are_over_do_not_count(
 
 
 @every_backend
+def test_a_session_whose_requests_are_too_many_bytes_reads_nothing_more(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "MOST_WAITING_BYTES", 2000)
+
+    async def main() -> None:
+        go = anyio.Event()
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            await go.wait()
+            return request.allow()
+
+        async with opened(can_use_tool=decide) as (peer, session):
+            for number in range(20):
+                peer.say(Peer.permission(f"p{number}", input={"command": "x" * 500}))
+            with anyio.fail_after(20):
+                while session._answers.waiting_bytes < 2000:
+                    await anyio.sleep(0.001)
+            await anyio.wait_all_tasks_blocked()
+            assert peer.output.waiting >= 16
+            go.set()
+            for number in range(20):
+                await peer.answer_to(f"p{number}")
+
+    backend.run(main)
+
+
+@every_backend
 @pytest.mark.parametrize("kind", ["can_use_tool", "nonsense", "withdrawn"])
 def test_the_bytes_of_requests_that_are_over_do_not_count(
     backend: Backend, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -640,6 +668,32 @@ def test_closing_ends_a_step_that_waits(backend: Backend) -> None:
                     await session.aclose()
                 assert ended == [0]
                 assert await rest(session) == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_control_messages_that_were_seen_ahead_are_served_once_and_then_forgotten(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            served: list[Any] = []
+            control = session._router._control
+
+            def counted(message: Any) -> None:
+                served.append(message)
+                control(message)
+
+            session._router._control = counted
+            for turn in range(3):
+                for number in range(5):
+                    request_id = f"p{turn}-{number}"
+                    peer.say(numbered(number), Peer.permission(request_id), Peer.cancel("nobody's"))
+                    await peer.answer_to(request_id)  # nobody iterates
+                assert numbers([await session.__anext__() for _ in range(5)]) == list(range(5))
+                peer.say(numbered(5))
+                assert numbers([await session.__anext__()]) == [5]
+                assert len(served) == 10 * (turn + 1)
+                assert not session._router._found.control
 
     backend.run(main)
 

@@ -270,6 +270,26 @@ def test_what_sends_is_cancelled_by_nobody_in_the_session(backend: Backend) -> N
 
 
 @every_backend
+def test_nobody_else_reads_while_ask_sends_its_prompt(backend: Backend) -> None:
+    """What answers the prompt would be taken by another task."""
+
+    async def main() -> None:
+        async with opened() as (peer, session):
+            go = anyio.Event()
+            peer.hold = go.wait
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.ask, "x")
+                await anyio.wait_all_tasks_blocked()
+                with pytest.raises(HandleError, match="ask"), anyio.fail_after(10):
+                    await session.__anext__()
+                go.set()
+                (prompt,) = await peer.until(peer.prompts)
+                peer.say(INIT, {**RESULT, "user_message_uuids": [prompt["uuid"]]})
+
+    backend.run(main)
+
+
+@every_backend
 def test_all_who_wait_to_send_are_told_that_the_session_was_closed(backend: Backend) -> None:
     async def main() -> None:
         peer = Peer()
