@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from patience import MARK
+
 __all__ = [
     "GRACE",
     "LADDER",
@@ -54,16 +56,16 @@ def python(code: str, *arguments: object) -> list[str]:
     return [sys.executable, "-S", "-c", PRELUDE + code, *map(str, arguments)]
 
 
-#: Seconds between the steps by which a process is ended, in the tests of just that: long enough for a child to write a
-#: line in between on a busy machine.
-GRACE = 0.3
+#: Seconds between the steps by which a process is ended, in the tests of just that. They need not be enough for a child
+#: to write a line: see ``patience``.
+GRACE = 0.05
 
 #: Ends at the end of its input, at SIGTERM or at neither, as its second argument says, and writes into the file of its
-#: first argument what it has met, and when.
-LADDER = """
+#: first argument what it has met, in that order.
+LADDER = f"""{MARK}
 log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 def met(what):
-    os.write(log, f"{what} {time.monotonic()}\\n".encode())
+    os.write(log, what.encode() + b"\\n")
 def on_term(number, frame):
     met("term")
     if sys.argv[2] != "kill":
