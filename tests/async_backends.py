@@ -9,12 +9,22 @@ from typing import Any, NamedTuple, TypeVar
 import anyio
 import pytest
 
-__all__ = ["ASYNCIO", "BACKENDS", "DEADLINE", "TRIO", "UVLOOP", "Backend", "every_asyncio", "every_backend"]
+__all__ = [
+    "ASYNCIO",
+    "BACKENDS",
+    "DEADLINE",
+    "TRIO",
+    "UVLOOP",
+    "Backend",
+    "backend_of",
+    "every_asyncio",
+    "every_backend",
+]
 
 T = TypeVar("T")
 
 #: Seconds after which a test that waits for something that never happens fails.
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 class Backend(NamedTuple):
@@ -54,6 +64,11 @@ ASYNCIO = Backend("asyncio", "asyncio", {"use_uvloop": False})
 UVLOOP = Backend("uvloop", "asyncio", {"use_uvloop": True})
 TRIO = Backend("trio", "trio", {})
 BACKENDS = [ASYNCIO, UVLOOP, TRIO]
+
+
+def backend_of(id: str) -> Backend:
+    return next(backend for backend in BACKENDS if backend.id == id)
+
 
 every_backend = pytest.mark.parametrize("backend", BACKENDS, ids=[backend.id for backend in BACKENDS])
 every_asyncio = pytest.mark.parametrize("backend", [ASYNCIO, UVLOOP], ids=["asyncio", "uvloop"])

@@ -33,6 +33,7 @@ __all__ = [
     "children_of",
     "exists",
     "held",
+    "in_own_process",
     "linux_only",
     "nothing_left",
     "python",
@@ -116,6 +117,20 @@ def children_of(pid: int) -> set[int]:
     return children
 
 
+def in_own_process(function: Callable[..., object], *arguments: str) -> None:
+    """Call a function of a test module in a process of its own, where nothing of other tests comes or goes."""
+    code = "import importlib, sys; getattr(importlib.import_module(sys.argv[1]), sys.argv[2])(*sys.argv[3:])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, function.__module__, function.__name__, *arguments],
+        cwd=Path(__file__).parent,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300.0,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def exists(pid: int) -> bool:
     """Whether there is such a process, be it a zombie."""
     return os.path.exists(f"/proc/{pid}")
@@ -172,7 +187,6 @@ def _warm_up() -> None:
 
     for backend in async_backends.BACKENDS:
         backend.run(main)
-    gc.freeze()  # so that the collections of every test look at what the test has made
 
 
 # --- hosts ------------------------------------------------------------------------------------------------------------

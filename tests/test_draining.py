@@ -224,7 +224,7 @@ def test_order_holds_while_reader_and_rescuer_race(kind: type[AnyDrain], pipes: 
 def test_a_reader_that_comes_often_is_left_alone(pipes: Callable[..., Pipe]) -> None:
     def nothing_is_rescued() -> bool:
         pipe = pipes()
-        for number in range(15):
+        for number in range(6):
             pipe.write(b"%d\n" % number)
             time.sleep(0.003)  # away, but not for long enough; on a busy machine it may be longer
             assert read_some(pipe.drain) == b"%d\n" % number
@@ -585,10 +585,11 @@ def test_above_the_budget_bytes_go_to_a_file(kind: type[AnyDrain], pipes: Callab
     assert stats.bytes_in_file == stats.bytes_spilled == len(data) - stats.bytes_queued
     assert (stats.pauses, stats.spill_errors) == (0, 0)
     if sys.platform == "linux":
+        # Others may go meanwhile: those of tests before this one.
         (file,) = temporary_files() - before
         assert file.mode == 0o600
     assert read_all(pipe.drain) == data
-    wait_until(lambda: temporary_files() == before)
+    wait_until(lambda: temporary_files() <= before)
 
 
 def test_order_holds_from_memory_to_the_file_and_back(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:

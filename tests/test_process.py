@@ -20,8 +20,8 @@ import anyio
 import pytest
 
 import recordings
-from async_backends import Backend, every_backend
-from children import exists, held, linux_only, nothing_left, python
+from async_backends import Backend, backend_of, every_backend
+from children import exists, held, in_own_process, linux_only, nothing_left, python
 from claude_wire import (
     ClaudeOptions,
     Decoder,
@@ -266,14 +266,18 @@ def unspawnable(tmp_path: Path) -> dict[str, tuple[type[Exception], list[str], d
 
 
 @every_backend
-@pytest.mark.parametrize("case", sorted(unspawnable(Path())))
-def test_what_cannot_be_spawned_says_why_and_leaves_nothing(backend: Backend, tmp_path: Path, case: str) -> None:
-    error, argv, options = unspawnable(tmp_path)[case]
-    (tmp_path / "not_executable").write_bytes(b"#!/bin/sh\n")
-    (tmp_path / "no_interpreter").write_bytes(b"#!/no/such/interpreter\n")
-    (tmp_path / "no_interpreter").chmod(0o700)
+def test_what_cannot_be_spawned_says_why_and_leaves_nothing(backend: Backend, tmp_path: Path) -> None:
+    pytest.importorskip(backend.id)
+    in_own_process(spawn_what_cannot_be_spawned, backend.id, str(tmp_path))
 
-    async def main() -> None:
+
+def spawn_what_cannot_be_spawned(backend: str, folder: str) -> None:
+    path = Path(folder)
+    (path / "not_executable").write_bytes(b"#!/bin/sh\n")
+    (path / "no_interpreter").write_bytes(b"#!/no/such/interpreter\n")
+    (path / "no_interpreter").chmod(0o700)
+
+    async def one(error: type[Exception], argv: Any, options: dict[str, Any]) -> None:
         before = held()
         process = open_process(argv, **options)
         with pytest.raises(error) as raised:
@@ -285,7 +289,11 @@ def test_what_cannot_be_spawned_says_why_and_leaves_nothing(backend: Backend, tm
         with pytest.raises(HandleError):
             await process.send(KeepAlive())
 
-    backend.run(main)
+    for case, (error, argv, options) in unspawnable(path).items():
+        try:
+            backend_of(backend).run(one, error, argv, options)
+        except BaseException as failure:
+            raise AssertionError(case) from failure
 
 
 @every_backend

@@ -153,8 +153,8 @@ def _no_descriptor_leaks(_warm: None) -> Iterator[None]:
 
 
 @contextmanager
-def written(fd: int, chunks: Iterable[bytes]) -> Iterator[None]:
-    """A thread writes the chunks to ``fd`` and closes it, while the block runs; the reader may leave early."""
+def written(fd: int, chunks: Iterable[bytes]) -> Iterator[threading.Thread]:
+    """The thread that writes the chunks to ``fd`` and closes it, while the block runs; the reader may leave early."""
 
     def write() -> None:
         try:
@@ -171,7 +171,7 @@ def written(fd: int, chunks: Iterable[bytes]) -> Iterator[None]:
     thread = threading.Thread(target=write, name="writer")
     thread.start()
     try:
-        yield
+        yield thread
     finally:
         thread.join()
 
@@ -1997,11 +1997,11 @@ def test_all_that_came_while_nobody_read_comes_whatever_happens_above_the_budget
 @every_backend
 def test_the_pipe_is_emptied_while_the_loop_is_blocked(backend: Backend) -> None:
     async def main() -> None:
-        with pipe(blocks(LONG, 1000)) as readable:
+        readable, writable = os.pipe()
+        with os.fdopen(readable, "rb"), written(writable, blocks(LONG, 1000)) as writer:
             stream = MessageStream(readable)
             first = await anext(stream)
             # No turn of the loop until all of it is written, ten times what the pipe holds.
-            (writer,) = [thread for thread in threading.enumerate() if thread.name == "writer"]
             writer.join(DEADLINE)
             assert not writer.is_alive()
             assert [first, *await collect(stream)] == whole(LONG)
@@ -2016,6 +2016,7 @@ def test_the_pipe_is_emptied_while_the_loop_is_blocked(backend: Backend) -> None
 def through_a_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     """A pipe. Streams that are made meanwhile are read as on systems without epoll; their threads have ended after."""
     monkeypatch.setattr("claude_wire.stream.open_drain", ThreadDrain)
+    others = set(threading.enumerate())
     readable, writable = os.pipe()
     try:
         yield readable, writable
@@ -2023,7 +2024,7 @@ def through_a_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int
         monkeypatch.undo()
         os.close(writable)
         os.close(readable)
-        for thread in threading.enumerate():
+        for thread in set(threading.enumerate()) - others:
             if thread.name == "claude-wire-drain":
                 thread.join(DEADLINE)
 
