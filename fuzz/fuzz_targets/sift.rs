@@ -9,6 +9,8 @@ use libfuzzer_sys::fuzz_target;
 
 const ONLY: [&str; 3] = ["stream_event/content_block_delta", "result", "system/init"];
 
+const DELTA: &[u8] = b"{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\"}}}\n";
+
 /// What a line became: itself, perhaps with others; or its head and its length, if it is above the limit.
 #[derive(Debug, PartialEq)]
 enum Found {
@@ -28,17 +30,24 @@ fuzz_target!(|input: &[u8]| {
     } else {
         64 + 4 * usize::from(*limit)
     };
+    // With deltas in front, for which merging begins.
+    let earned_before = DELTA.repeat(if how & 8 == 0 { 0 } else { 40 });
+    let data = &[&earned_before, data].concat();
     let scale = if how & 4 == 0 { 1 } else { 16 };
     let mut sizes = [*one, *other]
         .map(|size| 1 + scale * usize::from(size))
         .into_iter()
         .cycle();
 
+    let earns = coalesce && names.is_none();
+    let mut earning = reference::Earning::default();
     let mut streams = [Level::Fast, Level::Plain].map(|level| {
-        (
-            Buffer::new(max_line, Bom::Skip),
-            Sieve::new(names, coalesce, level),
-        )
+        let sieve = if earns {
+            Sieve::earning(level)
+        } else {
+            Sieve::new(names, coalesce, level)
+        };
+        (Buffer::new(max_line, Bom::Skip), sieve)
     });
     // Where the stream's mark is no part of a line any more.
     let mut line_start = if data.starts_with(b"\xef\xbb\xbf") {
@@ -58,8 +67,13 @@ fuzz_target!(|input: &[u8]| {
                 .split(|&byte| byte == b'\n')
                 .collect();
             lines.pop();
+            let begun = line_start < at;
             line_start = complete;
-            sifted(&lines, names, coalesce, max_line)
+            if earns {
+                earned(&lines, &mut earning, begun, max_line)
+            } else {
+                sifted(&lines, names, coalesce, max_line)
+            }
         } else {
             Vec::new()
         };
@@ -94,6 +108,30 @@ fuzz_target!(|input: &[u8]| {
         }
     }
 });
+
+/// Lines above the limit are looked at by nobody.
+fn earned(
+    lines: &[&[u8]],
+    earning: &mut reference::Earning,
+    mut begun: bool,
+    max_line: usize,
+) -> Vec<Found> {
+    let mut found = Vec::new();
+    for part in lines.split_inclusive(|line| line.len() > max_line) {
+        let (part, long) = match part {
+            [part @ .., long] if long.len() > max_line => (part, Some(long)),
+            part => (part, None),
+        };
+        let kept = earning.feed(part, begun, max_line);
+        begun = false;
+        found.extend(kept.into_iter().map(Found::Kept));
+        found.extend(long.map(|long| {
+            let head = long[..long.len().min(HEAD_BYTES)].to_vec();
+            Found::TooLong(head, long.len() as u64)
+        }));
+    }
+    found
+}
 
 fn sifted(lines: &[&[u8]], names: Option<&[&str]>, coalesce: bool, max_line: usize) -> Vec<Found> {
     let mut found = Vec::new();
@@ -134,6 +172,26 @@ fn fed(
 ) -> Vec<Found> {
     let mut found = Vec::new();
     while at < end {
+        if let Some(next) = sift::pass(buffer, sieve, &data[at..end]).unwrap() {
+            assert!(next.consumed > 0);
+            let start = at;
+            at += next.consumed;
+            match next.step {
+                buffer::Step::Nothing => (),
+                buffer::Step::Carry { line, .. } => {
+                    found.push(Found::Kept(line[..line.len() - 1].to_vec()));
+                    if at < end {
+                        // As the C border does: the rest of the chunk in the same call.
+                        if let Some(next) = sift::follow(buffer, sieve, &data[at..end]).unwrap() {
+                            past(&next.step, &data[at..end], &mut found);
+                            at += next.consumed;
+                        }
+                    }
+                }
+                step => past(&step, &data[start..end], &mut found),
+            }
+            continue;
+        }
         let next = sift::next(buffer, sieve, &data[at..end]).unwrap();
         assert!(next.consumed > 0);
         at += next.consumed;
@@ -173,4 +231,18 @@ fn fed(
         );
     }
     found
+}
+
+/// What a step past the sieve gave, but for a carried line.
+fn past(step: &buffer::Step, rest: &[u8], found: &mut Vec<Found>) {
+    match *step {
+        buffer::Step::Body { end, .. } => {
+            let lines = rest[..end - 1].split(|&byte| byte == b'\n');
+            found.extend(lines.map(|line| Found::Kept(line.to_vec())));
+        }
+        buffer::Step::TooLong { head, length, .. } => {
+            found.push(Found::TooLong(head.to_vec(), length));
+        }
+        _ => (),
+    }
 }

@@ -489,18 +489,43 @@ fn is_read_by_all(line: &[u8]) -> bool {
 
 /// What is left of the lines of one feed, without blank ones and those that `only` passes over.
 pub fn coalesced(lines: &[&[u8]], names: Option<&[&str]>, max_line: usize) -> Vec<Vec<u8>> {
+    merged(lines, names, max_line, &mut Earning::endless()).0
+}
+
+/// As [`coalesced`]; and how many lines were gone through until the credit was spent.
+fn merged(
+    lines: &[&[u8]],
+    names: Option<&[&str]>,
+    max_line: usize,
+    credit: &mut Earning,
+) -> (Vec<Vec<u8>>, usize) {
     let mut out = Vec::new();
     let mut groups: Vec<Delta> = Vec::new();
+    let mut joined = 0;
+    let mut taken = 0;
+    let close = |out: &mut Vec<Vec<u8>>,
+                 groups: &mut Vec<Delta>,
+                 joined: &mut u64,
+                 credit: &mut Earning| {
+        credit.count(*joined, groups.len() as u64, 0);
+        *joined = 0;
+        out.extend(groups.drain(..).map(|group| group.line()));
+    };
     for line in lines {
+        if credit.left == 0 {
+            break;
+        }
+        taken += 1;
         if is_blank(line) {
             continue;
         }
         let passed_over = names.is_some_and(|names| skipped(line, names));
         let found = if passed_over { None } else { delta(line) };
         let Some(found) = found else {
-            out.extend(groups.drain(..).map(|group| group.line()));
+            close(&mut out, &mut groups, &mut joined, credit);
             if !passed_over {
                 out.push(line.to_vec());
+                credit.count(0, 0, 1);
             }
             continue;
         };
@@ -512,17 +537,122 @@ pub fn coalesced(lines: &[&[u8]], names: Option<&[&str]>, max_line: usize) -> Ve
             merged.uuid.clone_from(&found.uuid);
             if group.template == found.template && merged.line().len() <= max_line {
                 *group = merged;
+                joined += 1;
                 continue;
             }
         }
         full |= groups.len() == MOST_OPEN;
         if full {
-            out.extend(groups.drain(..).map(|group| group.line()));
+            close(&mut out, &mut groups, &mut joined, credit);
         }
         groups.push(found);
     }
-    out.extend(groups.iter().map(Delta::line));
-    out
+    close(&mut out, &mut groups, &mut joined, credit);
+    (out, taken)
+}
+
+/// When lines are merged, where that is to be earned. Credit: a merged line adds 2, up to 96; a group takes 1, another line 3.
+pub struct Earning {
+    merging: bool,
+    left: u64,
+    most: u64,
+    needed: u64,
+    merged: u64,
+    before: Option<bool>,
+}
+
+impl Default for Earning {
+    fn default() -> Self {
+        Self {
+            merging: false,
+            left: 0,
+            most: 96,
+            needed: 64,
+            merged: 0,
+            before: None,
+        }
+    }
+}
+
+impl Earning {
+    fn endless() -> Self {
+        Self {
+            left: 1 << 60,
+            most: 1 << 60,
+            ..Self::default()
+        }
+    }
+
+    fn count(&mut self, merged: u64, groups: u64, others: u64) {
+        self.left = (self.left + 2 * merged).min(self.most);
+        self.left = self.left.saturating_sub(groups + 3 * others);
+        self.merged += merged;
+    }
+
+    /// What is left of lines of one chunk, all of those that are left alone included. `begun`: an earlier chunk began the first.
+    pub fn feed(&mut self, mut lines: &[&[u8]], begun: bool, max_line: usize) -> Vec<Vec<u8>> {
+        let mut out = Vec::new();
+        self.before = None;
+        if begun && !self.merging && !lines.is_empty() {
+            out.push(lines[0].to_vec());
+            lines = &lines[1..];
+        }
+        while !lines.is_empty() {
+            let taken = if self.merging {
+                let (kept, taken) = merged(lines, None, max_line, self);
+                out.extend(kept);
+                if self.left == 0 {
+                    self.merging = false;
+                    self.needed = if self.merged < 32 {
+                        (2 * self.needed).min(8192)
+                    } else {
+                        64
+                    };
+                    self.before = None;
+                }
+                taken
+            } else {
+                let begin = self.begin(lines);
+                out.extend(lines[..begin].iter().map(|line| line.to_vec()));
+                begin
+            };
+            lines = &lines[taken..];
+        }
+        out
+    }
+
+    /// With which of the lines merging begins.
+    fn begin(&mut self, lines: &[&[u8]]) -> usize {
+        let mut begin = 0;
+        for (number, line) in lines.iter().enumerate() {
+            let looks = looks_like_delta(line);
+            match (self.before, looks) {
+                (None, _) => (),
+                (Some(true), true) => self.left += 2,
+                (_, true) => self.left = self.left.saturating_sub(1),
+                (_, false) => self.left = self.left.saturating_sub(3),
+            }
+            self.before = Some(looks);
+            if self.left == 0 {
+                begin = number + usize::from(!looks);
+            }
+        }
+        if self.left < self.needed {
+            return lines.len();
+        }
+        (self.merging, self.left, self.merged) = (true, 24, 0);
+        begin
+    }
+}
+
+fn looks_like_delta(line: &[u8]) -> bool {
+    let delta = b"\"content_block_delta\"";
+    match line.strip_prefix(br#"{"type":"stream_event","event":{"type":"#) {
+        Some(rest) => rest.starts_with(delta),
+        None => line[..line.len().min(256)]
+            .windows(delta.len())
+            .any(|part| part == delta),
+    }
 }
 
 // --- Strict JSON -----------------------------------------------------------------------------------------------------
