@@ -527,7 +527,7 @@ def test_what_is_no_source_is_a_type_error() -> None:
 @pytest.mark.parametrize("decoder", [dict, Decoder, {"type": "user"}, "dict"], ids=str)
 def test_a_decoder_that_is_none_is_a_type_error(decoder: Any) -> None:
     readable, writable = os.pipe()
-    with pytest.raises(TypeError, match=r"decoder must be a Decoder, not (type|dict|str)$"):
+    with pytest.raises(TypeError, match=r"decoder must be a Decoder\(...\), such as Decoder\(dict\), not "):
         MessageStream(readable, decoder)
     os.close(readable)
     os.close(writable)
