@@ -1,9 +1,9 @@
 """Signals that wait until a child has written down what came before them.
 
 The child is that of :data:`children.LADDER`, which notes the end of its input and SIGTERM. With this, SIGTERM is sent
-when the child has noted the end of its input, and SIGKILL when it has noted SIGTERM: what the child has met does not
-depend on how soon the system lets it run. A signal whose note does not come is sent all the same, after
-:data:`PATIENCE`; then the notes show what was left out.
+when the child has noted the end of its input, and SIGKILL when it has noted SIGTERM; or when it has ended, if that is
+what it ends by. So what the child has met, and how it ended, does not depend on how soon the system lets it run. A
+signal whose note does not come is sent all the same, after :data:`PATIENCE`; then the notes show what was left out.
 
 Hosts, which have a process of their own, import this as well; so it needs nothing but the standard library.
 """
@@ -48,9 +48,9 @@ def _after_note(popen: subprocess.Popen[Any], note: str, send: Callable[[subproc
         send(popen)
         return
     decided = time.monotonic()
-    path = str(args[4])
+    path, ends_at = map(str, args[4:])
     while time.monotonic() < decided + PATIENCE and popen.poll() is None:
-        if os.path.exists(path):
+        if ends_at != note and os.path.exists(path):  # else it ends by what it notes, if it is given the time
             with open(path) as file:
                 if note in file.read():
                     break

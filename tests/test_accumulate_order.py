@@ -330,11 +330,11 @@ def test_threads_may_read_one_snapshot_at_the_same_time(monkeypatch: pytest.Monk
     both = threading.Barrier(2)
 
     def meeting(text: str, pieces: list[str]) -> str:
-        both.wait(10)  # neither has stored anything yet
+        both.wait(60)  # neither has stored anything yet
         return joined(text, pieces)
 
     monkeypatch.setattr(_partial_message, "_joined", meeting)
     with ThreadPoolExecutor(2) as threads:
         read = [threads.submit(lambda: [block.text for block in snapshot.blocks]) for _ in range(2)]
-        assert [future.result(20) for future in read] == [["abc" * 3, "abc" * 2]] * 2
+        assert [future.result(60) for future in read] == [["abc" * 3, "abc" * 2]] * 2
     assert [block.text for block in snapshot.blocks] == ["abc" * 3, "abc" * 2]

@@ -64,7 +64,7 @@ pytestmark = [
 #: Stands for a prompt or a token; no log may hold it.
 SECRET = "sk-ant-hunter2"
 #: Seconds after which a test that waits for something has failed.
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 @pytest.fixture(params=[pytest.param(backend, id=backend.id) for backend in BACKENDS])

@@ -41,7 +41,7 @@ AnyDrain: TypeAlias = Drain | ThreadDrain
 T = TypeVar("T")
 
 #: For what must happen soon, on a machine that does something else just now.
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="native drains are for Linux")
 
@@ -664,7 +664,7 @@ def test_a_disk_that_is_full_means_a_pause_and_no_loss(kind: str, room: int) -> 
                 at += os.write(write_end, data[at : at + 65536])
             os.close(write_end)
         threading.Thread(target=write).start()
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while not drain.stats.paused:
             assert time.monotonic() < end
             time.sleep(0.01)
@@ -1012,7 +1012,7 @@ def threads():
     return set(os.listdir("/proc/self/task"))
 
 def wait_until(is_so):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.005)
@@ -1074,7 +1074,7 @@ def test_an_event_loop_may_wait_for_any_number_of_streams() -> None:
         assert not outer.poll(0)
         for write_end in writers:
             os.write(write_end, b"x")
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while not all(drain.stats.bytes_queued for drain in drains.values()):
             assert time.monotonic() < end
             time.sleep(0.01)
@@ -1386,7 +1386,7 @@ def test_a_forked_child_is_refused_and_makes_its_own(kind: str) -> None:
             return drain, write_end
 
         def until(condition):
-            end = time.monotonic() + 30
+            end = time.monotonic() + 60
             while not condition():
                 assert time.monotonic() < end
                 time.sleep(0.001)
@@ -1579,7 +1579,7 @@ def test_a_rescuer_whose_descriptors_were_closed_ends() -> None:
         )
         os.close(its)
         os.write(write_end, b"x")  # so that it looks
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while len(os.listdir("/proc/self/task")) > 1:
             assert time.monotonic() < end
             time.sleep(0.001)

@@ -7,7 +7,6 @@ the environment it is 10 seconds, and 1,000.
 from __future__ import annotations
 
 import gc
-import os
 import resource
 import threading
 from collections.abc import Iterator
@@ -21,10 +20,10 @@ import async_backends
 from async_backends import Backend, backend_of, every_backend
 from children import held, in_own_process, linux_only, nothing_left, python
 from claude_wire import Decoder, ProcessError, open_process
+from long_tests import LONG
 
 pytestmark = linux_only
 
-LONG = bool(os.environ.get("CLAUDE_WIRE_LONG"))
 PROCESSES, LINES_A_SECOND, SECONDS = 200, 200, 10 if LONG else 3
 CYCLES = 1000 if LONG else 300
 MIB = 1024 * 1024

@@ -34,11 +34,12 @@ from claude_wire import (
     open_process,
     set_byte_budget,
 )
+from long_tests import LONG
 
 pytestmark = linux_only
 
 KIB, MIB = 1024, 1024 * 1024
-PAUSES = [3, 10, 30] if os.environ.get("CLAUDE_WIRE_LONG") else [3]
+PAUSES = [3, 10, 30] if LONG else [3]
 TOTAL = 40_000_000
 SEED = 2187
 

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kinds_model
+import long_tests
 import recordings
 from claude_wire import Decoder, Kind, decode, peek, peek_lines
 from claude_wire.kinds import _peek_lines
@@ -422,7 +423,7 @@ def seeds() -> list[bytes]:
     return [*shortest.values(), *split(traffic(1, lines=60, text="mixed"))]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(8 if long_tests.LONG else 3))
 def test_mutated_lines(seed: int) -> None:
     lines = list(mutants(seeds(), seed, 1_000))
     for line in lines:

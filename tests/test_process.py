@@ -1324,7 +1324,7 @@ while True: signal.pause()
                     group.start_soon(iterate)
                     await anyio.sleep(0.05)
                     await process.aclose()
-                assert process.returncode == 143
+                assert process.returncode in (143, -signal.SIGKILL)  # on a busy machine it may end too late by SIGTERM
             if not close_output:
                 assert got == []
 

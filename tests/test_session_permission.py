@@ -326,7 +326,7 @@ def test_callbacks_are_cancelled_when_the_session_is_closed(backend: Backend) ->
 def test_a_callback_cannot_ask_for_a_turn_while_its_own_waits_for_it(backend: Backend) -> None:
     async def main() -> None:
         async def decide(request: CanUseToolRequest) -> PermissionResult:
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 await session.ask("and this?")
             return request.allow()
 

@@ -150,7 +150,7 @@ def test_a_session_whose_beginning_is_cancelled_leaves_no_process(backend: Backe
             async with anyio.create_task_group() as group:
                 group.start_soon(session.__aenter__)
                 assert session.process is not None
-                with anyio.fail_after(20):
+                with anyio.fail_after(60):
                     while not (session.process._child and session.process.stderr_tail):
                         await anyio.sleep(0.001)
                 assert exists(session.process.pid)

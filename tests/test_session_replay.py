@@ -2,7 +2,8 @@
 
 Its callbacks decide as the recorded host decided, and its prompts and requests are sent where the recorded ones were.
 Every recording with a standard output is played in memory: lines wait for what the host had sent before them. Those
-with control traffic are also played by a child process, the stand-in of ``claude_wire.testing``.
+with control traffic are also played by a child process, the stand-in of ``claude_wire.testing``: all of them on
+asyncio, and some (``ON_EVERY_LOOP``), or in the long tests all, on the other loops.
 
 What differs by design, and is compared with that in mind:
 
@@ -27,7 +28,7 @@ import msgspec
 import pytest
 
 import recordings
-from async_backends import ASYNCIO, TRIO, Backend, every_backend
+from async_backends import ASYNCIO, BACKENDS, TRIO, Backend
 from claude_wire import (
     CanUseToolRequest,
     ControlRequest,
@@ -55,6 +56,7 @@ from claude_wire import (
     open_session,
 )
 from claude_wire.testing import Recording, Replay, Step
+from long_tests import LONG
 from same_json import differences
 
 #: What recorded hosts sent that no Session sends, and why: by recording, in the order in which it was sent.
@@ -528,7 +530,7 @@ def check_answers(host: Host) -> None:
         sent, recorded = by_id[question.request.request_id], question.answer
         if host.script.name == BAD_ANSWER:
             assert sent["response"]["subtype"] == "error"
-            assert "can_use_tool must return" in sent["response"]["error"]
+            assert "can_use_tool returned dict" in sent["response"]["error"]
             continue
         if isinstance(question.request.request, CanUseToolRequest):
             assert sent["response"]["response"].pop("toolUseID") == question.request.request.tool_use_id
@@ -689,10 +691,23 @@ async def by_a_child(name: str, path: str, away: bool) -> None:
 as_played_cached = functools.cache(as_played)
 
 
+INITIALIZED = [name for name in WITH_CONTROL if script(name).initialize is not None]
+#: What is played on every loop: questions, hooks, a server and many requests. The others, besides on asyncio, in the
+#: long tests only: of what depends on the loop they show no more, and in memory they are played above.
+ON_EVERY_LOOP = ["05_perm_cancel", "06_hooks_events", "07_mcp_viainit", "08_control"]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in is a script")
-@every_backend
 @pytest.mark.parametrize("away", [False, True], ids=["iterating", "away"])
-@pytest.mark.parametrize("name", [name for name in WITH_CONTROL if script(name).initialize is not None])
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        pytest.param(name, backend, id=f"{name}-{backend.id}")
+        for name in INITIALIZED
+        for backend in BACKENDS
+        if backend is ASYNCIO or name in ON_EVERY_LOOP or LONG
+    ],
+)
 def test_a_session_with_a_child_does_as_the_recorded_host_did(
     name: str, away: bool, backend: Backend, tmp_path: Path
 ) -> None:

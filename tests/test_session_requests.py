@@ -151,8 +151,10 @@ def test_an_answer_that_does_not_fit_is_a_payload_error(backend: Backend) -> Non
     backend.run(main)
 
 
-@every_backend
-def test_a_request_that_is_not_answered_in_time_is_withdrawn_and_its_late_answer_dropped(backend: Backend) -> None:
+@every_virtual_backend
+def test_a_request_that_is_not_answered_in_time_is_withdrawn_and_its_late_answer_dropped(
+    virtual: VirtualBackend,
+) -> None:
     async def main() -> None:
         async with opened(request_timeout=0.03) as (peer, session):
             for timeout in None, 0.05:
@@ -171,7 +173,7 @@ def test_a_request_that_is_not_answered_in_time_is_withdrawn_and_its_late_answer
             peer.say(numbered(1), RESULT)
             assert numbers([message async for message in session.receive_response()][:-1]) == [1]
 
-    backend.run(main)
+    virtual.run(main)
 
 
 @every_backend

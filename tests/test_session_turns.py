@@ -280,7 +280,7 @@ def test_nobody_else_reads_while_ask_sends_its_prompt(backend: Backend) -> None:
             async with anyio.create_task_group() as group:
                 group.start_soon(session.ask, "x")
                 await anyio.wait_all_tasks_blocked()
-                with pytest.raises(HandleError, match="ask"), anyio.fail_after(10):
+                with pytest.raises(HandleError, match="ask"), anyio.fail_after(60):
                     await session.__anext__()
                 go.set()
                 (prompt,) = await peer.until(peer.prompts)
@@ -306,7 +306,7 @@ def test_all_who_wait_to_send_are_told_that_the_session_was_closed(backend: Back
                 group.start_soon(send, session, number)
             await anyio.wait_all_tasks_blocked()
             await session.aclose()
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while len(told) < 4:
                     await anyio.sleep(0.001)
         assert peer.lines == []
@@ -444,7 +444,7 @@ def test_receive_run_goes_on_to_the_end_of_the_run(backend: Backend, case: str) 
                 group.start_soon(take)
                 peer.say(*first)
                 shown = sum(not message.get("sdk_host_only") for message in first)
-                with anyio.fail_after(20):
+                with anyio.fail_after(60):
                     while len(got) < shown:
                         await anyio.lowlevel.checkpoint()
                 await anyio.wait_all_tasks_blocked()
