@@ -636,6 +636,28 @@ def test_a_file_that_cannot_be_made_means_a_pause(
     assert read_all(pipe.drain) == data
 
 
+def test_after_a_pause_a_file_is_tried_again(
+    kind: type[AnyDrain], pipes: Callable[..., Pipe], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    folder = tmp_path / "not yet"
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    set_byte_budget(MIB)
+    pipe = pipes(kind, overflow="spill")
+    data = data_of(6 * MIB)
+    pipe.write_in_thread(data)
+    wait_until(lambda: pipe.drain.stats.paused)
+    assert (pipe.drain.stats.spill_errors, pipe.drain.stats.bytes_spilled) == (1, 0)
+    folder.mkdir()
+    got = b""
+    # A thread has read what the file was to take, and goes on when that is taken.
+    while pipe.drain.stats.paused and (kind is ThreadDrain or pipe.drain.stats.bytes_queued > MIB // 2):
+        got += read_some(pipe.drain)
+    # From here on nobody reads.
+    wait_until(pipe.writer_done)
+    assert pipe.drain.stats.bytes_spilled > 0
+    assert got + read_all(pipe.drain) == data
+
+
 @linux
 @pytest.mark.parametrize("kind", ["Drain", "ThreadDrain"])
 @pytest.mark.parametrize("room", [100_001, 0])
@@ -673,6 +695,11 @@ def test_a_disk_that_is_full_means_a_pause_and_no_loss(kind: str, room: int) -> 
         assert stats.bytes_spilled == {room}, stats
         # What the file could not take is in memory, and counted there: else the count would come out below 0.
         assert stats.bytes_queued == stats.bytes_rescued - stats.bytes_spilled == queued(), (stats, queued())
+        if Kind is draining.ThreadDrain:
+            # Whatever room there is: what comes next must not overtake what the file could not take.
+            set_byte_budget(1 << 30)
+            with draining._changed:
+                assert not drain._pump._has_room()
         got = b""
         while (more := drain.read()) != b"":
             assert time.monotonic() < end

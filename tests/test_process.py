@@ -297,6 +297,21 @@ def spawn_what_cannot_be_spawned(backend: str, folder: str) -> None:
 
 
 @every_backend
+def test_one_that_has_ended_holds_nothing_though_it_is_still_there(backend: Backend) -> None:
+    async def main() -> None:
+        async with plain(python("os.read(0, 1)")) as process:
+            before = held()
+        after = held()
+        assert process.returncode == 0
+        gone = {name for number, name in before.descriptors.items() if number not in after.descriptors}
+        assert not [name for name in after.descriptors.values() if "pidfd" in name]
+        assert len([name for name in gone if name.startswith("pipe:")]) == 3
+        assert process.pid not in after.children
+
+    backend.run(main)
+
+
+@every_backend
 def test_it_can_be_entered_only_once(backend: Backend) -> None:
     async def main() -> None:
         process = plain(python("os.read(0, 1)"))
@@ -877,6 +892,25 @@ def test_a_line_whose_sender_was_cancelled_is_completed_by_the_end_of_the_input(
             os.kill(process.pid, signal.SIGUSR1)
             await process.end_input()
             assert [message["id"] for message in await everything(process)] == [1]
+
+    backend.run(main)
+
+
+@every_backend
+def test_the_end_of_the_input_does_not_wait_for_one_that_never_reads(backend: Backend) -> None:
+    """The rest of a line whose sender was cancelled is given a second, and no more."""
+
+    async def main() -> None:
+        async with plain(python("say(a=1); signal.pause()"), grace=0.0) as process:
+            await process.__anext__()
+            async with anyio.create_task_group() as group:
+                group.start_soon(process.send_bytes, b'{"text":"%s"}\n' % (b"x" * 1_000_000))
+                await anyio.wait_all_tasks_blocked()  # the pipe is full
+                group.cancel_scope.cancel()
+            with anyio.fail_after(20):
+                await process.end_input()
+            with pytest.raises(ProcessInputError, match="ended"):
+                await process.send({})
 
     backend.run(main)
 

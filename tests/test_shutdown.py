@@ -22,7 +22,8 @@ import pytest
 import patience
 from async_backends import ASYNCIO, BACKENDS, Backend, every_asyncio, every_backend
 from children import GRACE, LADDER, Host, exists, linux_only, nothing_left, python, wait_until
-from claude_wire import Decoder, Process, ProcessError, open_process
+from claude_wire import Decoder, Process, ProcessError, open_process, set_byte_budget
+from claude_wire.draining import DEFAULT_BYTE_BUDGET
 
 pytestmark = linux_only
 
@@ -293,8 +294,10 @@ def test_without_grace_it_is_killed_at_once_and_gone_at_the_end_of_the_block(bac
 
 
 @every_backend
-def test_what_it_writes_while_it_is_ended_does_not_hold_it_up(backend: Backend) -> None:
-    """Far more than a pipe holds, on both streams."""
+@pytest.mark.parametrize("budget", [DEFAULT_BYTE_BUDGET, 1000])
+def test_what_it_writes_while_it_is_ended_does_not_hold_it_up(backend: Backend, budget: int) -> None:
+    """Far more than a pipe holds, on both streams, and more than the byte budget."""
+    set_byte_budget(budget)
     code = """
 say(type="ready")
 while os.read(0, 65536):
@@ -311,7 +314,10 @@ os.write(2, b"done")
         assert process.returncode == 0
         assert process.stderr_tail == b"y" * (64 * 1024 - 4) + b"done"
 
-    backend.run(main)
+    try:
+        backend.run(main)
+    finally:
+        set_byte_budget(DEFAULT_BYTE_BUDGET)
 
 
 @every_backend

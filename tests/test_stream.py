@@ -1568,6 +1568,43 @@ def test_a_loop_that_nobody_reads_in_sleeps_and_does_not_spin(
     backend.run(main)
 
 
+@every_backend
+def test_what_comes_in_the_moment_of_closing_is_not_given(backend: Backend) -> None:
+    """A step ends with the stream, though its source had a chunk in hand and gave it all the same."""
+
+    async def main() -> None:
+        asked, go = anyio.Event(), anyio.Event()
+
+        class Late:
+            def __aiter__(self) -> Late:
+                return self
+
+            async def __anext__(self) -> bytes:
+                asked.set()
+                with anyio.CancelScope(shield=True):
+                    await go.wait()
+                return RESULT
+
+        stream = MessageStream(Late())
+        ended = False
+
+        async def step() -> None:
+            nonlocal ended
+            with pytest.raises(StopAsyncIteration):
+                await anext(stream)
+            ended = True
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(step)
+            await asked.wait()
+            await stream.aclose()
+            go.set()
+        assert ended
+        assert stream.stats.messages == 0
+
+    backend.run(main)
+
+
 class EndedJustNow(Drain):
     """A drain whose writer writes its last bytes, and ends, just before it is seen that the writer has ended."""
 
