@@ -247,8 +247,13 @@ def test_a_request_that_cannot_be_read_gets_an_error_answer(backend: Backend) ->
             got = [message async for message in session.receive_response()]
             assert all(isinstance(message, UnknownMessage) for message in got[:-1])
             assert "control_of_tomorrow" in [message.type for message in got if isinstance(message, UnknownMessage)]
-            answers = [message for message in peer.lines if message["type"] == "control_response"]
-            assert len(answers) == 7  # those without an id and with a number have one, too
+
+            def answers() -> list[dict[str, Any]]:
+                return [message for message in peer.lines if message["type"] == "control_response"]
+
+            await peer.until(lambda: len(answers()) >= 7)  # those without an id and with a number have one, too
+            await anyio.wait_all_tasks_blocked()
+            assert len(answers()) == 7
 
     backend.run(main)
 

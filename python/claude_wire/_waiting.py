@@ -73,7 +73,8 @@ def _asyncio_kind() -> Any:
         def __init__(self, *, shield: bool) -> None:
             self._host: Any = None
             base.__init__(self, math.inf, shield)
-            setattr(self, "_tasks", weakref.WeakSet[Any]())  # noqa: B010 - a slot of the base, which has no type
+            with suppress(AttributeError):  # an anyio that keeps its tasks otherwise: the scope is an ordinary one
+                setattr(self, "_tasks", weakref.WeakSet[Any]())  # noqa: B010 - a slot of the base, which has no type
 
         # What anyio stores the task as. If it did so otherwise, the scope would be an ordinary one.
         @property
