@@ -157,12 +157,12 @@ def test_uuids_of_prompts_are_bounded() -> None:
 #: By the first words of each row of the page's table: the tests that hold it, of this file or another.
 ROWS: dict[str, list[str]] = {
     "a line that is not complete": ["tests/test_decoder.py"],
-    "lines that nobody has read": ["tests/test_draining.py", "small_reads_of_a_thread"],
-    "messages that nobody has taken from a session": ["tests/test_session_reading.py", "small_chunks"],
-    "control messages that were answered ahead of the consumer": ["control_messages_ahead"],
+    "bytes that nobody has read from a pipe": ["tests/test_draining.py", "small_reads_of_a_thread"],
+    "messages that a session has read ahead of its consumer": ["tests/test_session_reading.py", "small_chunks"],
+    "control messages that a session has handled ahead of its consumer": ["control_messages_ahead"],
     "ids of answered requests": ["long_request_ids", "many_request_ids"],
     "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],
-    "requests that one line lists as open": ["requests_in_one_line"],
+    "requests that wait, where one line lists many": ["requests_in_one_line"],
     "delegated tasks in the background": ["long_task_ids"],
     "uuids of prompts that were sent to a process": ["test_uuids_of_prompts_are_bounded"],
     "types of lines that no table knows": ["unknown_types"],
@@ -188,13 +188,13 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     text = PAGE.read_text()
     for number in (
         f"{accumulate.MOST_CHARS >> 20} Mi characters",
-        f"{accumulate.DELTA_CHARS} more for each delta and {accumulate.EVENT_CHARS:,} for each other event",
+        f"a delta counts {accumulate.DELTA_CHARS} more and any other event {accumulate.EVENT_CHARS:,} more",
         f"{framing.DEFAULT_MAX_LINE_BYTES >> 20} MiB",
         f"{draining.DEFAULT_BYTE_BUDGET >> 20} MiB",
         f"{_routing.SHARE_BYTES >> 10} KiB",
         f"{_ids.MOST_IDS:,}; an id of more than {LONGEST_ID} characters",
         f"{session.MOST_WAITING_BYTES >> 20} MiB in a session, and {session.MOST_TASKS:,} tasks",
-        f"{_control.MOST_OPEN:,} that wait",
+        f"{_control.MOST_OPEN:,} in a session",
         f"{_decoding.MOST_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
         f"{kinds.MOST_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
     ):
