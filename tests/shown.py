@@ -6,13 +6,19 @@ import io
 from contextlib import closing
 from typing import Any
 
+from click.testing import CliRunner
 from rich.console import Console
 
 from claude_wire import Decoder
 from claude_wire.cli.live import LiveView
 from claude_wire.cli.page import Page
 
-__all__ = ["decoded", "in_order", "viewed"]
+__all__ = ["RUNNER", "decoded", "in_order", "viewed"]
+
+try:  # click before 8.2 mixes stderr into stdout unless told
+    RUNNER = CliRunner(mix_stderr=False)  # type: ignore[call-arg]
+except TypeError:  # click 8.2 keeps them apart, and has no such argument
+    RUNNER = CliRunner()
 
 
 def in_order(shown: str, *parts: str) -> None:

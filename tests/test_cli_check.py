@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from claude_wire import PROTOCOL_VERSION
 from claude_wire._printable import NAME_CHARS
@@ -29,6 +29,7 @@ from claude_wire.cli.survey import Survey
 from claude_wire.testing import Recording
 from cli_lines import line
 from recordings import load
+from shown import RUNNER
 
 COMMAND = [sys.executable, "-m", "claude_wire.cli", "check"]
 SECRET = "hunter2"
@@ -41,12 +42,6 @@ def assistant(*blocks: dict[str, Any]) -> dict[str, Any]:
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
-
-
-try:
-    RUNNER = CliRunner(mix_stderr=False)  # type: ignore[call-arg]
-except TypeError:  # from 8.2 on click always keeps them apart
-    RUNNER = CliRunner()
 
 
 def check(*arguments: str, stdin: bytes = b"") -> Result:

@@ -13,7 +13,6 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from click.testing import CliRunner
 
 from claude_wire import Process, open_process
 from claude_wire.cli import demo as demo_module
@@ -21,7 +20,7 @@ from claude_wire.cli.app import cli
 from claude_wire.cli.race import Way, race, ways
 from claude_wire.testing import Recording
 from recordings import load as load_original
-from shown import in_order
+from shown import RUNNER, in_order
 
 COMMAND = [sys.executable, "-m", "claude_wire.cli", "demo"]
 RECORDING = Recording.load(demo_module.SESSION)
@@ -144,7 +143,7 @@ def test_no_bench_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("nothing was to be measured")
 
     monkeypatch.setattr(demo_module, "race", never)
-    done = CliRunner().invoke(cli, ["demo", "--no-bench"])
+    done = RUNNER.invoke(cli, ["demo", "--no-bench"])
     assert done.exit_code == 0
     in_order(done.stdout, *STORY)
     assert "ratio" not in done.stdout
@@ -158,7 +157,7 @@ def test_session_is_played_by_a_child_and_comes_through_its_pipe(monkeypatch: py
         return open_process(argv)
 
     monkeypatch.setattr(demo_module, "open_process", watched)
-    assert CliRunner().invoke(cli, ["demo", "--no-bench"]).exit_code == 0
+    assert RUNNER.invoke(cli, ["demo", "--no-bench"]).exit_code == 0
     assert [argv[0] for argv in spawned] == [sys.executable]
 
 

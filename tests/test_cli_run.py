@@ -21,7 +21,6 @@ pytest.importorskip("rich")
 if os.name != "posix":
     pytest.skip("scripts that stand in for the CLI, and pseudo-terminals of POSIX", allow_module_level=True)
 
-from click.testing import CliRunner
 
 from claude_wire import ResultMessage
 from claude_wire.cli.app import cli
@@ -30,7 +29,7 @@ from claude_wire.session import STATE_VARIABLE
 from claude_wire.testing import ExitAtOnce, Fault, FloodStderr, Kill, Recording, Replay, Silence, Stall
 from recordings import load
 from screens import PATIENCE, AtTerminal, terminal_environment
-from shown import decoded, in_order
+from shown import RUNNER, decoded, in_order
 
 COMMAND = [sys.executable, "-m", "claude_wire.cli", "run"]
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -195,7 +194,7 @@ def test_prompt_from_standard_input(tmp_path: Path) -> None:
     ids=repr,
 )  # fmt: skip
 def test_wrong_usage_is_2(arguments: list[str]) -> None:
-    done = CliRunner().invoke(cli, ["run", *arguments], input=b"")
+    done = RUNNER.invoke(cli, ["run", *arguments], input=b"")
     assert done.exit_code == 2
     assert done.stdout == ""
 
@@ -422,7 +421,7 @@ def test_recording_is_read_back_and_played(tmp_path: Path) -> None:
     assert recording.exit_code == 0
     again = run("--cli", Replay(recording).script(tmp_path / "again"), "--record", str(tmp_path / "s"), "--", "hello")
     assert again.returncode == 0
-    shown = CliRunner().invoke(cli, ["view", str(record)]).stdout
+    shown = RUNNER.invoke(cli, ["view", str(record)]).stdout
     assert again.stdout.decode().startswith(shown)
 
 

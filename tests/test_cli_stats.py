@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from claude_wire import PROTOCOL_VERSION, Decoder, InvalidLine
 from claude_wire.cli import tally as tally_module
@@ -27,6 +27,7 @@ from claude_wire.usage import OTHERS
 from cli_lines import line
 from recordings import load, names
 from screens import PATIENCE, Screen, terminal_environment
+from shown import RUNNER
 from usage_lines import model, result
 
 COMMAND = [sys.executable, "-m", "claude_wire.cli", "stats"]
@@ -54,7 +55,7 @@ def answer(id: str, is_error: bool | None = None) -> dict[str, Any]:
 
 
 def invoke(*arguments: str, stdin: bytes = b"") -> Result:
-    return CliRunner().invoke(cli, ["stats", *arguments], input=stdin)
+    return RUNNER.invoke(cli, ["stats", *arguments], input=stdin)
 
 
 def as_json(*arguments: str, stdin: bytes = b"") -> dict[str, Any]:
@@ -343,8 +344,8 @@ def test_damaged_file_ends_with_2(tmp_path: Path, name: str, content: bytes) -> 
     (tmp_path / name).write_bytes(content)
     done = invoke(str(tmp_path / name))
     assert done.exit_code == 2
-    assert "damaged" in done.output
-    assert name in done.output
+    assert "damaged" in done.stderr
+    assert name in done.stderr
 
 
 def test_what_is_no_recording_ends_with_2(tmp_path: Path) -> None:

@@ -19,20 +19,20 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from claude_wire.cli.app import cli
 from claude_wire.testing import Recording, Replay
 from cli_lines import assistant, block_start, call, delta, line, returned, start
 from recordings import load
 from screens import PATIENCE, Screen, terminal_environment
-from shown import decoded, in_order, viewed
+from shown import RUNNER, decoded, in_order, viewed
 
 COMMAND = [sys.executable, "-m", "claude_wire.cli", "view"]
 
 
 def invoke(*arguments: str, stdin: bytes = b"") -> Result:
-    return CliRunner().invoke(cli, ["view", *arguments], input=stdin)
+    return RUNNER.invoke(cli, ["view", *arguments], input=stdin)
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

@@ -45,8 +45,8 @@ class Page:
         self._console = console
         # FORCE_COLOR makes rich take a pipe for a terminal; a pipe keeps all that was ever on the row.
         self.is_terminal: bool = console.is_terminal and console.file.isatty()
-        # rich itself writes none on a terminal that cannot erase.
-        self._has_row = row and self.is_terminal
+        # A terminal that cannot erase gets no row: rich 13.0 ends even a row that it never wrote with an empty line.
+        self._has_row = row and self.is_terminal and not console.is_dumb_terminal
         self._row: Live | None = None
         self._activity = self._detail = ""
         self._since = time.monotonic()
