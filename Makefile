@@ -18,9 +18,10 @@ test: rust-test python-test
 rust-test: | cargo
 	cargo test --quiet
 
-# Several at once: many tests wait for processes, and seldom for the processor.
+# Several at once: many tests wait for processes, and seldom for the processor. The modules are compiled once, whatever the
+# environment says: else each of the processes that tests start compiles them for itself, which is half of its time.
 python-test: $(VENV)/.native $(VENV)/.dev
-	$(BIN)/pytest -p no:benchmark -n 3 --dist loadfile
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist loadfile
 
 ## The real CLI against a fake API, in a network namespace of its own: Linux, and leave to make one.
 e2e: $(VENV)/.native $(VENV)/.dev
