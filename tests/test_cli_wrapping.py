@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ pytest.importorskip("rich")
 from rich.cells import cell_len
 from rich.console import Console
 
-from claude_wire.cli.page import Page
+from claude_wire.cli.page import MOST_AT_ONCE, Page
 from claude_wire.cli.wrapping import Wrapping, width_of, wrapped
 
 TEXT = (
@@ -100,3 +101,24 @@ def test_a_page_shows_what_is_typed_behind_at_once_and_holds_back_a_word_of_a_te
     page.text("t word moves")
     page.close()
     assert file.getvalue().endswith("Some text whose last\nword moves\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["line\n" * 20_000, "x" * 100_000, "x" * 10_000 + "\n\n"], ids=["lines", "a line", "both"]
+)
+@pytest.mark.parametrize("grows", [True, False], ids=["text", "line"])
+def test_a_long_text_is_written_whole_and_in_pieces(text: str, grows: bool) -> None:
+    """The time that rich takes for a text grows with the square of its lines."""
+    sizes: list[int] = []
+
+    class Watched(Console):
+        def out(self, *objects: Any, **options: Any) -> None:
+            sizes.append(sum(map(len, objects)))
+            super().out(*objects, **options)
+
+    file = io.StringIO()
+    page = Page(Watched(file=file))
+    (page.text if grows else page.line)(text)
+    page.close()
+    assert file.getvalue() == text + "\n"
+    assert max(sizes) <= MOST_AT_ONCE
