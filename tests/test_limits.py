@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import what_is_kept
-from claude_wire import Accumulator, Decoder, InvalidLine, _decoding, kinds, peek
+from claude_wire import Accumulator, Decoder, InvalidLine, _decoding, decode, kinds, peek
 from claude_wire._ids import DIGEST_BYTES, LONGEST_ID, Ids, key_of
 from claude_wire._turn import Turn
 from what_is_kept import MEGABYTE, drive
@@ -151,6 +151,26 @@ def test_uuids_of_prompts_are_bounded() -> None:
     turn.sent(what_is_kept.line({"type": "user", "uuid": "9999"}))
     assert turn.unfinished() == ""
     turn.sent(what_is_kept.line({"type": "user", "uuid": "0"}))
+    assert turn.unfinished() != ""
+
+
+def test_prompts_with_an_empty_uuid_are_several() -> None:
+    """An empty uuid is none, so the second prompt asks for a turn as the first one did."""
+    turn = Turn()
+    for _ in range(2):
+        turn.sent(what_is_kept.line({"type": "user", "uuid": ""}))
+        assert turn.unfinished() != ""
+        turn.see([{"type": "result", "user_message_uuids": []}])
+        assert turn.unfinished() == ""
+
+
+@pytest.mark.parametrize("state", [[], {}, 1, None])
+def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None:
+    """Whoever iterates over a process gets the line, not an exception."""
+    turn = Turn()
+    turn.sent(what_is_kept.line({"type": "user", "uuid": "u"}))
+    lifecycle = {"type": "command_lifecycle", "command_uuid": "u", "state": state}
+    turn.see([lifecycle, decode(what_is_kept.line(lifecycle))])
     assert turn.unfinished() != ""
 
 

@@ -365,6 +365,107 @@ def test_who_waits_for_a_prompt_that_another_task_cancels_ends_though_the_agent_
     backend.run(main)
 
 
+@every_backend
+def test_a_prompt_that_is_taken_out_of_the_queue_has_no_other_prompts_result(backend: Backend) -> None:
+    """A result that names nobody may have been for both, until the CLI says of the second one that it is cancelled."""
+
+    async def main() -> None:
+        async with opened() as (peer, session), anyio.create_task_group() as group:
+            await session.query("first")
+
+            async def ask() -> None:
+                with pytest.raises(PromptCancelledError):
+                    await session.ask(UserMessage.of("second", uuid="b"))
+
+            group.start_soon(ask)
+            await peer.until(lambda: peer.prompts()[1:])
+            peer.say(INIT, result(text="of the first"), lifecycle("b", "cancelled"))
+
+    backend.run(main)
+
+
+def test_a_prompt_keeps_a_result_only_while_that_may_be_its_own() -> None:
+    run = Run()
+    prompts = [asked(run, uuid) for uuid in ("a", "b", "c")]
+    seen(run, result(), lifecycle("b", "queued"))
+    assert [prompt.result is not None for prompt in prompts] == [True, False, True]
+
+
+def test_an_empty_uuid_is_none() -> None:
+    """The CLI starts a turn for each prompt with it, and names it in no result."""
+    run = Run()
+    prompts = [run.ask("", 0.0), run.ask("", 0.0)]
+    assert not run.had("")
+    for prompt in prompts:
+        assert prompt is not None
+        assert not run.over
+        seen(run, {**RESULT, "user_message_uuids": []})
+        assert prompt.state is State.ANSWERED
+    assert run.over
+
+
+@every_backend
+def test_a_prompt_whose_uuid_is_empty_is_asked_with_one_of_its_own(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session), anyio.create_task_group() as group:
+            group.start_soon(session.ask, UserMessage.of("x", uuid=""))
+            uuid = (await peer.until(peer.prompts))[0]["uuid"]
+            assert uuid
+            peer.say(INIT, result(uuid))
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_prompt_counts_when_another_one_with_its_uuid_was_given_up_before_it_was_sent(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session), anyio.create_task_group() as group:
+            go_on = anyio.Event()
+            peer.hold = go_on.wait
+            scope = anyio.CancelScope()
+
+            async def given_up() -> None:
+                with scope:
+                    await session.query("x", uuid="u")
+
+            group.start_soon(session.query, "before")
+            await anyio.wait_all_tasks_blocked()
+            group.start_soon(given_up)
+            await anyio.wait_all_tasks_blocked()
+            group.start_soon(lambda: session.query("x", uuid="u"))
+            await anyio.wait_all_tasks_blocked()
+            scope.cancel()
+            await anyio.wait_all_tasks_blocked()
+            go_on.set()
+            before, prompt = await peer.until(lambda: peer.prompts() if len(peer.prompts()) == 2 else [])
+            peer.say(INIT, result(before["uuid"], text="first"), INIT, result(prompt["uuid"], text="second"))
+            said = [message async for message in session.receive_run()]
+            assert [message.result for message in said if isinstance(message, ResultMessage)] == ["first", "second"]
+
+    backend.run(main)
+
+
+@every_virtual_backend
+def test_a_task_that_may_not_read_changes_nothing_for_the_one_that_does(virtual: VirtualBackend) -> None:
+    """The end of a prompt wakes the reader, also when another task has tried to read meanwhile."""
+
+    async def main() -> None:
+        peer = Peer({"cancel_async_message": {"cancelled": True}})
+        async with opened(peer) as (peer, session), anyio.create_task_group() as group:
+            await session.query("x", uuid="u")
+
+            async def wait() -> None:
+                assert [message async for message in session.receive_run(ceiling=None)] == []
+
+            group.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(HandleError, match="another task"):
+                await session.receive_run().__anext__()
+            await session.request(CancelAsyncMessageRequest(message_uuid="u"))
+
+    virtual.run(main)
+
+
 # --- who may ask ------------------------------------------------------------------------------------------------------
 
 

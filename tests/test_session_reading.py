@@ -650,6 +650,46 @@ def test_one_task_iterates_at_a_time(backend: Backend) -> None:
 
 
 @every_backend
+def test_a_callback_that_begins_in_the_midst_of_a_step_may_not_read_or_ask_beside_it(backend: Backend) -> None:
+    """The step of the consumer goes on behind the question, so nobody else has one, and nothing is sent."""
+
+    async def main() -> None:
+        begun = anyio.Event()
+        asked: list[str] = []
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            begun.set()
+            with pytest.raises(HandleError, match="another task"):
+                await session.__anext__()
+            return request.allow()
+
+        async def ask() -> None:
+            await begun.wait()
+            with pytest.raises(HandleError, match="another task"):
+                await session.ask("x")
+            asked.append("refused")
+
+        async with opened(can_use_tool=decide) as (peer, session), anyio.create_task_group() as group:
+            got: list[Any] = []
+
+            async def consume() -> None:
+                got.append(await session.__anext__())
+
+            group.start_soon(ask)
+            group.start_soon(consume)
+            await anyio.wait_all_tasks_blocked()
+            peer.say(Peer.permission("p"))
+            assert (await peer.answer_to("p"))["subtype"] == "success"
+            await anyio.wait_all_tasks_blocked()
+            assert asked == ["refused"]
+            assert peer.prompts() == []
+            peer.say(numbered(1))
+        assert numbers(got) == [1]
+
+    backend.run(main)
+
+
+@every_backend
 def test_closing_ends_a_step_that_waits(backend: Backend) -> None:
     async def main() -> None:
         for read_before in False, True:

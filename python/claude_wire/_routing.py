@@ -141,29 +141,32 @@ class Router:
         self.require_idle()
         if not self._started:
             raise HandleError("this session is not entered: use it as `async with ... as session`")
-        while not self.ready:
-            if self._closed:
-                raise StopAsyncIteration
-            self._steps += 1
-            self._stepping = True
-            batch: list[Any] = []
-            try:
-                if self._ends_with_stream:
-                    batch = await self._next_batch()
-                else:
-                    with cancel_scope() as self._scope:
+        # For the whole loop: a callback that begins between two batches may not begin a step of its own.
+        self._stepping = True
+        try:
+            while not self.ready:
+                if self._closed:
+                    raise StopAsyncIteration
+                self._steps += 1
+                batch: list[Any] = []
+                try:
+                    if self._ends_with_stream:
                         batch = await self._next_batch()
-            finally:
-                self._stepping = False
-                self._scope = None
-                if self._asleep:
-                    self.notice()
-            if self._closed:
-                stop_reading_ahead(self._stream, batch)  # it came just then
-            else:
-                self._route(batch)
-                if not self.ready:
-                    await checkpoint()  # what a control message has begun goes first: somebody waits for that
+                    else:
+                        with cancel_scope() as self._scope:
+                            batch = await self._next_batch()
+                finally:
+                    self._scope = None
+                if self._closed:
+                    stop_reading_ahead(self._stream, batch)  # it came just then
+                else:
+                    self._route(batch)
+                    if not self.ready:
+                        await checkpoint()  # what a control message has begun goes first: somebody waits for that
+        finally:
+            self._stepping = False
+            if self._asleep:
+                self.notice()
 
     async def _next_batch(self) -> list[Any]:
         while self._is_full() and not self._closed:

@@ -197,7 +197,9 @@ class Prompt:
     def happens(self, event: Event, result: ResultMessage | None = None) -> None:
         """Go to the next state."""
         self.state = TRANSITIONS[self.state].get(event, self.state)
-        if result is not None and self.state in (State.ANSWERED, State.UNCERTAIN):
+        if self.state not in (State.ANSWERED, State.UNCERTAIN):
+            self.result = None  # the CLI has said since that an earlier one was for another prompt
+        elif result is not None:
             self.result = result  # of several that may have answered it, the last: prompts are answered in their order
 
 
@@ -258,7 +260,11 @@ class Run:
             self._happens(prompt, Event.SETTLED)
 
     def ask(self, uuid: str | None, now: float) -> Prompt | None:
-        """A prompt is sent. Returns None if no turn is owed for it, because an earlier one had its uuid."""
+        """A prompt is sent. Returns None if no turn is owed for it, because an earlier one had its uuid.
+
+        An empty uuid is none: the CLI reads it so.
+        """
+        uuid = uuid or None
         if uuid in self._uuids:
             return None
         if uuid is not None:

@@ -72,7 +72,7 @@ class Turn:
                 sent = _decode_sent(line)
                 if sent.type != "user":
                     continue
-                if isinstance(sent.uuid, str):
+                if isinstance(sent.uuid, str) and sent.uuid:  # an empty one is none
                     if sent.uuid in self._uuids:
                         continue
                     self._uuids.add(sent.uuid)
@@ -114,7 +114,7 @@ class Turn:
         self._asked_unnamed = False
 
     def _lifecycle(self, uuid: Any, state: Any) -> None:
-        if isinstance(uuid, str) and state in _SETTLED:
+        if isinstance(uuid, str) and isinstance(state, str) and state in _SETTLED:
             self._asked.discard(uuid)
 
     def _result(self, message: Any, uuids: Any) -> None:

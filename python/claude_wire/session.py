@@ -493,14 +493,21 @@ class Session:
     async def _send_prompt(self, prompt: UserMessage) -> Sent | None:
         """Send a prompt. Returns None if no turn is owed for it."""
         line = encode(prompt)
-        begun: list[bool] = []
+        has_begun = False
         # Before it is sent: another task may see the result before this one goes on.
         sent = self._run.ask(prompt.uuid, current_time())
+
+        def begun() -> None:
+            nonlocal has_begun, sent
+            has_begun = True
+            if sent is None:  # an earlier prompt had its uuid, but may have been given up meanwhile
+                sent = self._run.ask(prompt.uuid, current_time())
+
         try:
-            await self._send(line, lambda: begun.append(True))
+            await self._send(line, begun)
         except BaseException as error:
             # One that is cancelled in the middle of its line is sent all the same.
-            if sent is not None and (isinstance(error, Exception) or not begun):
+            if sent is not None and (isinstance(error, Exception) or not has_begun):
                 self._run.take_back(sent)
             raise
         return sent
@@ -530,7 +537,7 @@ class Session:
         self._require_open()
         if not isinstance(prompt, UserMessage):
             prompt = _message_of(prompt, str(uuids.uuid4()), "")
-        elif prompt.uuid is None:  # by which the result is known
+        elif not prompt.uuid:  # by which the result is known
             prompt = msgspec.structs.replace(prompt, uuid=str(uuids.uuid4()))
         if self._tasks.current is not None:
             raise HandleError("ask() within a callback would wait for its own turn; query() sends a prompt")
@@ -755,11 +762,11 @@ class Session:
     async def _wait(self, ceiling: float | None, *, reserved: bool = False) -> bool:
         """Wait for a message, or a change of the run. Returns false if none came for as long as is worth waiting."""
         with move_on_after(self._run.patience(ceiling, current_time())) as scope:
-            self._waiting = scope
+            before, self._waiting = self._waiting, scope
             try:
                 await self._step(reserved=reserved)
             finally:
-                self._waiting = None
+                self._waiting = before  # that of the task that reads, if this one may not
         if self._ready or current_time() < scope.deadline:
             return True
         self._run.settle()
