@@ -153,6 +153,16 @@ def test_the_error_of_a_subagents_message_is_not_that_of_the_turn() -> None:
     assert run.reason is None
 
 
+def test_of_a_state_and_of_a_reason_little_is_kept() -> None:
+    """Both are the peer's, and a line may have 128 MiB."""
+    run = Run()
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}
+    assistant = {"type": "assistant", "message": message, "parent_tool_use_id": None, "error": "e" * 100_000}
+    seen(run, state("s" * 100_000), assistant)
+    assert run.reason == "e" * 128
+    assert run._state == "s" * 128
+
+
 def test_how_long_is_waited() -> None:
     run = Run()
     assert run.patience(600, 0) == 600

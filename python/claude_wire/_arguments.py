@@ -20,6 +20,7 @@ __all__ = [
     "name_of",
     "nearest",
     "require_function",
+    "require_int",
     "require_one_of",
     "require_seconds",
     "shown",
@@ -111,6 +112,19 @@ def require_function(name: str, function: object, takes: str, *, waits: bool | N
             f"{name} is called with one argument, {takes}; {name_of(function)}{_parameters(signature)} does not take "
             f"that: {error}"
         ) from None
+
+
+def require_int(name: str, value: object, least: int) -> None:
+    """Refuse what is no whole number of at least ``least``. A bool is none, though Python has it as an int.
+
+    Raises:
+        TypeError: it is no int.
+        ValueError: it is too small.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, not {kind_of(value)}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
 
 
 def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_none: bool = True) -> None:

@@ -184,9 +184,13 @@ class Callbacks:
             require_function("can_use_tool", can_use_tool, "the CanUseToolRequest")
         if on_elicitation is not None:
             require_function("on_elicitation", on_elicitation, "the ElicitationRequest")
-        for name, by_name in ("hooks", hooks), ("mcp_servers", mcp_servers), ("dialogs", dialogs):
+        for name, by_name, example in (
+            ("hooks", hooks, "'PreToolUse': [HookMatcher(f)]"),
+            ("mcp_servers", mcp_servers, "'name': server"),
+            ("dialogs", dialogs, "'kind': f"),
+        ):
             if not isinstance(by_name, (Mapping, type(None))):
-                raise TypeError(f"{name} must be a dict, not {kind_of(by_name)}")
+                raise TypeError(f"{name} must be a dict such as {{{example}}}, not {kind_of(by_name)}")
         for server_name, server in (mcp_servers or {}).items():
             _require_server(server_name, server)
         for kind, dialog in (dialogs or {}).items():
@@ -201,7 +205,7 @@ class Callbacks:
         for key, matchers in (hooks or {}).items():
             event = _event(key, matchers)
             if event in self._matchers:
-                raise ValueError(f"hooks has the event {event!r} twice, once as {key!r}")
+                raise ValueError(f"hooks has {event!r} twice, in two spellings: give one, with all its HookMatchers")
             self._matchers[event] = [self._register(matcher) for matcher in matchers]
         self._handlers: dict[type, Callable[[Any], Awaitable[Wire | dict[str, Any]]]] = {
             CanUseToolRequest: self._permission,

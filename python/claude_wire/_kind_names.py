@@ -226,12 +226,19 @@ def kind_names(only: Iterable[KindName | Kind]) -> frozenset[str]:
             raise TypeError(f"only takes names of kinds, such as 'result' or 'system/init', not {kind_of(kind)}")
         elif kind not in known_kinds():
             raise ValueError(
-                f"only: there is no kind {shown(kind)}{nearest(kind, known_kinds())}; one that this version does "
+                f"only: there is no kind {shown(kind)}{_nearest(kind)}; one that this version does "
                 "not know is given by its tags: Kind('type', 'subtype')"
             )
         else:
             names.append(kind)
     return frozenset(names)
+
+
+def _nearest(name: str) -> str:
+    """The kind that was meant: one that ends like it (``text_delta``, ``init``), or whose name is like it."""
+    end = name.rpartition("/")[2]
+    found = [kind for kind in known_kinds() if kind.rpartition("/")[2] == end]
+    return nearest(found[0], found) if len(found) == 1 else nearest(name, known_kinds())
 
 
 def _name_of(kind: Kind) -> str:

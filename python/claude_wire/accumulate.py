@@ -54,6 +54,7 @@ from typing import Any, TypeAlias, cast
 
 from msgspec.structs import replace
 
+from claude_wire._arguments import require_int
 from claude_wire._encoding import encode
 from claude_wire._partial_message import PartialBlock, State
 from claude_wire.messages import (
@@ -77,6 +78,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.messages._base import short_repr
+from claude_wire.messages.message import require_message
 
 __all__ = ["Accumulator", "PartialBlock", "PartialMessage"]
 
@@ -305,9 +307,8 @@ class Accumulator:
     __slots__ = ("_chars", "_current", "_keep", "_logs", "_max_chars")
 
     def __init__(self, *, keep: int = 1024, max_chars: int = MOST_CHARS) -> None:
-        for name, number in ("keep", keep), ("max_chars", max_chars):
-            if number < 1:
-                raise ValueError(f"{name} must be at least 1, not {number}")
+        require_int("keep", keep, 1)
+        require_int("max_chars", max_chars, 1)
         self._keep = keep
         self._max_chars = max_chars
         self._chars = 0
@@ -337,7 +338,7 @@ class Accumulator:
             belongs to none, and for all other messages.
 
         Raises:
-            TypeError: it is a dict: no message, but what one is decoded to by ``Decoder(dict)``.
+            TypeError: it is no message: a dict of ``Decoder(dict)``, a list, the ``event`` of a :class:`StreamEvent`.
         """
         if type(message) is not StreamEvent:
             self._clear(message)
@@ -441,8 +442,7 @@ class Accumulator:
                 self._break_off(message.session_id)
             over = [key for key in self._logs if key[1] is not None and message.session_id in (None, key[0])]
         else:
-            if type(message) is dict:  # an UnknownMessage is one, too
-                raise TypeError("an Accumulator takes messages; a Decoder(dict) gives dicts, of which it knows nothing")
+            require_message("an Accumulator", message)
             return
         for key in over:
             if self._logs[key].state.done:

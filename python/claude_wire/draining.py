@@ -28,6 +28,7 @@ from contextlib import suppress
 from errno import EBADF, EIO, EPERM
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
+from claude_wire._arguments import require_int
 from claude_wire._library import error as library_error
 from claude_wire._library import ffi, lib
 from claude_wire.errors import ByteBudgetError, HandleError
@@ -132,7 +133,7 @@ def set_byte_budget(limit: int) -> None:
         TypeError: ``limit`` is not an int.
         ValueError: ``limit`` is not at least 1.
     """
-    _require_int("limit", limit, 1)
+    require_int("limit", limit, 1)
     status = lib.cw_budget_set(min(limit, 2**64 - 1))
     if status < 0 and status != lib.CW_ERROR_UNSUPPORTED:
         raise library_error(status)
@@ -761,9 +762,9 @@ def _check(fd: int, overflow: str, spill_limit: int, keep_last: int | None) -> N
     _check_fd(fd)
     if overflow not in _MODES:
         raise ValueError(f"overflow must be one of {', '.join(map(repr, _MODES))}")
-    _require_int("spill_limit", spill_limit, 1)
+    require_int("spill_limit", spill_limit, 1)
     if keep_last is not None:
-        _require_int("keep_last", keep_last, 1)
+        require_int("keep_last", keep_last, 1)
         if overflow != "pause":
             raise ValueError("a drain with keep_last has no queue that could overflow")
 
@@ -773,10 +774,3 @@ def _check_fd(fd: int) -> None:
         raise TypeError(f"fd must be an int, not {type(fd).__name__}")
     if not 0 <= fd < 2**31:
         raise OSError(EBADF, os.strerror(EBADF))
-
-
-def _require_int(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int):
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")

@@ -24,6 +24,7 @@ from collections import deque
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, final
 
+from claude_wire._arguments import require_int
 from claude_wire._library import STEP, ffi, lib
 from claude_wire._library import error as library_error
 from claude_wire.errors import HandleError, LineTooLongError
@@ -169,10 +170,7 @@ class LineBuffer:
         coalesce: bool = False,
         plain: bool = False,
     ) -> None:
-        if not isinstance(max_line_bytes, int):
-            raise TypeError(f"max_line_bytes must be an int, not {type(max_line_bytes).__name__}")
-        if max_line_bytes < 1:
-            raise ValueError(f"max_line_bytes must be at least 1, not {max_line_bytes}")
+        require_int("max_line_bytes", max_line_bytes, 1)
         handle = ffi.new("uint64_t *")
         status = lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), keep_bom, handle)
         if status < 0:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, get_a
 
 from anyio import Event, sleep, to_thread
 
-from claude_wire._arguments import kind_of, require_function, require_one_of, require_seconds, shown
+from claude_wire._arguments import kind_of, require_function, require_int, require_one_of, require_seconds, shown
 from claude_wire._tasks import Home, set_event, spawn
 from claude_wire._turn import Turn
 from claude_wire._waiting import Lock, Readiness, cancel_scope, closing_coroutine, move_on_after
@@ -146,10 +146,7 @@ def open_process(
     require_environment("extra_env", extra_env)
     if not isinstance(cwd, (str, os.PathLike, type(None))):
         raise TypeError(f"cwd must be a path, not {kind_of(cwd)}")
-    if not isinstance(spill_limit, int):
-        raise TypeError(f"spill_limit must be an int, not {kind_of(spill_limit)}")
-    if not spill_limit >= 1:
-        raise ValueError(f"spill_limit must be at least 1, not {spill_limit!r}")
+    require_int("spill_limit", spill_limit, 1)
     try:
         command = [os.fspath(argument) for argument in argv]
     except TypeError as error:

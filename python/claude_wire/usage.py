@@ -16,6 +16,10 @@ Adding up ``total_cost_usd`` or ``modelUsage`` of several results counts most of
 their session, and both go on when the session is resumed or forked. :class:`UsageMeter` adds up what each result says
 to have been used since the one before it.
 
+``Session.ask()`` gives one result: ``meter.add(await session.ask(...))``. If the turn failed, it raises a
+``TurnError``, whose ``result`` counts, too: ``meter.add(error.result)``. The results that ``ask()`` passes over, of
+turns which background work began, reach no meter; ``receive_run()`` gives them all.
+
 Sans-IO: knows messages, not where they come from. Its memory does not grow with the stream.
 """
 
@@ -28,7 +32,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from claude_wire.messages.invalid import InvalidLine
-from claude_wire.messages.message import Message
+from claude_wire.messages.message import Message, require_message
 from claude_wire.messages.results import ResultMessage
 from claude_wire.messages.usage import ModelUsage, Usage
 
@@ -170,8 +174,14 @@ class UsageMeter:
         Returns:
             What the turn has used that this result ends, by itself; None for other messages and for a result that was
             counted before.
+
+        Raises:
+            TypeError: it is no message: a dict of ``Decoder(dict)``, a line, a list of messages.
         """
-        if not isinstance(message, ResultMessage) or self._is_repeated(message):
+        if not isinstance(message, ResultMessage):
+            require_message("a UsageMeter", message)
+            return None
+        if self._is_repeated(message):
             return None
         turn = self._turn(message)
         id = message.session_id

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, cast, get_args
 
+from claude_wire._arguments import kind_of
 from claude_wire.messages import dialects, notices, results, session_notices, system, tasks
 from claude_wire.messages._base import Wire
 from claude_wire.messages._tolerant import Findings, Misfit, build, declare_unknown
@@ -20,6 +21,7 @@ from claude_wire.messages.control import (
 from claude_wire.messages.conversation import AssistantMessage, StreamEvent, UserMessage
 from claude_wire.messages.events import KnownDelta, KnownEvent
 from claude_wire.messages.hooks import KnownHookInput
+from claude_wire.messages.invalid import InvalidLine
 from claude_wire.messages.unknown import (
     UnknownBlock,
     UnknownDelta,
@@ -113,6 +115,24 @@ ResultSubtype: TypeAlias = (
 Message: TypeAlias = (
     TypedMessage | SystemSubtype | ResultSubtype | results.ResultMessage | dialects.PermissionReply | UnknownMessage
 )
+
+
+#: The classes of all that a stream of messages gives.
+_GIVEN: tuple[type, ...] = (*get_args(Message), InvalidLine)
+_GIVEN_SET = frozenset(_GIVEN)
+
+
+def require_message(taker: str, message: object) -> None:
+    """Refuse what no stream of messages gives: it would be passed over in silence.
+
+    Raises:
+        TypeError: it is a dict, a list, a line, or a part of a message.
+    """
+    if type(message) in _GIVEN_SET or isinstance(message, _GIVEN):
+        return
+    if isinstance(message, dict):
+        raise TypeError(f"{taker} takes messages; a Decoder(dict) gives dicts, of which it knows nothing")
+    raise TypeError(f"{taker} takes the messages of a stream, one at a time, not {kind_of(message)}")
 
 
 def _by_subtype(union: Any) -> dict[str, type[Wire]]:

@@ -154,12 +154,12 @@ def write_private(path: str | os.PathLike[str], data: bytes, mode: int) -> None:
         OSError: it cannot be written, or there is a link, a pipe or a device.
     """
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise OSError(errno.EEXIST, "there is something in its place that is no file", os.fspath(path))
+        raise OSError(errno.EEXIST, "in its place is a link, or something else that is no file", os.fspath(path))
     # What is put there after that look is not followed, nor waited for.
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with open(os.open(path, flags, mode), "wb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EEXIST, "there is something in its place that is no file", os.fspath(path))
+            raise OSError(errno.EEXIST, "in its place is a link, or something else that is no file", os.fspath(path))
         if hasattr(os, "fchmod"):
             os.fchmod(file.fileno(), mode)
         file.truncate()

@@ -12,9 +12,10 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
 
+from claude_wire._arguments import kind_of
 from claude_wire.testing import _player
 from claude_wire.testing.faults import (
     CloseStdout,
@@ -59,6 +60,10 @@ class Replay:
     at once, as it was answered elsewhere in the recording, or with a success. When the input ends, the rest is played
     without waiting.
 
+    It has as many turns as were recorded. A prompt beyond them gets no answer, so give a test that waits for one a time
+    limit, such as ``anyio.fail_after(10)``. Where several prompts were recorded before the first result, it waits for
+    that many: callers of :meth:`~claude_wire.Session.ask` take turns, and would wait for each other.
+
     If its flags say ``--input-format stream-json``, it waits for a first prompt even if the recorded CLI had its
     prompt as an argument, and ends when its input does. If they say otherwise, it waits for nothing. Without any flags
     it does as the recorded CLI did. At the end it writes the recorded standard error and exits with the recorded code.
@@ -74,7 +79,7 @@ class Replay:
 
     Raises:
         ValueError: a wrong argument; a fault is beyond the end of the recording.
-        TypeError: one of the faults is none.
+        TypeError: ``faults`` is no list, or one of the faults is none.
         OSError: the path cannot be read.
     """
 
@@ -93,6 +98,10 @@ class Replay:
             raise ValueError(f"writes is one of {', '.join(get_args(Writes))}")
         self.recording: Recording = recording if isinstance(recording, Recording) else Recording.load(recording)
         settings: dict[str, Any] = {"speed": speed, "writes": writes, "wait": wait, "events": []}
+        if not isinstance(faults, Iterable):
+            raise TypeError(
+                f"faults must be a list of faults, such as [CutOutput(at_byte=1000)], not {kind_of(faults)}"
+            )
         if faults:
             outputs = [step.data for step in self.recording.steps if step.direction == "out"]
             starts = [0, *itertools.accumulate(map(len, outputs))]
