@@ -274,7 +274,7 @@ def test_names_that_a_stream_makes_up_take_bounded_memory(monkeypatch: pytest.Mo
     assert len(meter.total.models) == MOST_MODELS + 1
     assert meter.total.tokens.input_tokens == 3 * most
     assert len(meter._running) == MOST_SESSIONS  # pyright: ignore[reportPrivateUsage]
-    assert len(meter._counted) == len(meter._order) == 100  # pyright: ignore[reportPrivateUsage]
+    assert len(meter._counted) == 100  # pyright: ignore[reportPrivateUsage]
 
 
 def test_long_ids_are_not_kept_and_still_tell_sessions_and_results_apart() -> None:
@@ -291,7 +291,7 @@ def test_long_ids_are_not_kept_and_still_tell_sessions_and_results_apart() -> No
     assert set(meter.sessions) == {OTHERS} == set(meter.total.models)
     assert meter.total.turns == 3
     assert meter.total.cost_usd == pytest.approx(0.8)
-    kept = [*meter._running, *meter._counted]  # pyright: ignore[reportPrivateUsage]
+    kept = [*meter._running, *meter._counted._keys]  # pyright: ignore[reportPrivateUsage]
     assert max(len(each) for each in kept if isinstance(each, (str, bytes))) <= 200
 
 

@@ -25,7 +25,7 @@ Tap = Callable[[bytes], object]
 
 
 def show(tap: Tap | None, data: bytes | memoryview, name: str = "on_received") -> None:
-    """Show bytes to a tap. What that raises is logged: they are on their way all the same."""
+    """Show bytes to a tap, which has this name in logs. An exception of the tap is logged and stops nothing."""
     if tap is not None and data:
         try:
             tap(bytes(data))
@@ -105,7 +105,7 @@ class ReadAhead:
         try:
             data = bytes(await self.source.receive())
             if data:
-                # A small one joins the one before: alone it would take more memory than it counts.
+                # A small chunk is joined to the one before: alone it would take more memory than the budget counts.
                 if self._kept and isinstance(last := self._kept[-1], bytes) and len(last) + len(data) <= JOINED_BYTES:
                     self._kept[-1] = last + data
                 else:

@@ -1,4 +1,4 @@
-"""Checks of arguments: what can only be a mistake is refused at once, in words that say what to write instead.
+"""Checks of arguments. A wrong argument is refused at once, and the message says what to write instead.
 
 Knows functions and names; not what an argument is for.
 """
@@ -37,8 +37,10 @@ def shown(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """The name of the type of a wrong value; of a class, that it is one. Classes of claude-agent-sdk have the same
-    names as ours."""
+    """What a wrong value is, for a message: the name of its type, or ``the class X`` if it is a class itself.
+
+    Classes of claude-agent-sdk have the same names as ours, so theirs are marked.
+    """
     if isinstance(value, type):
         return f"the class {value.__name__}"
     cls = type(value)
@@ -46,7 +48,7 @@ def kind_of(value: object) -> str:
 
 
 def name_of(function: object) -> str:
-    """What a function is called where it was written."""
+    """The name by which a function was defined, also of one in a partial; of another callable, the name of its type."""
     inner = function.func if isinstance(function, functools.partial) else function
     return one_line(getattr(inner, "__name__", "") or type(inner).__name__)
 
@@ -65,7 +67,7 @@ def require_one_of(name: str, value: object, known: tuple[str, ...], otherwise: 
     """Refuse a value that is none of those known.
 
     Args:
-        otherwise: where a value goes that this version does not know.
+        otherwise: added to the message: where a value goes that this version does not know.
 
     Raises:
         TypeError: it is no str.
@@ -79,12 +81,12 @@ def require_one_of(name: str, value: object, known: tuple[str, ...], otherwise: 
         )
 
 
-def require_function(name: str, function: object, takes: str, *, waits: bool | None = True) -> None:
+def require_function(name: str, function: object, takes: str, *, awaited: bool = True) -> None:
     """Refuse what cannot be called with one argument.
 
     Args:
         takes: what it will be called with, for the message: ``"the CanUseToolRequest"``.
-        waits: whether what it returns is awaited, so that it may be async. With None that is not looked at.
+        awaited: true if the function may be async, because its result is awaited.
 
     Raises:
         TypeError: it is no function, takes other arguments, or is async where nobody awaits it.
@@ -99,7 +101,7 @@ def require_function(name: str, function: object, takes: str, *, waits: bool | N
     called = _called(function)
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         raise TypeError(f"{name} must return its answer, and {name_of(function)} is a generator: it has a yield")
-    if waits is False and inspect.iscoroutinefunction(called):
+    if not awaited and inspect.iscoroutinefunction(called):
         raise TypeError(f"{name} must be a plain function, and {name_of(function)} is async: nobody awaits it")
     try:
         signature = inspect.signature(function)
@@ -128,7 +130,7 @@ def require_int(name: str, value: object, least: int) -> None:
 
 
 def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_none: bool = True) -> None:
-    """Refuse what is no length of time; 0 and None are one if ``or_zero`` and ``or_none``.
+    """Refuse what is no length of time. 0 is allowed with ``or_zero``, None with ``or_none``.
 
     Raises:
         TypeError: it is no number.
@@ -142,7 +144,7 @@ def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_non
 
 
 def _called(function: Any) -> Any:
-    """What runs when this is called: of an object, its ``__call__``."""
+    """The function behind a callable: that of a partial, the ``__call__`` of an object."""
     import inspect
 
     while isinstance(function, functools.partial):
@@ -158,11 +160,11 @@ def _parameters(signature: inspect.Signature) -> str:
 
 
 def tells_where(places: Mapping[str, str], *, owner: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorates a function whose unknown keyword arguments are told where they go, in place of Python's bare words.
+    """Decorates a function so that an unknown keyword argument is refused with the place where it goes.
 
     Args:
-        places: by the name of a keyword that this function does not have, what to write instead.
-        owner: what the function is called in the message, if not by its own name.
+        places: what to write instead, by the name of the keyword. For other names a similar one is suggested.
+        owner: the function's name in the message; its own name if empty.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

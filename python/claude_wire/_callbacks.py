@@ -120,7 +120,7 @@ class HookMatcher:
         timeout: seconds that each may take. The CLI withdraws what takes longer, which cancels it, and treats it as
             failed; a few seconds later it is cancelled also if the CLI does not.
         on_failure: what a failed one does: ``"continue"`` (the CLI's default), or ``"block"`` the action.
-        unknown_event: that it is meant for an event of a later CLI, which this version does not know by name.
+        unknown_event: true for an event of a later CLI, which this version does not know by name.
 
     Raises:
         TypeError: a function cannot be called with one argument, or an argument is of another type.
@@ -227,7 +227,7 @@ class Callbacks:
         return handler, timeout, self._name(body)
 
     def _name(self, body: object) -> str:
-        """What the callback for a request is called in logs, and what it is asked about."""
+        """The name in logs of the callback for a request, with what it is asked about."""
         if isinstance(body, CanUseToolRequest):
             return f"can_use_tool for {one_line(body.tool_name)}"
         if isinstance(body, HookCallbackRequest):
@@ -342,18 +342,18 @@ class Callbacks:
 
 
 async def _answer(given: object) -> object:
-    """What a callback answered: a plain function gives it, an async one gives what is to be awaited for it."""
+    """The answer of a callback: what a plain function returned, or what awaiting an async one gives."""
     return cast("object", await given) if inspect.isawaitable(given) else given
 
 
 def _require_server(name: str, server: object) -> None:
-    methods = {"connect": False, "handle": True, "aclose": True}
+    methods = ("connect", "handle", "aclose")
     if isinstance(server, type) or not all(callable(getattr(server, method, None)) for method in methods):
         raise TypeError(
             f"mcp_servers[{name!r}] must be an McpServer, not {kind_of(server)}: a server of the mcp package goes into "
             "claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into ClaudeOptions(mcp_config=...)"
         )
-    require_function(f"mcp_servers[{name!r}].connect", getattr(server, "connect", None), "a function", waits=False)
+    require_function(f"mcp_servers[{name!r}].connect", getattr(server, "connect", None), "a function", awaited=False)
     require_function(f"mcp_servers[{name!r}].handle", getattr(server, "handle", None), "a JSON-RPC object")
 
 

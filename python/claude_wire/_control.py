@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 __all__ = ["Answers", "Handler", "NoAnswer", "Refusal", "Requests", "Send", "WrongAnswer", "raised_outside"]
 
 Send = Callable[[bytes], Awaitable[object]]
-#: Takes what a request asks for and gives the payload of the answer. The second is the seconds that it may take, the
-#: third what it is called in logs: the callback and what it is asked about.
+#: A function from the body of a request to the payload of its answer; the seconds that it may take; and its name in
+#: logs: the callback, and what it is asked about.
 Handler = tuple[Callable[[Any], Awaitable["Wire | dict[str, Any]"]], "float | None", str]
 
 #: Why a request is unknown whose subtype no table lists.
 UNKNOWN_SUBTYPE = "unknown subtype"
-#: Requests that are answered at a time. A session reads no more long before that, but one line may bring any number:
-#: the answer to ``initialize`` lists requests that were open before.
+#: The most requests that wait for their answers at a time. A session stops reading long before that. But one line may
+#: bring any number of requests: the answer to ``initialize`` lists those that were open before.
 MOST_OPEN = 8192
 
 #: The packages whose frames a traceback in a log begins without.
@@ -192,14 +192,14 @@ class Refusal(Exception):
 
 
 class WrongAnswer(TypeError):
-    """Raised by a handler whose callback returned something else than an answer; its text says what, and what to do."""
+    """Raised by a handler whose callback returned no answer. The text says what it returned, and what to return."""
 
 
 class _Inquiry:
     """A request that is not answered yet, its size in bytes, and the tasks that belong to it.
 
-    One without an id has an answer without one, as the CLI gives it. Nothing can be said of such a request later: it is
-    neither withdrawn nor recognised when it comes again.
+    A request without an id has an answer without an id, as the CLI gives it. It cannot be withdrawn, nor recognised
+    when it comes again.
     """
 
     __slots__ = ("callback", "id", "key", "size", "timer")
@@ -270,7 +270,7 @@ class Answers:
             self.waiting_bytes -= inquiry.size
 
         def passed() -> None:
-            """It has begun, or never will."""
+            """The handler has begun, or never will: the next one may begin."""
             if turn in self._turns:
                 del self._turns[turn]
                 if self._turns:
@@ -374,7 +374,7 @@ class Answers:
         self._tasks.start(lambda: self._answer(inquiry, line), "claude-wire-refusal", ended)
 
     def _end(self, inquiry: _Inquiry) -> bool:
-        """It is answered, or withdrawn. Returns whether it was neither before."""
+        """The request is answered, or withdrawn. Returns false if it was one of them before."""
         if not self._is_open(inquiry):
             return False
         del self._open[inquiry.key]
@@ -393,7 +393,7 @@ class Answers:
 
 
 def raised_outside(error: Exception) -> tuple[type[Exception], Exception, TracebackType | None]:
-    """An exception for a log, with its traceback from where it leaves this package: who called says nothing."""
+    """An exception for a log, with its traceback from where it leaves this package."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_globals.get("__package__") in _OURS:
         traceback = traceback.tb_next

@@ -10,20 +10,20 @@ from typing import TypeAlias
 
 __all__ = ["MOST_IDS", "Ids", "Key", "key_of"]
 
-#: What stands for an id: a short string for itself. A long one is replaced by a digest and a number by its digits. The
-#: types differ, so a string never equals the key of another id; digits are never as long as a digest.
+#: What is remembered of an id: a short string itself, of a long string its digest, of a number its digits. Only short
+#: strings are str, and digits are shorter than a digest, so different ids have different keys.
 Key: TypeAlias = "str | bytes"
 
 #: Longest id that is kept as it is, in characters. Those of the CLI have at most 36.
 LONGEST_ID = 128
-#: Bytes of the digest of a longer one: too many for two ids with the same digest to be found.
+#: Bytes of a digest: so many that nobody finds two ids with the same one.
 DIGEST_BYTES = 32
-#: Ids that are remembered of one kind, if nothing else is said. They take 3 MB at most.
+#: Default of the most ids in a set. They take 3 MB at most.
 MOST_IDS = 4096
 
 
 def key_of(id: str | float) -> Key:
-    """What an id is remembered by, in at most some 600 bytes however long the id is.
+    """The key of an id. It takes some 600 bytes at most, however long the id is.
 
     JSON has one kind of number: ``1`` and ``1.0`` are the same id.
     """

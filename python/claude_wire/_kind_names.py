@@ -150,6 +150,7 @@ KindName: TypeAlias = Literal[
     "system/informational",
     "system/init",
     "system/injected",
+    "system/interrupted",
     "system/local_command_output",
     "system/memory_recall",
     "system/mirror_error",
@@ -184,8 +185,8 @@ KindName: TypeAlias = Literal[
 
 @functools.cache
 def known_kinds() -> frozenset[str]:
-    """The names of all kinds that the protocol has, and of what they have in common."""
-    # Imported when it is first asked for, as only who names kinds should pay for it.
+    """The names of all kinds that the protocol has, and of the groups of kinds such as ``"system"``."""
+    # Imported at the first call: a program that names no kinds need not wait for it.
     from claude_wire.messages.content import KnownContentBlock
     from claude_wire.messages.control import ControlAnswer, KnownControlRequestPayload
     from claude_wire.messages.events import KnownDelta, KnownEvent

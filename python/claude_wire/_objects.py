@@ -80,7 +80,8 @@ _NUMBERS: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": _
 _strict = json.JSONDecoder(**_NUMBERS)
 
 
-#: A text that begins with no JSON value, but for white space. That json says no more of it is tested.
+#: Matches a text whose first character, white space aside, begins no JSON value. Tests show that json gives the same
+#: reason for it.
 _NO_VALUE = re.compile(r"(?![ \t\r\n]*(?:[\[{\"0-9-]|true|false|null|NaN|Infinity|\Z))")
 _NO_VALUE_REASON = "not JSON: Expecting value at character 0 of the line"
 

@@ -10,14 +10,15 @@ import re
 
 __all__ = ["NAME_CHARS", "one_line", "printable", "quoted", "reason_in"]
 
-#: A name from the input is cut to this many characters; and so are the words of another program in an error.
+#: Names from the input, and the words of another program in an error, are cut to this many characters.
 NAME_CHARS = 80
-#: So many characters of a text are looked at for a line of it, and so many bytes of a standard error.
+#: At most this many characters of a text are looked at to quote it.
 LOOKED_AT = 4096
+#: At most this many bytes of a standard error are looked at, from its end.
 STDERR_LOOKED_AT = 64 * 1024
 #: Colours, cursor movements and the like, which a program writes for a terminal.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-#: How a line begins that says what went wrong: ``Error:``, ``error:``, ``TypeError:``, ``Error processing --x:``.
+#: The beginning of a line that says what went wrong: ``Error:``, ``error:``, ``TypeError:``, ``Error processing --x:``.
 _ERROR = re.compile(r"(?:\w+ )?\w*error\b", re.IGNORECASE)
 
 
@@ -40,10 +41,10 @@ def quoted(text: str) -> str:
 
 
 def reason_in(stderr: bytes) -> str:
-    """Why a program failed, as :func:`quoted` gives it, by what it wrote to its standard error last.
+    """Why a program failed, by what it wrote to its standard error last: one line of at most 80 characters.
 
-    That is its last line that begins with a word such as ``Error``, together with the lines after it up to one that is
-    indented (a stack) or blank; without such a line, the last line that is not indented.
+    The reason is the last line that begins with a word such as ``Error``, and the lines after it up to one that is
+    indented (a stack) or blank. Without such a line it is the last line that is not indented.
     """
     lines = _ESCAPES.sub("", stderr[-STDERR_LOOKED_AT:].decode(errors="replace")).splitlines()
     plain = [line for line in lines if line.strip() and not line[0].isspace()]

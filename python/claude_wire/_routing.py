@@ -53,7 +53,7 @@ def _is_control(message: Any) -> bool:
 
 
 def _digest(message: Any) -> bytes:
-    """Tells a control message from others; the message itself is kept once, in the bytes that wait."""
+    """What is remembered of a control message. The message itself is kept once, in the bytes that wait."""
     return blake2b(encode(message), digest_size=16).digest()
 
 
@@ -64,8 +64,8 @@ class _Found:
         # Splits what is read ahead into lines; in step with the decoder until the consumer has read by itself.
         self.follower: Follower[Any] | None = None
         self.followed = -1
-        # Digests of control messages that were dealt with, and that the consumer will come across. The line of one has
-        # at least 20 bytes, which count in the byte budget until then; its digest takes 57 bytes.
+        # Digests, of 57 bytes in memory, of control messages already handled while reading ahead. The consumer skips
+        # these messages. Until then their lines, of at least 20 bytes, count in the byte budget.
         self.control: deque[bytes] = deque()
 
 

@@ -73,15 +73,15 @@ MARKS = frozenset(
 _DELEGATED = frozenset(("local_agent", "local_workflow"))
 _ENDED = frozenset(("completed", "failed", "killed", "stopped"))
 
-#: Seconds between the sending of a prompt and its turn, at most. The CLI 2.1.330 says that a turn begins within 0.03
-#: seconds of reading the prompt. Waited for only where nothing else tells whether an earlier result was for it, too.
+#: The most seconds between the sending of a prompt and its turn. CLI 2.1.330 announces the turn within 0.03 seconds of
+#: reading the prompt. This is waited for only if nothing else tells whether an earlier result answered the prompt, too.
 SETTLE_SECONDS = 3.0
-#: Seconds that are waited at least, so that what is on its way is read.
+#: The least seconds to wait, so that messages on their way are read.
 LEAST_SECONDS = 0.1
 
 
 class State(Enum):
-    """Of a prompt that was sent; see the module's table."""
+    """The state of a prompt that was sent; see the module's table."""
 
     SENT = "sent"
     QUEUED = "queued"
@@ -94,7 +94,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What a message, or the time, says of a prompt; see the module's table."""
+    """What a message, or the end of a wait, says of a prompt; see the module's text."""
 
     QUEUED = "queued"
     STARTED = "started"
@@ -191,11 +191,11 @@ class Prompt:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will be said of it."""
+        """Whether its state is final."""
         return self.state in _FINAL
 
     def happens(self, event: Event, result: ResultMessage | None = None) -> None:
-        """Go to the next state."""
+        """Go to the state that the event leads to, and keep the result if it answers the prompt, or may."""
         self.state = TRANSITIONS[self.state].get(event, self.state)
         if self.state not in (State.ANSWERED, State.UNCERTAIN):
             self.result = None  # the CLI has said since that an earlier one was for another prompt
@@ -207,7 +207,7 @@ class Run:
     """Follows the prompts of a session as they are sent, and its messages as they are taken."""
 
     def __init__(self) -> None:
-        # What the CLI has last said of its state, if it does.
+        # What the CLI has last said of its state; None if it says nothing of it.
         self._state: str | None = None
         # Delegated tasks in the background. Above 4,096 the oldest are not waited for.
         self._tasks = Ids()
@@ -305,7 +305,7 @@ class Run:
             if event is not None:
                 self._happens(self._open.get(message.command_uuid or ""), event)
         elif isinstance(message, InjectedMessage):
-            # Behind the one that the turn is about, so many of those that wait.
+            # The oldest prompt is the one of the turn. The next ones, as many as the message counts, were put into it.
             for prompt in list(self._open.values())[1 : 1 + message.message_count]:
                 self._happens(prompt, Event.FOLDED)
         elif isinstance(message, SessionStateChangedMessage):
@@ -324,13 +324,13 @@ class Run:
         prompts = list(self._open.values())
         names = _named_by(result)
         last_named = max((at for at, prompt in enumerate(prompts) if prompt.uuid in (names or ())), default=-1)
-        lists_none = result.user_message_uuids is None
+        names_last_only = result.user_message_uuids is None
         background = isinstance(result.origin, TaskNotificationOrigin)
         is_first = not names and not background
         for at, prompt in enumerate(prompts):
             folded = prompt.state is State.FOLDED
             event = Event.LATER
-            if at <= last_named and (prompt.uuid is None or prompt.uuid in (names or ()) or lists_none):
+            if at <= last_named and (prompt.uuid is None or prompt.uuid in (names or ()) or names_last_only):
                 event = Event.NAMED
             elif names is not None and prompt.uuid is not None and not folded:
                 continue  # the result names others

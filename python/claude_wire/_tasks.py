@@ -1,7 +1,8 @@
 """Tasks that belong to no task group, since they live from one call to another, on asyncio and trio.
 
-Knows the event loops, and nothing of what its tasks do. Whoever spawns a task owns it, and keeps it: it ends by itself,
-or its owner cancels it. On asyncio it goes, without a word, with its owner when its loop is gone.
+Knows the event loops, and nothing of what its tasks do. Whoever spawns a task owns it and keeps it: the task ends by
+itself, or its owner cancels it. If the loop of asyncio is gone, the task is collected with its owner, and nothing is
+logged.
 
 =======================================  ===========================================================================
 what the function of a task does         what becomes of it
@@ -42,7 +43,7 @@ _current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_w
 
 
 class Home:
-    """The event loop in which it is made, for what belongs to it and may outlive it.
+    """The event loop in which this was made. Objects that may outlive their loop ask it whether the loop still runs.
 
     Raises:
         RuntimeError: no event loop runs.
@@ -65,7 +66,7 @@ class Home:
 
     @property
     def foreign(self) -> bool:
-        """Whether this is the copy in a forked child, where nothing may be done to what belongs to the loop."""
+        """Whether this is a forked child's copy: the loop is the parent's, and nothing of it may be touched."""
         return os.getpid() != self._pid
 
     @property
@@ -85,7 +86,11 @@ class Home:
         return here._loop == self._loop and here._token is self._token
 
     def call_soon(self, function: Callable[[], object]) -> bool:
-        """Have it call the function. From any thread. False if the loop does not run, nor calls the function."""
+        """Have the loop call a function. May be called from any thread.
+
+        Returns:
+            False if the loop does not run, and so does not call the function.
+        """
         try:
             if self._loop is None:
                 self._token.run_sync_soon(function)
@@ -123,8 +128,8 @@ def _nothing() -> None:
 
 
 def set_event(event: Event) -> None:
-    """Set an event, for which somebody may wait whose loop is gone."""
-    with suppress(RuntimeError):
+    """Set an event, also if the loop of a task that waits for it is gone."""
+    with suppress(RuntimeError):  # the loop is closed
         event.set()
 
 
@@ -159,8 +164,9 @@ class Task:
         self._then = then
         self._scope = cancel_scope()
         self._done = False
-        # How many blocks put off its cancellation; whether it is to be cancelled behind them.
+        # How many blocks of cancelled_later() it is in.
         self._holds = 0
+        # True once cancel() was called.
         self._cancelled = False
         # Kept here because the loop does not keep it.
         self._asyncio_task: Any = None
@@ -292,8 +298,8 @@ def spawn(
     asyncio_task: Any = loop.create_task(task._run(function, passed), name=name)
     if not task.done:  # at once, as eager tasks do
         task._asyncio_task = asyncio_task
-    # Its owner keeps it, and goes with it only when their loop is gone, which is no fault that one must be told of.
-    with suppress(AttributeError):  # a task of another make
+    # asyncio would log the task when it is collected with its owner. That happens when their loop is gone: no fault.
+    with suppress(AttributeError):  # a task factory may make other tasks
         asyncio_task._log_destroy_pending = False
 
     def ended(asyncio_task: asyncio.Task[None]) -> None:
@@ -307,7 +313,7 @@ def spawn(
 
 
 class Tasks:
-    """Tasks that end with their owner. All are of one event loop."""
+    """Tasks that end with their owner, all of one event loop."""
 
     def __init__(self) -> None:
         self._tasks: set[Task] = set()
@@ -364,7 +370,7 @@ class Tasks:
             task.cancel()
 
     def abandon(self) -> None:
-        """Let go of all that they hold, as their loop does not run."""
+        """Close the coroutines of all tasks, which releases what they hold. For tasks whose loop does not run."""
         self._closed = True
         for task in list(self._tasks):
             task.abandon()

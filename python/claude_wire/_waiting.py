@@ -1,4 +1,4 @@
-"""Waiting that lets its task go with its event loop.
+"""Cancel scopes and waits that let their task be collected with its event loop.
 
 A loop may be closed while its tasks wait. anyio keeps each task that is in a cancel scope, or waits for a descriptor,
 in a table of the process: when the loop is gone, nothing ever collects the task, nor what its coroutine holds. And when
@@ -76,7 +76,7 @@ def _asyncio_kind() -> Any:
             with suppress(AttributeError):  # an anyio that keeps its tasks otherwise: the scope is an ordinary one
                 setattr(self, "_tasks", weakref.WeakSet[Any]())  # noqa: B010 - a slot of the base, which has no type
 
-        # What anyio stores the task as. If it did so otherwise, the scope would be an ordinary one.
+        # The name under which anyio stores the task. With an anyio of another name the scope keeps its task.
         @property
         def _host_task(self) -> Any:
             return None if self._host is None else self._host()
@@ -137,7 +137,7 @@ class Readiness:
     def __init__(self, fd: int, *, writable: bool = False) -> None:
         self._fd = fd
         self._writable = writable
-        # Ends what waits.
+        # Ends the wait that is under way.
         self._stop: Callable[[], None] | None = None
 
     async def wait(self) -> None:
@@ -172,7 +172,7 @@ class Readiness:
             stop()
 
     def close(self) -> None:
-        """Have what waits go on. To be called in the loop, before the descriptor is closed."""
+        """End the wait that is under way. To be called in the loop, before the descriptor is closed."""
         if self._stop is not None:
             with suppress(RuntimeError):  # no loop runs any more
                 self._stop()

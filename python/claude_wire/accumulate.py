@@ -87,8 +87,9 @@ Key: TypeAlias = "tuple[str | None, str | None]"
 
 #: Default of the most characters that an :class:`Accumulator` keeps.
 MOST_CHARS = 64 * 1024 * 1024
-#: What a delta counts beside its text, and any other event beside its JSON: what they take as Python objects.
+#: Characters that a delta counts beside its text, for its Python objects.
 DELTA_CHARS = 60
+#: Characters that any other event counts beside its JSON, for its Python objects.
 EVENT_CHARS = 1000
 
 #: Events that begin a message if there is none.
@@ -116,7 +117,7 @@ class _Log:
         self.api_id: str | None = None
 
     def mark(self, event: Event | None) -> int:
-        """Take what is no mere piece of text. Returns how many characters that counts."""
+        """Take an event that is no mere piece of text; None abandons the message. Returns the characters it counts."""
         at = len(self.pieces)
         self.marks.append((at, event))
         self.state.apply(at, event)
@@ -207,8 +208,8 @@ class PartialMessage:
 
     @property
     def abandoned(self) -> bool:
-        """Whether it was broken off: another message took its place before it was done, the turn was interrupted, or
-        the CLI asks the API again. Then the CLI ends the message itself: it may be :attr:`done`, too."""
+        """Whether it was broken off: another message took its place, the turn was interrupted, or the CLI asks the API
+        again. The CLI may end such a message by itself, so it may be :attr:`done`, too."""
         return self._now().abandoned
 
     @property
@@ -412,7 +413,7 @@ class Accumulator:
         return log
 
     def _oldest(self) -> Key:
-        """Which message goes first."""
+        """The message to drop first: the oldest finished one, or if none is finished, the oldest."""
         oldest = next(iter(self._logs))
         return next((key for key, log in self._logs.items() if log.state.done), oldest)
 
@@ -449,7 +450,7 @@ class Accumulator:
                 self._drop(key)
 
     def _break_off(self, session: str | None) -> None:
-        """The finished messages to which the API gave no reason to stop were ended by the CLI."""
+        """Abandon the finished messages without a stop reason: the CLI ended them, not the API."""
         for key, log in self._logs.items():
             state = log.state
             if session in (None, key[0]) and state.done and state.stop_reason is None and not state.abandoned:

@@ -116,7 +116,7 @@ class _MessageByName:
         return "Message"
 
 
-#: What ``type`` is where nobody says otherwise, so that ``help()`` shows it by its name.
+#: The default of ``type``. ``help()`` shows it as ``Message``.
 MESSAGE = _MessageByName()
 
 
@@ -234,13 +234,11 @@ class Decoder(Generic[T]):
         if on_invalid not in ("return", "raise") and not callable(on_invalid):
             raise ValueError(f"on_invalid must be 'return', 'raise' or a callable, not {shown(on_invalid)}")
         if callable(on_invalid):
-            require_function("on_invalid", on_invalid, "the InvalidLine", waits=False)
+            require_function("on_invalid", on_invalid, "the InvalidLine", awaited=False)
         if not isinstance(coalesce, bool):
-            raise TypeError(f"coalesce must be True or False, not {coalesce!r}")
-        if loads is not None and not callable(loads):
-            raise TypeError(f"loads must be callable, not {loads!r}")
+            raise TypeError(f"coalesce must be True or False, not {shown(coalesce)}")
         if loads is not None:
-            require_function("loads", loads, "the bytes of a line", waits=False)
+            require_function("loads", loads, "the bytes of a line", awaited=False)
         if type is dict:
             self._lines: Lines[Any] = DictLines(surrogates, loads)
         elif type is not MESSAGE and type is not Message:

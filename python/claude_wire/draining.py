@@ -63,7 +63,7 @@ DEFAULT_SPILL_BYTES = 1024**3
 #: Up to this size bytes are returned: a view takes hardly less time, and holds a scratch buffer until the next read.
 COPY_BYTES = 16 * 1024
 
-#: Chunks are joined up to this size where they wait as Python objects, of which each takes 41 bytes beyond its own.
+#: Chunks that wait as Python objects are joined up to this size, since each object takes 41 bytes more than its data.
 JOINED_BYTES = 4096
 
 #: Scratch buffers that wait for their next use. More are made when more are lent at once.

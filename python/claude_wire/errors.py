@@ -429,7 +429,7 @@ def _words(result: ResultMessage) -> str:
         return result.result
     if result.error:
         return result.error.message
-    # Words in this form are for the CLI's makers; it writes them for every interrupted turn.
+    # The CLI writes such diagnostics, which are for its makers, for every interrupted turn.
     return next((text for text in result.errors or () if not text.startswith("[ede_diagnostic]")), "")
 
 
@@ -464,6 +464,6 @@ def describe_exit(returncode: int | None) -> str:
 
 
 def describe_end(returncode: int | None, stderr: bytes) -> str:
-    """How a process ended, and what it wrote to its standard error last if it failed."""
+    """How a process ended and, if it failed, the reason in its standard error, at most 80 characters of it."""
     words = reason_in(stderr) if returncode else ""
     return describe_exit(returncode) + (f'; on its standard error: "{words}"' if words else "")

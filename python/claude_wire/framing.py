@@ -136,7 +136,7 @@ class LineBuffer:
         max_line_bytes: longest line that is kept, without its line feed.
         keep_bom: a byte order mark belongs to the first line instead of being skipped.
         only: names of kinds; lines that are certainly of others are passed over. None for all lines.
-        coalesce: whether deltas that follow each other within one chunk are merged; without ``only``, where that pays.
+        coalesce: whether deltas that follow each other within one chunk are merged; without ``only``, if it saves time.
         plain: whether the native code for processors without vectors sifts, which tests compare with.
 
     Raises:
@@ -268,7 +268,7 @@ class LineBuffer:
                 self._at_line_start = self._at_line_start and not length
                 return () if carried is None else (carried,)
             if status == _SIFTED and size <= COPY_BYTES:
-                self._at_line_start = False  # a single line, too, goes to the sieve while that merges
+                self._at_line_start = False  # so that the next line goes through the sieve, even one that comes alone
                 lent = steps[_LINE : _LINE + size]
                 place = offset + skipped_bytes, line_number + skipped_lines
                 return (_new(Block, (lent, lines, not defects, *place, True, True)),)

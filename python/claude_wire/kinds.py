@@ -30,7 +30,7 @@ _ABSENT = 2**64 - 1
 class Kind(NamedTuple):
     """What a line is, as far as its tags tell. As a string, its parts joined by slashes: ``"system/init"``.
 
-    Where a tag has a slash in it, or is empty, or stands behind one that is missing, that is nothing for ``only``. All
+    Where a tag has a slash in it, or is empty, or stands behind one that is missing, ``only`` does not take it. All
     three are None if the line is no JSON object, has no ``type``, or has tags of more than one value.
     """
 
@@ -47,7 +47,7 @@ class Kind(NamedTuple):
 
     def __repr__(self) -> str:
         named = zip(self._fields, self, strict=True)
-        parts = [f"{name}={None if part is None else part[: NAME_CHARS + 1]!r}" for name, part in named]
+        parts = [f"{name}={part[: NAME_CHARS + 1] if isinstance(part, str) else part!r}" for name, part in named]
         return f"Kind({one_line(', '.join(parts))})"
 
 
@@ -78,8 +78,8 @@ def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
     """The kinds of the lines of a block, in order: one for each line, blank ones included.
 
     Lines end with 0x0A; what follows the last of them is a line, too, unless it is empty. A byte order mark at the
-    start of the block is passed over, as at the start of a stream. ``block`` must not
-    change until this returns: other threads run meanwhile.
+    start of the block is passed over, as at the start of a stream. ``block`` must not change until this returns: other
+    threads run meanwhile.
 
     Raises:
         TypeError: ``block`` is not bytes.
@@ -104,7 +104,7 @@ def _peek_lines(
         results = _results.pop()  # another thread may be here, too, and has taken others
     except IndexError:
         results = _Results()
-    # As decode() and a Decoder at the start of its stream pass over it.
+    # decode(), and a Decoder at the start of its stream, pass over a byte order mark, too.
     at = len(_BOM) if length and source[0] == _BOM[0] and source[: len(_BOM)] == _BOM else 0
     while at < length:
         status = lib.cw_peek_lines(chunk, length, at, plain, results.ids, LINES, results.kinds, KINDS, results.peeked)

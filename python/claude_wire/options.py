@@ -31,7 +31,7 @@ __all__ = [
     "find_cli",
 ]
 
-# What the CLI takes, and for set_permission_mode, too.
+# The words that the CLI takes, for a flag or in a request.
 PermissionMode: TypeAlias = Literal["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
 Thinking: TypeAlias = Literal["adaptive", "enabled", "disabled"]
@@ -57,10 +57,12 @@ class _Flag(NamedTuple):
     texts: Callable[[Any], list[str] | None]
     #: Always ``--flag=value``: the CLI declares it with an optional value, or claude-agent-sdk guards it so.
     joined: bool
-    #: The values that there are, or the items of one; none if any will do.
+    #: The words that the CLI takes as the value, or as an item of it; empty if it takes any.
     known: tuple[str, ...]
-    #: The least number that the CLI takes, and whether that one is still too small.
-    least: tuple[int, bool] | None
+    #: A number must be at least this.
+    least: int | None
+    #: A number must be more than this.
+    above: int | None
 
 
 _Kind: TypeAlias = "tuple[str, Callable[[Any], list[str] | None]]"
@@ -130,9 +132,8 @@ def _flag(
     least: int | None = None,
     above: int | None = None,
 ) -> dict[str, _Flag]:
-    """The metadata of a field. ``known`` is a Literal; a number is ``least`` at least, or more than ``above``."""
-    limit = None if least is None else (least, False)
-    return {"flag": _Flag(name, *kind, joined, get_args(known), limit if above is None else (above, True))}
+    """The metadata of a field. ``known`` is a Literal of the words that the CLI takes."""
+    return {"flag": _Flag(name, *kind, joined, get_args(known), least, above)}
 
 
 _BOOL: _Kind = "bool", _nothing
@@ -182,7 +183,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def _in_words(cls: type[T]) -> type[T]:
-    """Have the constructor say where an argument goes that it does not take."""
+    """Have the constructor refuse an argument that it does not have with the place where that goes."""
     told = tells_where(PLACES, owner=cls.__name__)(cls.__init__)
 
     @functools.wraps(told)
@@ -340,7 +341,7 @@ class ClaudeOptions:
         self._check_together()
 
     def _check_together(self) -> None:
-        """Refuse fields that the CLI refuses together, or of which it would pass over one in silence."""
+        """Refuse fields that the CLI refuses together, or of which it would silently ignore one."""
         for name in ("system_prompt", "append_system_prompt"):
             if getattr(self, name) is not None and getattr(self, f"{name}_file") is not None:
                 raise ValueError(f"ClaudeOptions takes one of {name} and {name}_file, not both")
@@ -409,11 +410,10 @@ class ClaudeOptions:
             otherwise = f"; one that this version does not know goes into extra_args={{{flag.name[2:]!r}: ...}}"
             for item in value if _is_items(value) else (value,):
                 require_one_of(f"ClaudeOptions.{one.name}", item, flag.known, otherwise)
-        if flag.least is not None:
-            least, too_small = flag.least
-            if value < least or (too_small and value == least):
-                than = "more than" if too_small else "at least"
-                raise ValueError(f"ClaudeOptions.{one.name} must be {than} {least}, not {value!r}")
+        if flag.least is not None and value < flag.least:
+            raise ValueError(f"ClaudeOptions.{one.name} must be at least {flag.least}, not {value!r}")
+        if flag.above is not None and value <= flag.above:
+            raise ValueError(f"ClaudeOptions.{one.name} must be more than {flag.above}, not {value!r}")
         if flag.texts is _nothing:
             return [flag.name] if value else []
         if value == one.default:

@@ -139,7 +139,7 @@ def open_process(
     if isinstance(stderr, str) and stderr != "inherit":
         raise ValueError(f"stderr must be None, 'inherit' or a function, not {shown(stderr)}")
     if not (stderr is None or isinstance(stderr, str)):
-        require_function("stderr", stderr, "each line", waits=False)
+        require_function("stderr", stderr, "each line", awaited=False)
     require_one_of("overflow", overflow, get_args(Overflow))
     require_seconds("grace", grace, or_zero=True, or_none=False)
     require_environment("env", env)
@@ -159,7 +159,7 @@ def open_process(
 
 
 def require_environment(name: str, env: object) -> None:
-    """Refuse what no process can be given as its environment; None is fine.
+    """Refuse what cannot be the environment of a process. None is allowed.
 
     Raises:
         TypeError: it is no dict of texts.
@@ -226,7 +226,7 @@ class Process(MessageStream[T], Generic[T]):
     def _state(self) -> str:
         if self._child is None:
             return "not started"
-        # As it was seen last: a look would reap a process that has ended.
+        # The exit code may be out of date: asking the system for it would reap the process.
         popen = self._child.popen
         code = popen.returncode
         return f"pid {popen.pid} {'running' if code is None else f'exited with {code}'}"
@@ -287,9 +287,9 @@ class Process(MessageStream[T], Generic[T]):
         await self._started().stdin.write(lines, first, is_answer)
 
     def _write_in_turn(self, line: bytes) -> bool:
-        """Write a line without waiting if a turn is under way or asked for, by what was sent and what was decoded.
+        """Write a line if a turn is under way or asked for, by what was sent and decoded. This never waits.
 
-        Returns whether it was written. It is not if the input is ended, full, or in use by a sender.
+        Returns whether the line was written. An input that is ended, full, or in use by a sender takes none.
         """
         child = self._child
         return bool(self._turn.unfinished()) and child is not None and not child.foreign and child.stdin.write_now(line)
@@ -371,7 +371,7 @@ class Process(MessageStream[T], Generic[T]):
 
 
 def _not_found(settings: _Settings, error: FileNotFoundError) -> FileNotFoundError:
-    """What is not there: the working directory, the program, or the interpreter of a script."""
+    """The error for the one that is missing: the working directory, the program, or the interpreter of a script."""
     program = settings.argv[0]
     if settings.cwd is not None and error.filename == os.fspath(settings.cwd):
         return FileNotFoundError(error.errno, "the working directory (cwd) does not exist", error.filename)
@@ -539,7 +539,7 @@ class _Child:
         self._abandon()
 
     def __del__(self) -> None:
-        # Where their loop runs, the lines are called back with up to the end of the process.
+        # While the loop runs, the callback gets the lines up to the end of the process.
         if isinstance(self._stderr, _StderrLines) and not self._home.foreign:
             self._stderr.abandon()
 
@@ -658,7 +658,7 @@ class _StderrLines:
         self._chunks.drain.close()
 
     def abandon(self) -> None:
-        """Let go of all, if the loop does not run."""
+        """Release the task and the pipe, unless the loop runs."""
         if not self._home.call_soon(lambda: None):
             self._task.abandon()
             self.close()
@@ -762,5 +762,5 @@ def _end_all() -> None:
             popen.wait(LAST_SECONDS)
     for popen in list(_children):
         if popen.stdin is not None:
-            popen.stdin.close()  # or the interpreter says that nobody did
+            popen.stdin.close()  # else the interpreter warns of a file that nobody closed
     _children.clear()

@@ -96,7 +96,7 @@ MOST_WAITING_BYTES = 64 * 1024 * 1024
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
-#: What is an option of the CLI and no argument here.
+#: Options of the CLI, and of claude-agent-sdk, that are no arguments here, and where each goes.
 _PLACES = {
     **PLACES,
     **{
@@ -279,9 +279,9 @@ class Session:
         if send is not None:
             require_function("send", send, "the bytes of a line")
         if on_received is not None:
-            require_function("on_received", on_received, "the bytes that were read", waits=False)
+            require_function("on_received", on_received, "the bytes that were read", awaited=False)
         if on_sent is not None:
-            require_function("on_sent", on_sent, "the bytes of a line", waits=False)
+            require_function("on_sent", on_sent, "the bytes of a line", awaited=False)
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
         #: The process that is spoken to, or None.
         self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
@@ -295,10 +295,11 @@ class Session:
         self.info: InitializeResponse | None = None
         # What open_session is to send.
         self._opens: InitializeRequest | None = None
-        # What waits in the loop must not keep a session that was dropped: it keeps the following, which does not.
+        # Tasks that wait in the loop must not keep a dropped session alive. They keep the following objects, which
+        # refer to the session weakly.
         self._tasks = Tasks()
-        self._requests = requests = Requests(_Weakly(self._send).send, self._tasks)
-        self._answers = Answers(self._callbacks.find, _Weakly(self._send_answer).send, self._tasks)
+        self._requests = requests = Requests(_Weakly(self._send).call_async, self._tasks)
+        self._answers = Answers(self._callbacks.find, _Weakly(self._send_answer).call_async, self._tasks)
         self._run = Run()
         self._entered = self._closed = False
         self._router = Router(
@@ -315,9 +316,9 @@ class Session:
         # What the end of the session waits for.
         self._ending: list[Tasks] = []
         self._ready: deque[Message | InvalidLine] = self._router.ready
-        # True while no queued message is one of those that the run looks at.
+        # True while no queued message changes the run's state.
         self._unmarked = False
-        # What ends the wait for a message of the run.
+        # Cancelling it ends the wait for a message of the run.
         self._waiting: CancelScope | None = None
         # True while ask() reads the session.
         self._reserved = False
@@ -362,7 +363,7 @@ class Session:
         for name, server in self._callbacks.mcp_servers.items():
             server.connect(self._carrier(name))
             self._connected[name] = server
-        router, ended = self._router, _Weakly(self._output_ended).send
+        router, ended = self._router, _Weakly(self._output_ended).call_async
 
         async def read_on() -> None:
             await router.read_on()
@@ -397,7 +398,7 @@ class Session:
         else:
             self._leave()
         try:
-            # Who comes second waits for as long.
+            # A second caller waits until the first has finished.
             if self._opens is not None and self.process is not None:
                 await self.process.aclose()
         finally:
@@ -412,7 +413,7 @@ class Session:
             self._leave()
 
     def _leave(self) -> None:
-        """Close it from outside of its loop: in there if that runs, else by letting go of all that waits there."""
+        """Close the session from outside of its loop: in the loop if that runs, else by releasing what waits there."""
         assert self._home is not None
         if self._closed or self._home.foreign or self._home.call_soon(self._begin_to_close):
             return
@@ -680,7 +681,7 @@ class Session:
     def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
         carry = _Weakly(self._carry)
 
-        return lambda message: carry.send(message, server_name)
+        return lambda message: carry.call_async(message, server_name)
 
     async def _carry(self, message: dict[str, Any], server_name: str) -> None:
         self._require_open()
@@ -773,7 +774,7 @@ class Session:
         return False
 
     def _drop(self, uuids: Sequence[str]) -> None:
-        """The CLI has taken these prompts out of its queue. It may say nothing more of them."""
+        """The CLI has taken these prompts out of its queue, and may send no message about it: a wait for them ends."""
         self._run.drop(uuids)
         if self._waiting is not None:
             self._waiting.cancel()
@@ -848,11 +849,11 @@ class Session:
 
 
 class _Weakly:
-    """A method of a session, for those who must not keep the session.
+    """A method of a session, for holders that must not keep the session alive.
 
     Args:
-        method: is called as long as the session is there.
-        keep: what is kept instead.
+        method: is called as long as the session exists.
+        keep: an object that is kept alive.
     """
 
     __slots__ = ("_keep", "_method")
@@ -862,15 +863,15 @@ class _Weakly:
         self._keep = keep
 
     def call(self, *arguments: Any) -> Any:
-        """Call it. None without the session."""
+        """Call the method. Returns None if the session was dropped."""
         method = self._method()
         return None if method is None else method(*arguments)
 
-    async def send(self, *arguments: Any) -> None:
-        """Call and await it.
+    async def call_async(self, *arguments: Any) -> None:
+        """Call and await the method.
 
         Raises:
-            HandleError: there is no session any more.
+            HandleError: the session was dropped.
         """
         method = self._method()
         if method is None:

@@ -25,12 +25,11 @@ Sans-IO: knows messages, not where they come from. Its memory does not grow with
 
 from __future__ import annotations
 
-import hashlib
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
+from claude_wire._ids import Ids, Key, key_of
 from claude_wire.messages.invalid import InvalidLine
 from claude_wire.messages.message import Message, require_message
 from claude_wire.messages.results import ResultMessage
@@ -50,7 +49,7 @@ OTHERS = "(others)"
 #: A name of a model or session longer than this many characters counts as :data:`OTHERS`.
 MOST_NAME_CHARS = 200
 
-#: So many results are remembered by their uuid. One that comes again within them is counted once.
+#: A meter remembers the uuids of this many results, and counts a result that comes again within them once.
 MOST_RESULTS = 10_000
 
 T = TypeVar("T")
@@ -71,8 +70,8 @@ class Tokens:
     cache_read_input_tokens: int = 0
 
     def add(self, other: Tokens) -> None:
-        """Add those of another."""
-        for each in fields(other):
+        """Add those of another, as far as this class has fields for them."""
+        for each in fields(self):
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
@@ -112,8 +111,7 @@ class Totals:
         """Those of all models together, subagents included."""
         total = Tokens()
         for model in self.models.values():
-            for each in fields(Tokens):
-                setattr(total, each.name, getattr(total, each.name) + getattr(model, each.name))
+            total.add(model)
         return total
 
     def add(self, other: Totals) -> None:
@@ -159,10 +157,9 @@ class UsageMeter:
     def __init__(self) -> None:
         self.total: Totals = Totals()
         self.sessions: dict[str | None, Totals] = {}
-        self._running: dict[object, _Running] = {}
-        # The last uuids, oldest first, and the same to look them up.
-        self._order: deque[object] = deque()
-        self._counted: set[object] = set()
+        self._running: dict[Key | None, _Running] = {}
+        # The uuids of the last results.
+        self._counted = Ids(MOST_RESULTS)
 
     def __repr__(self) -> str:
         total = self.total
@@ -193,20 +190,15 @@ class UsageMeter:
     def _is_repeated(self, result: ResultMessage) -> bool:
         if result.uuid is None:
             return False
-        key = _key(result.uuid)
-        if key in self._counted:
-            return True
-        self._counted.add(key)
-        self._order.append(key)
-        if len(self._order) > MOST_RESULTS:
-            self._counted.remove(self._order.popleft())
-        return False
+        repeated = result.uuid in self._counted
+        self._counted.add(result.uuid)
+        return repeated
 
     def _turn(self, result: ResultMessage) -> Totals:
         turn = Totals(turns=1, num_turns=result.num_turns or 0, duration_ms=result.duration_ms or 0)
         if result.usage is not None:
             turn.main_loop = _tokens(result.usage)
-        key = _key(result.session_id)
+        key = None if result.session_id is None else key_of(result.session_id)
         before = self._running.pop(key, None) or _Running()
         cost, api_ms, models = result.total_cost_usd or 0.0, result.duration_api_ms or 0.0, _models(result.modelUsage)
         if result.model_usage_since_last_result is not None:
@@ -228,13 +220,6 @@ def _slot(names: dict[Any, T], name: str | None, most: int, make: Callable[[], T
     if name not in names and len(names) >= most:
         name = OTHERS
     return names.setdefault(name, make())
-
-
-def _key(id: str | None) -> object:
-    """What to remember an id by: itself if it is short, as all of the CLI are."""
-    if id is None or len(id) <= MOST_NAME_CHARS:
-        return id
-    return hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _models(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:

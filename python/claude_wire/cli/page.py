@@ -1,8 +1,7 @@
 """The sheet that a live view writes on: lines, text that grows, and below them a row that says what goes on.
 
-Knows a console; not what is written. Whatever is written is safe to print already. A terminal gets lines that are
-broken between words. Nothing that was written is ever
-rewritten but for that row, which is there on a terminal only, and only while nothing else is written.
+Knows a console; not what is written. Whatever is written is safe to print already. Lines on a terminal are broken
+between words. Only the row is ever rewritten. It is there on a terminal only, while nothing else is written.
 """
 
 from __future__ import annotations
@@ -56,8 +55,9 @@ class Page:
         self._since = time.monotonic()
         # The style and level of the line that the cursor stands in; None at the start of a line.
         self._open: tuple[str, int] | None = None
-        # Text that grows, not written yet: a chunk of input has many small pieces. And how its lines are broken.
+        # Text that grows, not written yet: a chunk of input has many small pieces.
         self._pieces: list[str] = []
+        # Breaks the lines of that text.
         self._wrapping = Wrapping(None)
 
     def line(self, text: str, style: str = "", level: int = 0) -> None:

@@ -124,16 +124,12 @@ def _stream(source: str, both: bool, stack: ExitStack) -> Iterator[Piece]:
     if source.endswith(COMPRESSED):
         unpacked = stack.enter_context(closing(unpacked_pieces(source)))
         return _unpacked(source, next(unpacked, b""), unpacked)
-    file = stack.enter_context(_opened(source))
+    file = stack.enter_context(open(source, "rb"))  # noqa: SIM115 - the stack closes it
     # What is no regular file cannot be rewound.
     regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
     if regular and file.peek(len(SCRIPT))[: len(SCRIPT)] == SCRIPT:
         return _recorded(Recording.load(source), both)
     return _chunks(source, file)
-
-
-def _opened(source: str) -> Any:
-    return open(source, "rb")
 
 
 def _unpacked(source: str, first: bytes, others: Iterator[bytes]) -> Iterator[Piece]:

@@ -1,4 +1,4 @@
-"""Lines broken between words where a terminal is too narrow for them.
+"""Breaks lines between words where a terminal is too narrow for them.
 
 Knows text and widths; not what is written. A terminal by itself breaks lines in the middle of a word. rich breaks them
 between words, but only those that it has whole; here text may come in pieces.
@@ -13,7 +13,7 @@ from rich.console import Console
 
 __all__ = ["Wrapping", "width_of", "wrapped"]
 
-#: What a line may begin with; its other rows stand behind it.
+#: Marks at the beginning of a line. Its other rows are indented by the width of the mark.
 MARKS = frozenset("+=?#!*<>-|")
 
 #: A tab goes on to the next multiple of this many columns.
@@ -36,9 +36,9 @@ def wrapped(text: str, width: int | None, bars: str = "") -> str:
 class Wrapping:
     """Breaks the lines of a text that comes in pieces; the first line stands where the cursor is, behind ``bars``.
 
-    A word moves to a new row, as far in as its line, if there is no room for it. So the word at the end of a piece is
-    held back while more of it may come. A word longer than a row is left to the terminal, which can still copy it
-    whole.
+    A word for which there is no room moves to a new row, which is indented as its line is. So the word at the end of a
+    piece is held back while more of it may come. A word longer than a row is left to the terminal, which can still copy
+    it whole.
 
     Args:
         width: in columns; None leaves lines as they are, and holds nothing back.
@@ -54,7 +54,7 @@ class Wrapping:
         self._column = cell_len(self._bars)
         # What each row of the line begins with, behind the bars.
         self._indent = ""
-        # Whether a word of the line was written, and one that is no mark.
+        # Whether the line has a word that was written; whether it has one that is no mark.
         self._begun = self._breakable = False
         # Not written yet: white space, and the word behind it.
         self._gap = self._word = ""

@@ -148,8 +148,8 @@ else:
     ControlRequestPayload = KnownControlRequestPayload
 
 
-#: What an answer repeats of its request. The CLI sends strings, takes numbers and null as well, and answers a request
-#: without an id, which is ``UNSET`` here, by an answer without one.
+#: The id of a request, which its answer repeats; ``UNSET`` for a request without one. The CLI sends strings. It takes
+#: numbers and null as well, and answers a request without an id by an answer without one.
 RequestId: TypeAlias = str | Number | UnsetType | None
 
 
