@@ -78,6 +78,8 @@ _ENDED = frozenset(("completed", "failed", "killed", "stopped"))
 SETTLE_SECONDS = 3.0
 #: The least seconds to wait, so that messages on their way are read.
 LEAST_SECONDS = 0.1
+#: Characters that are kept of a state of the CLI, and of the reason of an error: both are one word.
+MOST_WORD_CHARS = 128
 
 
 class State(Enum):
@@ -292,7 +294,8 @@ class Run:
         """Look at one of :data:`MARKS`. Returns whether it is for the host alone, which asked for it."""
         if isinstance(message, AssistantMessage):
             if message.parent_tool_use_id is None:
-                self.reason = message.error_reason
+                reason = message.error_reason
+                self.reason = None if reason is None else reason[:MOST_WORD_CHARS]
         elif isinstance(message, ResultMessage):
             self._turn = self._woken = False
             self._queued = message.queued_turn_count or 0
@@ -309,7 +312,7 @@ class Run:
             for prompt in list(self._open.values())[1 : 1 + message.message_count]:
                 self._happens(prompt, Event.FOLDED)
         elif isinstance(message, SessionStateChangedMessage):
-            self._state = message.state
+            self._state = message.state[:MOST_WORD_CHARS]
             return message.sdk_host_only is True
         elif isinstance(message, TaskStartedMessage):
             if message.task_type in _DELEGATED:
