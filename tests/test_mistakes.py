@@ -27,6 +27,7 @@ from claude_wire import (
     HookMatcher,
     InvalidLineError,
     McpStatusRequest,
+    MessageStopEvent,
     MessageStream,
     ResultMessage,
     Session,
@@ -40,6 +41,7 @@ from claude_wire import (
 )
 from claude_wire.cli.app import cli
 from claude_wire.testing import Recording, Replay, Stall
+from claude_wire.usage import UsageMeter
 
 HERE = str(Path(__file__).parent)
 
@@ -93,6 +95,16 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     ),
     (lambda: Decoder(only="result"), TypeError, "only takes a set of kinds, not one: only={'result'}"),
     (
+        lambda: Decoder(only={"stream_event/text_delta"}),
+        ValueError,
+        "only: there is no kind 'stream_event/text_delta' (did you mean 'stream_event/content_block_delta/text_delta'?); one that this version does not know is given by its tags: Kind('type', 'subtype')",
+    ),
+    (
+        lambda: Decoder(only={"init"}),
+        ValueError,
+        "only: there is no kind 'init' (did you mean 'system/init'?); one that this version does not know is given by its tags: Kind('type', 'subtype')",
+    ),
+    (
         lambda: Decoder(only={ResultMessage}),
         TypeError,
         "only takes names of kinds, such as 'result' or 'system/init', not the class ResultMessage",
@@ -142,6 +154,36 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     ),
     (lambda: read(io.StringIO("{}")), TypeError, "read() takes a binary file; open it with mode 'rb'"),
     (lambda: Accumulator(keep=0), ValueError, "keep must be at least 1, not 0"),
+    (lambda: Accumulator(keep=True), TypeError, "keep must be an int, not bool"),
+    (lambda: Accumulator(max_chars="1000"), TypeError, "max_chars must be an int, not str"),
+    (lambda: Accumulator(max_chars=1.5), TypeError, "max_chars must be an int, not float"),
+    (lambda: Decoder(max_line_bytes=True), TypeError, "max_line_bytes must be an int, not bool"),
+    (lambda: set_byte_budget(True), TypeError, "limit must be an int, not bool"),
+    (
+        lambda: Accumulator().add([]),
+        TypeError,
+        "an Accumulator takes the messages of a stream, one at a time, not list",
+    ),
+    (
+        lambda: Accumulator().add(MessageStopEvent()),
+        TypeError,
+        "an Accumulator takes the messages of a stream, one at a time, not MessageStopEvent",
+    ),
+    (
+        lambda: Replay(Recording.from_files({"stdout.ndjson": b"{}\n"}), faults=Stall(1.0, at_byte=0)),
+        TypeError,
+        "faults must be a list of faults, such as [CutOutput(at_byte=1000)], not Stall",
+    ),
+    (
+        lambda: UsageMeter().add({"type": "result"}),
+        TypeError,
+        "a UsageMeter takes messages; a Decoder(dict) gives dicts, of which it knows nothing",
+    ),
+    (
+        lambda: UsageMeter().add(b'{"type":"result"}'),
+        TypeError,
+        "a UsageMeter takes the messages of a stream, one at a time, not bytes",
+    ),
     (
         lambda: Accumulator().add({"type": "stream_event"}),
         TypeError,
@@ -197,7 +239,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: ClaudeOptions(allowed_tools="Bash"),
         TypeError,
-        "ClaudeOptions.allowed_tools takes a sequence of str, not str",
+        "ClaudeOptions.allowed_tools takes a list of str, not str",
     ),
     (lambda: ClaudeOptions(max_turns=0), ValueError, "ClaudeOptions.max_turns must be at least 1, not 0"),
     (
@@ -290,7 +332,11 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         TypeError,
         "hooks['PreToolUse'] must be a list of HookMatcher: [HookMatcher(f)]",
     ),
-    (lambda: session(hooks=[HookMatcher(decide)]), TypeError, "hooks must be a dict, not list"),
+    (
+        lambda: session(hooks=[HookMatcher(decide)]),
+        TypeError,
+        "hooks must be a dict such as {'PreToolUse': [HookMatcher(f)]}, not list",
+    ),
     (
         lambda: session(mcp_servers={"calc": {"command": "calc"}}),
         TypeError,

@@ -213,5 +213,7 @@ def test_an_event_that_the_protocol_does_not_have_is_refused_at_once(event: str,
 
 def test_an_event_is_given_once() -> None:
     hooks = {"PreToolUse": [HookMatcher(guard)], "pre-tool-use": [HookMatcher(guard)]}
-    with pytest.raises(ValueError, match="hooks has the event 'PreToolUse' twice, once as 'pre-tool-use'"):
+    with pytest.raises(ValueError, match="hooks has 'PreToolUse' twice, in two spellings: give one"):
         Peer().session(hooks=hooks)
+    with pytest.raises(ValueError, match="hooks has 'PreToolUse' twice, in two spellings: give one"):
+        Peer().session(hooks=dict(reversed(hooks.items())))
