@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinds_model
@@ -22,6 +22,7 @@ from claude_wire.codec import DecoderStats
 from claude_wire.framing import BLOCK_BYTES
 from delta_lines import BASE, CLOSING, EARNING, MERGEABLE, NOT_MERGEABLE, TEXT_KEYS, block, delta
 from feeding import completed, cut, earned, fed, said, without_vectors
+from long_tests import LONG
 from mutations import mutated
 from traffic import traffic
 
@@ -511,6 +512,8 @@ other_lines = st.sampled_from([*CLOSING.values(), *MERGEABLE.values(), *NOT_MERG
 some_run = st.builds(lambda line, times: [line] * times, some_delta | other_lines, st.integers(1, 50))
 
 
+# An example takes half a second.
+@settings(max_examples=200 if LONG else 25)
 @given(
     st.lists(st.lists(some_delta | some_delta | some_delta | other_lines, max_size=15) | some_run, max_size=8),
     st.lists(st.integers(1, 6_000), min_size=1, max_size=4),
