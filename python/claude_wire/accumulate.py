@@ -99,10 +99,10 @@ _CONTENT = (ContentBlockStartEvent, ContentBlockDeltaEvent, MessageDeltaEvent)
 class _Log:
     """A message under way: all that was added to it, and where the next delta is expected to go on."""
 
-    __slots__ = ("api_id", "id", "index", "key", "kind", "marked", "marks", "partial", "pieces", "state", "ttft_ms")
+    __slots__ = ("api_id", "id", "index", "key", "kind", "marked", "marks", "parent", "partial", "pieces", "session_id", "state", "ttft_ms")
 
     def __init__(self, key: Key, message: StreamEvent) -> None:
-        self.key: Key = key
+        self.session_id, self.parent = self.key = key
         #: Characters of all but the pieces.
         self.marked: int = EVENT_CHARS + sum(len(name or "") for name in (*key, message.api_message_id))
         self.id: str | None = message.api_message_id
@@ -305,15 +305,17 @@ class Accumulator:
         max_chars: most characters of text, and of the JSON of events. A delta counts 60 more, another event 1,000.
     """
 
-    __slots__ = ("_chars", "_current", "_keep", "_logs", "_max_chars")
+    __slots__ = ("_current", "_keep", "_last", "_left", "_logs")
 
     def __init__(self, *, keep: int = 1024, max_chars: int = MOST_CHARS) -> None:
         require_int("keep", keep, 1)
         require_int("max_chars", max_chars, 1)
         self._keep = keep
-        self._max_chars = max_chars
-        self._chars = 0
+        # Of the most characters, how many are not taken.
+        self._left: int = max_chars
         self._logs: dict[Key, _Log] = {}
+        # The message that the event before belongs to, unless it was dropped.
+        self._last: _Log | None = None
         self._current: PartialMessage | None = None
 
     def __repr__(self) -> str:
@@ -345,7 +347,10 @@ class Accumulator:
             self._clear(message)
             return None
         event = message.event
-        log = self._logs.get((message.session_id, message.parent_tool_use_id))
+        # Mostly the conversation of the event before, and found 40 ns sooner than by the key of both.
+        log = self._last
+        if log is None or message.session_id != log.session_id or message.parent_tool_use_id != log.parent:
+            log = self._last = self._logs.get((message.session_id, message.parent_tool_use_id))
         if log is not None and type(event) is ContentBlockDeltaEvent:
             delta = event.delta
             # What nearly all deltas do: go on where the one before ended. Nanoseconds a delta, the final text included,
@@ -353,19 +358,19 @@ class Accumulator:
             # in messages of 200 deltas, 194 to 356 with 2,000, 261 to 1,203 with 20,000. A piece takes 9 bytes beside
             # its str, a snapshot 147 ns.
             if type(delta) is log.kind and event.index == log.index and message.api_message_id == log.api_id:
-                text: str | None = None
                 if type(delta) is TextDelta:
                     text = delta.text
                 elif type(delta) is InputJsonDelta:
                     text = delta.partial_json
                 elif type(delta) is ThinkingDelta and not delta.estimated_tokens:
                     text = delta.thinking
-                if text is not None:
-                    log.pieces.append(text)
-                    self._chars += len(text) + DELTA_CHARS
-                    if self._chars > self._max_chars:
-                        self._make_room()
-                    return log.partial
+                else:
+                    return self._add(message, event, log)
+                log.pieces.append(text)
+                self._left = left = self._left - len(text) - DELTA_CHARS
+                if left < 0:
+                    self._make_room()
+                return log.partial
         return self._add(message, event, log)
 
     def _add(self, message: StreamEvent, event: Event, log: _Log | None) -> PartialMessage | None:
@@ -377,9 +382,9 @@ class Accumulator:
             log = self._begin(message)
         if isinstance(event, PingEvent):
             return log.partial
-        self._chars += log.mark(event)
+        self._left -= log.mark(event)
         if isinstance(event, MessageStopEvent) and message.abandoned_blocks is not None:
-            self._chars += log.mark(None)
+            self._left -= log.mark(None)
         if isinstance(event, ContentBlockDeltaEvent):
             delta = event.delta
             piece: str | None = None
@@ -391,9 +396,9 @@ class Accumulator:
                 piece = delta.thinking
             if piece is not None:
                 log.pieces.append(piece)
-                self._chars += len(piece) + DELTA_CHARS
+                self._left -= len(piece) + DELTA_CHARS
                 log.index, log.kind, log.api_id = event.index, type(delta), message.api_message_id
-        if self._chars > self._max_chars:
+        if self._left < 0:
             self._make_room()
         return log.partial
 
@@ -407,7 +412,7 @@ class Accumulator:
         while len(self._logs) >= self._keep:
             self._drop(self._oldest())
         log = self._logs[key] = _Log(key, message)
-        self._chars += log.marked
+        self._left -= log.marked
         if message.parent_tool_use_id is None:
             self._current = log.partial
         return log
@@ -419,11 +424,13 @@ class Accumulator:
 
     def _drop(self, key: Key) -> _Log:
         log = self._logs.pop(key)
-        self._chars -= log.chars()
+        if log is self._last:
+            self._last = None
+        self._left += log.chars()
         return log
 
     def _make_room(self) -> None:
-        while self._chars > self._max_chars:
+        while self._left < 0:
             log = self._drop(self._oldest())
             if not log.state.done:
                 log.mark(None)
@@ -454,7 +461,7 @@ class Accumulator:
         for key, log in self._logs.items():
             state = log.state
             if session in (None, key[0]) and state.done and state.stop_reason is None and not state.abandoned:
-                self._chars += log.mark(None)
+                self._left -= log.mark(None)
 
 
 def _belongs(message: StreamEvent, event: Event, log: _Log) -> bool:
