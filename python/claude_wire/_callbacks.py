@@ -224,7 +224,7 @@ class Callbacks:
         if isinstance(body, HookCallbackRequest):
             own = self._hooks.get(body.callback_id, (None, None))[1]
             timeout = timeout if own is None else own + HOOK_SECONDS
-        return handler, timeout, self._name(body)
+        return handler, timeout, lambda: self._name(body)
 
     def _name(self, body: object) -> str:
         """The name in logs of the callback for a request, with what it is asked about."""

@@ -41,7 +41,7 @@ __all__ = ["Answers", "Handler", "NoAnswer", "Refusal", "Requests", "Send", "Wro
 Send = Callable[[bytes], Awaitable[object]]
 #: A function from the body of a request to the payload of its answer; the seconds that it may take; and its name in
 #: logs: the callback, and what it is asked about.
-Handler = tuple[Callable[[Any], Awaitable["Wire | dict[str, Any]"]], "float | None", str]
+Handler = tuple[Callable[[Any], Awaitable["Wire | dict[str, Any]"]], "float | None", Callable[[], str]]
 
 #: Why a request is unknown whose subtype no table lists.
 UNKNOWN_SUBTYPE = "unknown subtype"
@@ -306,7 +306,9 @@ class Answers:
         self._closed = True
         self._open.clear()
 
-    async def _run(self, inquiry: _Inquiry, function: Callable[[Any], Awaitable[Any]], body: Any, name: str) -> None:
+    async def _run(
+        self, inquiry: _Inquiry, function: Callable[[Any], Awaitable[Any]], body: Any, name: Callable[[], str]
+    ) -> None:
         try:
             line = encode(ControlResponse.success(inquiry.id, await function(body)))
         except NoAnswer:
@@ -324,7 +326,7 @@ class Answers:
             _log.warning("%s", wrong)
             line = _failure(inquiry.id, str(wrong))
         except Exception as error:
-            _log.warning("%s raised %s", name, type(error).__name__, exc_info=raised_outside(error))
+            _log.warning("%s raised %s", name(), type(error).__name__, exc_info=raised_outside(error))
             line = _failure(inquiry.id, _text(error))
         except (GeneratorExit, get_cancelled_exc_class()):  # trio's, whose loop ends
             raise
@@ -338,11 +340,12 @@ class Answers:
             inquiry.timer.cancel()
         await self._answer(inquiry, line)
 
-    async def _overrun(self, inquiry: _Inquiry, seconds: float, name: str) -> None:
+    async def _overrun(self, inquiry: _Inquiry, seconds: float, name: Callable[[], str]) -> None:
         await sleep(seconds)
         if self._is_open(inquiry) and inquiry.callback is not None:
-            _log.warning("%s took longer than %g seconds", name, seconds)
-            line = _failure(inquiry.id, f"{name} took longer than {seconds:g} seconds")
+            problem = f"{name()} took longer than {seconds:g} seconds"
+            _log.warning("%s", problem)
+            line = _failure(inquiry.id, problem)
             inquiry.callback.cancel()
             await self._answer(inquiry, line)
 

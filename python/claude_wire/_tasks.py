@@ -80,10 +80,15 @@ class Home:
     def runs_here(self) -> bool:
         """Whether the caller runs in it."""
         try:
-            here = Home()
+            if running_trio():
+                import trio
+
+                return self._token is trio.lowlevel.current_trio_token()
+            import asyncio
+
+            return self._loop is not None and self._loop() is asyncio.get_running_loop()
         except RuntimeError:
             return False
-        return here._loop == self._loop and here._token is self._token
 
     def call_soon(self, function: Callable[[], object]) -> bool:
         """Have the loop call a function. May be called from any thread.

@@ -99,7 +99,21 @@ _CONTENT = (ContentBlockStartEvent, ContentBlockDeltaEvent, MessageDeltaEvent)
 class _Log:
     """A message under way: all that was added to it, and where the next delta is expected to go on."""
 
-    __slots__ = ("api_id", "id", "index", "key", "kind", "marked", "marks", "parent", "partial", "pieces", "session_id", "state", "ttft_ms")
+    __slots__ = (
+        "api_id",
+        "id",
+        "index",
+        "key",
+        "kind",
+        "marked",
+        "marks",
+        "parent",
+        "partial",
+        "pieces",
+        "session_id",
+        "state",
+        "ttft_ms",
+    )
 
     def __init__(self, key: Key, message: StreamEvent) -> None:
         self.session_id, self.parent = self.key = key
