@@ -253,7 +253,7 @@ fn taken(
         merged: sieve.merged,
     };
     sieve.clear();
-    (sieve.skipped, sieve.merged) = (0, 0);
+    (sieve.skipped, sieve.merged, sieve.settled) = (0, 0, 0);
     sieved
 }
 
