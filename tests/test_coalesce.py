@@ -512,7 +512,7 @@ other_lines = st.sampled_from([*CLOSING.values(), *MERGEABLE.values(), *NOT_MERG
 some_run = st.builds(lambda line, times: [line] * times, some_delta | other_lines, st.integers(1, 50))
 
 
-# An example takes half a second.
+# An example takes 0.1 s.
 @settings(max_examples=200 if LONG else 25)
 @given(
     st.lists(st.lists(some_delta | some_delta | some_delta | other_lines, max_size=15) | some_run, max_size=8),
