@@ -246,7 +246,7 @@ def test_file_that_fails_while_it_is_read_ends_with_2(monkeypatch: pytest.Monkey
                 raise OSError(5, "Input/output error")
             return super().readinto(buffer)
 
-    monkeypatch.setattr(sources_module, "_opened", lambda source: io.BufferedReader(Broken(source)))
+    monkeypatch.setattr(sources_module, "open", lambda source, mode: io.BufferedReader(Broken(source)), raising=False)
     file = tmp_path / "recording.ndjson"
     file.write_bytes(b"x\n")
     done = check(str(file))

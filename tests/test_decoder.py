@@ -343,7 +343,7 @@ def test_a_refused_argument_changes_nothing() -> None:
         ({"type": dict, "surrogates": "ignore"}, ValueError, "surrogates must be"),
         ({"loads": json.loads}, TypeError, "loads is for type=dict"),
         ({"coalesce": "yes"}, TypeError, "coalesce must be True or False, not 'yes'"),
-        ({"type": dict, "loads": "orjson"}, TypeError, "loads must be callable, not 'orjson'"),
+        ({"type": dict, "loads": "orjson"}, TypeError, "loads must be a function, not str"),
         ({"max_line_bytes": 0}, ValueError, "at least 1"),
         ({"max_line_bytes": -1}, ValueError, "at least 1"),
         ({"strict": True}, TypeError, "strict"),
