@@ -116,7 +116,9 @@ class _Log:
     )
 
     def __init__(self, key: Key, message: StreamEvent) -> None:
-        self.session_id, self.parent = self.key = key
+        self.key: Key = key
+        self.session_id: str | None = key[0]
+        self.parent: str | None = key[1]
         #: Characters of all but the pieces.
         self.marked: int = EVENT_CHARS + sum(len(name or "") for name in (*key, message.api_message_id))
         self.id: str | None = message.api_message_id
