@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test e2e lint bench instructions rust-test python-test fuzz memcheck wheel test-pythons licenses format clean cargo
+.PHONY: demo test e2e lint bench instructions rust-test python-test fuzz memcheck wheel test-pythons licenses names format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -33,6 +33,8 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	cargo clippy --quiet --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items
 	$(BIN)/python tools/licenses.py
+	$(BIN)/python tools/rooms.py
+	PYTHONPATH=python $(BIN)/lint-imports --no-cache > $(VENV)/.imports || { cat $(VENV)/.imports; exit 1; }
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -53,6 +55,10 @@ instructions: | $(BIN)/python cargo
 FUZZ_SECONDS ?= 60
 fuzz: $(BIN)/python | cargo
 	$(BIN)/python tools/fuzz.py $(FUZZ_SECONDS)
+
+## The lists of names that follow from the message classes, anew: after a class was added or renamed.
+names: $(VENV)/.native
+	$(BIN)/python tools/names.py
 
 ## The native core, and Python's use of it, under AddressSanitizer: Linux, with the nightly toolchain.
 memcheck: $(VENV)/.native $(VENV)/.dev | cargo
@@ -77,7 +83,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) .venv-* target dist python/claude_wire/_native
+	rm -rf $(VENV) .venv-* target dist python/claude_wire/native/_native
 
 # --- what the targets stand on
 

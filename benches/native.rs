@@ -8,11 +8,12 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use claude_wire::buffer::{Bom, Buffer, Place, Step};
-use claude_wire::frame;
-use claude_wire::peek::peek_lines;
-use claude_wire::scan::KindSpans;
-use claude_wire::sieve::Sieve;
+use claude_wire::filter::Filter;
+use claude_wire::kinds::peek::peek_lines;
+use claude_wire::kinds::scan::KindSpans;
+use claude_wire::lines::buffer::{Bom, Buffer};
+use claude_wire::lines::frame;
+use claude_wire::lines::step::{Place, Step};
 use claude_wire::simd::Level;
 
 const LINES: usize = 1_600;
@@ -67,9 +68,9 @@ fn buffer(inputs: &Inputs) -> usize {
     for chunk in inputs.like.chunks(CHUNK) {
         let mut at = 0;
         while at < chunk.len() {
-            let next = buffer.next(&chunk[at..]).expect("memory");
-            at += next.consumed;
-            lines += match next.step {
+            let (consumed, step) = buffer.next(&chunk[at..]).expect("memory");
+            at += consumed;
+            lines += match step {
                 Step::Body { lines, .. } => lines,
                 Step::Carry { .. } => 1,
                 _ => 0,
@@ -92,15 +93,15 @@ fn peek(data: &[u8], level: Level) -> usize {
 }
 
 fn only(data: &[u8], level: Level) -> usize {
-    sieve(data, Sieve::new(Some(WANTED), false, level))
+    filter(data, Filter::new(Some(WANTED), false, level))
 }
 
 fn coalesce(data: &[u8], level: Level) -> usize {
-    sieve(data, Sieve::new(None, true, level))
+    filter(data, Filter::new(None, true, level))
 }
 
 /// Whole lines, a chunk at a time.
-fn sieve(data: &[u8], mut sieve: Sieve) -> usize {
+fn filter(data: &[u8], mut filter: Filter) -> usize {
     let (mut start, mut end, mut kept) = (0, 0, 0);
     while end < data.len() {
         end = data.len().min(end + CHUNK);
@@ -109,12 +110,12 @@ fn sieve(data: &[u8], mut sieve: Sieve) -> usize {
                 offset: start as u64,
                 line_number: 1,
             };
-            let taken = sieve.take(&data[start..end], usize::MAX, place);
+            let taken = filter.take(&data[start..end], usize::MAX, place);
             let bytes = taken.expect("memory").bytes;
-            let full = sieve.is_full();
-            sieve.finish().expect("memory");
-            kept += sieve.block().len() + sieve.places().len();
-            sieve.clear();
+            let full = filter.is_full();
+            filter.finish().expect("memory");
+            kept += filter.block().len() + filter.places().len();
+            filter.clear();
             start += bytes;
             if !full {
                 break;

@@ -29,8 +29,8 @@ unless the job is something else by its name; they drift with the machine by ten
 ratios are claimed. A bound that is claimed stands behind its ratio, with whether this run met it.
 
 - Lines are recorded ones of the real CLI: `stream_event` lines of 286 bytes, unless said. "Mixed sessions" are whole
-  recorded sessions. "Made" traffic is that of the tests' generator (`tests/traffic.py`). Chunks are of 64 KiB, cut
-  anywhere, unless said, and lie in the processor's cache, as after a read.
+  recorded sessions. "Made" traffic is that of the tests' generator (`tests/support/traffic.py`). Chunks are of 64 KiB,
+  cut anywhere, unless said, and lie in the processor's cache, as after a read.
 - Messages are dropped as soon as they are made, unless said.
 - "{TIMES} faster" is the peer's time divided by ours: above 1 we are ahead. "{TIMES} its time" is our time divided by
   that of a floor (msgspec's own part of the job, say) or of another way of ours: the lower, the better.

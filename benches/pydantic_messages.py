@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, create_model
 
-from claude_wire.messages._base import Wire
-from claude_wire.messages.message import ResultSubtype, SystemSubtype, TypedMessage
+from claude_wire.messages.base import Wire
+from claude_wire.messages.union import ResultSubtype, SystemSubtype, TypedMessage
 
 _models: dict[type[Wire], type[BaseModel]] = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from claude_wire import ContentBlockDeltaEvent, StreamEvent, TextDelta, decode
-from claude_wire.accumulate import Accumulator
+from claude_wire.accumulate.accumulator import Accumulator
 from conftest import Contest
 
 LINE = (

@@ -15,7 +15,8 @@ import pytest
 import claude_wire
 import peers
 import workloads
-from claude_wire.framing import DEFAULT_MAX_LINE_BYTES, LineBuffer
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
+from claude_wire.native.line_buffer import LineBuffer
 from conftest import Contest, Job
 
 WANTED = {"result", "assistant"}

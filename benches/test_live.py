@@ -9,7 +9,7 @@ import claude_wire
 import msgspec_by_hand
 import peers
 import workloads
-from claude_wire._decoding import SUBTYPED, union_decoder
+from claude_wire.codec.typed_lines import SUBTYPED, union_decoder
 from conftest import Contest, Job
 
 #: The decoder that stands below ours.

@@ -20,7 +20,17 @@ BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "memcheck"
 #: Tests leave what lives as long as the process to the process.
 LEAKS = "leak:drain::stream::tests\n"
 
-TESTS = [f"tests/test_{name}.py" for name in ("framing", "native_handles", "decoder", "peek", "only", "coalesce")]
+TESTS = [
+    f"tests/{name}.py"
+    for name in (
+        "native/test_framing",
+        "native/test_native_handles",
+        "codec/test_decoder",
+        "codec/test_peek",
+        "codec/test_only",
+        "codec/test_coalesce",
+    )
+]
 #: Where Python itself works longest, mostly in the model of kinds. The fuzz targets have such lines, too.
 NOT_THESE = "recordings or traffic or mutated or every_cut or linear"
 FEW_EXAMPLES = """
@@ -82,7 +92,7 @@ def check_python(library: Path) -> None:
     package = BUILT / "python"
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree(ROOT / "python", package, ignore=shutil.ignore_patterns("__pycache__"))
-    (native,) = (package / "claude_wire" / "_native").glob("lib_native.*")
+    (native,) = (package / "claude_wire" / "native" / "_native").glob("lib_native.*")
     shutil.copyfile(library, native)
     (package / "few_examples.py").write_text(FEW_EXAMPLES)
     environment = {

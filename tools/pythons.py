@@ -21,31 +21,31 @@ VERSION = "import sys, venv, ensurepip; print(sys.version_info[:2])"
 #: What may differ between Pythons: recursion and JSON, loading the library, event loops, processes. Each version may
 #: take about a minute on two cores; mcp and claude-agent-sdk are tested by ``make test`` and ``LOWEST``.
 CHOICE = [
-    "accumulate",
-    "decoder",
-    "encoder",
-    "errors",
-    "exports",
-    "framing",
-    "json_test_suite",
-    "native_handles",
-    "process",
-    "readme",
-    "session_callbacks",
-    "tasks",
+    "accumulate/test_accumulate",
+    "codec/test_decoder",
+    "codec/test_encoder",
+    "promises/test_errors",
+    "promises/test_exports",
+    "native/test_framing",
+    "codec/test_json_test_suite",
+    "native/test_native_handles",
+    "process/test_process",
+    "promises/test_readme",
+    "session/test_session_callbacks",
+    "io/test_tasks",
 ]
 #: What stands on the packages that the wheel requires: each example of the README, msgspec, cffi, anyio, jiter, click,
 #: rich, claude-agent-sdk and mcp.
 LOWEST = [
-    "agent_sdk",
-    "cli_check",
-    "cli_view",
-    "decoder",
-    "encoder",
-    "mcp",
-    "native_handles",
-    "partial_json",
-    "readme",
+    "integrations/test_agent_sdk",
+    "cli/test_cli_check",
+    "cli/test_cli_view",
+    "codec/test_decoder",
+    "codec/test_encoder",
+    "integrations/test_mcp",
+    "native/test_native_handles",
+    "accumulate/test_partial_json",
+    "promises/test_readme",
 ]
 
 #: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.
@@ -90,7 +90,7 @@ def check(folder: str, python: str, wheel: Path, tests: list[str], options: list
     shown = "import claude_wire; print(claude_wire.__file__)"
     where = subprocess.run([own, "-c", shown], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     assert Path(where).is_relative_to(environment), where
-    files = [f"tests/test_{name}.py" for name in tests]
+    files = [f"tests/{name}.py" for name in tests]
     pytest = [own, "-m", "pytest", "-p", "no:benchmark", "-n", "3", "--dist", "loadfile"]
     return subprocess.run([*pytest, *files], cwd=ROOT).returncode == 0
 

@@ -1,9 +1,10 @@
 //! The line buffer: a stream cut anywhere gives what it gives whole, and what a simple splitter gives.
 #![no_main]
 
-use claude_wire::buffer::{Bom, Buffer, Step, BLOCK_BYTES, HEAD_BYTES};
+use claude_wire::lines::buffer::{Bom, Buffer, BLOCK_BYTES, HEAD_BYTES};
+use claude_wire::lines::step::Step;
 use libfuzzer_sys::fuzz_target;
-use reference::defects as defects_of;
+use oracle::defects as defects_of;
 
 /// A line, or the head of one above the limit with its length; where it begins; its defects, if it is not too long.
 type Line = (Vec<u8>, u64, u64, u64, Option<u32>);
@@ -65,10 +66,9 @@ fn fed(chunks: &[&[u8]], max_line: usize, bom: Bom) -> Vec<Line> {
     for chunk in chunks {
         let mut at = 0;
         while at < chunk.len() {
-            let next = buffer.next(&chunk[at..]).unwrap();
-            let consumed = next.consumed;
+            let (consumed, step) = buffer.next(&chunk[at..]).unwrap();
             assert!(consumed > 0);
-            took(&chunk[at..], next.step, &mut found);
+            took(&chunk[at..], step, &mut found);
             at += consumed;
         }
     }
@@ -101,6 +101,7 @@ fn took(data: &[u8], step: Step, found: &mut Vec<Line>) {
         } => {
             found.push((head.to_vec(), length, place.offset, place.line_number, None));
         }
+        Step::Filtered { .. } => unreachable!("without a filter"),
         Step::Body {
             end,
             lines,

@@ -1,7 +1,7 @@
 //! The frame check: its fast version against the plain one, and the starts of lines.
 #![no_main]
 
-use claude_wire::frame::{check, check_line, check_plain, line_end, line_starts};
+use claude_wire::lines::frame::{check, check_line, check_plain, line_end, line_starts};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -19,13 +19,13 @@ fuzz_target!(|input: &[u8]| {
 
     let block = &data[..found.bytes];
     let each = block.split_inclusive(|&byte| byte == b'\n');
-    let defects = each.map(|line| reference::defects(&line[..line.len() - 1]));
+    let defects = each.map(|line| oracle::defects(&line[..line.len() - 1]));
     assert_eq!(found.defects, defects.fold(0, |all, line| all | line));
 
     let (end, is_ascii) = line_end(data);
     let first = data.split(|&byte| byte == b'\n').next().unwrap();
     assert_eq!((end, is_ascii), (first.len(), first.is_ascii()));
-    assert_eq!(check_line(first, is_ascii), reference::defects(first));
+    assert_eq!(check_line(first, is_ascii), oracle::defects(first));
 
     let mut starts = vec![0; found.lines];
     assert!(line_starts(block, &mut starts));

@@ -1,11 +1,12 @@
-//! The kinds of a block's lines: with vectors, without, and by the reference.
+//! The kinds of a block's lines: with vectors, without, and by the oracle.
 #![no_main]
 
-use claude_wire::peek::peek_lines;
-use claude_wire::scan::{KindSpans, Span};
+use claude_wire::kinds::peek::peek_lines;
+use claude_wire::kinds::scan::KindSpans;
+use claude_wire::kinds::string::Span;
 use claude_wire::simd::Level;
 use libfuzzer_sys::fuzz_target;
-use reference::Kind;
+use oracle::Kind;
 
 fuzz_target!(|input: &[u8]| {
     // The first byte is how many lines and kinds are asked for at a time.
@@ -23,7 +24,7 @@ fuzz_target!(|input: &[u8]| {
     }
     assert_eq!(fast.len(), lines.len());
     for (line, found) in lines.into_iter().zip(fast) {
-        assert_eq!(found, reference::kind(line));
+        assert_eq!(found, oracle::kind(line).unwrap_or_default());
         // Alone, with nothing behind it to lean on.
         let alone = kinds(line, Level::Fast, 1);
         assert_eq!(alone, if line.is_empty() { vec![] } else { vec![found] });
@@ -48,9 +49,10 @@ fn kinds(block: &[u8], level: Level, most: usize) -> Vec<Kind> {
     found
 }
 
-fn text(block: &[u8], span: Option<Span>) -> Option<Vec<u8>> {
+fn text(block: &[u8], span: Option<Span>) -> Option<String> {
     let span = span?;
     let raw = span.of(block);
     assert_eq!(span.escaped, raw.contains(&b'\\'));
-    Some(reference::unescaped(raw).expect("the tags of a kind are valid strings"))
+    let text = oracle::decoded(&[b"\"", raw, b"\""].concat());
+    Some(String::from_utf8(text.expect("valid escapes")).expect("the tags of a kind are text"))
 }

@@ -25,78 +25,81 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from claude_wire import codec, errors, messages, reading
+from claude_wire import codec, errors, messages
 from claude_wire.codec import *
+from claude_wire.codec.kinds import Kind as Kind
+from claude_wire.codec.kinds import peek as peek
+from claude_wire.codec.kinds import peek_lines as peek_lines
 from claude_wire.errors import *
-from claude_wire.framing import LineSplitter
-from claude_wire.kinds import Kind, peek, peek_lines
-from claude_wire.reading import *
+from claude_wire.io import read as _read
+from claude_wire.io.read import *
+from claude_wire.native.line_splitter import LineSplitter as LineSplitter
 
 __version__ = "0.1.0"
 
 #: The version of the CLI whose protocol the message classes describe.
 PROTOCOL_VERSION = "2.1.330"
 
-__all__ = ["PROTOCOL_VERSION", "Kind", "LineSplitter", "__version__", "peek", "peek_lines"]
-__all__ += ["Accumulator", "Batches", "ClaudeOptions", "DrainStats", "HookMatcher", "McpServer", "MessageStream"]
-__all__ += ["PartialBlock", "PartialMessage", "Process", "Session", "SessionBatches", "SessionMessages"]
-__all__ += ["byte_budget", "find_cli", "open_process", "open_session", "set_byte_budget"]
-__all__ += codec.__all__
-__all__ += errors.__all__
-__all__ += messages.__all__
-__all__ += reading.__all__
-
 if TYPE_CHECKING:
+    # Without an `__all__`, which they do not follow here, type checkers see every name that is handed on.
     from claude_wire.messages import *
 else:
+    __all__ = ["PROTOCOL_VERSION", "Kind", "LineSplitter", "__version__", "peek", "peek_lines"]
+    __all__ += ["Accumulator", "Batches", "ClaudeOptions", "DrainStats", "HookMatcher", "McpServer", "MessageStream"]
+    __all__ += ["PartialBlock", "PartialMessage", "Process", "Session", "SessionBatches", "SessionMessages"]
+    __all__ += ["byte_budget", "find_cli", "open_process", "open_session", "set_byte_budget"]
+    __all__ += codec.__all__
+    __all__ += errors.__all__
+    __all__ += _read.__all__
+    __all__ += messages.__all__
     # Without those that `messages` itself imports when they are first asked for.
     globals().update({name: vars(messages)[name] for name in messages.__all__ if name in vars(messages)})
 
 if TYPE_CHECKING:
-    from claude_wire.accumulate import Accumulator as Accumulator
-    from claude_wire.accumulate import PartialBlock as PartialBlock
-    from claude_wire.accumulate import PartialMessage as PartialMessage
-    from claude_wire.draining import DrainStats as DrainStats
-    from claude_wire.draining import byte_budget as byte_budget
-    from claude_wire.draining import set_byte_budget as set_byte_budget
-    from claude_wire.options import ClaudeOptions as ClaudeOptions
-    from claude_wire.options import find_cli as find_cli
-    from claude_wire.process import Process as Process
-    from claude_wire.process import open_process as open_process
-    from claude_wire.session import HookMatcher as HookMatcher
-    from claude_wire.session import McpServer as McpServer
-    from claude_wire.session import Session as Session
-    from claude_wire.session import SessionBatches as SessionBatches
-    from claude_wire.session import SessionMessages as SessionMessages
-    from claude_wire.session import open_session as open_session
-    from claude_wire.stream import Batches as Batches
-    from claude_wire.stream import MessageStream as MessageStream
+    from claude_wire.accumulate.accumulator import Accumulator as Accumulator
+    from claude_wire.accumulate.accumulator import PartialBlock as PartialBlock
+    from claude_wire.accumulate.accumulator import PartialMessage as PartialMessage
+    from claude_wire.io.message_stream import Batches as Batches
+    from claude_wire.io.message_stream import MessageStream as MessageStream
+    from claude_wire.native.budget import byte_budget as byte_budget
+    from claude_wire.native.budget import set_byte_budget as set_byte_budget
+    from claude_wire.native.overflow import DrainStats as DrainStats
+    from claude_wire.process.find_cli import find_cli as find_cli
+    from claude_wire.process.options import ClaudeOptions as ClaudeOptions
+    from claude_wire.process.process import Process as Process
+    from claude_wire.process.process import open_process as open_process
+    from claude_wire.session.callbacks import HookMatcher as HookMatcher
+    from claude_wire.session.callbacks import McpServer as McpServer
+    from claude_wire.session.iterators import SessionBatches as SessionBatches
+    from claude_wire.session.iterators import SessionMessages as SessionMessages
+    from claude_wire.session.open import open_session as open_session
+    from claude_wire.session.session import Session as Session
 
 # All that is not decoding is imported when it is first asked for: whoever only decodes should not pay for it.
 _LATER = {
     "Accumulator": "accumulate",
-    "Batches": "stream",
-    "ClaudeOptions": "options",
-    "DrainStats": "draining",
+    "Batches": "io.message_stream",
+    "ClaudeOptions": "process.options",
+    "DrainStats": "native.overflow",
     "HookMatcher": "session",
     "McpServer": "session",
-    "MessageStream": "stream",
-    "Process": "process",
-    "byte_budget": "draining",
-    "find_cli": "options",
+    "MessageStream": "io.message_stream",
+    "Process": "process.process",
+    "byte_budget": "native.budget",
+    "find_cli": "process.find_cli",
     "PartialBlock": "accumulate",
     "PartialMessage": "accumulate",
     "Session": "session",
     "SessionBatches": "session",
     "SessionMessages": "session",
-    "open_process": "process",
+    "open_process": "process.process",
     "open_session": "session",
-    "set_byte_budget": "draining",
+    "set_byte_budget": "native.budget",
 }
 
 
 def __getattr__(name: str) -> Any:
-    module = "messages" if name in messages.__all__ else _LATER.get(name)
+    module = _LATER.get(name) or ("messages" if name in globals()["__all__"] else None)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
@@ -106,4 +109,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *globals()["__all__"]})

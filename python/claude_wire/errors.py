@@ -47,7 +47,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Any
 
-from claude_wire._printable import quoted, reason_in
+from claude_wire.foundation.printable import quoted, reason_in
 
 if TYPE_CHECKING:
     from claude_wire.messages import InvalidLine, ResultMessage

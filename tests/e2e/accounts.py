@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import claude_agent_sdk
+
+import claude_wire
 from places import Place
 from through_process import Host
 from through_sdk import SDK
-
-import claude_wire
 
 if TYPE_CHECKING:
     from through_session import Talk

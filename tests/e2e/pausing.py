@@ -15,17 +15,18 @@ import stat
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import claude_agent_sdk
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
-from places import CLI, Place
-from scripts import DELTAS
 
 from claude_wire import ClaudeOptions, Decoder, InvalidLine, UserMessage, open_process
 from claude_wire.integrations.agent_sdk import WireTransport
+from places import CLI, Place
+from scripts import DELTAS
 
 __all__ = ["EVENTS", "HOSTS", "PAUSES", "Count"]
 
@@ -56,7 +57,11 @@ class Count:
 
 def pipe_size() -> int:
     """The size in bytes of the pipe that the one child of this process writes to."""
-    [child] = {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    found: set[str] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError):  # a thread that has just ended
+            found.update((task / "children").read_text().split())
+    [child] = found
     fd = os.open(f"/proc/{child}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
     try:
         assert stat.S_ISFIFO(os.fstat(fd).st_mode)

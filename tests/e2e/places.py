@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import claude_agent_sdk
+
 import sandbox
 from fake_api import FakeAPI
 from scripts import SCRIPTS

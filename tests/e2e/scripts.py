@@ -104,6 +104,12 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
         Reply(text("It is on its way.")),
         Reply(text("It is back.")),
     ],
+    "background_agents": [
+        Reply(*(block for _ in range(3) for block in agent("envoy", run_in_background=True).blocks)),
+        Reply(text("They are on their way.")),
+        *(Reply(text("One is back.")) for _ in range(3)),
+    ],
+    "envoy": [Reply(text(REPORT), gate="envoy")],
     "scout": [Reply(*bash("echo scouted").blocks, gate="scout"), Reply(text(REPORT))],
     "agent": [agent("worker", run_in_background=False), Reply(text("The worker has reported."))],
     "worker": [bash("echo worked > worker.txt"), Reply(text(REPORT))],

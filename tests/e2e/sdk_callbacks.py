@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny
+
 from scripts import HOOK_SECONDS
 from through_sdk import SDK
 

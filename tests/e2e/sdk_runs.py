@@ -8,9 +8,6 @@ from typing import Any
 import anyio
 import claude_agent_sdk
 from claude_agent_sdk import ClaudeSDKClient, ResultMessage, TaskNotificationMessage, TaskStartedMessage
-from requests_offline import REQUESTS
-from scripts import SCHEMA, SESSION_ID, UUIDS
-from through_sdk import SDK, user
 
 from claude_wire import (
     BackgroundTasksRequest,
@@ -19,6 +16,9 @@ from claude_wire import (
     RewindFilesRequest,
     StopTaskRequest,
 )
+from requests_offline import REQUESTS
+from scripts import SCHEMA, SESSION_ID, UUIDS
+from through_sdk import SDK, user
 
 __all__ = ["CONVERSATIONS"]
 

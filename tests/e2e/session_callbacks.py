@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
-from scripts import HOOK_SECONDS
-from through_session import Talk
 
 from claude_wire import (
     AddRules,
@@ -20,6 +18,8 @@ from claude_wire import (
     PreToolUseHookInput,
     PreToolUseHookSpecificOutput,
 )
+from scripts import HOOK_SECONDS
+from through_session import Talk
 
 __all__ = ["CONVERSATIONS"]
 

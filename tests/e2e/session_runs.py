@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import anyio
-from requests_offline import REQUESTS
-from scripts import SCHEMA, SESSION_ID, UUIDS
-from through_session import Talk, plain_answer
 
 from claude_wire import (
     BackgroundTasksRequest,
@@ -21,6 +18,9 @@ from claude_wire import (
     TaskNotificationMessage,
     TaskStartedMessage,
 )
+from requests_offline import REQUESTS
+from scripts import SCHEMA, SESSION_ID, UUIDS
+from through_session import Talk, plain_answer
 
 __all__ = ["CONVERSATIONS"]
 

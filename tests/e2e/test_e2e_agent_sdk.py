@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import anyio
 import pytest
+
 from accounts import of_sdk
 from checks import CHECKS
+from claude_wire.integrations.agent_sdk import WireTransport
 from places import Place
 from same import comparable
 from through_sdk import CONVERSATIONS, SDK, hold
-
-from claude_wire.integrations.agent_sdk import WireTransport
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)

@@ -12,8 +12,6 @@ from typing import Any
 
 import anyio
 import pytest
-from places import CLI, Place
-from through_sdk import DEADLINE
 
 from claude_wire import CanUseToolRequest, Decoder, PermissionResult, ResultMessage, open_session
 from claude_wire.messages import (
@@ -24,8 +22,10 @@ from claude_wire.messages import (
     SessionStateChangedMessage,
 )
 from claude_wire.testing import Recording, Replay
+from places import CLI, Place
 from screens import AtTerminal
 from shown import in_order
+from through_sdk import DEADLINE
 
 COMMAND = [sys.executable, "-m", "claude_wire.cli"]
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import anyio
 import pytest
-from places import CLI, Place
-from through_sdk import DEADLINE
 
 from claude_wire import (
     ClaudeOptions,
@@ -21,6 +19,8 @@ from claude_wire import (
     UserMessage,
     open_process,
 )
+from places import CLI, Place
+from through_sdk import DEADLINE
 
 
 def start(place: Place, **options: Any) -> Process[Any]:

@@ -11,6 +11,7 @@ import urllib.request
 from typing import Any
 
 import pytest
+
 import sandbox
 from fake_api import FakeAPI
 

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from fake_api import FakeAPI
 from pausing import EVENTS
 from pausing_hosts import at_once

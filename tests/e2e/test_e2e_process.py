@@ -7,14 +7,14 @@ from typing import Any
 
 import anyio
 import pytest
+from claude_agent_sdk._internal.message_parser import parse_message
+
 from accounts import of_host
 from checks import CHECKS
-from claude_agent_sdk._internal.message_parser import parse_message
+from claude_wire import decode
 from correspondence import NOT_GIVEN, differences
 from places import Place
 from through_process import CONVERSATIONS, Host, hold, recording_cli
-
-from claude_wire import decode
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)

@@ -7,6 +7,8 @@ from typing import Any
 
 import anyio
 import pytest
+from claude_agent_sdk._internal.message_parser import parse_message
+
 import sdk_callbacks
 import sdk_runs
 import session_callbacks
@@ -15,7 +17,6 @@ import through_sdk
 import through_session
 from accounts import of_host, of_sdk
 from checks import CHECKS
-from claude_agent_sdk._internal.message_parser import parse_message
 from correspondence import differences
 from places import Place
 from same import comparable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,12 +11,9 @@ from typing import Any
 
 import anyio
 import pytest
-from calculator import Calculator
-from places import CLI, Place
-from scripts import REPORT, SCHEMA, SESSION_ID, UUIDS
-from through_sdk import DEADLINE, FEW_RETRIES
-from through_session import Talk
 
+from calculator import Calculator
+from children import children_of
 from claude_wire import (
     ApiError,
     AuthenticationError,
@@ -39,11 +37,16 @@ from claude_wire import (
     Session,
     StreamEvent,
     StructuredOutputError,
+    TaskNotificationOrigin,
     TurnCancelledError,
     TurnError,
     UserMessage,
     open_process,
 )
+from places import CLI, Place
+from scripts import REPORT, SCHEMA, SESSION_ID, UUIDS
+from through_sdk import DEADLINE, FEW_RETRIES
+from through_session import Talk
 
 BACKENDS = ("asyncio", "trio")
 
@@ -56,9 +59,9 @@ def within_deadline(main: Callable[[], Awaitable[None]], backend: str = "asyncio
     anyio.run(bounded, backend=backend)
 
 
-def children() -> set[str]:
+def children() -> set[int]:
     """The processes that this one has started and not waited for."""
-    return {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    return children_of(os.getpid())
 
 
 # --- ask: the result, or the error that it stands for
@@ -363,6 +366,25 @@ def test_hooks_serve_a_subagent_that_outlives_the_turn(place: Place) -> None:
         assert results == 2
         assert len(place.api.asked("scout")) == 2
         assert REPORT in str(place.api.asked("background_agent")[-1].body["messages"])
+
+    within_deadline(main)
+
+
+@pytest.mark.parametrize("states", ["1", "0"], ids=["states", "no states"])
+def test_a_run_holds_the_turn_of_each_subagent_when_several_end_at_once(place: Place, states: str) -> None:
+    results: list[ResultMessage] = []
+
+    async def main() -> None:
+        assert place.api is not None
+        async with Talk(place).session(env={"CLAUDE_CODE_SDK_READS_SESSION_STATE": states}) as session:
+            await session.query("[[background_agents]]")
+            async for message in session.receive_run():
+                if isinstance(message, ResultMessage):
+                    results.append(message)
+                    place.api.open("envoy")
+            await session.end_input()
+            assert [message async for message in session if isinstance(message, ResultMessage)] == []
+        assert [isinstance(result.origin, TaskNotificationOrigin) for result in results] == [False, True, True, True]
 
     within_deadline(main)
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from places import CLI, Place
-from through_sdk import DEADLINE, FEW_RETRIES
 
 from claude_wire import (
     CanUseToolRequest,
@@ -29,6 +27,8 @@ from claude_wire import (
     UserMessage,
     open_process,
 )
+from places import CLI, Place
+from through_sdk import DEADLINE, FEW_RETRIES
 
 __all__ = ["CONVERSATIONS", "Host", "hold", "recording_cli"]
 

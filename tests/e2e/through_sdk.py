@@ -20,6 +20,7 @@ from claude_agent_sdk import (
     Transport,
     create_sdk_mcp_server,
 )
+
 from places import Place
 
 __all__ = ["CONVERSATIONS", "DEADLINE", "FEW_RETRIES", "SDK", "Seen", "calculator", "hold", "user"]

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from places import CLI, Place
-from through_sdk import DEADLINE, FEW_RETRIES, calculator
 
 from claude_wire import (
     CanUseToolRequest,
@@ -26,6 +24,8 @@ from claude_wire import (
     open_session,
 )
 from claude_wire.integrations.mcp import InProcessMcpServer
+from places import CLI, Place
+from through_sdk import DEADLINE, FEW_RETRIES, calculator
 
 __all__ = ["CONVERSATIONS", "Talk", "hold", "plain_answer"]
 

@@ -5,7 +5,7 @@ from typing import Any
 from typing_extensions import assert_type
 
 from claude_wire import ApiMessage, ContentBlock, ErrorEvent, InvalidLine, Message, Usage
-from claude_wire.accumulate import Accumulator, PartialBlock, PartialMessage
+from claude_wire.accumulate.accumulator import Accumulator, PartialBlock, PartialMessage
 
 
 def what_is_added(accumulator: Accumulator, message: Message | InvalidLine) -> None:

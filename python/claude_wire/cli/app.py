@@ -9,13 +9,13 @@ from contextlib import suppress
 import click
 
 import claude_wire
-from claude_wire.cli.check import check
-from claude_wire.cli.demo import demo
+from claude_wire.cli.commands.check import check
+from claude_wire.cli.commands.demo import demo
+from claude_wire.cli.commands.replay import replay
+from claude_wire.cli.commands.run import run
+from claude_wire.cli.commands.stats import stats
+from claude_wire.cli.commands.view import view
 from claude_wire.cli.failure import Failure
-from claude_wire.cli.replay import replay
-from claude_wire.cli.run import run
-from claude_wire.cli.stats import stats
-from claude_wire.cli.view import view
 
 __all__ = ["cli", "invoke"]
 

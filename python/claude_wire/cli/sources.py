@@ -16,9 +16,9 @@ from typing import IO, Any, NamedTuple, TextIO, cast
 import click
 
 from claude_wire.cli.failure import Failure
-from claude_wire.cli.printable import printable
+from claude_wire.foundation.printable import printable
 from claude_wire.testing import Recording
-from claude_wire.testing._player import unpacked_pieces
+from claude_wire.testing.player.files import unpacked_pieces
 
 __all__ = ["SOURCE", "Piece", "Unreadable", "display_name", "known_size", "pieces", "several_sources", "standard_input"]
 

@@ -32,13 +32,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 import anyio.to_thread
 
-from claude_wire._waiting import cancel_scope
-from claude_wire.codec import Decoder
-from claude_wire.draining import DEFAULT_SPILL_BYTES
+from claude_wire.codec.decoder import Decoder
 from claude_wire.errors import ByteBudgetError
 from claude_wire.errors import ProcessError as WireError
-from claude_wire.framing import DEFAULT_MAX_LINE_BYTES
-from claude_wire.process import open_process
+from claude_wire.io.waiting import cancel_scope
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES, DEFAULT_SPILL_BYTES
+from claude_wire.process.process import open_process
 
 try:
     import claude_agent_sdk
@@ -86,9 +85,9 @@ if TYPE_CHECKING:
     from claude_agent_sdk._internal.session_resume import MaterializedResume
     from typing_extensions import Self
 
+    from claude_wire.io.message_stream import Batches
     from claude_wire.messages import InvalidLine
-    from claude_wire.process import Process
-    from claude_wire.stream import Batches
+    from claude_wire.process.process import Process
 
 __all__ = ["SUPPORTED", "WireProcessError", "WireTransport"]
 

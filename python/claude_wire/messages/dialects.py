@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from claude_wire.messages._base import Wire, constant
-from claude_wire.messages.content import ContentBlock, ToolResultBlock
-from claude_wire.messages.results import ErrorInfo
-from claude_wire.messages.system import SystemMessage
+from claude_wire.messages.base import Wire, constant
+from claude_wire.messages.blocks.content import ContentBlock, ToolResultBlock
+from claude_wire.messages.conversation.results import ErrorInfo
+from claude_wire.messages.system.base import SystemMessage
 
 __all__ = [
     "ConsolidationMessage",

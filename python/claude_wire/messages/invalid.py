@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from claude_wire.messages._base import short_repr
+from claude_wire.messages.base import short_repr
 
 __all__ = ["InvalidKind", "InvalidLine"]
 

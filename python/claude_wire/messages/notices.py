@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from claude_wire.messages._base import Number, Wire, null
+from claude_wire.messages.base import Number, Wire, null
 
 __all__ = [
     "ActiveGoal",

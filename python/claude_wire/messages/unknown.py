@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from claude_wire.messages._base import short_repr
+from claude_wire.messages.base import short_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self

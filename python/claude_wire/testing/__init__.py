@@ -11,7 +11,7 @@
 For pytest there is a fixture in :mod:`claude_wire.testing.fixtures`; for a shell, the command ``claude-wire replay``.
 
 Which module holds what: ``recording`` reads recordings, ``faults`` names what can be ordered, ``replay`` makes commands
-and scripts of both, ``_player`` is the program that they start.
+and scripts of both, ``player`` is the program that they start.
 """
 
 from __future__ import annotations

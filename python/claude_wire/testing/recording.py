@@ -1,6 +1,6 @@
 """A recorded session: what went over the CLI's streams, in which order and when, and how it ended.
 
-Knows files; not what lines mean, nor how a recording is played. What reads them is in ``_player``, which needs it where
+Knows files; not what lines mean, nor how a recording is played. What reads them is in ``player``, which needs it where
 this package is not imported.
 """
 
@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from claude_wire.testing import _player
+from claude_wire.testing.player import files as _files
+from claude_wire.testing.player import steps as _steps
 
 __all__ = ["Recording", "Step"]
 
@@ -71,7 +72,7 @@ class Recording:
             ValueError: a compressed file is damaged, or all together unpack to more than 256 MiB.
         """
         location = os.path.abspath(path)
-        return cls(os.path.basename(location), _player.read_files(location), location)
+        return cls(os.path.basename(location), _files.read_files(location), location)
 
     @classmethod
     def from_files(cls, files: Mapping[str, bytes], name: str = "recording") -> Recording:
@@ -82,7 +83,7 @@ class Recording:
         """
         if "stdout.ndjson" not in files:
             raise ValueError("a recording has a stdout.ndjson")
-        return cls(name, {file: bytes(data) for file, data in files.items() if file in _player.FILES})
+        return cls(name, {file: bytes(data) for file, data in files.items() if file in _files.FILES})
 
     def save(self, folder: str | os.PathLike[str]) -> Recording:
         """Write the files into ``folder``, which is made if need be, and return the recording that is there.
@@ -121,7 +122,7 @@ class Recording:
         Raises:
             ValueError: a file of the recording is not what it should be.
         """
-        steps = _player.steps_of(self.files)
+        steps = _steps.steps_of(self.files)
         return tuple(Step(step.seconds, "in" if step.is_input else "out", step.data) for step in steps)
 
     @cached_property
@@ -131,7 +132,7 @@ class Recording:
         Raises:
             ValueError: ``stdout.reads.jsonl`` is not what it should be.
         """
-        sizes = [size for _, size in _player.reads_of(self.files)]
+        sizes = [size for _, size in _steps.reads_of(self.files)]
         stream = io.BytesIO(self.stdout)
         pieces = [stream.read(size) for size in sizes] + [stream.read()]
         return tuple(piece for piece in pieces if piece)
@@ -139,12 +140,12 @@ class Recording:
     @cached_property
     def argv(self) -> tuple[str, ...]:
         """The flags that the CLI was started with, without its own name; empty if they were not recorded."""
-        return tuple(_player.flags_of(self.files))
+        return tuple(_files.flags_of(self.files))
 
     @cached_property
     def exit_code(self) -> int:
         """The CLI's exit code, minus the number of a signal that ended it; 0 if it was not recorded."""
-        return _player.exit_code_of(self.files)
+        return _files.exit_code_of(self.files)
 
 
 def write_private(path: str | os.PathLike[str], data: bytes, mode: int) -> None:

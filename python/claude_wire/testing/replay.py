@@ -15,8 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
 
-from claude_wire._arguments import kind_of
-from claude_wire.testing import _player
+from claude_wire.foundation.arguments import kind_of
 from claude_wire.testing.faults import (
     CloseStdout,
     CutOutput,
@@ -32,6 +31,7 @@ from claude_wire.testing.faults import (
     Stall,
     WriteFirst,
 )
+from claude_wire.testing.player.files import packed
 from claude_wire.testing.recording import Recording, write_private
 
 __all__ = ["Replay", "ReplayCLI", "Writes"]
@@ -134,7 +134,7 @@ class Replay:
         # By way of the shell: after #! the path of an interpreter can neither be long nor have spaces.
         command = " ".join(shlex.quote(part) for part in _player_command())
         head = f'exec {command} "$0" {shlex.quote(self._settings)} "$@"'
-        write_private(path, _player.packed(os.fsencode(head), self.recording.files), 0o700)
+        write_private(path, packed(os.fsencode(head), self.recording.files), 0o700)
         return os.path.abspath(path)
 
 
@@ -164,8 +164,8 @@ class ReplayCLI:
 
 def _player_command() -> list[str]:
     """Python without what it looks for at its start, and the player, imported: what runs is compiled once only."""
-    folder = os.path.dirname(os.path.abspath(_player.__file__))
-    program = f"import sys; sys.path.append({folder!r}); from _player import main; main(sys.argv)"
+    folder = os.path.dirname(os.path.abspath(__file__))
+    program = f"import sys; sys.path.append({folder!r}); from player.program import main; main(sys.argv)"
     return [sys.executable, "-IS", "-c", program]
 
 

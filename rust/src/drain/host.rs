@@ -108,7 +108,9 @@ impl Host {
             if !members.stopped {
                 rescuer.announce();
                 let thread = Arc::clone(&rescuer);
-                if let Err(error) = (self.spawn)(Box::new(move || thread.run(self, work))) {
+                if let Err(error) =
+                    (self.spawn)(Box::new(move || thread.rescue_until_stopped(self, work)))
+                {
                     drop(members);
                     stream.close();
                     return Err(error);

@@ -45,14 +45,26 @@ mod host;
 #[cfg(target_os = "linux")]
 mod queue;
 #[cfg(target_os = "linux")]
+mod reader;
+#[cfg(target_os = "linux")]
 mod rescuer;
 #[cfg(target_os = "linux")]
+mod ring;
+#[cfg(target_os = "linux")]
+mod spill;
+#[cfg(target_os = "linux")]
+mod state;
+#[cfg(target_os = "linux")]
 mod stream;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
 
 #[cfg(target_os = "linux")]
 pub use host::Host;
 #[cfg(target_os = "linux")]
-pub use stream::{Broken, Drain};
+pub use reader::Drain;
+#[cfg(target_os = "linux")]
+pub use stream::Broken;
 
 /// Bytes of one read, and of one piece of a queue. What a pipe of Linux holds.
 pub const CHUNK: usize = 64 * 1024;

@@ -17,7 +17,8 @@ use rustix::event::{epoll, eventfd, poll, EventfdFlags, PollFd, PollFlags, Times
 use rustix::io::Errno;
 
 use super::host::Host;
-use super::stream::{Resumed, Stream, Taken};
+use super::state::Rescued;
+use super::stream::{Resumed, Stream};
 use super::{CHUNK, FAST, FAST_TICK, PATIENCE, TICK};
 
 /// Names the rescuer's own eventfd among the numbers of streams, which begin at 1.
@@ -172,13 +173,13 @@ impl Rescuer {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Says that [`run`](Self::run) is about to be run, so that [`stop`](Self::stop) waits for its end.
+    /// Says that [`rescue_until_stopped`](Self::rescue_until_stopped) is about to be called, so that [`stop`](Self::stop) waits for its end.
     pub fn announce(&self) {
         self.set_running(true);
     }
 
-    /// The thread.
-    pub fn run(&self, host: &'static Host, mut work: Work) {
+    /// What the thread does.
+    pub fn rescue_until_stopped(&self, host: &'static Host, mut work: Work) {
         struct End<'a>(&'a Rescuer);
         impl Drop for End<'_> {
             fn drop(&mut self) {
@@ -308,9 +309,9 @@ fn rescue(stream: &Stream, paused: &mut Vec<u64>, scratch: &mut [u8]) -> usize {
     let mut bytes = 0;
     for _ in 0..READS_A_LOOK {
         match stream.take(scratch) {
-            Taken::Some(read) => bytes += read,
-            Taken::Last(read) => return bytes + read,
-            Taken::Paused => {
+            Rescued::Some(read) => bytes += read,
+            Rescued::Last(read) => return bytes + read,
+            Rescued::Paused => {
                 paused.push(stream.id());
                 return bytes;
             }
@@ -363,7 +364,7 @@ mod tests {
         let drain = Drain::new(host, reader.as_fd(), Mode::Pause).unwrap();
         rustix::io::write(&writer, b"x").unwrap();
         let stream = &host.stream(1).unwrap();
-        assert!(matches!(stream.take(&mut [0; 10]), Taken::Paused));
+        assert!(matches!(stream.take(&mut [0; 10]), Rescued::Paused));
         let mut paused = vec![stream.id()];
         assert!(!resume(host, &mut paused));
         assert_eq!(paused, [stream.id()], "there is no room yet");

@@ -1,21 +1,21 @@
-//! Line buffers, with or without a sieve, by their handles.
+//! Line buffers, with or without a filter, by their handles.
 
 use std::ptr;
 
 use super::forks::watch_forks;
 use super::step::{CwStep, CwSteps, CW_CARRY, CW_LINE_BYTES, CW_TOO_LONG};
 use super::{bytes, guard, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_NOTHING};
-use crate::buffer::{Bom, Buffer, Next, Step};
-use crate::handle::Table;
-use crate::sieve::Sieve;
-use crate::sift;
+use crate::ffi::handle::Table;
+use crate::filter::Filter;
+use crate::lines::buffer::{Bom, Buffer};
+use crate::lines::step::Step;
 use crate::simd::Level;
 
-/// An option of a sieve: only lines of the named kinds are let through.
+/// An option of a filter: only lines of the named kinds are let through.
 pub const CW_SIEVE_ONLY: u32 = 1;
-/// An option of a sieve: deltas are merged.
+/// An option of a filter: deltas are merged.
 pub const CW_SIEVE_COALESCE: u32 = 2;
-/// An option of a sieve: no vectors are used, which is there to be compared with.
+/// An option of a filter: no vectors are used. Tests compare both.
 pub const CW_SIEVE_PLAIN: u32 = 4;
 
 /// Work done by a buffer since it was made, and the memory it holds now.
@@ -26,11 +26,11 @@ pub struct CwStats {
     pub searched: u64,
     /// Bytes copied into the buffer, and moved when it grew.
     pub copied: u64,
-    /// Bytes of memory held, lent memory and the sieve's included.
+    /// Bytes of memory held, lent memory and the filter's included.
     pub held: u64,
-    /// Lines that the sieve passed over.
+    /// Lines that the filter skipped.
     pub skipped: u64,
-    /// Lines that the sieve made part of an earlier line.
+    /// Lines that the filter made part of an earlier line.
     pub merged: u64,
     /// Bytes of all chunks that were consumed.
     pub taken: u64,
@@ -39,7 +39,7 @@ pub struct CwStats {
 /// What a buffer's handle stands for.
 struct Lines {
     buffer: Buffer,
-    sieve: Option<Box<Sieve>>,
+    filter: Option<Box<Filter>>,
     /// Bytes of all chunks that were consumed.
     taken: u64,
 }
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn cw_buffer_new(max_line_bytes: u64, keep_bom: u32, out: 
         let buffer = Buffer::new(max_line_bytes, on_bom);
         let handle = BUFFERS.insert(Lines {
             buffer,
-            sieve: None,
+            filter: None,
             taken: 0,
         })?;
         // SAFETY: not null, and the caller promises that it may be written.
@@ -85,7 +85,7 @@ pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
 }
 
 /// Lets only some of the lines through, from now on, and merges deltas: `options` is `CW_SIEVE_…` added up, and `names` are
-/// `len` bytes of UTF-8, the names of kinds, with a line feed between two. See `sieve`.
+/// `len` bytes of UTF-8, the names of kinds, with a line feed between two. See `filter`.
 ///
 /// # Safety
 ///
@@ -109,12 +109,12 @@ pub unsafe extern "C" fn cw_buffer_sieve(
             Level::Plain
         };
         let coalesce = options & CW_SIEVE_COALESCE != 0;
-        let sieve = if coalesce && only.is_none() {
-            Sieve::earning(level)
+        let filter = if coalesce && only.is_none() {
+            Filter::earning(level)
         } else {
-            Sieve::new(only, coalesce, level)
+            Filter::new(only, coalesce, level)
         };
-        BUFFERS.with(handle, |lines| lines.sieve = Some(Box::new(sieve)))?;
+        BUFFERS.with(handle, |lines| lines.filter = Some(Box::new(filter)))?;
         Ok(CW_NOTHING)
     })
 }
@@ -195,52 +195,36 @@ unsafe fn take(
             handle,
             |Lines {
                  buffer,
-                 sieve,
+                 filter,
                  taken,
              }| {
-                let passed = match sieve {
-                    Some(sieve) => sift::pass(buffer, sieve, rest).map_err(|_| CW_ERROR_MEMORY)?,
-                    None => Some(buffer.next(rest).map_err(|_| CW_ERROR_MEMORY)?),
+                let next = match filter {
+                    Some(filter) => filter.next(buffer, rest),
+                    None => buffer.next(rest),
                 };
-                let (consumed, step) = match (passed, &mut *sieve) {
-                    (Some(Next { consumed, step }), _) => (consumed, step),
-                    (None, None) => (0, Step::Nothing), // without a sieve all goes past it
-                    (None, Some(sieve)) => {
-                        let next = sift::next(buffer, sieve, rest);
-                        let sift::Next { consumed, step } = next.map_err(|_| CW_ERROR_MEMORY)?;
-                        *taken += consumed as u64;
-                        if let sift::Step::Sifted { block, .. } = step {
-                            // SAFETY: the caller promises it.
-                            unsafe { copy_short(block, line) };
-                        }
-                        let (status, step) = CwStep::sifted(step, start + consumed);
-                        // SAFETY: not null, and the caller promises that it may be written.
-                        unsafe { out.write(step) };
-                        return Ok(status);
-                    }
-                };
+                let (consumed, step) = next.map_err(|_| CW_ERROR_MEMORY)?;
                 *taken += consumed as u64;
-                let next = start + consumed;
-                if let Step::Carry { line: lent, .. } = step {
+                let at = start + consumed;
+                if let Step::Carry { line: lent, .. } | Step::Filtered { block: lent, .. } = step {
                     // SAFETY: the caller promises it.
                     unsafe { copy_short(lent, line) };
                 }
-                let (status, step) = CwStep::new(step, next);
+                let (status, step) = CwStep::new(step, at);
                 // SAFETY: not null, and the caller promises that it may be written.
                 unsafe { out.write(step) };
-                if line.is_null() || status != CW_CARRY || next == data.len() {
+                if line.is_null() || status != CW_CARRY || at == data.len() {
                     return Ok(status);
                 }
-                // Without memory nothing was consumed, and the next call says so; it also takes what goes through the sieve.
-                let following = match sieve {
-                    Some(sieve) => sift::follow(buffer, sieve, &data[next..]),
-                    None => buffer.follow(&data[next..]).map(Some),
+                // Without memory nothing is consumed, and the next call says so; it also takes lines that are to be merged.
+                let following = match filter {
+                    Some(filter) => filter.follow(buffer, &data[at..]),
+                    None => buffer.follow(&data[at..]),
                 };
-                let Ok(Some(Next { consumed, step })) = following else {
+                let Ok((consumed @ 1.., step)) = following else {
                     return Ok(status);
                 };
                 *taken += consumed as u64;
-                let (second, step) = CwStep::new(step, next + consumed);
+                let (second, step) = CwStep::new(step, at + consumed);
                 // SAFETY: as above, and the caller promises a second one.
                 unsafe { out.add(1).write(step) };
                 Ok(status + 8 * (second + 1))
@@ -273,9 +257,9 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        BUFFERS.with(handle, |Lines { buffer, sieve, .. }| {
-            let last = match sieve {
-                Some(sieve) => sift::close(buffer, sieve),
+        BUFFERS.with(handle, |Lines { buffer, filter, .. }| {
+            let last = match filter {
+                Some(filter) => filter.close(buffer),
                 None => buffer.close(),
             };
             let (status, step) = CwStep::new(last.map_err(|_| CW_ERROR_MEMORY)?, 0);
@@ -331,7 +315,7 @@ pub unsafe extern "C" fn cw_buffer_places(handle: u64, out: *mut u64, count: u64
         }
         let count = usize::try_from(count).map_err(|_| CW_ERROR_ARGUMENT)?;
         BUFFERS.with(handle, |lines| {
-            let places = lines.sieve.as_ref().map_or(&[][..], |sieve| sieve.places());
+            let places = lines.filter.as_ref().map_or(&[][..], |it| it.places());
             let places = places.get(..count).ok_or(CW_ERROR_ARGUMENT)?;
             for (index, place) in places.iter().enumerate() {
                 // SAFETY: not null, and the caller promises that so many may be written.
@@ -360,16 +344,16 @@ pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 
             handle,
             |Lines {
                  buffer,
-                 sieve,
+                 filter,
                  taken,
              }| {
                 let stats = buffer.stats();
                 CwStats {
                     searched: stats.searched,
                     copied: stats.copied,
-                    held: stats.held + sieve.as_ref().map_or(0, |sieve| sieve.held() as u64),
-                    skipped: sieve.as_ref().map_or(0, |sieve| sieve.skipped),
-                    merged: sieve.as_ref().map_or(0, |sieve| sieve.merged),
+                    held: stats.held + filter.as_ref().map_or(0, |filter| filter.held() as u64),
+                    skipped: filter.as_ref().map_or(0, |filter| filter.skipped),
+                    merged: filter.as_ref().map_or(0, |filter| filter.merged),
                     taken: *taken,
                 }
             },

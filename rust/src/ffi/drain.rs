@@ -1,4 +1,5 @@
 //! Drains by their handles, and the budget that they share. Where there are none, every function says so.
+#![cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 
 #[cfg(not(target_os = "linux"))]
 use super::CW_ERROR_UNSUPPORTED;
@@ -10,7 +11,7 @@ use super::{
 #[cfg(target_os = "linux")]
 use crate::drain::{Broken, Drain, Got, Mode, CHUNK};
 #[cfg(target_os = "linux")]
-use crate::handle::Table;
+use crate::ffi::handle::Table;
 
 /// Added to the bytes that a read of a drain gave: the stream has ended.
 pub const CW_DRAIN_END: i32 = 0x0100_0000;
@@ -80,7 +81,6 @@ static DRAINS: Table<Drain> = Table::new();
 ///
 /// `directory` is null with `directory_len` 0, or so many bytes may be read there. `out` is null or may be written.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub unsafe extern "C" fn cw_drain_new(
     fd: i32,
     overflow: u32,
@@ -118,7 +118,6 @@ pub unsafe extern "C" fn cw_drain_new(
 
 /// Closes a drain: its descriptors, and what is queued.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub extern "C" fn cw_drain_free(handle: u64) -> i32 {
     on_linux!({
         DRAINS
@@ -134,7 +133,6 @@ pub extern "C" fn cw_drain_free(handle: u64) -> i32 {
 ///
 /// `out` is null, or `len` bytes may be written there, and nobody else reads or writes them during the call.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub unsafe extern "C" fn cw_drain_read(handle: u64, out: *mut u8, len: u64) -> i32 {
     on_linux!({
         // SAFETY: the caller promises it.
@@ -160,14 +158,12 @@ pub unsafe extern "C" fn cw_drain_read(handle: u64, out: *mut u8, len: u64) -> i
 
 /// Returns the number of the descriptor that is readable when a read has something to give. It belongs to the drain.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub extern "C" fn cw_drain_fileno(handle: u64) -> i32 {
     on_linux!({ Ok(DRAINS.with(handle, |drain| drain.fileno())??) })
 }
 
 /// That descriptor also becomes readable when `fd` does, once.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub extern "C" fn cw_drain_watch(handle: u64, fd: i32) -> i32 {
     on_linux!({
         let fd = borrow(fd)?;
@@ -180,7 +176,6 @@ pub extern "C" fn cw_drain_watch(handle: u64, fd: i32) -> i32 {
 
 /// Throws away what is queued, and everything that comes.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub extern "C" fn cw_drain_discard(handle: u64) -> i32 {
     on_linux!({
         DRAINS.with(handle, |drain| drain.discard())??;
@@ -195,7 +190,6 @@ pub extern "C" fn cw_drain_discard(handle: u64) -> i32 {
 /// `out` is null, or `len` bytes may be written there, and nobody else reads or writes them during the call.
 /// `written` is null or may be written.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub unsafe extern "C" fn cw_drain_tail(
     handle: u64,
     out: *mut u8,
@@ -221,7 +215,6 @@ pub unsafe extern "C" fn cw_drain_tail(
 ///
 /// `out` is null or may be written.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> i32 {
     on_linux!({
         if out.is_null() {
@@ -249,7 +242,6 @@ pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> 
 /// Ends the rescuer for good, as the process is about to end, and waits for it, at most so long. Drains go on, but only
 /// their readers read. Returns 0 if it has ended, else 1.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {
     on_linux!({
         let ended = host().stop(std::time::Duration::from_millis(milliseconds.into()));
@@ -259,7 +251,6 @@ pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {
 
 /// Sets the bytes that the drains of this process may queue in memory, all together.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
     on_linux!({
         if !watch_forks() {
@@ -273,7 +264,6 @@ pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
 /// Counts bytes that the caller keeps for the reader of a drain, as if they were queued there; a negative number gives
 /// them back. What is given back must have been counted before, in this process.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub extern "C" fn cw_budget_count(bytes: i64) -> i32 {
     on_linux!({
         if !watch_forks() {
@@ -295,7 +285,6 @@ pub extern "C" fn cw_budget_count(bytes: i64) -> i32 {
 ///
 /// `limit` and `queued` are null or may be written.
 #[no_mangle]
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub unsafe extern "C" fn cw_budget(limit: *mut u64, queued: *mut u64) -> i32 {
     on_linux!({
         if limit.is_null() || queued.is_null() {

@@ -1,7 +1,7 @@
-//! What a forked child must learn, and forget, before it uses a handle.
+//! What a forked child does before it uses a handle: it learns its pid, and forgets the drains of its parent.
 
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-use crate::handle::{pid_is_remembered, remember_pid};
+use crate::ffi::handle::{pid_is_remembered, remember_pid};
 
 /// Lets every forked child learn its pid, so that handles need not ask for it, and forget the drains of its parent.
 /// Returns false if there is no memory for that. Threads that get here together register twice, which is harmless; a

@@ -3,9 +3,9 @@
 use std::slice;
 
 use super::{bytes, bytes_mut, guard, CW_ERROR_ARGUMENT, CW_NOTHING};
-use crate::frame;
-use crate::peek::peek_lines;
-use crate::scan::KindSpans;
+use crate::kinds::peek::peek_lines;
+use crate::kinds::scan::KindSpans;
+use crate::lines::frame;
 use crate::simd::Level;
 
 /// Kinds that one call of [`cw_peek_lines`] tells apart, at most.

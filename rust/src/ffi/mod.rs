@@ -2,7 +2,7 @@
 //!
 //! Every function returns a status, [`CW_NOTHING`] or above for success and below 0 for an error, and writes its result
 //! through an out-pointer. A panic is caught and becomes [`CW_ERROR_PANIC`]: it must not unwind into C. Buffers and
-//! drains are named by [handles](crate::handle), so a wrong one is a status, too. What is left for the caller to promise is
+//! drains are named by [handles](crate::ffi::handle), so a wrong one is a status, too. What is left for the caller to promise is
 //! about the pointers alone; each function says it under *Safety*.
 //!
 //! * This file: the statuses, and what every entry point is wrapped in.
@@ -17,12 +17,15 @@
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::slice;
 
-use crate::frame;
-use crate::handle::Refused;
+use crate::ffi::handle::Refused;
+use crate::lines::frame;
 
 pub mod buffer;
 pub mod drain;
 mod forks;
+/// cbindgen:ignore
+#[forbid(unsafe_code)]
+pub mod handle;
 #[cfg(target_os = "linux")]
 mod host;
 pub mod lines;
@@ -44,7 +47,7 @@ pub const CW_ERROR_FORKED: i32 = -3;
 pub const CW_ERROR_IN_USE: i32 = -4;
 /// A panic: a bug in this library. The handle can only be freed.
 pub const CW_ERROR_PANIC: i32 = -5;
-/// Memory cannot be had. Nothing was consumed; with a sieve, lines may be lost.
+/// Memory cannot be had. Nothing was consumed; with a filter, lines may be lost.
 pub const CW_ERROR_MEMORY: i32 = -6;
 /// Too many handles are alive.
 pub const CW_ERROR_FULL: i32 = -7;

@@ -1,10 +1,9 @@
-//! Steps through a chunk, as C sees them: one struct for those of a buffer and those through a sieve.
+//! Steps through a chunk, as C sees them.
 
 use std::ptr;
 
 use super::CW_NOTHING;
-use crate::buffer::{Place, Step};
-use crate::sift;
+use crate::lines::step::Step;
 
 /// A step: one line in memory of the buffer, lent until the next call with the handle.
 pub const CW_CARRY: i32 = 1;
@@ -12,7 +11,7 @@ pub const CW_CARRY: i32 = 1;
 pub const CW_BODY: i32 = 2;
 /// A step: a line over the limit was dropped.
 pub const CW_TOO_LONG: i32 = 3;
-/// A step: lines that a sieve let through, lent until the next call with the handle.
+/// A step: lines that a filter let through, lent until the next call with the handle.
 pub const CW_SIFTED: i32 = 4;
 
 /// Most bytes that are copied to the result of two steps.
@@ -53,54 +52,52 @@ pub struct CwSteps {
 }
 
 impl CwStep {
-    /// A step of a buffer, after its status. `next` is where in the chunk the next call begins.
+    /// A step of a stream, after its status. `next` is where in the chunk the next call begins.
     pub(super) fn new(step: Step<'_>, next: usize) -> (i32, Self) {
-        match step {
-            Step::Nothing => (CW_NOTHING, Self::nothing(next)),
+        let (status, lent, bytes, lines, place, defects, length) = match step {
+            Step::Nothing => return (CW_NOTHING, Self::nothing(next)),
             Step::Carry {
                 line,
                 place,
                 defects,
-            } => {
-                let step = Self::of(line.as_ptr(), line.len(), next, 1, place, defects);
-                (CW_CARRY, step)
-            }
+            } => (CW_CARRY, line.as_ptr(), line.len(), 1, place, defects, 0),
             Step::Body {
                 end,
                 lines,
                 place,
                 defects,
-            } => {
-                let step = Self::of(ptr::null(), end, next, lines, place, defects);
-                (CW_BODY, step)
-            }
+            } => (CW_BODY, ptr::null(), end, lines, place, defects, 0),
+            Step::Filtered {
+                block: lent,
+                lines,
+                place,
+                defects,
+            } => (
+                CW_SIFTED,
+                lent.as_ptr(),
+                lent.len(),
+                lines,
+                place,
+                defects,
+                0,
+            ),
             Step::TooLong {
                 head,
                 length,
                 place,
-            } => (CW_TOO_LONG, Self::too_long(head, length, next, place)),
-        }
-    }
-
-    /// A step through a sieve, as [`CwStep::new`].
-    pub(super) fn sifted(step: sift::Step<'_>, next: usize) -> (i32, Self) {
-        match step {
-            sift::Step::Nothing => (CW_NOTHING, Self::nothing(next)),
-            sift::Step::Sifted {
-                block,
-                lines,
-                place,
-                defects,
-            } => {
-                let step = Self::of(block.as_ptr(), block.len(), next, lines, place, defects);
-                (CW_SIFTED, step)
-            }
-            sift::Step::TooLong {
-                head,
-                length,
-                place,
-            } => (CW_TOO_LONG, Self::too_long(head, length, next, place)),
-        }
+            } => (CW_TOO_LONG, head.as_ptr(), head.len(), 1, place, 0, length),
+        };
+        let step = Self {
+            lent,
+            bytes: bytes as u64,
+            next: next as u64,
+            offset: place.offset,
+            line_number: place.line_number,
+            lines: lines as u64,
+            defects: defects.into(),
+            length,
+        };
+        (status, step)
     }
 
     /// A step that lends nothing and says nothing else.
@@ -114,33 +111,6 @@ impl CwStep {
             lines: 0,
             defects: 0,
             length: 0,
-        }
-    }
-
-    fn of(
-        lent: *const u8,
-        bytes: usize,
-        next: usize,
-        lines: usize,
-        place: Place,
-        defects: u32,
-    ) -> Self {
-        Self {
-            lent,
-            bytes: bytes as u64,
-            next: next as u64,
-            offset: place.offset,
-            line_number: place.line_number,
-            lines: lines as u64,
-            defects: defects.into(),
-            length: 0,
-        }
-    }
-
-    fn too_long(head: &[u8], length: u64, next: usize, place: Place) -> Self {
-        Self {
-            length,
-            ..Self::of(head.as_ptr(), head.len(), next, 1, place, 0)
         }
     }
 }

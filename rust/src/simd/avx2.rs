@@ -5,7 +5,8 @@ use std::arch::x86_64::{
     _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_testz_si256, _mm256_xor_si256,
 };
 
-use super::{last_special, Engine, Operation, Plain, PAGE};
+use super::plain::last_special;
+use super::{Engine, Operation, Plain, PAGE};
 
 /// A proof that the processor has AVX2: only [`super::run_avx2`] makes one.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,7 @@
+"""Stream events put together: whole messages, readable at any moment. Sans-IO."""
+
+from __future__ import annotations
+
+from claude_wire.accumulate.accumulator import Accumulator, PartialBlock, PartialMessage
+
+__all__ = ["Accumulator", "PartialBlock", "PartialMessage"]

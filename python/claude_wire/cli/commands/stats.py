@@ -1,0 +1,191 @@
+"""The command ``claude-wire stats``: what recordings add up to, as tables or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import click
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from claude_wire import PROTOCOL_VERSION
+from claude_wire.cli.count.tally import Stats, Tally
+from claude_wire.cli.show.output import Output
+from claude_wire.cli.sources import display_name, pieces, several_sources
+from claude_wire.foundation.printable import one_line
+from claude_wire.usage.meter import Tokens
+
+__all__ = ["stats"]
+
+#: Between two columns, in characters.
+GAP = 2
+
+
+@click.command()
+@several_sources
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+def stats(files: tuple[str, ...], as_json: bool) -> None:
+    """Add up recorded sessions; - is standard input.
+
+    A FILE has the lines that the CLI wrote; .gz and .xz are unpacked, and of a recording's folder it is the
+    stdout.ndjson. Files are read once, in constant memory; folders are loaded. Several are added up, too.
+
+    Cost and tokens are what was used in this recording: total_cost_usd and modelUsage of a result are running totals of
+    the session, which go on when it is resumed, so they are taken from what each result says to have been used since
+    the one before (of older CLIs, which do not say that, from the differences of the totals). They include subagents.
+    "Main loop" adds up the usage of the results, which does not. A turn without a result, as at the end of a
+    recording that was cut, is counted as unfinished; what it has used is not known, and not in the sums.
+
+    Exit code: 0, also if there are invalid lines; 2 if a file cannot be read.
+
+    \b
+    --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.330"}; TOTAL is
+      {"bytes": int, "lines": int, "messages": int, "invalid": int, "unknown": int,
+       "turns": {"results": int, "ok": int, "failed": {REASON: int, ...},
+                 "unfinished": int, "num_turns": int, "api_retries": int},
+       "duration_ms": number, "duration_api_ms": number, "cost_usd": number,
+       "tokens": {"input": int, "output": int, "cache_read": int,
+                  "cache_creation": int},
+       "models": {NAME: {"input": int, ..., "cost_usd": number}, ...},
+       "main_loop_tokens": {"input": int, ...},
+       "tools": {NAME: {"calls": int, "errors": int, "denied": int,
+                        "unanswered": int}, ...},
+       "kinds": {"assistant": {"lines": int, "bytes": int}, ...}}
+    and FILE is the same, and "file": str.
+    "lines" leaves out blank lines; "kinds" has everything, with "invalid" and "blank" among them, so that its
+    bytes add up to "bytes". "unknown" counts messages that are, or have in them, something that this version does
+    not know. "num_turns" is how often the model answered. "duration_ms" adds up the turns, waiting for permissions
+    included; "duration_api_ms" is a running total, which in a resumed session has the time before in it. "input"
+    leaves out the cache. "errors" are calls whose result is an error, with those that were "denied"; the result of
+    those "unanswered" is not there. Of more than 1,000 different names the rest is "(others)".
+    """
+    total = Stats()
+    done: list[dict[str, Any]] = []
+    console = Output()
+    for number, file in enumerate(files):
+        found = _read(file)
+        total.add(found)
+        if as_json:
+            done.append({"file": display_name(file), **_as_json(found)})
+        else:
+            _print(console, found, ("\n" if number else "") + display_name(file))
+    if as_json:
+        click.echo(json.dumps({"files": done, "total": _as_json(total), "protocol": PROTOCOL_VERSION}))
+    elif len(files) > 1:
+        _print(console, total, f"\nall {len(files)} files")
+
+
+def _read(file: str) -> Stats:
+    tally = Tally()
+    with pieces(file) as stream:
+        for piece in stream:
+            tally.feed(piece.data)
+    return tally.close()
+
+
+def _as_json(stats: Stats) -> dict[str, Any]:
+    plain, used = asdict(stats), stats.usage
+    return {
+        **{name: plain[name] for name in ("bytes", "lines", "messages", "invalid", "unknown")},
+        "turns": {
+            **{name: plain[name] for name in ("results", "ok", "failed", "unfinished")},
+            "num_turns": used.num_turns,
+            "api_retries": stats.api_retries,
+        },
+        "duration_ms": used.duration_ms,
+        "duration_api_ms": used.duration_api_ms,
+        "cost_usd": used.cost_usd,
+        "tokens": _named(used.tokens),
+        "models": {name: {**_named(model), "cost_usd": model.cost_usd} for name, model in used.models.items()},
+        "main_loop_tokens": _named(used.main_loop),
+        "tools": plain["tools"],
+        "kinds": dict(sorted(plain["kinds"].items())),
+    }
+
+
+def _named(tokens: Tokens) -> dict[str, int]:
+    return {
+        "input": tokens.input_tokens,
+        "output": tokens.output_tokens,
+        "cache_read": tokens.cache_read_input_tokens,
+        "cache_creation": tokens.cache_creation_input_tokens,
+    }
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _print(console: Output, stats: Stats, heading: str) -> None:
+    console.say(f"{heading}:", "bold")
+    for line in _summary(stats):
+        console.say(f"  {line}")
+    used = stats.usage
+    models = [(name, *_tokens(model), _usd(model.cost_usd)) for name, model in sorted(used.models.items())]
+    if len(models) > 1:
+        models.append(("all", *_tokens(used.tokens), _usd(used.cost_usd)))
+    if models:
+        models.append(("main loop", *_tokens(used.main_loop), ""))
+    _table(console, ("tokens", "input", "output", "cache read", "cache write", "cost"), models)
+    tools = sorted(stats.tools.items(), key=lambda item: (-item[1].calls, item[0]))
+    counts = [(name, *map(_number, (tool.calls, tool.errors, tool.denied, tool.unanswered))) for name, tool in tools]
+    _table(console, ("tool", "calls", "errors", "denied", "unanswered"), counts)
+    kinds = sorted(stats.kinds.items(), key=lambda item: (-item[1].bytes, item[0]))
+    shares = [(name, _number(kind.lines), _number(kind.bytes), _share(kind.bytes, stats.bytes)) for name, kind in kinds]
+    _table(console, ("kind of line", "lines", "bytes", ""), shares)
+
+
+def _summary(stats: Stats) -> Iterator[str]:
+    used = stats.usage
+    turns = [f"{stats.ok:,} ok"] if stats.ok or not stats.results + stats.unfinished else []
+    turns += [f"{times:,} {one_line(reason)}" for reason, times in sorted(stats.failed.items())]
+    turns += [f"{stats.unfinished:,} without a result"] if stats.unfinished else []
+    yield f"turns: {stats.results + stats.unfinished:,} ({', '.join(turns)}), {used.num_turns:,} answers of the model"
+    yield f"cost: {_usd(used.cost_usd)}{' and what the turns without a result cost' if stats.unfinished else ''}"
+    retries = f", {stats.api_retries:,} retries" if stats.api_retries else ""
+    yield f"time: {used.duration_ms / 1000:,.2f} s in turns, {used.duration_api_ms / 1000:,.2f} s in the API{retries}"
+    yield (
+        f"lines: {stats.lines:,} in {stats.bytes:,} bytes, {stats.messages:,} messages, {stats.invalid:,} invalid, "
+        f"{stats.unknown:,} with something unknown"
+    )
+
+
+def _table(console: Output, headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    """Columns without lines between them; where a terminal is too narrow for them, a list of rows."""
+    named = [(one_line(name), *cells) for name, *cells in rows]
+    if not named:
+        return
+    console.print()
+    widths = [max(map(cell_len, column)) for column in zip(headings, *named, strict=True)]
+    width = sum(widths) + GAP * (len(widths) - 1)
+    if console.is_terminal and width > console.width:
+        for name, *cells in named:
+            facts = (f"{heading} {cell}".strip() for heading, cell in zip(headings[1:], cells, strict=True) if cell)
+            console.say(f"{name}: {', '.join(facts)}")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for heading, size in zip(headings, widths, strict=True):
+        table.add_column(heading, justify="right" if table.columns else "left", min_width=size)
+    for row in named:
+        table.add_row(*map(Text, row))
+    console.print(table, width=width + GAP)  # a pipe has no width to keep
+
+
+def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
+    input, output, cache_read, cache_creation = map(_number, _named(tokens).values())
+    return input, output, cache_read, cache_creation
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _usd(cost: float) -> str:
+    return f"${cost:,.6f}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}"

@@ -1,0 +1,155 @@
+"""What a line says that no class knows: the walk over a JSON object and the message that it became, side by side.
+
+Typed decoding ignores unknown fields of known kinds, and puts ``Unknown…`` values where a kind is unknown. Both are
+found here: the keys of each object are compared with the field names of the Struct that was made of it. The *value*
+leads the walk, so in a union it is clear which Struct to compare with. It stops at fields that are open by their type
+(``Any``, ``dict[str, Any]``, the ``input`` of a tool), and at ``Unknown…`` values, which are kept whole anyway.
+
+A path names every step in the terms of the wire::
+
+    user.zzz                                    a field of the message
+    assistant.message.content[].text.zzz        of a text block: [] is an item of a list, and a kind follows its place
+    stream_event.event.content_block_delta.delta.text_delta.zzz
+    result.modelUsage{}.zzz                     {} is a value of an object whose keys are free
+    system.init.zzz                             ``system`` has a class for each subtype
+
+It knows messages; not lines, nor how findings are listed. Names come from the input: they are made safe to print and
+cut to 80 characters here, so that no finding is ever large or dangerous.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple, cast, get_args
+
+import msgspec
+
+from claude_wire.cli.show.names import tag
+from claude_wire.foundation.printable import one_line
+from claude_wire.messages import (
+    Message,
+    ResultMessage,
+    SystemMessage,
+    Unknown,
+    UnknownBlock,
+    UnknownDelta,
+    UnknownEvent,
+    UnknownHookInput,
+    UnknownMessage,
+    UnknownRequest,
+)
+from claude_wire.messages.base import Wire
+
+__all__ = ["Finding", "find_unknown"]
+
+_WHAT: dict[type[Unknown], str] = {
+    UnknownMessage: "message",
+    UnknownBlock: "block",
+    UnknownEvent: "event",
+    UnknownDelta: "delta",
+    UnknownRequest: "request",
+    UnknownHookInput: "hook event",
+}
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+class Finding(NamedTuple):
+    """One thing that no class knows. Equal findings of several lines are the same thing."""
+
+    #: ``field``, ``type``, ``subtype``, ``block``, ``event``, ``delta``, ``request``, ``hook event``, ``object`` (a
+    #: smaller part), or ``message`` for a line whose type is known but whose fields do not fit.
+    what: str
+    #: Its name on the wire: the field's, or the value of the tag; empty if there is no tag.
+    name: str
+    #: Where it stands; a field's own name is the last step.
+    path: str
+    #: ``unknown field``, ``unknown type`` (or subtype, …), or what does not fit in a known kind.
+    reason: str
+
+
+def find_unknown(plain: dict[str, Any], message: Message) -> Iterator[Finding]:
+    """Yield what ``message`` does not know of ``plain``, the JSON object of the same line.
+
+    The same thing may come repeatedly.
+    """
+    if isinstance(message, UnknownMessage):
+        yield _unknown_message(message)
+        return
+    if type(message) is ResultMessage:  # the class for subtypes that have none of their own
+        yield Finding("subtype", one_line(message.subtype), "result", "unknown subtype")
+    yield from _in_struct(plain, message, _root(message))
+
+
+def _root(message: Wire) -> str:
+    if isinstance(message, SystemMessage):
+        return f"system.{message.subtype}"
+    return tag(message) or type(message).__name__
+
+
+def _unknown_message(message: UnknownMessage) -> Finding:
+    kind = one_line(message.type or "")
+    if message.reason == "unknown type":
+        return Finding("type", kind, kind, message.reason)
+    if message.reason == "unknown subtype":
+        return Finding("subtype", one_line(message.subtype or ""), kind, message.reason)
+    return Finding("message", kind, kind, _INDEX.sub("[]", message.reason))
+
+
+class _Shape(NamedTuple):
+    """What the walk needs of a Struct."""
+
+    #: Every key that its JSON object may have.
+    keys: frozenset[str]
+    #: The fields that may hold another Struct: the key and the attribute.
+    parts: tuple[tuple[str, str], ...]
+
+
+@cache
+def _shape(cls: type[Wire]) -> _Shape:
+    fields = msgspec.structs.fields(cls)
+    keys = {field.encode_name for field in fields}
+    if cls.keeps_extra:
+        keys.remove("extra")
+    tag_field = cls.__struct_config__.tag_field
+    if tag_field is not None:
+        keys.add(tag_field)
+    return _Shape(
+        frozenset(keys), tuple((field.encode_name, field.name) for field in fields if _may_hold_struct(field.type))
+    )
+
+
+def _may_hold_struct(hint: Any) -> bool:
+    if isinstance(hint, type) and issubclass(hint, Wire):
+        return True
+    return any(_may_hold_struct(inner) for inner in get_args(hint))
+
+
+def _in_struct(plain: dict[str, Any], struct: Wire, path: str) -> Iterator[Finding]:
+    shape = _shape(type(struct))
+    if not plain.keys() <= shape.keys:
+        for key in plain:
+            if key not in shape.keys:
+                name = one_line(key)
+                yield Finding("field", name, f"{path}.{name}", "unknown field")
+    for key, attribute in shape.parts:
+        part = getattr(struct, attribute)
+        if part is not None and part is not msgspec.UNSET:
+            yield from _in_value(plain[key], part, f"{path}.{key}")
+
+
+def _in_value(plain: Any, value: Any, path: str) -> Iterator[Finding]:
+    if isinstance(value, Wire):
+        name = tag(value)
+        yield from _in_struct(plain, value, f"{path}.{name}" if name else path)
+    elif isinstance(value, Unknown):
+        what, name = _WHAT.get(type(value), "object"), one_line(value.type or "")
+        yield Finding(what, name, path, _INDEX.sub("[]", value.reason))
+    elif isinstance(value, list):
+        for plain_item, item in zip(plain, cast("list[object]", value), strict=True):
+            yield from _in_value(plain_item, item, f"{path}[]")
+    elif isinstance(value, dict):
+        for key, item in cast("dict[str, object]", value).items():
+            yield from _in_value(plain[key], item, f"{path}{{}}")

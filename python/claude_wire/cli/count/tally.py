@@ -1,0 +1,227 @@
+"""What a recording adds up to: turns, tokens, cost, tools, times, and bytes by kind of line.
+
+Sans-IO: bytes go in, sums come out. Its memory does not grow with the stream: kinds are a fixed number, of names that
+the stream makes up at most :data:`MOST_NAMES` are told apart, and of calls that wait for their result as many are
+remembered.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, cast
+
+from claude_wire import Decoder
+from claude_wire.cli.show.names import message_name, why_failed
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
+from claude_wire.messages import (
+    ApiRetryMessage,
+    AssistantMessage,
+    InvalidLine,
+    McpToolUseBlock,
+    Message,
+    ResultMessage,
+    ServerToolUseBlock,
+    SystemToolResultMessage,
+    ToolResultMessage,
+    ToolUseBlock,
+    UserMessage,
+)
+from claude_wire.process.turn import Turn
+from claude_wire.usage.meter import OTHERS, Totals, UsageMeter
+
+__all__ = ["MOST_NAMES", "Count", "Stats", "Tally", "Tool"]
+
+#: At most this many tools and reasons are told apart; what comes after them counts as :data:`OTHERS`.
+MOST_NAMES = 1000
+
+#: Kinds of lines that are no messages.
+INVALID, BLANK = "invalid", "blank"
+
+T = TypeVar("T")
+
+
+@dataclass
+class Sums:
+    """Numbers that add up, and mappings of names to such."""
+
+    def add(self, other: Any) -> None:
+        """Add those of another, field by field."""
+        for each in fields(self):
+            mine, theirs = getattr(self, each.name), getattr(other, each.name)
+            if isinstance(mine, (Sums, Totals)):
+                mine.add(theirs)
+            elif isinstance(mine, dict):
+                _add_names(cast("dict[str, Any]", mine), theirs)
+            else:
+                setattr(self, each.name, mine + theirs)
+
+
+def _add_names(mine: dict[str, Any], theirs: Mapping[str, Any]) -> None:
+    for name, value in theirs.items():
+        if isinstance(value, Sums):
+            slot(mine, name, type(value)).add(value)
+        else:
+            count(mine, name, value)
+
+
+def slot(names: dict[str, T], name: str, make: Callable[[], T]) -> T:
+    """The value of a name, made if need be, or that of :data:`OTHERS` when there are too many names."""
+    if name not in names and len(names) >= MOST_NAMES:
+        name = OTHERS
+    return names.setdefault(name, make())
+
+
+def count(names: dict[str, int], name: str, times: int = 1) -> None:
+    """Count a name, or :data:`OTHERS` when there are too many names."""
+    if name not in names and len(names) >= MOST_NAMES:
+        name = OTHERS
+    names[name] = names.get(name, 0) + times
+
+
+@dataclass
+class Count(Sums):
+    """Lines of one kind, and their bytes with their line feeds."""
+
+    lines: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class Tool(Sums):
+    """The calls of one tool."""
+
+    calls: int = 0
+    #: Calls whose result is an error; those that were denied are among them.
+    errors: int = 0
+    #: Calls that were denied, by the results' own lists.
+    denied: int = 0
+    #: Calls whose result is not in the stream.
+    unanswered: int = 0
+
+
+@dataclass
+class Stats(Sums):
+    """What one stream adds up to, or several together."""
+
+    #: Bytes, line feeds included.
+    bytes: int = 0
+    #: Lines that are not blank.
+    lines: int = 0
+    messages: int = 0
+    #: Lines that are not one JSON object.
+    invalid: int = 0
+    #: Messages that are, or have within them, something that no class knows.
+    unknown: int = 0
+    kinds: dict[str, Count] = field(default_factory=lambda: dict[str, Count]())
+    #: Results, each of which ends a turn.
+    results: int = 0
+    ok: int = 0
+    #: Of the others, how many for each reason.
+    failed: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+    #: Streams that end in the middle of a turn. What such a turn used is not known.
+    unfinished: int = 0
+    #: What the turns that have a result have used.
+    usage: Totals = field(default_factory=Totals)
+    tools: dict[str, Tool] = field(default_factory=lambda: dict[str, Tool]())
+    api_retries: int = 0
+
+
+class Tally:
+    """Takes a stream, cut anywhere, and adds up what its lines say."""
+
+    def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
+        self._stats = Stats()
+        self._decoder = Decoder(max_line_bytes=max_line_bytes)
+        # Of the line that is not complete yet.
+        self._line_bytes = 0
+        self._turn = Turn()
+        self._usage = UsageMeter()
+        # The tools of the calls that wait for their result, by id.
+        self._waiting: dict[str, str] = {}
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the stream."""
+        # Piece by piece, none longer than a line: so it is known which bytes a message was.
+        for piece in io.BytesIO(data):
+            self._line_bytes += len(piece)
+            messages = self._decoder.feed(piece)
+            if piece.endswith(b"\n"):
+                self._line(messages)
+
+    def close(self) -> Stats:
+        """End the stream and return what it adds up to."""
+        messages = self._decoder.close()
+        if self._line_bytes:
+            self._line(messages)
+        stats, seen = self._stats, self._decoder.stats
+        stats.bytes, stats.lines, stats.messages = seen.bytes, seen.lines, seen.messages
+        stats.invalid, stats.unknown = seen.invalid, seen.unknown
+        stats.unfinished = int(self._turn.open)
+        stats.usage = self._usage.total
+        for tool in self._waiting.values():
+            slot(stats.tools, tool, Tool).unanswered += 1
+        return stats
+
+    def _line(self, messages: list[Message | InvalidLine]) -> None:
+        message = messages[0] if messages else None
+        name = BLANK if message is None else INVALID if isinstance(message, InvalidLine) else message_name(message)
+        lines = slot(self._stats.kinds, name, Count)
+        lines.lines += 1
+        lines.bytes += self._line_bytes
+        self._line_bytes = 0
+        self._turn.see(messages)
+        match message:
+            case ResultMessage():
+                self._result(message)
+            case AssistantMessage():
+                for block in message.content:
+                    if isinstance(block, (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)):
+                        self._call(block.id, block.name)
+                    else:
+                        self._answer(block)
+            case UserMessage():
+                for result in message.tool_results:
+                    self._answer(result)
+            case SystemToolResultMessage():
+                self._answer(message.tool_result or message)
+            case ToolResultMessage():
+                self._answer(message)
+            case ApiRetryMessage():
+                self._stats.api_retries += 1
+            case _:
+                pass
+
+    # --- tools --------------------------------------------------------------------------------------------------------
+
+    def _call(self, id: str, name: str) -> None:
+        if id in self._waiting:  # the CLI sends a block again where it supersedes an earlier line
+            return
+        slot(self._stats.tools, name, Tool).calls += 1
+        self._waiting[id] = name
+        if len(self._waiting) > MOST_NAMES:
+            oldest = next(iter(self._waiting))
+            slot(self._stats.tools, self._waiting.pop(oldest), Tool).unanswered += 1
+
+    def _answer(self, result: Any) -> None:
+        """Count the result of a call, of whatever kind; other blocks have no ``tool_use_id``."""
+        name = self._waiting.pop(getattr(result, "tool_use_id", None) or "", None)
+        if name is None:
+            return
+        failed = getattr(result, "is_error", None) or hasattr(getattr(result, "content", None), "error_code")
+        slot(self._stats.tools, name, Tool).errors += bool(failed)
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def _result(self, result: ResultMessage) -> None:
+        if self._usage.add(result) is None:  # it came before
+            return
+        stats = self._stats
+        stats.results += 1
+        if result.ok:
+            stats.ok += 1
+        else:
+            count(stats.failed, why_failed(result))
+        for denial in result.permission_denials or ():
+            slot(stats.tools, denial.tool_name, Tool).denied += 1

@@ -1,0 +1,1 @@
+"""A session with the CLI at the terminal."""

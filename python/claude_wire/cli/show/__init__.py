@@ -1,0 +1,1 @@
+"""Messages as people see them on a terminal."""

@@ -1,0 +1,144 @@
+"""Inputs and results of tools cut down to a few lines, with how much was left out.
+
+Knows content blocks and JSON values; not where the lines go. All lines are safe to print. However long a text is, only
+what is shown of it is looked at closely.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any, cast
+
+from claude_wire.cli.show.names import tag
+from claude_wire.foundation.printable import one_line, printable
+from claude_wire.messages import ContentBlock, TextBlock, ToolResultBlock
+
+__all__ = ["block_name", "blocks_text", "call_lines", "detail", "excerpt", "fields", "plain_json", "result_text"]
+
+#: So many lines of a text are shown, and so many characters of each.
+MOST_LINES = 6
+MOST_CHARS = 160
+
+#: A text from the input that is told on one line is cut to this many characters.
+DETAIL_CHARS = 200
+
+#: An object that takes no more characters than this is shown on one line.
+ONE_LINE_CHARS = 76
+
+#: So many members of an object are shown.
+MOST_FIELDS = 12
+
+#: The most lines of a text, characters of a line, and members of an object.
+CUT, WHOLE = (MOST_LINES, MOST_CHARS, MOST_FIELDS), (sys.maxsize,) * 3
+
+#: What a call is mostly about, by the names that the CLI's tools and many others give to it; the first counts.
+MAIN_MEMBERS = ("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt")
+
+
+def detail(text: str) -> str:
+    """A text that may be longer than a name, on one line, without the white space around it."""
+    return one_line(text.strip(), DETAIL_CHARS)
+
+
+def excerpt(text: str, most_lines: int = MOST_LINES, most_chars: int = MOST_CHARS) -> list[str]:
+    """The first lines of a text, and one that says how much more there is."""
+    text = text.rstrip("\n")
+    lines: list[str] = []
+    cut = at = 0
+    while len(lines) < most_lines and at <= len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        lines.append(printable(text[at : min(end, at + most_chars)], keep="\t"))
+        over = end - at - most_chars
+        if over > 0:
+            cut += over
+            lines[-1] += "…"
+        at = end + 1
+    left = len(text) - at
+    if left >= 0:
+        lines.append(f"… {text.count(chr(10), at) + 1:,} more lines, {left + cut:,} characters")
+    elif cut:
+        lines.append(f"… {cut:,} more characters")
+    return lines
+
+
+def fields(value: Any, *, whole: bool = False) -> list[str]:
+    """A JSON value: an object as ``name: value``, on one line if it is short, else member by member.
+
+    Args:
+        whole: cut nothing.
+    """
+    if not isinstance(value, dict):
+        lines, chars, _ = WHOLE if whole else CUT
+        return excerpt(value if isinstance(value, str) else plain_json(value), lines, chars)
+    return _members(cast("dict[str, Any]", value), whole)
+
+
+def call_lines(name: str, given: Any) -> list[str]:
+    """A tool's call as people write it, ``Bash touch a.txt``, and below it what else the tool is given."""
+    if not isinstance(given, dict):
+        first, *rest = fields(given)
+        return [f"{one_line(name)} {first}", *(f"    {line}" for line in rest)]
+    others = dict(cast("dict[str, Any]", given))
+    main = next((each for each in MAIN_MEMBERS if isinstance(others.get(each), str) and others[each].strip()), None)
+    lines = [one_line(name)]
+    if main is not None:
+        first, *rest = excerpt(others.pop(main))
+        # Further in than the other members, so that no text can look like one of them.
+        lines = [f"{lines[0]} {first}", *(f"      {line}" for line in rest)]
+    members = _members(others, whole=False) if others else []
+    if main is None and len(members) == 1:
+        return [f"{lines[0]} {members[0]}"]
+    return [*lines, *(f"    {line}" for line in members)]
+
+
+def _members(members: dict[str, Any], whole: bool) -> list[str]:
+    if not members:
+        return ["{}"]
+    if not any(isinstance(member, str) and len(member) > ONE_LINE_CHARS for member in members.values()):
+        line = ", ".join(f"{one_line(name)}: {_short(member)}" for name, member in members.items())
+        if len(line) <= ONE_LINE_CHARS and line.isprintable():
+            return [line]
+    most_lines, most_chars, most_fields = WHOLE if whole else CUT
+    lines: list[str] = []
+    for shown, (name, member) in enumerate(members.items()):
+        if shown == most_fields:
+            lines.append(f"… {len(members) - shown:,} more members")
+            break
+        text = member if isinstance(member, str) else plain_json(member)
+        first, *rest = excerpt(text, most_lines, most_chars)
+        lines += [f"{one_line(name)}: {first}", *(f"  {line}" for line in rest)]
+    return lines
+
+
+def _short(member: Any) -> str:
+    """A member among others on one line. A string that might be taken for several members is in quotes."""
+    if isinstance(member, str) and member and member == member.strip() and member[0] != '"' and "," not in member:
+        return member
+    return plain_json(member)
+
+
+def plain_json(value: Any) -> str:
+    """A JSON value on one line, not yet safe to print."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "(nested too deeply)"
+
+
+def result_text(result: ToolResultBlock) -> str:
+    """What a tool returned, as one text; blocks other than text are named."""
+    content = result.content
+    return content if isinstance(content, str) else blocks_text(content or ())
+
+
+def blocks_text(blocks: Iterable[ContentBlock]) -> str:
+    """The text of blocks, with the names of those that are no text."""
+    return "\n".join(block.text if isinstance(block, TextBlock) else f"[{block_name(block)}]" for block in blocks)
+
+
+def block_name(block: ContentBlock) -> str:
+    """The ``type`` of a block, safe to print."""
+    return one_line(tag(block) or "unknown")

@@ -1,0 +1,478 @@
+"""Messages as a live view: what the model says while it says it, tools, questions, results.
+
+Knows messages and a :class:`Page`; not where messages come from. Text appears as its deltas come, and the finished
+blocks that repeat it are not shown again. Where several speak at once, one has the floor until its block ends; what the
+others say in the meantime is shown after that.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple, TypeVar, cast
+
+from msgspec import UNSET
+
+from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
+from claude_wire.cli.show.excerpts import (
+    block_name,
+    blocks_text,
+    call_lines,
+    detail,
+    excerpt,
+    fields,
+    plain_json,
+    result_text,
+)
+from claude_wire.cli.show.names import tag, why_failed
+from claude_wire.cli.show.notices import ERROR, QUIET, WARNING, Notice, activity, notice
+from claude_wire.cli.show.page import Page
+from claude_wire.cli.show.questions import answer, prompt_of, question, request
+from claude_wire.cli.show.streams import Stream, Streamed
+from claude_wire.foundation.printable import one_line, printable
+from claude_wire.messages import (
+    AssistantMessage,
+    ContentBlock,
+    ContentBlockDeltaEvent,
+    ContentBlockStartEvent,
+    ContentBlockStopEvent,
+    ControlCancelRequest,
+    ControlError,
+    ControlRequest,
+    ControlRequestPayload,
+    ControlResponse,
+    ErrorEvent,
+    InitMessage,
+    InputJsonDelta,
+    InvalidLine,
+    McpToolUseBlock,
+    Message,
+    PermissionReply,
+    PermissionRequestMessage,
+    RedactedThinkingBlock,
+    ResultMessage,
+    ServerToolUseBlock,
+    StreamEvent,
+    SystemToolResultMessage,
+    TaskStartedMessage,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolResultBlock,
+    ToolResultMessage,
+    ToolUseBlock,
+    UserMessage,
+)
+from claude_wire.messages.control.envelopes import RequestId
+from claude_wire.usage.meter import UsageMeter
+
+__all__ = ["LiveView"]
+
+#: So many calls, requests, prompts and subagents are remembered at a time, for what comes later about them.
+MOST_REMEMBERED = 1000
+
+#: So many texts are remembered, for the results that repeat them.
+MOST_SAID = 20
+
+#: The styles of the two kinds of text that grow.
+STYLES = {"text": "", "thinking": "dim italic"}
+
+#: The tools that start subagents.
+AGENT_TOOLS = ("Agent", "Task")
+
+T = TypeVar("T")
+
+
+class _Agent(NamedTuple):
+    """A subagent: what it is called, and how deep it is, 1 for those of the main conversation."""
+
+    label: str
+    level: int
+
+
+class _Call(NamedTuple):
+    """A tool that was called, and the level of who called it."""
+
+    name: str
+    input: Any
+    level: int
+
+
+class LiveView:
+    """Shows messages one after another, in the order in which they come.
+
+    Args:
+        page: where they are shown.
+
+    Attributes:
+        last_result: the last result that was shown.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.last_result: ResultMessage | None = None
+        self._page = page
+        self._accumulator = Accumulator()
+        self._streams: dict[tuple[str | None, str | None], Stream] = {}
+        #: Whose text is shown while it grows.
+        self._floor: Stream | None = None
+        #: The call whose subagent was shown last; None for the main conversation.
+        self._speaker: str | None = None
+        self._agents: dict[str, _Agent] = {}
+        #: Calls without a result yet.
+        self._calls: dict[str, _Call] = {}
+        #: Requests of the CLI without an answer yet, by their subtype.
+        self._asked: dict[RequestId, str] = {}
+        #: Prompts that were shown when the host sent them, and which the CLI may repeat.
+        self._prompts: deque[str] = deque(maxlen=MOST_REMEMBERED)
+        self._header: tuple[str | None, ...] = ()
+        #: The last texts of the main conversation; results repeat them, those of several turns at times together.
+        self._said: deque[str] = deque(maxlen=MOST_SAID)
+        self._usage = UsageMeter()
+        self._input_chars = 0
+
+    @property
+    def spent_usd(self) -> float:
+        """What all turns have cost that were shown, in US dollars, as far as their results say."""
+        return self._usage.total.cost_usd
+
+    def input_of(self, tool_use_id: str) -> Any:
+        """The input of a call that was shown and has no result yet, else None."""
+        call = self._calls.get(tool_use_id)
+        return None if call is None else call.input
+
+    # --- what the CLI writes ------------------------------------------------------------------------------------------
+
+    def show(self, message: Message | InvalidLine) -> None:
+        """Show what a message of the CLI adds; many add nothing."""
+        partial = self._accumulator.add(message)
+        match message:
+            case StreamEvent(event=ErrorEvent(error=error)):
+                self._page.line(f"! API error: {detail(error.message or error.type or '')}", ERROR)
+            case StreamEvent():
+                if partial is not None:
+                    self._event(message, partial)
+            case AssistantMessage():
+                self._assistant(message)
+            case UserMessage():
+                self._user(message)
+            case ResultMessage():
+                self._result(message)
+            case InitMessage():
+                self._init(message)
+            case InvalidLine():
+                self._invalid(message, "line")
+            case ControlRequest(request_id=request_id, request=asked):
+                self._question(request_id, asked)
+            case ControlCancelRequest(request_id=request_id):
+                if self._asked.pop(request_id, None) is not None:
+                    self._page.line("? no longer asked", WARNING)
+            case ControlResponse(response=ControlError(error=error)):
+                self._page.line(f"! a request of the host failed: {detail(error)}", ERROR)
+            case PermissionRequestMessage():
+                self._page.line(f"? may {one_line(message.tool_name or message.name or 'a tool')} run?", WARNING)
+            case SystemToolResultMessage():
+                block = message.tool_result or ToolResultBlock(message.tool_use_id or "", message.content)
+                self._tool_result(block, None)
+            case ToolResultMessage():
+                result = message.result if isinstance(message.result, (str, list)) else [message.result]
+                self._tool_result(ToolResultBlock(message.tool_use_id, result), None)
+            case _:
+                self._notice(message)
+
+    def _notice(self, message: Message) -> None:
+        if isinstance(message, TaskStartedMessage) and message.tool_use_id is not None:
+            label = ": ".join(part for part in (message.subagent_type, message.description) if part)
+            self._agent(message.tool_use_id, label)
+        busy = activity(message)
+        if busy is not None:
+            self._page.activity(*busy)
+        told = notice(message)
+        if told is not None:
+            self._line(told)
+
+    def _line(self, told: Notice, level: int = 0) -> None:
+        self._page.line(told.text, told.style, level)
+
+    def _invalid(self, line: InvalidLine, what: str) -> None:
+        self._page.line(f"! {what} {line.line_number}, byte {line.offset}: {line.reason}", ERROR)
+        # A line above the limit comes with its beginning only.
+        text = line.raw.decode("utf-8", "backslashreplace")
+        if text.strip():
+            self._page.line("\n".join(f"    {part}" for part in excerpt(text, 2)), QUIET)
+
+    def _init(self, init: InitMessage) -> None:
+        header = (init.model, init.cwd, init.permissionMode)
+        if header != self._header:  # it comes with every turn, mostly unchanged
+            self._header = header
+            version = f", CLI {init.claude_code_version}" if init.claude_code_version else ""
+            mode = f", permission mode {init.permissionMode}" if init.permissionMode not in (None, "default") else ""
+            self._page.line(printable(f"* {init.model} in {init.cwd}{version}{mode}", keep=""), "bold cyan")
+        self._page.activity("waiting for the model")
+
+    # --- text while it grows ------------------------------------------------------------------------------------------
+
+    def _event(self, message: StreamEvent, partial: PartialMessage) -> None:
+        key = (message.session_id, message.parent_tool_use_id)
+        stream = self._streams.get(key)
+        if stream is None or stream.partial is not partial:
+            if stream is not None and self._floor is stream:
+                self._yield_floor()
+            stream = Stream(partial)
+            _remember(self._streams, key, stream)
+        match message.event:
+            case ContentBlockDeltaEvent(index=index, delta=TextDelta(text=piece)) if piece:
+                self._grow(stream, index, "text", piece)
+            case ContentBlockDeltaEvent(index=index, delta=ThinkingDelta(thinking=piece)) if piece:
+                self._grow(stream, index, "thinking", piece)
+            case ContentBlockDeltaEvent(delta=InputJsonDelta(partial_json=piece)):
+                self._input_chars += len(piece)
+                self._page.activity("writing a tool's input", f"{self._input_chars:,} characters")
+            case ContentBlockStartEvent():
+                self._input_chars = 0
+            case ContentBlockStopEvent():
+                if self._floor is stream:
+                    self._yield_floor()
+            case _:
+                pass
+
+    def _grow(self, stream: Stream, index: int, kind: str, piece: str) -> None:
+        blocks = stream.blocks
+        if not blocks or blocks[-1].index != index or blocks[-1].kind != kind:
+            blocks.append(Streamed(index, kind))
+        block = blocks[-1]
+        if self._floor is None:
+            self._floor = stream
+        elif self._floor is not stream:
+            block.whole = False
+            return
+        if block.whole and (piece.isascii() or _has_no_surrogates(piece)):
+            block.shown += len(piece)
+        else:
+            # Others had the floor, or half of a character waits for its other half: the accumulator has it all.
+            partial = stream.partial.block(index)
+            text = "" if partial is None else partial.text if kind == "text" else partial.thinking
+            block.whole = not "\ud800" <= piece[-1] <= "\udbff"
+            piece, block.shown = text[block.shown :], len(text)
+        level = self._speaks(stream.partial.parent_tool_use_id)
+        self._page.activity("")
+        self._page.text(printable(piece), STYLES[kind], level)
+
+    def _yield_floor(self) -> None:
+        self._page.end_text()
+        self._floor = None
+
+    def _repeats(self, message: AssistantMessage, kind: str) -> int:
+        """How many characters of a finished block were shown while it grew."""
+        stream = self._streams.get((message.session_id, message.parent_tool_use_id))
+        if stream is None or stream.partial.id != message.message.id:
+            return 0
+        for block in stream.blocks:
+            if block.kind == kind:
+                stream.blocks.remove(block)
+                break
+        else:
+            return 0
+        if self._floor is stream:
+            self._floor = None
+        return block.shown
+
+    # --- whole messages -----------------------------------------------------------------------------------------------
+
+    def _assistant(self, message: AssistantMessage) -> None:
+        parent = message.parent_tool_use_id
+        if parent is not None and parent not in self._agents and (message.subagent_type or message.task_description):
+            self._agent(parent, ": ".join(part for part in (message.subagent_type, message.task_description) if part))
+        for block in message.content:
+            match block:
+                case TextBlock(text=text):
+                    if parent is None:
+                        self._said.append(text.strip())
+                    style = ERROR if message.error_reason else STYLES["text"]
+                    self._whole(text, style, self._repeats(message, "text"), parent)
+                case ThinkingBlock(thinking=thinking):
+                    self._whole(thinking, STYLES["thinking"], self._repeats(message, "thinking"), parent)
+                case RedactedThinkingBlock():
+                    self._page.line("(redacted thinking)", STYLES["thinking"], self._speaks(parent))
+                case ToolUseBlock() | ServerToolUseBlock() | McpToolUseBlock():
+                    self._tool_use(block, parent)
+                case _:
+                    self._other_block(block, parent)
+        if message.error_reason:
+            self._page.line(f"! API error: {one_line(message.error_reason)}", ERROR, self._speaks(parent))
+        if message.aborted:
+            self._page.line("(cut off)", QUIET, self._speaks(parent))
+
+    def _whole(self, text: str, style: str, shown: int, parent: str | None) -> None:
+        rest = printable(text[shown:])
+        if shown:
+            self._page.text(rest, style, self._speaks(parent))
+        elif rest.strip("\n"):
+            self._page.line(rest.strip("\n"), style, self._speaks(parent))
+        self._page.end_text()
+
+    def _tool_use(self, block: ToolUseBlock | ServerToolUseBlock | McpToolUseBlock, parent: str | None) -> None:
+        level = self._speaks(parent)
+        name = one_line(block.name)
+        self._page.line("+ " + "\n".join(call_lines(block.name, block.input)), "cyan", level)
+        _remember(self._calls, block.id, _Call(name, block.input, level))
+        given: Any = block.input
+        if block.name in AGENT_TOOLS and isinstance(given, dict):
+            parts = (cast("dict[str, Any]", given).get(name) for name in ("subagent_type", "description"))
+            self._agent(block.id, ": ".join(part for part in parts if isinstance(part, str) and part))
+        self._page.activity(f"running {name}")
+
+    def _other_block(self, block: ContentBlock, parent: str | None) -> None:
+        """A block that is neither text nor a call: mostly the result of a tool that the API runs."""
+        id = getattr(block, "tool_use_id", None)
+        if isinstance(id, str):
+            self._tool_result(ToolResultBlock(id, plain_json(block.to_dict())), parent)
+        else:
+            self._page.line(f"[{block_name(block)}]", QUIET, self._speaks(parent))
+
+    def _user(self, message: UserMessage) -> None:
+        parent = message.parent_tool_use_id
+        content = message.content
+        others: list[ContentBlock] = []
+        for block in () if isinstance(content, str) else content:
+            if isinstance(block, ToolResultBlock):
+                self._tool_result(block, parent)
+            else:
+                others.append(block)
+        text = content if isinstance(content, str) else blocks_text(others)
+        if message.isReplay:
+            self._prompt(text)
+        elif text.strip():
+            self._say(text, QUIET if message.isSynthetic else "bold", self._speaks(parent))
+
+    def _prompt(self, text: str) -> None:
+        """A prompt that the CLI repeats, unless it was shown already."""
+        if text in self._prompts:
+            self._prompts.remove(text)
+        elif text.strip():
+            self._say(text, "bold", self._speaks(None))
+
+    def _say(self, text: str, style: str, level: int) -> None:
+        self._page.line("> " + "\n  ".join(excerpt(text)), style, level)
+
+    def _tool_result(self, result: ToolResultBlock, parent: str | None) -> None:
+        call = self._calls.pop(result.tool_use_id, None)
+        level = self._speaks(parent)
+        first, *rest = excerpt(result_text(result))
+        # Where others of the same caller are under way it is not clear whose result this is.
+        others = call is not None and any(other.level == call.level for other in self._calls.values())
+        name = f"{call.name}: " if call is not None and others else ""
+        lines = [f"  = {name}{first}".rstrip(), *(f"    {line}" for line in rest)]
+        self._page.line("\n".join(lines), "red" if result.is_error else "green", level)
+        if self._floor is not None and self._floor.partial.parent_tool_use_id == result.tool_use_id:
+            self._yield_floor()  # a subagent that was ended in mid-sentence
+        running = [call.name for call in self._calls.values()]
+        self._page.activity(f"running {running[-1]}" if running else "waiting for the model")
+
+    # --- subagents ----------------------------------------------------------------------------------------------------
+
+    def _agent(self, id: str, label: str) -> _Agent:
+        call = self._calls.get(id)
+        level = call.level + 1 if call is not None else self._agents[id].level if id in self._agents else 1
+        return _remember(self._agents, id, _Agent(one_line(label or (call.name if call else "")), level))
+
+    def _speaks(self, parent: str | None) -> int:
+        """The level of who speaks next; a subagent is named when it begins."""
+        agent = None if parent is None else self._agents.get(parent) or self._agent(parent, "")
+        if parent != self._speaker:
+            self._speaker = parent
+            if agent is not None:
+                self._page.line(f"-- subagent {agent.label}".rstrip(), "bold magenta", agent.level)
+        return 0 if agent is None else agent.level
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    def _question(self, request_id: RequestId, asked: ControlRequestPayload) -> None:
+        prompt = prompt_of(asked)
+        if prompt is not None:
+            self._prompt(prompt)
+        told = question(asked)
+        if told is not None:
+            self._line(told)
+        name = tag(asked)
+        _remember(self._asked, None if request_id is UNSET else request_id, name)
+        if name in ("can_use_tool", "elicitation", "request_user_dialog"):
+            self._page.activity("waiting for an answer")
+
+    def sent(self, message: Message | InvalidLine) -> None:
+        """Show what the host wrote."""
+        match message:
+            case UserMessage():
+                content = message.content
+                text = content if isinstance(content, str) else blocks_text(content)
+                self._prompts.append(text)
+                self._say(text, "bold", self._speaks(None))
+            case ControlRequest(request=asked):
+                told = request(asked, "<")
+                if told is not None:
+                    self._line(told)
+            case ControlResponse():
+                told = answer(self._asked.pop(message.request_id, None), message)
+                if told is not None:
+                    self._line(told)
+            case ControlCancelRequest():
+                self._page.line("< no longer asked", QUIET)
+            case PermissionReply(allow=allow):
+                self._page.line("? allowed" if allow else "? denied", "green" if allow else "red")
+            case InvalidLine():
+                self._invalid(message, "line to the CLI")
+            case _:
+                pass
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def _result(self, result: ResultMessage) -> None:
+        self.last_result = result
+        self._floor = None
+        self._speaks(None)
+        text = result.result or ""
+        if text.strip() and text.strip() not in self._said and result.structured_output is None:
+            self._whole(text, "" if result.ok else ERROR, 0, None)
+        for error in result.errors or ():
+            self._page.line("\n".join(f"! {line}" for line in excerpt(error)), ERROR)
+        if result.error is not None:
+            self._page.line(f"! {detail(result.error.message)}", ERROR)
+        if result.structured_output is not None:
+            self._page.line("\n  ".join(["= structured output:", *fields(result.structured_output)]), "green")
+        facts = ["ok" if result.ok else f"not ok ({one_line(why_failed(result))})", *self._cost(result)]
+        if result.num_turns is not None:
+            facts.append(f"turns: {result.num_turns}")
+        if result.duration_ms is not None:
+            facts.append(f"{result.duration_ms / 1000:.2f} s")
+        if result.permission_denials:
+            facts.append(f"denied: {len(result.permission_denials)}")
+        self._page.line(f"= {', '.join(facts)}", "bold green" if result.ok else "bold red")
+        used = result.usage
+        if used is not None:
+            cached = f" and {used.cache_read_input_tokens:,} from the cache" if used.cache_read_input_tokens else ""
+            counts = f"{used.input_tokens or 0:,} in{cached}, {used.output_tokens or 0:,} out"
+            self._page.line(f"  tokens without subagents: {counts}", QUIET)
+        self._page.activity("")
+
+    def _cost(self, result: ResultMessage) -> list[str]:
+        """What the turn has cost, and the session so far where that is more; nothing for a result without a cost."""
+        turn, total = self._usage.add(result), result.total_cost_usd
+        if turn is None or total is None:
+            return []
+        cost = f"${turn.cost_usd:.6f}"
+        return [cost] if cost == f"${total:.6f}" else [f"{cost} of ${total:.6f} in this session"]
+
+
+def _remember(known: dict[Any, T], key: Any, value: T) -> T:
+    """Keep a value, and forget the oldest when there are too many."""
+    known[key] = value
+    if len(known) > MOST_REMEMBERED:
+        del known[next(iter(known))]
+    return value
+
+
+def _has_no_surrogates(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

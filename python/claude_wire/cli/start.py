@@ -1,0 +1,44 @@
+"""How the command starts and ends: the extra that may be missing, signals, exit codes.
+
+The commands and what they need are imported when it starts: click and rich may be missing.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+__all__ = ["main"]
+
+#: What a shell reports for a process that SIGINT ended.
+INTERRUPTED = 128 + 2
+
+
+def main() -> None:
+    """Run the command with the arguments of the process, and exit.
+
+    The exit code is the command's own, 2 for wrong usage, a missing extra or output that cannot be written, 130 after
+    Ctrl-C. When nobody reads its output any more it ends by SIGPIPE, as other filters do.
+    """
+    try:
+        code = _run()
+    except KeyboardInterrupt:  # also while it starts
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        from claude_wire.cli.app import invoke
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("click", "rich"):
+            raise
+        print(f'claude-wire needs {missing}: pip install "claude-wire[cli]"', file=sys.stderr)
+        return 2
+    if hasattr(signal, "SIGPIPE"):  # not on Windows
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")  # the terminal's encoding may lack what a model says
+    return invoke()

@@ -1,0 +1,9 @@
+"""A line to a message, a stream of bytes to messages, and back. Sans-IO."""
+
+from __future__ import annotations
+
+from claude_wire.codec.decoder import Decoder, decode
+from claude_wire.codec.encoder import Encoder, encode
+from claude_wire.codec.stats import DecoderStats
+
+__all__ = ["Decoder", "DecoderStats", "Encoder", "decode", "encode"]

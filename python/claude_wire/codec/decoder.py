@@ -1,0 +1,497 @@
+"""The decoder: bytes in, messages out. Sans-IO: it reads and writes nothing itself.
+
+Knows lines, messages and what the caller wants done with bad lines; not where bytes come from. :func:`decode` is
+for a single line, :class:`Decoder` for a stream.
+"""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
+
+from claude_wire.codec.dict_lines import DictLines
+from claude_wire.codec.follower import Follower
+from claude_wire.codec.kind_names import KindName, kind_names
+from claude_wire.codec.kinds import Kind
+from claude_wire.codec.lines import Bad, Lines, is_utf8
+from claude_wire.codec.objects import REFUSED, BadLine
+from claude_wire.codec.stats import DecoderStats
+from claude_wire.codec.typed_lines import TypedLines, one_line_decoder
+from claude_wire.errors import HandleError, InvalidLineError
+from claude_wire.foundation.arguments import kind_of, require_function, shown
+from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
+from claude_wire.messages import InvalidLine, Message
+from claude_wire.messages.invalid import InvalidKind
+from claude_wire.native.block import Block, LongLine, byte_view, line_starts
+from claude_wire.native.line_buffer import LineBuffer
+from claude_wire.native.line_splitter import LineSplitter
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+__all__ = ["Decoder", "decode"]
+
+T = TypeVar("T")
+OnInvalid = Literal["return", "raise"] | Callable[[InvalidLine], object]
+
+_BLANK = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+_BUT_LAST = slice(None, -1)
+
+_DEALT_WITH = object()
+
+#: Another one in each process, so that a forked child notices that a decoder is not its own.
+_process = object()
+
+
+def _in_child() -> None:
+    global _process
+    _process = object()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+class _Pending:
+    """What was decoded but not returned, because an exception came in between."""
+
+    __slots__ = ("checked", "ready", "start")
+
+    def __init__(self) -> None:
+        self.ready: list[Any] = []
+        #: Before this index all was returned.
+        self.start = 0
+        #: Before this index no invalid line is left.
+        self.checked = 0
+
+
+class _MessageByName:
+    """Stands for the union :data:`Message`, whose own repr is the names of all its classes, 4 KB of them."""
+
+    def __repr__(self) -> str:
+        return "Message"
+
+
+#: The default of ``type``. ``help()`` shows it as ``Message``.
+MESSAGE = _MessageByName()
+
+
+class Decoder(Generic[T]):
+    """Decodes a stream of lines, fed in chunks cut anywhere.
+
+    Args:
+        type: ``Message`` for typed messages, ``dict`` for the plain JSON objects.
+        only: names of the kinds to decode, as :class:`~claude_wire.Kind` has them: ``{"result", "system/init"}``, or
+            ``"stream_event/content_block_delta/text_delta"``; a name stands for all kinds that begin with it. A line
+            that is certainly of another kind is passed over: only its structure is looked at, and nothing is said of
+            what is wrong within it. A line whose kind cannot be told is decoded. None for all lines. A kind that this
+            version does not know is given by its tags: ``Kind("system", "of_tomorrow")``.
+        coalesce: merge deltas of text, thinking or tool input into one where nothing stands between them but deltas of
+            other sessions, subagents or blocks, and where they are equal but for the text and the ``uuid``. The merged
+            message stands in the place of the first, with the whole text and the last ``uuid``. Nothing is held back
+            for it: only what one call of :meth:`feed` completes is merged. A stream starts plain: merging begins once
+            some thirty deltas behind other deltas were seen, and stops where it saves no time. With ``only`` it begins
+            at once.
+        max_line_bytes: longest line that is decoded, in bytes without its line feed; a longer one is dropped in bounded
+            memory and reported as invalid, with its length and its first 1024 bytes.
+        on_invalid: what to do with a line that is not one JSON object. ``"return"`` puts an :class:`InvalidLine` in its
+            place; ``"raise"`` raises :class:`InvalidLineError`, with the messages before it, and the next call goes on
+            after it; a callable is called with each :class:`InvalidLine` in order, and nothing takes its place.
+        surrogates: lone surrogates (``"\\ud83d"``, half of an emoji) are kept as :mod:`json` keeps them, or each is
+            replaced by U+FFFD (which may make two keys one). Lines without them are not touched.
+        loads: for ``dict`` only, the function that reads one line's bytes instead of msgspec, ``orjson.loads`` say.
+            A line for which it raises, or gives no dict, is read as without it; so are lines with ``\\u`` escapes if
+            surrogates are to be replaced.
+
+    The lines' rules: they end with 0x0A alone (not U+2028, not CR); one CR before it is ignored; blank lines are
+    skipped, as is a byte order mark at the start; a last line without line feed is decoded by :meth:`close`. A line is
+    invalid as a message if a tag, which tells what an object is, has two different values; as a dict it has the last.
+
+    A decoder belongs to one thread at a time and to the process that made it; other use raises :class:`HandleError`,
+    unless it is of several threads that feed nothing but whole lines. As a context manager it frees its native memory
+    at the end; else that happens when it is collected.
+    """
+
+    __slots__ = (
+        "_at_rest",
+        "_buffer",
+        "_busy",
+        "_bytes",
+        "_bytes_before",
+        "_decode_one",
+        "_has_short_cut",
+        "_invalid",
+        "_lines",
+        "_messages",
+        "_on_invalid",
+        "_only",
+        "_pending",
+        "_short_bytes",
+        "_short_lines",
+    )
+
+    @overload
+    def __init__(
+        self: Decoder[dict[str, Any] | InvalidLine],
+        type: type[dict[str, Any]],
+        *,
+        only: Iterable[KindName | Kind] | None = ...,
+        coalesce: bool = ...,
+        max_line_bytes: int = ...,
+        on_invalid: Literal["return"] = ...,
+        surrogates: Literal["keep", "replace"] = ...,
+        loads: Callable[[bytes], Any] | None = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Decoder[dict[str, Any]],
+        type: type[dict[str, Any]],
+        *,
+        only: Iterable[KindName | Kind] | None = ...,
+        coalesce: bool = ...,
+        max_line_bytes: int = ...,
+        on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
+        surrogates: Literal["keep", "replace"] = ...,
+        loads: Callable[[bytes], Any] | None = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Decoder[Message | InvalidLine],
+        type: Any = Message,
+        *,
+        only: Iterable[KindName | Kind] | None = ...,
+        coalesce: bool = ...,
+        max_line_bytes: int = ...,
+        on_invalid: Literal["return"] = ...,
+        surrogates: Literal["keep", "replace"] = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Decoder[Message],
+        type: Any = Message,
+        *,
+        only: Iterable[KindName | Kind] | None = ...,
+        coalesce: bool = ...,
+        max_line_bytes: int = ...,
+        on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
+        surrogates: Literal["keep", "replace"] = ...,
+    ) -> None: ...
+    def __init__(
+        self,
+        type: Any = MESSAGE,
+        *,
+        only: Iterable[KindName | Kind] | None = None,
+        coalesce: bool = False,
+        max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
+        on_invalid: OnInvalid = "return",
+        surrogates: Literal["keep", "replace"] = "keep",
+        loads: Callable[[bytes], Any] | None = None,
+    ) -> None:
+        if on_invalid not in ("return", "raise") and not callable(on_invalid):
+            raise ValueError(f"on_invalid must be 'return', 'raise' or a callable, not {shown(on_invalid)}")
+        if callable(on_invalid):
+            require_function("on_invalid", on_invalid, "the InvalidLine", awaited=False)
+        if not isinstance(coalesce, bool):
+            raise TypeError(f"coalesce must be True or False, not {shown(coalesce)}")
+        if loads is not None:
+            require_function("loads", loads, "the bytes of a line", awaited=False)
+        if type is dict:
+            self._lines: Lines[Any] = DictLines(surrogates, loads)
+        elif type is not MESSAGE and type is not Message:
+            raise TypeError(f"type must be Message or dict, not {kind_of(type)}; only={{'result'}} picks kinds")
+        elif loads is not None:
+            raise TypeError("loads is for type=dict; typed messages are read by msgspec")
+        else:
+            self._lines = TypedLines(surrogates)
+        self._only = None if only is None else kind_names(only)
+        self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
+        self._on_invalid = on_invalid
+        self._bytes = self._messages = self._invalid = 0
+        # Bytes of the streams before this one.
+        self._bytes_before = 0
+        # Whether somebody is using it now: a lock that costs next to nothing. It is looked at and set without a call
+        # in between, so no other thread can do so at the same time (in Python 3.10 one might).
+        self._busy = False
+        self._pending = _Pending()
+        # What reads one whole line, if any line may be read that way.
+        decode_one: Callable[[bytes], Any] | None = self._lines.one_line_decoder()
+        # One line alone is merged with nothing, so it may be read that way with `coalesce`, too.
+        self._has_short_cut = decode_one is not None and max_line_bytes >= BLOCK_BYTES and only is None
+        self._decode_one = cast("Callable[[bytes], T]", decode_one or self._lines.line)
+        # `_process` while nobody uses the decoder, no line is unfinished, and nothing is held back; else anything else.
+        self._at_rest: object = None
+        # The lines that were read that way.
+        self._short_lines = self._short_bytes = 0
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
+        """Take the next bytes of the stream, cut anywhere, and return what the lines that they complete say, in order.
+
+        ``data`` must not change until this returns: other threads run meanwhile, as the native library needs no lock of
+        the interpreter. Afterwards the caller may use it again.
+
+        All of ``data`` is taken, also when an exception is raised: do not pass it again. (After a ``KeyboardInterrupt``
+        or a ``MemoryError`` the lines of ``data`` that were not decoded yet are lost; after the latter, line numbers
+        and offsets may not count them.)
+
+        Raises:
+            InvalidLineError: with ``on_invalid="raise"``; what follows the line is returned by the next call.
+            TypeError: ``data`` is not bytes.
+            ValueError: ``data`` is a view with gaps.
+            HandleError: another thread is using the decoder, it belongs to another process, or its ``with`` block is
+                over.
+        """
+        # A chunk that is just one whole line needs no framing. Most reads of a live process give that, so each
+        # operation counts here: `10 in`, of a line feed, costs half of find(), and a method of an attribute more than
+        # a local name.
+        if self._at_rest is _process and type(data) is bytes:
+            size = len(data)
+            if (
+                1 < size < BLOCK_BYTES
+                and data[-1] == 10
+                and 10 not in (line := data[_BUT_LAST])
+                and (data.isascii() or is_utf8(data))
+            ):
+                decode = self._decode_one
+                self._short_lines, self._short_bytes = self._short_lines + 1, self._short_bytes + size
+                try:
+                    return [decode(line)]
+                except REFUSED:  # the long way, then
+                    self._short_lines, self._short_bytes = self._short_lines - 1, self._short_bytes - size
+        return self._take(data)
+
+    def close(self) -> list[T]:
+        """End the stream: decode its last line if that has no line feed, and return it with whatever else is left.
+
+        If that line is not whole, it is an :class:`InvalidLine` with the kind ``truncated``. The next
+        bytes begin a new stream. Raises like :meth:`feed`; after :class:`InvalidLineError` call it again.
+        """
+        return self._take(b"", ending=True)
+
+    @property
+    def typed(self) -> bool:
+        """Whether it gives typed messages, and no dicts."""
+        return isinstance(self._lines, TypedLines)
+
+    @property
+    def only(self) -> frozenset[str] | None:
+        """Names of the kinds that it decodes; None if it decodes all."""
+        return self._only
+
+    @property
+    def raises(self) -> bool:
+        """Whether it raises for invalid lines."""
+        return self._on_invalid == "raise"
+
+    @property
+    def stats(self) -> DecoderStats:
+        """What was seen so far."""
+        messages = self._messages + self._short_lines
+        lines = messages + self._invalid
+        bytes_ = self._bytes + self._short_bytes
+        seen = self._lines
+        return DecoderStats(bytes_, lines, messages, self._invalid, seen.unknown, seen.repaired, *self._buffer.sifted())
+
+    def __repr__(self) -> str:
+        type = "Message" if self.typed else "dict"
+        return f"<Decoder of {type}: {self.stats.summary()}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._busy:
+            raise self._refusal()
+        self._buffer.free()
+        self._at_rest = None
+
+    def follower(self) -> Follower[T]:
+        """For whoever looks at lines before they are decoded: it stands where this decoder stands.
+
+        What is fed to it from now on gives the same lines, none of them passed over or merged, and these decode to the
+        same messages. Of a line that is already too long it gives the rest.
+        """
+        splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
+        self._buffer.skip(self._short_lines, self._short_bytes)
+        if self._bytes + self._short_bytes > self._bytes_before:
+            unfinished = self._buffer.unfinished()
+            # The line feed, because a byte order mark is one at the start of a stream only. The rest of a line that is
+            # being dropped must not look like a line.
+            splitter.feed(b"\n" + (b"\0" if unfinished is None else unfinished))
+        return Follower(splitter, self._lines.fresh())
+
+    def _refusal(self) -> Exception:
+        try:
+            self._buffer.stats()  # raises if this is rather a forked child, which inherited the decoder in use
+        except HandleError as error:
+            return error
+        return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
+
+    def _take(self, data: bytes | bytearray | memoryview, *, ending: bool = False) -> list[T]:
+        size = len(data) if type(data) is bytes else len(byte_view(data))
+        if self._busy:
+            raise self._refusal()
+        blocks: Iterable[Block | LongLine] = ()
+        try:
+            self._busy = True
+            self._at_rest = None
+            shown = self._buffer.shown
+            self._buffer.skip(self._short_lines, self._short_bytes)
+            held = bool(self._pending.ready)
+            invalid = self._invalid
+            total = self._bytes + size
+            try:
+                blocks = self._buffer.close_blocks() if ending else self._buffer.take(data)
+                self._decode_blocks(blocks)
+                self._bytes = total
+                if ending:
+                    self._bytes_before = total + self._short_bytes
+            except HandleError:
+                raise
+            except BaseException:
+                # The stream stays in step, though lines are lost.
+                if isinstance(blocks, GeneratorType):
+                    blocks.close()
+                self._buffer.drop_rest(data, shown)
+                self._bytes = total
+                raise
+            finally:
+                del blocks  # the caller's memory must not hang on an exception
+            if self._on_invalid == "return" or not (held or self._invalid != invalid):
+                ready, self._pending.ready = self._pending.ready, []
+                return ready
+            return self._without_invalid(self._pending)
+        finally:
+            self._busy = False
+            if self._has_short_cut and self._buffer.at_line_start and not self._pending.ready:
+                self._at_rest = _process
+
+    def _decode_blocks(self, blocks: Iterable[Block | LongLine]) -> None:
+        decode_block = self._lines.block
+        state = self._pending
+        for block in blocks:
+            if type(block) is not Block:
+                self._too_long(block, state.ready)
+                continue
+            lines, count, clean, _, _, terminated, _ = block
+            if not (clean and terminated):
+                self._one_by_one(block, state.ready)
+                continue
+            messages = decode_block(lines, count)
+            self._messages += count
+            if self._lines.bad:
+                self._put_invalid(messages, block)
+            if len(state.ready) < len(messages):
+                messages[:0] = state.ready  # a chunk's first block is often a single line
+                state.ready = messages
+            else:
+                state.ready += messages
+
+    def _put_invalid(self, messages: list[Any], block: Block) -> None:
+        """Put an :class:`InvalidLine` in the place of each line of a decoded block that is none."""
+        starts = line_starts(block.data, block.lines)
+        places = self._places(block, starts)
+        for index, message in enumerate(messages):
+            if type(message) is Bad:
+                line = bytes(block.data[starts[index] : starts[index + 1] - 1])
+                offset, line_number = places[index]
+                messages[index] = InvalidLine(line, line_number, offset, message.reason, kind=message.kind)
+        self._messages -= self._lines.bad
+        self._invalid += self._lines.bad
+        self._lines.bad = 0
+
+    def _one_by_one(self, block: Block, out: list[Any]) -> None:
+        places = self._places(block, line_starts(block.data, block.lines))
+        self._each(block.data, block.terminated, places, out)
+
+    def _places(self, block: Block, starts: list[int]) -> list[tuple[int, int]]:
+        """Offset and number of each line of a block, of which ``starts`` says where they begin in it."""
+        if block.sifted:
+            return self._buffer.places(block.lines)
+        return [(block.offset + start, number) for number, start in enumerate(starts[:-1], block.line_number)]
+
+    def _each(self, data: bytes | memoryview, terminated: bool, places: list[tuple[int, int]], out: list[Any]) -> None:
+        for line, (offset, line_number) in zip(bytes(data).split(b"\n"), places, strict=False):
+            bare = line.removesuffix(b"\r")
+            if bare.strip(_BLANK):
+                try:
+                    out.append(self._lines.line(bare))
+                    self._messages += 1
+                except BadLine as bad:
+                    self._invalid += 1
+                    reason = bad.reason if terminated else f"truncated: {bad.reason}"
+                    kind = bad.kind if terminated else "truncated"
+                    out.append(InvalidLine(line, line_number, offset, reason, kind=kind))
+
+    def _too_long(self, line: LongLine, out: list[Any]) -> None:
+        self._invalid += 1
+        over = line.length > self._buffer.max_line_bytes
+        reason = "longer than max_line_bytes" if over else "more than there is memory for"
+        kind: InvalidKind = "too_long" if over else "no_memory"
+        out.append(InvalidLine(line.head, line.line_number, line.offset, reason, line.length, kind))
+
+    def _without_invalid(self, state: _Pending) -> list[T]:
+        """Raise for the first invalid line, or call back for each. An exception leaves ``state`` where it stood."""
+        for index in range(state.checked, len(state.ready)):
+            message = state.ready[index]
+            if isinstance(message, InvalidLine):
+                before = state.start
+                state.checked = index + 1
+                if self._on_invalid == "raise":
+                    state.start = index + 1
+                    raise InvalidLineError(message, state.ready[before:index])
+                state.ready[index] = _DEALT_WITH
+                cast("Callable[[InvalidLine], object]", self._on_invalid)(message)
+        ready = [message for message in state.ready[state.start :] if message is not _DEALT_WITH]
+        state.ready = []
+        state.start = state.checked = 0
+        return ready
+
+
+def _decode_first(line: bytes | bytearray | memoryview | str) -> Any:
+    # Building the decoder takes tens of milliseconds, which an import should not.
+    global _decode_one
+    _decode_one = one_line_decoder()
+    return _decode_one(line)
+
+
+_NOT_THIS_WAY = (AttributeError, *REFUSED)
+_decode_one: Callable[[bytes | bytearray | memoryview | str], Any] = _decode_first
+
+
+def decode(line: bytes | bytearray | memoryview | str) -> Message:
+    """Decode one line, with or without its line feed. It may be a str, as a drop-in for ``json.loads``.
+
+    Raises:
+        InvalidLineError: the line is not one JSON object.
+        TypeError: neither bytes nor str.
+    """
+    # The names are globals and not attributes of the decoder below, which would cost a tenth more.
+    try:
+        # msgspec does not look at the bytes of fields that it skips, so they must be known to be UTF-8.
+        if line.isascii() or is_utf8(line):  # type: ignore[union-attr]  # a memoryview has no isascii()
+            return _decode_one(line)  # type: ignore[no-any-return]  # a cast() is a call, on the fast way
+    except _NOT_THIS_WAY:
+        pass
+    return _decode_carefully(line)
+
+
+def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:
+    if isinstance(line, str):
+        line = line.encode("utf-8", "backslashreplace")  # a raw surrogate becomes its JSON escape
+    elif not isinstance(line, (bytes, bytearray, memoryview)):
+        raise TypeError(f"decode() takes bytes or str, not {type(line).__name__}")
+    line = bytes(line).removeprefix(_BOM)
+    try:
+        return cast("Message", TypedLines("keep").line(line))  # one for each call, since any thread may call
+    except BadLine as bad:
+        raise InvalidLineError(InvalidLine(line.removesuffix(b"\n"), 1, 0, bad.reason, kind=bad.kind)) from None

@@ -1,0 +1,43 @@
+"""Lines that a decoder has not seen yet, for whoever looks at them before they are decoded."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from claude_wire.codec.lines import Lines
+from claude_wire.codec.objects import BadLine
+from claude_wire.errors import LineTooLongError
+from claude_wire.native.line_splitter import LineSplitter
+
+__all__ = ["Follower"]
+
+T = TypeVar("T")
+
+
+class Follower(Generic[T]):
+    """Lines that a :class:`~claude_wire.codec.decoder.Decoder` has not seen yet; made by its ``follower()``."""
+
+    def __init__(self, splitter: LineSplitter, lines: Lines[T]) -> None:
+        self._splitter = splitter
+        self._lines = lines
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take the next bytes of the stream, and return the lines that they complete; no bytes: it has ended.
+
+        Lines come without their ends, those that are too long or blank not at all.
+        """
+        lines: list[bytes] = []
+        more = self._splitter.close if not data else lambda: self._splitter.feed(data)
+        while True:
+            try:
+                return lines + more()
+            except LineTooLongError as error:
+                lines += error.lines
+                more = self._splitter.close if not data else lambda: self._splitter.feed(b"")
+
+    def decode(self, line: bytes) -> T | None:
+        """The message that the decoder will make of the line; None if it is invalid."""
+        try:
+            return self._lines.line(line)
+        except BadLine:
+            return None

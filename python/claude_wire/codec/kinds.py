@@ -1,0 +1,155 @@
+"""The kind of a line, without decoding it.
+
+What this module knows: the tags that tell what a line is, and how the native library finds them.
+What it must not know: messages.
+
+A line is scanned by its structure: a tag is found wherever it stands among the keys, however they are spaced or
+escaped, and never in a string or in a nested value that only looks like it. The rules are in rust/src/kinds/scan.rs.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any, NamedTuple
+
+from claude_wire.foundation.printable import NAME_CHARS, one_line
+from claude_wire.native.block import byte_view
+from claude_wire.native.library import error as library_error
+from claude_wire.native.library import ffi, lib
+
+__all__ = ["Kind", "peek", "peek_lines"]
+
+#: Lines that one native call looks at, at most.
+LINES = 4096
+#: Kinds that one native call tells apart, at most.
+KINDS = 64
+_ABSENT = 2**64 - 1
+
+
+class Kind(NamedTuple):
+    """What a line is, as far as its tags tell. As a string, its parts joined by slashes: ``"system/init"``.
+
+    Where a tag has a slash in it, or is empty, or stands behind one that is missing, ``only`` does not take it. All
+    three are None if the line is no JSON object, has no ``type``, or has tags of more than one value.
+    """
+
+    #: The line's ``type``.
+    type: str | None = None
+    #: ``event.type`` of a stream event, ``request.subtype`` of a control request, ``response.subtype`` of a control
+    #: response, else the line's ``subtype``.
+    subtype: str | None = None
+    #: Of a stream event, ``event.delta.type`` or else ``event.content_block.type``.
+    detail: str | None = None
+
+    def __str__(self) -> str:
+        return "/".join(part for part in self if part is not None)
+
+    def __repr__(self) -> str:
+        named = zip(self._fields, self, strict=True)
+        parts = [f"{name}={part[: NAME_CHARS + 1] if isinstance(part, str) else part!r}" for name, part in named]
+        return f"Kind({one_line(', '.join(parts))})"
+
+
+_NONE = Kind(None, None, None)
+_BOM = b"\xef\xbb\xbf"
+#: Kinds by the bytes of their tags: there are few of them in a process, and MOST_KNOWN at most.
+_known: dict[tuple[bytes | None, ...], Kind] = {}
+MOST_KNOWN = 1024
+#: Longest tags of a kind that is remembered, in bytes, all three together.
+LONGEST_KNOWN = 256
+
+
+def peek(line: bytes | bytearray | memoryview | str) -> Kind:
+    """The kind of one line, with or without its line feed. The line is scanned, not checked or decoded. A byte order
+    mark at its start is passed over, as by :func:`~claude_wire.decode`.
+
+    Raises:
+        TypeError: neither bytes nor str.
+        ValueError: ``line`` is a view with gaps.
+    """
+    if isinstance(line, str):
+        line = line.encode("utf-8", "backslashreplace")  # a raw surrogate becomes its JSON escape
+    kinds = _peek_lines(line, taker="peek()")
+    return kinds[0] if len(kinds) == 1 else _NONE
+
+
+def peek_lines(block: bytes | bytearray | memoryview) -> list[Kind]:
+    """The kinds of the lines of a block, in order: one for each line, blank ones included.
+
+    Lines end with 0x0A; what follows the last of them is a line, too, unless it is empty. A byte order mark at the
+    start of the block is passed over, as at the start of a stream. ``block`` must not change until this returns: other
+    threads run meanwhile.
+
+    Raises:
+        TypeError: ``block`` is not bytes.
+        ValueError: ``block`` is a view with gaps.
+    """
+    return _peek_lines(block)
+
+
+def _peek_lines(
+    data: bytes | bytearray | memoryview, *, taker: str = "peek_lines()", plain: bool = False
+) -> list[Kind]:
+    """The kinds of the lines of ``data``; with ``plain`` by the native code that uses no vectors, for comparison."""
+    source: bytes | memoryview
+    if type(data) is bytes:
+        source = chunk = data
+    else:
+        source = byte_view(data, taker)
+        chunk = ffi.from_buffer("uint8_t[]", source)
+    length = len(source)
+    kinds: list[Kind] = []
+    try:
+        results = _results.pop()  # another thread may be here, too, and has taken others
+    except IndexError:
+        results = _Results()
+    # decode(), and a Decoder at the start of its stream, pass over a byte order mark, too.
+    at = len(_BOM) if length and source[0] == _BOM[0] and source[: len(_BOM)] == _BOM else 0
+    while at < length:
+        status = lib.cw_peek_lines(chunk, length, at, plain, results.ids, LINES, results.kinds, KINDS, results.peeked)
+        if status < 0:
+            raise library_error(status)
+        lines, count, at = _PEEKED.unpack(results.peeked_bytes)
+        if count == 1:
+            kinds += [_kind(source, results.kinds_bytes, 0)] * lines
+        else:
+            found = [_kind(source, results.kinds_bytes, index) for index in range(count)]
+            kinds += map(found.__getitem__, results.ids_bytes[:lines])
+    _results.append(results)
+    return kinds
+
+
+class _Results:
+    """Where the native library writes what it found. Making these takes longer than looking at a line."""
+
+    __slots__ = ("ids", "ids_bytes", "kinds", "kinds_bytes", "peeked", "peeked_bytes")
+
+    def __init__(self) -> None:
+        self.ids = ffi.new("uint8_t[]", LINES)
+        self.kinds = ffi.new("CwKind[]", KINDS)
+        self.peeked = ffi.new("CwPeeked *")
+        self.ids_bytes = ffi.buffer(self.ids)
+        self.kinds_bytes = ffi.buffer(self.kinds)
+        self.peeked_bytes = ffi.buffer(self.peeked)
+
+
+#: Those that nobody uses now.
+_results: list[_Results] = []
+_PEEKED = struct.Struct("@3Q")
+_KIND = struct.Struct("@6Q")
+
+
+def _kind(source: bytes | memoryview, kinds: Any, index: int) -> Kind:
+    type_, subtype, detail, type_bytes, subtype_bytes, detail_bytes = _KIND.unpack_from(kinds, index * _KIND.size)
+    tags = (
+        None if type_bytes == _ABSENT else bytes(source[type_ : type_ + type_bytes]),
+        None if subtype_bytes == _ABSENT else bytes(source[subtype : subtype + subtype_bytes]),
+        None if detail_bytes == _ABSENT else bytes(source[detail : detail + detail_bytes]),
+    )
+    kind = _known.get(tags)
+    if kind is None:
+        kind = Kind(*(None if tag is None else json.loads(b'"%b"' % tag) for tag in tags))
+        if len(_known) < MOST_KNOWN and sum(map(len, filter(None, tags))) <= LONGEST_KNOWN:
+            _known[tags] = kind
+    return kind

@@ -1,0 +1,1 @@
+"""Control requests and their answers, by id: the halves that both sides share."""

@@ -1,0 +1,191 @@
+"""Checks of arguments. A wrong argument is refused at once, and the message says what to write instead.
+
+Knows functions and names; not what an argument is for.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from claude_wire.foundation.printable import one_line
+
+if TYPE_CHECKING:
+    import inspect
+
+__all__ = [
+    "kind_of",
+    "name_of",
+    "nearest",
+    "require_function",
+    "require_int",
+    "require_one_of",
+    "require_seconds",
+    "shown",
+    "tells_where",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def shown(value: object) -> str:
+    """A wrong value, as Python writes it, cut to 80 characters."""
+    return one_line(repr(value))
+
+
+def kind_of(value: object) -> str:
+    """What a wrong value is, for a message: the name of its type, or ``the class X`` if it is a class itself.
+
+    Classes of claude-agent-sdk have the same names as ours, so theirs are marked.
+    """
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    cls = type(value)
+    return cls.__name__ + (" of claude_agent_sdk" if cls.__module__.startswith("claude_agent_sdk") else "")
+
+
+def name_of(function: object) -> str:
+    """The name by which a function was defined, also of one in a partial; of another callable, the name of its type."""
+    inner = function.func if isinstance(function, functools.partial) else function
+    return one_line(getattr(inner, "__name__", "") or type(inner).__name__)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`` (did you mean 'x'?)`` for a known name that is like this one; nothing if none is."""
+    from difflib import get_close_matches  # takes longer to import than all of this module, as inspect does
+
+    by_case = {one.lower(): one for one in known}
+    name = name[:100].lower()
+    found = get_close_matches(name, by_case, 1) or get_close_matches(re.sub("[-_ ]", "", name), by_case, 1)
+    return f" (did you mean {by_case[found[0]]!r}?)" if found else ""
+
+
+def require_one_of(name: str, value: object, known: tuple[str, ...], otherwise: str = "") -> None:
+    """Refuse a value that is none of those known.
+
+    Args:
+        otherwise: added to the message: where a value goes that this version does not know.
+
+    Raises:
+        TypeError: it is no str.
+        ValueError: it is another one.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name} takes a str, not {kind_of(value)}: one of {', '.join(map(repr, known))}")
+    if value not in known:
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, known))}, not {shown(value)}{nearest(value, known)}{otherwise}"
+        )
+
+
+def require_function(name: str, function: object, takes: str, *, awaited: bool = True) -> None:
+    """Refuse what cannot be called with one argument.
+
+    Args:
+        takes: what it will be called with, for the message: ``"the CanUseToolRequest"``.
+        awaited: true if the function may be async, because its result is awaited.
+
+    Raises:
+        TypeError: it is no function, takes other arguments, or is async where nobody awaits it.
+    """
+    import inspect
+
+    if not callable(function):
+        if inspect.iscoroutine(function):
+            function.close()  # nobody will await it
+            raise TypeError(f"{name} must be a function, not what it returned: give it without ()")
+        raise TypeError(f"{name} must be a function, not {kind_of(function)}")
+    called = _called(function)
+    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        raise TypeError(f"{name} must return its answer, and {name_of(function)} is a generator: it has a yield")
+    if not awaited and inspect.iscoroutinefunction(called):
+        raise TypeError(f"{name} must be a plain function, and {name_of(function)} is async: nobody awaits it")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # one written in C may have none
+        return
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        raise TypeError(
+            f"{name} is called with one argument, {takes}; {name_of(function)}{_parameters(signature)} does not take "
+            f"that: {error}"
+        ) from None
+
+
+def require_int(name: str, value: object, least: int) -> None:
+    """Refuse what is no whole number of at least ``least``. A bool is none, though Python has it as an int.
+
+    Raises:
+        TypeError: it is no int.
+        ValueError: it is too small.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, not {kind_of(value)}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+
+
+def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_none: bool = True) -> None:
+    """Refuse what is no length of time. 0 is allowed with ``or_zero``, None with ``or_none``.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is too small, or NaN.
+    """
+    if seconds is not None or not or_none:
+        if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
+            raise TypeError(f"{name} must be a number of seconds, not {kind_of(seconds)}")
+        if not (seconds > 0 or (or_zero and seconds == 0)):
+            raise ValueError(f"{name} must be {'at least' if or_zero else 'more than'} 0 seconds, not {seconds!r}")
+
+
+def _called(function: Any) -> Any:
+    """The function behind a callable: that of a partial, the ``__call__`` of an object."""
+    import inspect
+
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isfunction(function) or inspect.ismethod(function) or isinstance(function, type):
+        return function
+    return type(function).__call__
+
+
+def _parameters(signature: inspect.Signature) -> str:
+    plain = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
+    return one_line(str(signature.replace(parameters=plain, return_annotation=signature.empty)))
+
+
+def tells_where(places: Mapping[str, str], *, owner: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorates a function so that an unknown keyword argument is refused with the place where it goes.
+
+    Args:
+        places: what to write instead, by the name of the keyword. For other names a similar one is suggested.
+        owner: the function's name in the message; its own name if empty.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        import inspect
+
+        known = {
+            parameter.name
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        }
+        called = owner or function.__name__
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name in kwargs:
+                if name not in known:
+                    place = places.get(name)
+                    hint = f": {place}" if place else nearest(name, known - {"self"})
+                    raise TypeError(f"{called} has no argument {one_line(name)!r}{hint}")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

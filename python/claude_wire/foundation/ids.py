@@ -1,0 +1,73 @@
+"""Ids that the other side of a stream chose, remembered within bounds of number and of bytes.
+
+Knows strings and numbers. What the ids are of, and what is done with them, is the affair of the callers.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TypeAlias
+
+__all__ = ["MOST_IDS", "Ids", "Key", "key_of"]
+
+#: What is remembered of an id: a short string itself, of a long string its digest, of a number its digits. Only short
+#: strings are str, and digits are shorter than a digest, so different ids have different keys.
+Key: TypeAlias = "str | bytes"
+
+#: Longest id that is kept as it is, in characters. Those of the CLI have at most 36.
+LONGEST_ID = 128
+#: Bytes of a digest: so many that nobody finds two ids with the same one.
+DIGEST_BYTES = 32
+#: Default of the most ids in a set. They take 3 MB at most.
+MOST_IDS = 4096
+
+
+def key_of(id: str | float) -> Key:
+    """The key of an id. It takes some 600 bytes at most, however long the id is.
+
+    JSON has one kind of number: ``1`` and ``1.0`` are the same id.
+    """
+    if isinstance(id, str):
+        if len(id) <= LONGEST_ID:
+            return id
+        return _digest(id)
+    digits = repr(int(id)) if isinstance(id, float) and id.is_integer() else repr(id)
+    return digits.encode() if len(digits) < DIGEST_BYTES else _digest(digits)
+
+
+def _digest(id: str) -> bytes:
+    return blake2b(id.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
+
+
+class Ids:
+    """A set of ids that forgets the oldest one when it would hold more than ``most``."""
+
+    __slots__ = ("_keys", "_most")
+
+    def __init__(self, most: int = MOST_IDS) -> None:
+        self._keys: dict[Key, None] = {}
+        self._most = most
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, id: str | float) -> bool:
+        return key_of(id) in self._keys
+
+    def has_key(self, key: object) -> bool:
+        """Whether the id with this key is remembered."""
+        return key in self._keys
+
+    def add(self, id: str | float) -> None:
+        """Remember an id. One that is remembered already keeps its age."""
+        self.add_key(key_of(id))
+
+    def add_key(self, key: Key) -> None:
+        """Remember the id with this key."""
+        if key not in self._keys and len(self._keys) >= self._most:
+            del self._keys[next(iter(self._keys))]
+        self._keys[key] = None
+
+    def discard(self, id: str | float) -> None:
+        """Forget an id, if it is remembered."""
+        self._keys.pop(key_of(id), None)

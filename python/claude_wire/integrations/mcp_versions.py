@@ -1,0 +1,142 @@
+"""JSON-RPC as the package ``mcp`` has it, and all that differs between mcp 1 and mcp 2.
+
+Nobody else asks which it is. Knows single messages and handlers, not the run that they belong to.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, cast
+
+import mcp.types
+from anyio import CancelScope, get_cancelled_exc_class
+from mcp.shared import exceptions, message
+from mcp.shared.message import SessionMessage
+
+from claude_wire.io.tasks import cancelled_by_nobody
+from claude_wire.io.waiting import cancel_scope
+
+__all__ = [
+    "CANCELS_BY_SCOPE",
+    "CONNECTION_CLOSED",
+    "INTERNAL_ERROR",
+    "INVALID_REQUEST",
+    "REQUEST_CANCELLED",
+    "RequestId",
+    "cancellable",
+    "dump",
+    "error_response",
+    "parse",
+    "request_id_of",
+    "request_message",
+    "root_of",
+]
+
+RequestId = int | str
+
+INVALID_REQUEST = -32600
+INTERNAL_ERROR = -32603
+#: What mcp says of itself.
+CONNECTION_CLOSED = -32000
+#: No code of JSON-RPC or MCP; what mcp 2 uses.
+REQUEST_CANCELLED = -32800
+
+# A type checker sees the version that is installed, and so takes the names of the other for errors.
+_types: Any = mcp.types
+_message: Any = message
+_exceptions: Any = exceptions
+
+_MAJOR = 2 if hasattr(mcp.types, "jsonrpc_message_adapter") else 1
+
+#: mcp 1 answers a cancelled request at once, and the server fails if its handler then answers too. So it is not told:
+#: the handler runs in a scope, and answers that it was cancelled. mcp 2 takes `notifications/cancelled`, and drops what
+#: the handler answers.
+CANCELS_BY_SCOPE = _MAJOR == 1
+
+
+def request_id_of(message: Any, key: str = "id") -> RequestId | None:
+    """The id in a message, or in its params, that may be anything."""
+    found = cast("dict[str, Any]", message).get(key) if isinstance(message, dict) else None
+    return found if isinstance(found, (int, str)) and not isinstance(found, bool) else None
+
+
+def error_response(request_id: RequestId | None, code: int, why: str) -> dict[str, Any]:
+    """The answer that a request has failed."""
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": why}}
+
+
+def parse(message: Any) -> Any:
+    """The message as the streams carry it. Raises pydantic's ValidationError."""
+    if _MAJOR == 1:
+        return _types.JSONRPCMessage.model_validate(message)
+    return _types.jsonrpc_message_adapter.validate_python(message)
+
+
+def root_of(parsed: Any) -> Any:
+    """The message itself, without what mcp 1 wraps it in."""
+    return getattr(parsed, "root", parsed)
+
+
+def request_message(parsed: Any, unanswered: Callable[[], None]) -> SessionMessage:
+    """A request for the server. ``unanswered`` is called when mcp 2 is done with one that it was told to cancel."""
+    if _MAJOR == 1:
+        return SessionMessage(parsed)
+
+    async def on_request_unanswered() -> None:
+        unanswered()
+
+    return SessionMessage(parsed, _message.ServerMessageMetadata(on_request_unanswered=on_request_unanswered))
+
+
+def dump(item: SessionMessage) -> dict[str, Any]:
+    """The JSON of a message, as mcp's own transports make it. Raises what pydantic raises."""
+    left_out: dict[str, Any] = {"exclude_none": True} if _MAJOR == 1 else {"exclude_unset": True}
+    dumped: dict[str, Any] = item.message.model_dump(by_alias=True, mode="json", **left_out)
+    return dumped
+
+
+def cancellable(server: Any, scope_of: Callable[[RequestId], CancelScope | None]) -> Any:
+    """The server; of mcp 1 a copy, whose handlers run in the scopes of their requests."""
+    if _MAJOR == 1:
+        server = copy.copy(server)
+        server.request_handlers = _Handlers(server, scope_of)
+    return server
+
+
+class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
+    """The request handlers of a server of mcp 1, as they are when they are asked for: they may be added to."""
+
+    def __init__(self, server: Any, scope_of: Callable[[RequestId], CancelScope | None]) -> None:
+        self._server = server
+        self._handlers: Mapping[type, Callable[[Any], Awaitable[Any]]] = server.request_handlers
+        self._scope_of = scope_of
+
+    def __len__(self) -> int:
+        return len(self._handlers)
+
+    def __iter__(self) -> Iterator[type]:
+        return iter(self._handlers)
+
+    def __getitem__(self, kind: type) -> Callable[[Any], Awaitable[Any]]:
+        handler = self._handlers[kind]
+
+        async def in_scope(request: Any) -> Any:
+            scope = self._scope_of(self._server.request_context.request_id)
+            try:
+                with scope or cancel_scope():
+                    return await handler(request)
+            except get_cancelled_exc_class():
+                # mcp takes it for its own cancellation of the request, and answers nothing, ever.
+                if not cancelled_by_nobody():
+                    raise
+                raise _error(INTERNAL_ERROR, "what the handler waits for was cancelled") from None
+            raise _error(REQUEST_CANCELLED, "Request cancelled")
+
+        return in_scope
+
+
+def _error(code: int, why: str) -> Exception:
+    """What a handler of mcp 1 raises to be answered by this."""
+    error: Exception = _exceptions.McpError(_types.ErrorData(code=code, message=why))
+    return error

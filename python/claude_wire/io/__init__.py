@@ -1,0 +1,1 @@
+"""Bytes from anywhere, as messages: files, pipes, event loops."""

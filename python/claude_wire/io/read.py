@@ -1,0 +1,197 @@
+"""Reading whole files and pipes of lines, synchronously and in constant memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+from claude_wire.codec.decoder import MESSAGE, Decoder, OnInvalid
+from claude_wire.codec.kind_names import KindName
+from claude_wire.codec.kinds import Kind
+from claude_wire.codec.stats import DecoderStats
+from claude_wire.foundation.arguments import kind_of
+from claude_wire.io.inbox import Inbox
+from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
+from claude_wire.messages import InvalidLine, Message
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+__all__ = ["Reader", "read"]
+
+T = TypeVar("T")
+Source = str | os.PathLike[str] | IO[bytes]
+
+
+class Reader(Generic[T]):
+    """Iterates over what the lines of a file say, reading 64 KiB at a time. Made by :func:`read`.
+
+    An exception, of ``on_invalid="raise"`` say, does not end the iteration: the next step goes on after the line. A
+    file that the reader opened is closed at its end, by :meth:`close`, or at the end of a ``with`` block.
+    """
+
+    __slots__ = ("_ended", "_file", "_inbox", "_owned", "_ready")
+
+    def __init__(self, source: Source, decoder: Decoder[T]) -> None:
+        self._inbox = Inbox(decoder)
+        self._ready = self._inbox.ready
+        self._ended = False
+        self._owned = False
+        if isinstance(source, (str, os.PathLike)):
+            if source == "-":
+                self._file: IO[bytes] = sys.stdin.buffer
+            else:
+                self._file = _opened(source)
+                self._owned = True
+        elif not hasattr(source, "read"):
+            hint = "; bytes go into Decoder().feed(), one line into decode()" if isinstance(source, bytes) else ""
+            raise TypeError(f"read() takes a path or a binary file, not {kind_of(source)}{hint}")
+        elif isinstance(source.read(0), str):
+            raise TypeError("read() takes a binary file; open it with mode 'rb'")
+        else:
+            self._file = source
+
+    def __repr__(self) -> str:
+        return f"<Reader {'ended' if self._ended else 'open'}: {self.stats.summary()}>"
+
+    @property
+    def stats(self) -> DecoderStats:
+        """What was seen so far."""
+        return self._inbox.decoder.stats
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> T:
+        while not self._ready:
+            self._inbox.resume()
+            if self._ready:
+                break
+            if self._ended:
+                self.close()
+                raise StopIteration
+            self._read()
+        return self._ready.popleft()
+
+    def _read(self) -> None:
+        # read1 returns what a pipe has instead of waiting for all of it.
+        data = getattr(self._file, "read1", self._file.read)(BLOCK_BYTES)
+        if data is None:
+            raise BlockingIOError("read() takes a blocking file")
+        if data:
+            self._ready.extend(self._inbox.feed(data))
+        else:
+            messages, self._ended = self._inbox.close()
+            self._ready.extend(messages)
+
+    def close(self) -> None:
+        """Close the file if the reader opened it, and end the iteration. May be called again."""
+        self._inbox.clear()
+        self._ended = True
+        if self._owned:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
+    try:
+        return open(path, "rb", buffering=0)
+    except IsADirectoryError as error:
+        what = "a directory: read() takes one file of it at a time"
+        raise IsADirectoryError(error.errno, what, error.filename) from None
+    except OSError as error:
+        if isinstance(path, str) and path.lstrip().startswith("{"):  # as a file, its name would be in the message
+            raise ValueError("read() takes a path, and was given JSON: one line goes into decode()") from None
+        raise error from None
+
+
+@overload
+def read(
+    source: Source,
+    type: type[dict[str, Any]],
+    *,
+    only: Iterable[KindName | Kind] | None = ...,
+    coalesce: bool = ...,
+    max_line_bytes: int = ...,
+    on_invalid: Literal["return"] = ...,
+    surrogates: Literal["keep", "replace"] = ...,
+    loads: Callable[[bytes], Any] | None = ...,
+) -> Reader[dict[str, Any] | InvalidLine]: ...
+@overload
+def read(
+    source: Source,
+    type: type[dict[str, Any]],
+    *,
+    only: Iterable[KindName | Kind] | None = ...,
+    coalesce: bool = ...,
+    max_line_bytes: int = ...,
+    on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
+    surrogates: Literal["keep", "replace"] = ...,
+    loads: Callable[[bytes], Any] | None = ...,
+) -> Reader[dict[str, Any]]: ...
+@overload
+def read(
+    source: Source,
+    type: Any = Message,
+    *,
+    only: Iterable[KindName | Kind] | None = ...,
+    coalesce: bool = ...,
+    max_line_bytes: int = ...,
+    on_invalid: Literal["return"] = ...,
+    surrogates: Literal["keep", "replace"] = ...,
+) -> Reader[Message | InvalidLine]: ...
+@overload
+def read(
+    source: Source,
+    type: Any = Message,
+    *,
+    only: Iterable[KindName | Kind] | None = ...,
+    coalesce: bool = ...,
+    max_line_bytes: int = ...,
+    on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
+    surrogates: Literal["keep", "replace"] = ...,
+) -> Reader[Message]: ...
+def read(
+    source: Source,
+    type: Any = MESSAGE,
+    *,
+    only: Iterable[KindName | Kind] | None = None,
+    coalesce: bool = False,
+    max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
+    on_invalid: OnInvalid = "return",
+    surrogates: Literal["keep", "replace"] = "keep",
+    loads: Callable[[bytes], Any] | None = None,
+) -> Reader[Any]:
+    """Iterate over the messages of a file, in constant memory.
+
+    Args:
+        source: a path, a binary file, or ``"-"`` for standard input.
+        type, only, coalesce, max_line_bytes, on_invalid, surrogates, loads: as for :class:`Decoder`.
+
+    Raises:
+        OSError: the file cannot be opened or read.
+        TypeError: the file is a text file.
+        InvalidLineError: by a step of the iteration, with ``on_invalid="raise"``; the next step goes on after the line.
+    """
+    make: Callable[..., Decoder[Any]] = Decoder  # the overloads above have checked which arguments go together
+    decoder = make(
+        type,
+        only=only,
+        coalesce=coalesce,
+        max_line_bytes=max_line_bytes,
+        on_invalid=on_invalid,
+        surrogates=surrogates,
+        loads=loads,
+    )
+    return Reader(source, decoder)

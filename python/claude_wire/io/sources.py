@@ -1,0 +1,440 @@
+"""Where the bytes of a stream come from: descriptors, asyncio's readers, anyio's streams, asynchronous iterables.
+
+Knows chunks and event loops; not what the bytes say. The bytes of a pipe, socket or terminal come through a
+:class:`~claude_wire.native.drain.Drain`, which takes them off the system's hands while nobody iterates.
+
+How it waits: while a task waits for messages, the event loop reads the pipe itself, on asyncio in the very callback
+that tells of readability. When no task waits it reads one chunk ahead there, then stops looking; from then on the
+drain's thread does.
+How it shares the loop: after 1 ms of reading without a pause it lets other tasks run, then goes on. Decoding is not
+interrupted: a chunk of 64 KiB takes about 0.1 ms, but a single line is decoded at once, however long it is. A line of
+100 MB, a string of ASCII, holds the loop for 75 ms, and for 130 ms if each 60th character is an escape (CPython 3.11,
+two cores, best of five). While it arrives, other tasks run as ever.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from functools import partial
+from io import UnsupportedOperation
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from claude_wire.errors import HandleError
+from claude_wire.io.waiting import cancel_scope, running_trio
+from claude_wire.limits import BLOCK_BYTES
+from claude_wire.native.drain import Drain, open_drain
+from claude_wire.native.drain_thread import ThreadDrain
+from claude_wire.native.overflow import Overflow
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterable, AsyncIterator, Callable
+
+    from anyio import CancelScope
+    from anyio.abc import ByteReceiveStream
+
+    from claude_wire.io.read_ahead import Chunks
+
+    class HasFileno(Protocol):
+        def fileno(self) -> int: ...
+
+    Source = int | HasFileno | asyncio.StreamReader | ByteReceiveStream | AsyncIterable[bytes]
+
+__all__ = ["Drained", "Slices", "open_source"]
+
+#: Seconds of reading without a pause after which other tasks are let run.
+SLICE_SECONDS = 0.001
+
+
+def open_source(source: Any, overflow: Overflow, spill_limit: int) -> Chunks:
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and isinstance(source, asyncio.StreamReader):
+        return _FromStreamReader(source)
+    if hasattr(source, "fileno"):
+        with suppress(UnsupportedOperation):  # files in memory have the method only
+            source = source.fileno()
+    if isinstance(source, int) and not isinstance(source, bool):
+        try:
+            return Drained(open_drain(source, overflow=overflow, spill_limit=spill_limit))
+        except PermissionError:  # a file is always readable: there is nothing to wait for
+            return _FromFile(source)
+    from anyio.abc import ByteReceiveStream
+
+    if isinstance(source, ByteReceiveStream):
+        return _FromByteStream(source)
+    if hasattr(source, "__aiter__"):
+        return _FromIterable(cast("AsyncIterable[bytes]", source))
+    raise TypeError(
+        "MessageStream takes a descriptor, an asyncio.StreamReader, an anyio byte stream or an asynchronous iterable "
+        f"of bytes, not {type(source).__name__}"
+    )
+
+
+class Slices:
+    """Lets other tasks run when there is one chunk after another to read or write without ever waiting."""
+
+    __slots__ = ("_since",)
+
+    def __init__(self) -> None:
+        self._since = 0.0
+
+    async def pause(self) -> None:
+        if monotonic() - self._since > SLICE_SECONDS:
+            from anyio.lowlevel import checkpoint
+
+            await checkpoint()
+            self._since = monotonic()
+
+
+class _FromOther(ABC):
+    """Chunks of a source that waits by itself. Closing ends a step that waits."""
+
+    final: tuple[type[Exception], ...] = ()
+
+    def __init__(self) -> None:
+        self._scope: CancelScope | None = None
+        self._slices = Slices()
+
+    async def receive(self) -> bytes:
+        with cancel_scope() as self._scope:
+            try:
+                await self._slices.pause()
+                return await self._next()
+            finally:
+                self._scope = None
+        return b""
+
+    @abstractmethod
+    async def _next(self) -> bytes:
+        """As :meth:`Chunks.receive`."""
+
+    async def aclose(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
+
+
+class _FromStreamReader(_FromOther):
+    final: tuple[type[Exception], ...] = (OSError,)
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    async def _next(self) -> bytes:
+        return await self._reader.read(BLOCK_BYTES)
+
+
+class _FromByteStream(_FromOther):
+    def __init__(self, stream: ByteReceiveStream) -> None:
+        from anyio import BrokenResourceError, ClosedResourceError, EndOfStream
+
+        super().__init__()
+        self._stream = stream
+        self._end = EndOfStream
+        self.final = (OSError, BrokenResourceError, ClosedResourceError)
+
+    async def _next(self) -> bytes:
+        try:
+            return await self._stream.receive(BLOCK_BYTES)
+        except self._end:
+            return b""
+
+
+class _FromIterable(_FromOther):
+    def __init__(self, iterable: AsyncIterable[bytes]) -> None:
+        super().__init__()
+        self._iterator: AsyncIterator[bytes] = iterable.__aiter__()
+
+    async def _next(self) -> bytes:
+        data = b""
+        while not data:  # an empty chunk is not the end
+            await self._slices.pause()
+            try:
+                data = await self._iterator.__anext__()
+            except StopAsyncIteration:
+                break
+        return data
+
+    async def aclose(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()  # a generator that waits is ended by it
+        elif isinstance(self._iterator, AsyncGenerator):
+            await self._iterator.aclose()  # pyright: ignore[reportUnknownMemberType]  # what is sent to it has no type
+
+
+class _FromFile:
+    final: tuple[type[Exception], ...] = (OSError,)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = os.dup(fd)
+        self._owner = weakref.finalize(self, os.close, self._fd)
+        self._slices = Slices()
+
+    async def receive(self) -> bytes:
+        await self._slices.pause()
+        return os.read(self._fd, BLOCK_BYTES) if self._owner.alive else b""
+
+    async def aclose(self) -> None:
+        self._owner()
+
+
+# --- waiting for a drain ----------------------------------------------------------------------------------------------
+
+
+class Drained:
+    """The chunks of a drain, read as described at the top of the module."""
+
+    __slots__ = ("_resumed", "_stopped", "_waiter", "drain")
+
+    final: tuple[type[Exception], ...] = (OSError,)
+
+    def __init__(self, drain: Drain | ThreadDrain) -> None:
+        self.drain: Drain | ThreadDrain = drain
+        self._waiter: _AsyncioWaiter | _TrioWaiter | None = None
+        self._resumed = 0.0
+        self._stopped = False
+
+    async def receive(self) -> bytes | memoryview:
+        if self._stopped:
+            return b""
+        waiter = self._waiter
+        if waiter is None:
+            waiter = self._waiter = _waiter(self.drain)
+        # Waiting, even for what is there already, is what lets other tasks run.
+        data = waiter.read() if monotonic() - self._resumed < SLICE_SECONDS else waiter.take()
+        while data is None:
+            if waiter.closed:
+                return b""
+            if self.drain.watched:
+                from anyio.lowlevel import checkpoint
+
+                # What was watched, the end of the writer, may have come after the last read. Another may write on.
+                await checkpoint()
+                self._resumed = monotonic()
+                return waiter.read() or b""
+            await waiter.wait()
+            self._resumed = monotonic()
+            data = waiter.read()
+        return data
+
+    def stop(self) -> None:
+        """End the iteration, also for a task that is waiting; the drain remains."""
+        if self._waiter is None:
+            self._stopped = True
+        else:
+            self._waiter.close()
+
+    async def aclose(self) -> None:
+        self.stop()
+        self.drain.close()
+
+
+def _waiter(drain: Drain | ThreadDrain) -> _AsyncioWaiter | _TrioWaiter:
+    """What waits for the drain in the event loop that is running."""
+    if running_trio():
+        return _TrioWaiter(drain)
+    import asyncio
+
+    return _AsyncioWaiter(drain, asyncio.get_running_loop())
+
+
+def _call_soon(call: Callable[[Callable[[], None]], object], function: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop has ended, so nobody waits
+        call(function)
+
+
+class _AsyncioWaiter:
+    """Reads in the loop's callback, one chunk ahead of the task that takes it.
+
+    The callback stays registered from wait to wait: a registration costs two system calls. When a chunk lies there that
+    nobody took, it is removed, or a loop would spin on a pipe that stays readable.
+
+    The loop knows it by a :class:`_Registration`, so that a stream that was dropped does not live on in the loop.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_arrived",
+        "_drain",
+        "_error",
+        "_fd",
+        "_future",
+        "_loop",
+        "_pid",
+        "_registration",
+        "_running_loop",
+        "_watching",
+        "closed",
+    )
+
+    def __init__(self, drain: Drain | ThreadDrain, loop: asyncio.AbstractEventLoop) -> None:
+        import asyncio
+
+        # First what __del__ looks at: a drain that was made before a fork has no number any more.
+        self._watching = False
+        self._fd: int | None = None
+        self._drain = drain
+        self._loop = loop
+        self._running_loop = asyncio.get_running_loop
+        self._pid = os.getpid()
+        if isinstance(drain, Drain):
+            self._fd = drain.fileno()
+        self._registration = _Registration(self, drain if isinstance(drain, Drain) else None)
+        self._future: asyncio.Future[None] | None = None
+        self._arrived: bytes | memoryview | None = None
+        self._error: Exception | None = None
+        self.closed = False
+
+    def take(self) -> bytes | memoryview | None:
+        """What the callback read ahead."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        data, self._arrived = self._arrived, None
+        return data
+
+    def read(self) -> bytes | memoryview | None:
+        """What can be had without waiting."""
+        data = self.take()
+        return self._drain.read() if data is None and not self.closed else data
+
+    async def wait(self) -> None:
+        """Until there may be something to read."""
+        if os.getpid() != self._pid:
+            raise HandleError("this stream was made before a fork: only the parent may use it")
+        if not self._runs_here():
+            raise HandleError("this stream belongs to the event loop in which it was first read")
+        # A drain with a thread calls back once; a registration with the loop stays.
+        if not self._watching or self._fd is None:
+            self._watch()
+        if self._arrived is not None or self._error is not None:
+            return
+        self._future = self._loop.create_future()
+        self._registration.held = self
+        try:
+            await self._future
+        finally:
+            self._future = self._registration.held = None
+
+    def close(self) -> None:
+        self.closed = True
+        self._unwatch()
+        self._arrived = self._error = None
+        self._wake()
+
+    def _watch(self) -> None:
+        readable = self._registration.readable
+        if self._fd is not None:
+            self._loop.add_reader(self._fd, readable)
+        elif isinstance(self._drain, ThreadDrain):
+            self._drain.set_wakeup(partial(_call_soon, self._loop.call_soon_threadsafe, readable))
+        self._watching = True
+
+    def _unwatch(self) -> None:
+        if self._watching:
+            self._watching = False
+            if self._fd is None:
+                if isinstance(self._drain, ThreadDrain):
+                    with suppress(HandleError):  # collected before this waiter, or of the process that has forked
+                        self._drain.set_wakeup(None)
+            # After a fork the selector of the loop, if it is an epoll, is one with that of the parent.
+            elif not self._loop.is_closed() and os.getpid() == self._pid:
+                self._loop.remove_reader(self._fd)
+
+    def readable(self) -> None:
+        """The loop's callback."""
+        if self._arrived is not None or self._error is not None:
+            self._unwatch()
+            return
+        try:
+            self._arrived = self._drain.read()
+        except Exception as error:
+            self._error = error
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._future is not None and not self._future.done() and not self._loop.is_closed():
+            self._future.set_result(None)
+
+    def _runs_here(self) -> bool:
+        try:
+            return self._running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+    def __del__(self) -> None:
+        # The collector may run in any thread, but a loop that runs may be told to forget a descriptor by its own only.
+        if self._fd is None or not self._loop.is_running() or self._runs_here():
+            self._unwatch()
+        elif self._watching and os.getpid() == self._pid:
+            with suppress(RuntimeError):  # the loop has been closed just now
+                self._loop.call_soon_threadsafe(self._loop.remove_reader, self._fd)
+
+
+class _Registration:
+    """What a loop holds of a waiter."""
+
+    __slots__ = ("_drain", "_waiter", "held")
+
+    def __init__(self, waiter: _AsyncioWaiter, drain: Drain | None) -> None:
+        self._waiter = weakref.ref(waiter)
+        # Until the loop has forgotten its descriptor it stays open, or the number might be that of another one.
+        self._drain = drain
+        #: The waiter while a task waits: nothing else may hold that task, and it must not be collected meanwhile.
+        self.held: _AsyncioWaiter | None = None
+
+    def readable(self) -> None:
+        waiter = self._waiter()
+        if waiter is not None:
+            waiter.readable()
+
+
+class _TrioWaiter:
+    """Waits for readability, then lets the caller read."""
+
+    __slots__ = ("_drain", "_event", "closed")
+
+    def __init__(self, drain: Drain | ThreadDrain) -> None:
+        import trio
+
+        self._drain = drain
+        self._event = trio.Event()
+        self.closed = False
+
+    def take(self) -> bytes | memoryview | None:
+        return None
+
+    def read(self) -> bytes | memoryview | None:
+        return None if self.closed else self._drain.read()
+
+    async def wait(self) -> None:
+        import trio
+
+        if isinstance(self._drain, ThreadDrain):
+            self._event = trio.Event()
+            # It calls back once, at once if there is something already. It knows the event only, and not this waiter,
+            # which would keep the drain alive.
+            call_soon = trio.lowlevel.current_trio_token().run_sync_soon
+            self._drain.set_wakeup(partial(_call_soon, call_soon, self._event.set))
+            await self._event.wait()
+            return
+        try:
+            await trio.lowlevel.wait_readable(self._drain.fileno())
+        except trio.ClosedResourceError:
+            if not self.closed:
+                raise
+
+    def close(self) -> None:
+        import trio
+
+        self.closed = True
+        self._event.set()
+        if isinstance(self._drain, Drain):
+            with suppress(RuntimeError):  # no loop runs, so nobody waits
+                trio.lowlevel.notify_closing(self._drain.fileno())

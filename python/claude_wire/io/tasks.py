@@ -1,0 +1,395 @@
+"""Tasks that belong to no task group, since they live from one call to another, on asyncio and trio.
+
+Knows the event loops, and nothing of what its tasks do. Whoever spawns a task owns it and keeps it: the task ends by
+itself, or its owner cancels it. If the loop of asyncio is gone, the task is collected with its owner, and nothing is
+logged.
+
+=======================================  ===========================================================================
+what the function of a task does         what becomes of it
+=======================================  ===========================================================================
+returns, or is cancelled by its task     nothing
+is cancelled because its loop ends       nothing: ``asyncio.run`` cancels all tasks, and trio its system tasks
+is closed, since its loop is gone        nothing; an ``Exception`` other than ``RuntimeError`` is logged as below
+raises an ``Exception``                  logged as an error, with its type in the message
+raises ``KeyboardInterrupt`` or          asyncio: leaves through the event loop, as out of any task, and ends it.
+``SystemExit``                           trio: logged, and the program goes on. Nothing can raise it in trio's main
+                                         task, and a system task that raises ends trio with ``TrioInternalError``
+raises another ``BaseException``         logged as an error
+=======================================  ===========================================================================
+"""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import logging
+import os
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from anyio import Event, get_cancelled_exc_class
+
+from claude_wire.io.waiting import cancel_scope, closing_coroutine, move_on_after, running_trio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator
+
+__all__ = ["Home", "Task", "Tasks", "cancelled_by_nobody", "current_task", "running_trio", "set_event", "spawn"]
+
+_current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_wire_task", default=None)
+
+
+class Home:
+    """The event loop in which this was made. Objects that may outlive their loop ask it whether the loop still runs.
+
+    Raises:
+        RuntimeError: no event loop runs.
+    """
+
+    __slots__ = ("_loop", "_pid", "_token")
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._loop: Any = None
+        self._token: Any = None
+        if running_trio():
+            import trio
+
+            self._token = trio.lowlevel.current_trio_token()
+        else:
+            import asyncio
+
+            self._loop = weakref.ref(asyncio.get_running_loop())
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this is a forked child's copy: the loop is the parent's, and nothing of it may be touched."""
+        return os.getpid() != self._pid
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing will ever run in it again."""
+        if self._loop is None:
+            return not self.call_soon(_nothing)
+        loop = self._loop()
+        return loop is None or loop.is_closed()
+
+    def runs_here(self) -> bool:
+        """Whether the caller runs in it."""
+        try:
+            if running_trio():
+                import trio
+
+                return self._token is trio.lowlevel.current_trio_token()
+            import asyncio
+
+            return self._loop is not None and self._loop() is asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+
+    def call_soon(self, function: Callable[[], object]) -> bool:
+        """Have the loop call a function. May be called from any thread.
+
+        Returns:
+            False if the loop does not run, and so does not call the function.
+        """
+        try:
+            if self._loop is None:
+                self._token.run_sync_soon(function)
+            else:
+                loop = self._loop()
+                if loop is None or not loop.is_running():
+                    return False
+                loop.call_soon_threadsafe(function)
+        except RuntimeError:  # it has just ended
+            return False
+        return True
+
+    async def can_wait(self) -> bool:
+        """Whether the caller may wait. A coroutine that is closed may not, since no task runs it any more."""
+        try:
+            Home()
+        except RuntimeError:
+            return False
+        if not closing_coroutine():
+            return True
+        if not self.runs_here():
+            return False
+        if self._loop is not None:
+            # In an asynchronous generator that is closed, one may wait. In a task that was collected one may not, and
+            # all ends here, before a cancel scope is entered: it would be one of the task that is running.
+            import asyncio
+
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+        return True
+
+
+def _nothing() -> None:
+    pass
+
+
+def set_event(event: Event) -> None:
+    """Set an event, also if the loop of a task that waits for it is gone."""
+    with suppress(RuntimeError):  # the loop is closed
+        event.set()
+
+
+def cancelled_by_nobody() -> bool:
+    """Whether a cancellation that has just been caught is none of the catching task: what it waited for was cancelled.
+
+    Only asyncio has such a thing, and can tell since Python 3.11.
+    """
+    if running_trio():
+        return False
+    import asyncio
+
+    task = asyncio.current_task()
+    return getattr(task, "cancelling", lambda: 1)() == 0
+
+
+def current_task() -> Task | None:
+    """The task that the caller runs in, or that has begun the one that it runs in; None if it is none of these."""
+    return _current.get()
+
+
+class Task:
+    """A task that belongs to no task group, as :func:`spawn` makes it.
+
+    Its methods are for the thread of its event loop, and may be called by any task in there.
+    """
+
+    __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_name", "_scope", "_then")
+
+    def __init__(self, name: str | None, then: Callable[[Task], object] | None) -> None:
+        self._name = name
+        self._then = then
+        self._scope = cancel_scope()
+        self._done = False
+        # How many blocks of cancelled_later() it is in.
+        self._holds = 0
+        # True once cancel() was called.
+        self._cancelled = False
+        # Kept here because the loop does not keep it.
+        self._asyncio_task: Any = None
+        # What those who wait for the end wait for.
+        self._event: Event | None = None
+
+    def __repr__(self) -> str:
+        return f"<Task {self._name!r}, {'ended' if self.done else 'running'}>"
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended. A task that was cancelled may run on for a while."""
+        return self._done
+
+    def cancel(self) -> None:
+        """Cancel it, by an anyio cancel scope: it is interrupted wherever it waits, unless a shield is there.
+
+        A task that has not begun never calls its function. This does not wait; a task that has ended does not mind. A
+        task within :meth:`cancelled_later` is cancelled at the end of that block.
+        """
+        self._cancelled = True
+        if not self._holds:
+            self._scope.cancel()
+
+    @contextlib.contextmanager
+    def cancelled_later(self) -> Generator[None, None, None]:
+        """Put off :meth:`cancel` until the block is left. Other cancellations reach into the block."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            if self._cancelled:
+                self.cancel()
+
+    def abandon(self) -> None:
+        """Close its coroutine where it waits. For a task whose loop does not run."""
+        if self._asyncio_task is not None and not self._done:
+            with suppress(RuntimeError, ValueError):  # a callback goes on all the same; or it runs just now
+                self._asyncio_task.get_coro().close()
+            self._end()  # one that had not begun has not said so
+
+    async def wait(self) -> None:
+        """Wait until it has ended. Never raises what the task raised; cancelling this does not cancel the task."""
+        if not self._done:
+            if self._event is None:
+                self._event = Event()
+            await self._event.wait()
+
+    async def _run(
+        self, function: Callable[[], Coroutine[Any, Any, None]], passed: tuple[type[BaseException], ...]
+    ) -> None:
+        try:
+            _current.set(self)
+            with self._scope:
+                if not self._scope.cancel_called:
+                    await function()
+        except passed:
+            raise
+        except BaseException as error:
+            if not (isinstance(error, RuntimeError) and self._is_closed()):
+                self._log(error)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        if not self._done:
+            self._done = True
+            if self._event is not None:
+                set_event(self._event)
+            then, self._then = self._then, None  # what it refers to may refer to this task
+            if then is not None:
+                try:
+                    then(self)
+                except RuntimeError:
+                    if not self._is_closed():
+                        raise
+
+    def _is_closed(self) -> bool:
+        """Whether its coroutine is being closed, as that of a task that was destroyed, instead of run by the task."""
+        if self._asyncio_task is None:
+            return False
+        import asyncio
+
+        try:
+            return self._asyncio_task.get_loop() is not asyncio.get_running_loop()
+        except RuntimeError:
+            return True
+
+    def _log(self, error: BaseException) -> None:
+        left: BaseException | None = error
+        if split := getattr(error, "split", None):  # a group, which trio makes of the cancellations of a task group too
+            left = split(get_cancelled_exc_class())[1]
+        if left is not None:
+            logging.getLogger("claude_wire").error(
+                "the task %s raised %s", self._name, type(left).__name__, exc_info=left
+            )
+
+
+def spawn(
+    function: Callable[[], Coroutine[Any, Any, None]],
+    *,
+    name: str | None = None,
+    then: Callable[[Task], object] | None = None,
+) -> Task:
+    """Run ``function()`` in a task of its own, in the context variables of the caller.
+
+    Keep what it returns: asyncio collects a task that nobody keeps.
+
+    Args:
+        function: what the task does.
+        name: what it is called, in logs and by debuggers.
+        then: is called with the task when it has ended. That is before this returns if tasks of the loop begin at once.
+
+    Raises:
+        RuntimeError: no event loop runs, or (trio) it is about to end and takes no more system tasks.
+    """
+    if name is None:
+        name = getattr(function, "__qualname__", type(function).__name__)
+    if running_trio():
+        task = Task(name, then)
+        import trio
+
+        trio.lowlevel.spawn_system_task(
+            task._run, function, (GeneratorExit, trio.Cancelled), name=name, context=contextvars.copy_context()
+        )
+        return task
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    task = Task(name, then)
+    passed = (GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit)
+    asyncio_task: Any = loop.create_task(task._run(function, passed), name=name)
+    if not task.done:  # at once, as eager tasks do
+        task._asyncio_task = asyncio_task
+    # asyncio would log the task when it is collected with its owner. That happens when their loop is gone: no fault.
+    with suppress(AttributeError):  # a task factory may make other tasks
+        asyncio_task._log_destroy_pending = False
+
+    def ended(asyncio_task: asyncio.Task[None]) -> None:
+        task._asyncio_task = None
+        task._end()  # one that the loop cancelled before its first step has not said so
+        if not asyncio_task.cancelled():
+            asyncio_task.exception()  # the loop has raised it, so nobody needs to be told that nobody took it
+
+    asyncio_task.add_done_callback(ended)
+    return task
+
+
+class Tasks:
+    """Tasks that end with their owner, all of one event loop."""
+
+    def __init__(self) -> None:
+        self._tasks: set[Task] = set()
+        self._home: Home | None = None
+        self._closed = False
+        self._context = contextvars.copy_context()
+
+    def __len__(self) -> int:
+        """How many have not ended."""
+        return len(self._tasks)
+
+    @property
+    def current(self) -> Task | None:
+        """The one of these tasks that the caller runs in, as :func:`current_task` tells; None if it has ended."""
+        task = current_task()
+        return task if task in self._tasks else None
+
+    def remember_context(self) -> None:
+        """From now on tasks have the context variables of the caller of this, not of who starts them.
+
+        Which task comes to read a request is chance.
+        """
+        self._context = contextvars.copy_context()
+
+    def start(
+        self, function: Callable[[], Coroutine[Any, Any, None]], name: str, then: Callable[[], object] | None = None
+    ) -> Task:
+        """Run ``function()`` in a task of its own. ``then`` is called when that has ended, even if it never began.
+
+        Raises:
+            RuntimeError: no event loop runs, or another one than that of the first task.
+        """
+        if self._home is None:
+            self._home = Home()
+        elif not self._home.runs_here():
+            raise RuntimeError("a task cannot be started outside of its event loop")
+
+        def ended(task: Task) -> None:
+            self._tasks.discard(task)
+            if then is not None:
+                then()
+
+        task = self._context.copy().run(lambda: spawn(function, name=name, then=ended))
+        if not task.done:
+            self._tasks.add(task)
+        if self._closed:
+            task.cancel()
+        return task
+
+    def cancel(self) -> None:
+        """Cancel all, and those that are still started."""
+        self._closed = True
+        for task in list(self._tasks):
+            task.cancel()
+
+    def abandon(self) -> None:
+        """Close the coroutines of all tasks, which releases what they hold. For tasks whose loop does not run."""
+        self._closed = True
+        for task in list(self._tasks):
+            task.abandon()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until all have ended but the caller's; those that have not by then are left to themselves."""
+        others = self._tasks - {current_task()}
+        with move_on_after(seconds):
+            for task in others:
+                await task.wait()
+        left = sum(not task.done for task in others)
+        if left:
+            logging.getLogger("claude_wire").warning("%d tasks did not end when they were cancelled", left)

@@ -1,0 +1,179 @@
+"""Cancel scopes and waits that let their task be collected with its event loop.
+
+A loop may be closed while its tasks wait. anyio keeps each task that is in a cancel scope, or waits for a descriptor,
+in a table of the process: when the loop is gone, nothing ever collects the task, nor what its coroutine holds. And when
+such a coroutine is closed, anyio's scopes raise RuntimeError. The scopes here hold their task weakly and end quietly,
+and what waits for a descriptor is known to the loop alone.
+
+Knows event loops, anyio's scopes and descriptors, and nothing of what is done with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import math
+import sys
+import weakref
+from contextlib import suppress
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+__all__ = ["Lock", "Readiness", "cancel_scope", "closing_coroutine", "move_on_after", "running_trio"]
+
+
+def running_trio() -> bool:
+    """Whether the caller runs in trio rather than in asyncio."""
+    if "trio" not in sys.modules:
+        return False
+    import sniffio
+
+    try:
+        return sniffio.current_async_library() == "trio"
+    except sniffio.AsyncLibraryNotFoundError:
+        asyncio.get_running_loop()  # raises unless this is a callback of asyncio's, outside of its tasks
+        return False
+
+
+def closing_coroutine() -> bool:
+    """Whether the caller runs because its coroutine is closed, or an asynchronous generator that it runs in."""
+    return sys.exc_info()[0] is GeneratorExit
+
+
+def cancel_scope(*, shield: bool = False) -> anyio.CancelScope:
+    """As :class:`anyio.CancelScope`."""
+    if running_trio():  # which ends all its tasks, and keeps them itself
+        return anyio.CancelScope(shield=shield)
+    scope: anyio.CancelScope = _asyncio_kind()(shield=shield)
+    return scope
+
+
+def move_on_after(seconds: float | None) -> anyio.CancelScope:
+    """As :func:`anyio.move_on_after`."""
+    scope = cancel_scope()
+    if seconds is not None:
+        scope.deadline = anyio.current_time() + seconds
+    return scope
+
+
+@cache
+def _asyncio_kind() -> Any:
+    asyncio.get_running_loop()  # raises: without a loop anyio gives something else
+    base: Any = type(anyio.CancelScope())
+    weak_set: type[weakref.WeakSet[Any]] = weakref.WeakSet  # WeakSet[Any]() takes twice as long
+
+    class Scope(base):  # type: ignore[misc]  # anyio does not say what its class is
+        __slots__ = ("_host",)
+
+        def __init__(self, *, shield: bool) -> None:
+            self._host: Any = None
+            base.__init__(self, math.inf, shield)
+            with suppress(AttributeError):  # an anyio that keeps its tasks otherwise: the scope is an ordinary one
+                setattr(self, "_tasks", weak_set())  # noqa: B010 - a slot of the base, which has no type
+
+        # The name under which anyio stores the task. With an anyio of another name the scope keeps its task.
+        @property
+        def _host_task(self) -> Any:
+            return None if self._host is None else self._host()
+
+        @_host_task.setter
+        def _host_task(self, task: Any) -> None:
+            self._host = None if task is None else weakref.ref(task)
+
+        def __enter__(self) -> Any:
+            # A timer keeps the context that it is made in, and the scope keeps the timer.
+            entered: Any = contextvars.Context().run(base.__enter__, self)
+            return entered
+
+        def __exit__(
+            self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+        ) -> Any:
+            try:
+                done: Any = base.__exit__(self, kind, value, traceback)
+                return done
+            except RuntimeError:
+                if kind is GeneratorExit:  # the coroutine is not closed by its own task
+                    return False
+                raise
+
+    return Scope
+
+
+class Lock:
+    """As :class:`anyio.Lock` with ``fast_acquire``."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = anyio.Lock(fast_acquire=True)
+
+    def locked(self) -> bool:
+        """Whether a task has it."""
+        return self._lock.locked()
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self._lock.release()
+        except RuntimeError:
+            if kind is not GeneratorExit:  # the coroutine is not closed by its own task
+                raise
+
+
+class Readiness:
+    """Waits until a descriptor can be read, or written. One task at a time."""
+
+    __slots__ = ("_fd", "_stop", "_writable")
+
+    def __init__(self, fd: int, *, writable: bool = False) -> None:
+        self._fd = fd
+        self._writable = writable
+        # Ends the wait that is under way.
+        self._stop: Callable[[], None] | None = None
+
+    async def wait(self) -> None:
+        """Wait. Also returns when :meth:`close` is called."""
+        if running_trio():
+            import trio
+
+            wait = trio.lowlevel.wait_writable if self._writable else trio.lowlevel.wait_readable
+            self._stop = partial(trio.lowlevel.notify_closing, self._fd)
+            try:
+                with suppress(trio.ClosedResourceError):
+                    await wait(self._fd)
+            finally:
+                self._stop = None
+            return
+        loop = asyncio.get_running_loop()
+        ready = loop.create_future()
+        add, remove = (loop.add_writer, loop.remove_writer) if self._writable else (loop.add_reader, loop.remove_reader)
+
+        def stop() -> None:
+            if self._stop is not None and not loop.is_closed():
+                self._stop = None
+                remove(self._fd)
+                if not ready.done():
+                    ready.set_result(None)
+
+        self._stop = stop
+        try:
+            add(self._fd, stop)
+            await ready
+        finally:
+            stop()
+
+    def close(self) -> None:
+        """End the wait that is under way. To be called in the loop, before the descriptor is closed."""
+        if self._stop is not None:
+            with suppress(RuntimeError):  # no loop runs any more
+                self._stop()

@@ -1,0 +1,1 @@
+"""Content blocks: the parts of a message."""

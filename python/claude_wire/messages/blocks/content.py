@@ -1,0 +1,280 @@
+"""The content blocks of a message: what users, models and tools say to each other.
+
+Blocks that ``text``, ``media`` and ``server_tools`` define are joined here into the one open
+union :data:`ContentBlock`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import UNSET, UnsetType
+
+from claude_wire.messages.base import Wire
+from claude_wire.messages.blocks.media import DocumentBlock, ImageBlock, SearchResultBlock
+from claude_wire.messages.blocks.server_tools import (
+    AdvisorToolResultBlock,
+    BashCodeExecutionToolResultBlock,
+    Caller,
+    CodeExecutionToolResultBlock,
+    McpToolListingBlock,
+    McpToolResultBlock,
+    McpToolUseBlock,
+    ServerToolUseBlock,
+    TextEditorCodeExecutionToolResultBlock,
+    ToolReferenceBlock,
+    ToolSearchToolResultBlock,
+    WebFetchToolResultBlock,
+    WebSearchToolResultBlock,
+)
+from claude_wire.messages.blocks.text import CacheControl, TextBlock
+from claude_wire.messages.unknown import UnknownBlock, UnknownObject
+
+__all__ = [
+    "BrowserStateBlock",
+    "BrowserStateChange",
+    "BrowserStateChangeDownloadCompleted",
+    "BrowserStateChangeDownloadFailed",
+    "BrowserStateChangeDownloadStarted",
+    "BrowserStateChangeTabOpened",
+    "BrowserStateTabEntry",
+    "CompactionBlock",
+    "ContainerUploadBlock",
+    "ContentBlock",
+    "FallbackBlock",
+    "FallbackInfo",
+    "RedactedThinkingBlock",
+    "ThinkingBlock",
+    "ToolAdditionBlock",
+    "ToolChange",
+    "ToolChangeMcpToolReference",
+    "ToolChangeMcpToolsetReference",
+    "ToolChangeToolReference",
+    "ToolRemovalBlock",
+    "ToolResultBlock",
+    "ToolUseBlock",
+]
+
+
+class ThinkingBlock(Wire, tag_field="type", tag="thinking", frozen=True):
+    """The model's reasoning before it answers, with the signature that vouches for it.
+
+    ``signature`` has to go back exactly as it came. ``thinking`` may be empty where the reasoning is not shown, and
+    both are empty in a streamed block start.
+    """
+
+    thinking: str
+    signature: str | None = None
+
+
+class RedactedThinkingBlock(Wire, tag_field="type", tag="redacted_thinking", frozen=True):
+    """Reasoning withheld from the reader; ``data`` is opaque and goes back unchanged."""
+
+    data: str
+
+
+class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
+    """The model calls a tool that the CLI or the host runs.
+
+    ``id`` comes back as ``tool_use_id`` in the :class:`ToolResultBlock`, and as ``parent_tool_use_id`` on all that a
+    subagent started by the call says. ``input`` is an object in practice but may be any JSON; in a streamed block
+    start it is ``{}``, and input deltas follow.
+    """
+
+    id: str
+    name: str
+    input: Any
+    caller: Caller | None = None
+    toolset_name: str | UnsetType | None = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
+
+
+class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
+    """What a tool call returned, inside a user message.
+
+    The CLI writes it when the tool has run or was refused, then with ``is_error`` true. ``content`` is a string, a
+    list of blocks, null or absent; ``is_error`` may be absent on success. A structured form of the same result may
+    stand in the ``tool_use_result`` of the :class:`UserMessage` around it.
+    """
+
+    tool_use_id: str
+    content: str | list[ContentBlock] | None = None
+    is_error: bool | None = None
+    cache_control: CacheControl | UnsetType | None = UNSET
+    toolset_name: str | UnsetType | None = UNSET
+
+
+class ContainerUploadBlock(Wire, tag_field="type", tag="container_upload", frozen=True):
+    """A file put into the container of the API's code execution tool, by its Files API id."""
+
+    file_id: str
+    cache_control: CacheControl | UnsetType | None = UNSET
+
+
+class CompactionBlock(Wire, tag_field="type", tag="compaction", kw_only=True, frozen=True):
+    """A summary that the API put in the place of earlier messages, to be sent back unchanged.
+
+    A null ``content`` means that the summary failed. ``encrypted_content`` and ``signature`` are opaque. Compaction
+    by the CLI itself is told by :class:`CompactBoundaryMessage`.
+    """
+
+    content: str | UnsetType | None = UNSET
+    encrypted_content: str | UnsetType | None = UNSET
+    signature: str | UnsetType | None = UNSET
+    tool_changes: list[ContentBlock] | UnsetType | None = UNSET
+    cache_control: CacheControl | UnsetType | None = UNSET
+
+
+class FallbackInfo(Wire, frozen=True):
+    """Names one of the two models of a handover."""
+
+    model: str
+
+
+class FallbackBlock(Wire, tag_field="type", tag="fallback", rename={"from_": "from"}, frozen=True):
+    """Marks where one model declined and another took over, in the middle of a message.
+
+    All that follows is written by the model in ``to``. The wire key of ``from_`` is ``from``. The block streams
+    without deltas; ``trigger`` says why the first model gave way.
+    """
+
+    from_: FallbackInfo
+    to: FallbackInfo
+    trigger: Any = None
+
+
+class ToolChangeToolReference(Wire, tag_field="type", tag="tool_reference", frozen=True):
+    """Names a tool that the request itself declares."""
+
+    name: str
+
+
+class ToolChangeMcpToolReference(Wire, tag_field="type", tag="mcp_tool_reference", frozen=True):
+    """Names one tool of an MCP server that the API is connected to."""
+
+    name: str
+    server_name: str
+
+
+class ToolChangeMcpToolsetReference(Wire, tag_field="type", tag="mcp_toolset_reference", frozen=True):
+    """Names all tools of an MCP server that the API is connected to."""
+
+    server_name: str
+
+
+KnownToolChange: TypeAlias = ToolChangeToolReference | ToolChangeMcpToolReference | ToolChangeMcpToolsetReference
+if TYPE_CHECKING:
+    ToolChange: TypeAlias = KnownToolChange | UnknownObject
+else:
+    ToolChange = KnownToolChange
+
+
+class ToolAdditionBlock(Wire, tag_field="type", tag="tool_addition", frozen=True):
+    """From this point of the conversation on, the model is offered one more tool.
+
+    ``tool`` is a reference, or a whole tool definition, which decodes as an unknown object.
+    """
+
+    tool: ToolChange
+    cache_control: CacheControl | UnsetType | None = UNSET
+
+
+class ToolRemovalBlock(Wire, tag_field="type", tag="tool_removal", frozen=True):
+    """From this point of the conversation on, the model is no longer offered a tool."""
+
+    tool: ToolChange
+    cache_control: CacheControl | UnsetType | None = UNSET
+
+
+class BrowserStateTabEntry(Wire, kw_only=True, frozen=True):
+    """One open tab of a browser that a tool drives."""
+
+    tab_id: str
+    title: str
+    url: str
+    active: bool | None = None
+
+
+class BrowserStateChangeTabOpened(Wire, tag_field="type", tag="tab_opened", frozen=True):
+    """A tab was opened since the last look at the browser."""
+
+    tab_id: str
+
+
+class BrowserStateChangeDownloadStarted(Wire, tag_field="type", tag="download_started", frozen=True):
+    """The browser began to download a file."""
+
+    download_id: str
+    url: str
+
+
+class BrowserStateChangeDownloadCompleted(Wire, tag_field="type", tag="download_completed", kw_only=True, frozen=True):
+    """A download is done; ``path`` and ``size_bytes`` are null or absent when not known."""
+
+    download_id: str
+    url: str
+    path: str | UnsetType | None = UNSET
+    size_bytes: int | UnsetType | None = UNSET
+
+
+class BrowserStateChangeDownloadFailed(Wire, tag_field="type", tag="download_failed", frozen=True):
+    """A download failed; ``error`` says why when that is known."""
+
+    download_id: str
+    url: str
+    error: str | UnsetType | None = UNSET
+
+
+KnownBrowserStateChange: TypeAlias = (
+    BrowserStateChangeTabOpened
+    | BrowserStateChangeDownloadStarted
+    | BrowserStateChangeDownloadCompleted
+    | BrowserStateChangeDownloadFailed
+)
+if TYPE_CHECKING:
+    BrowserStateChange: TypeAlias = KnownBrowserStateChange | UnknownObject
+else:
+    BrowserStateChange = KnownBrowserStateChange
+
+
+class BrowserStateBlock(Wire, tag_field="type", tag="browser_state", frozen=True):
+    """The open tabs of a browser and what changed in it, inside a tool result."""
+
+    tabs: list[BrowserStateTabEntry]
+    cache_control: CacheControl | UnsetType | None = UNSET
+    state_changes: list[BrowserStateChange] | UnsetType | None = UNSET
+
+
+KnownContentBlock: TypeAlias = (
+    TextBlock
+    | ThinkingBlock
+    | RedactedThinkingBlock
+    | ToolUseBlock
+    | ServerToolUseBlock
+    | WebSearchToolResultBlock
+    | WebFetchToolResultBlock
+    | AdvisorToolResultBlock
+    | CodeExecutionToolResultBlock
+    | BashCodeExecutionToolResultBlock
+    | TextEditorCodeExecutionToolResultBlock
+    | ToolSearchToolResultBlock
+    | McpToolUseBlock
+    | McpToolResultBlock
+    | ContainerUploadBlock
+    | CompactionBlock
+    | FallbackBlock
+    | McpToolListingBlock
+    | ImageBlock
+    | DocumentBlock
+    | SearchResultBlock
+    | ToolResultBlock
+    | ToolAdditionBlock
+    | ToolRemovalBlock
+    | ToolReferenceBlock
+    | BrowserStateBlock
+)
+if TYPE_CHECKING:
+    ContentBlock: TypeAlias = KnownContentBlock | UnknownBlock
+else:
+    #: A content block of either side, known or not.
+    ContentBlock = KnownContentBlock

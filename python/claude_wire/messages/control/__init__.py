@@ -1,0 +1,1 @@
+"""The control protocol: requests of each side, and their answers."""

@@ -1,0 +1,218 @@
+"""The envelopes of the control protocol: request, answer and withdrawal.
+
+Either side may ask the other at any time, on the same stream as the messages. What is asked is in
+``cli_requests``, ``host_requests`` and ``undeclared_requests``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from claude_wire.errors import PayloadError
+from claude_wire.messages.base import Number, Wire
+from claude_wire.messages.control import cli_requests, host_requests, undeclared_requests
+from claude_wire.messages.control.request_body import A, ControlRequestBody
+from claude_wire.messages.unknown import UnknownObject, UnknownRequest
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = [
+    "ControlAnswer",
+    "ControlCancelRequest",
+    "ControlError",
+    "ControlRequest",
+    "ControlRequestPayload",
+    "ControlResponse",
+    "ControlSuccess",
+]
+
+KnownControlRequestPayload: TypeAlias = (
+    cli_requests.CanUseToolRequest
+    | cli_requests.HookCallbackRequest
+    | cli_requests.McpMessageRequest
+    | cli_requests.ElicitationRequest
+    | cli_requests.RequestUserDialogRequest
+    | host_requests.InitializeRequest
+    | host_requests.InterruptRequest
+    | host_requests.SetPermissionModeRequest
+    | host_requests.SetModelRequest
+    | host_requests.SetMaxThinkingTokensRequest
+    | host_requests.RenameSessionRequest
+    | host_requests.SetColorRequest
+    | host_requests.McpStatusRequest
+    | host_requests.GetContextUsageRequest
+    | host_requests.GetSessionCostRequest
+    | host_requests.ListModelsRequest
+    | host_requests.GetUsageRequest
+    | host_requests.GetBinaryVersionRequest
+    | host_requests.McpCallRequest
+    | host_requests.FileSuggestionsRequest
+    | host_requests.RewindFilesRequest
+    | host_requests.CancelAsyncMessageRequest
+    | host_requests.ReadFileRequest
+    | host_requests.SeedReadStateRequest
+    | host_requests.McpSetServersRequest
+    | host_requests.RegisterRepoRootRequest
+    | host_requests.ReloadPluginsRequest
+    | host_requests.ReloadSkillsRequest
+    | host_requests.ReloadOutputStylesRequest
+    | host_requests.McpReconnectRequest
+    | host_requests.McpToggleRequest
+    | host_requests.SetHasSubscribersRequest
+    | host_requests.StopTaskRequest
+    | host_requests.BackgroundTasksRequest
+    | host_requests.GetTaskOutputRequest
+    | host_requests.ApplyFlagSettingsRequest
+    | host_requests.GetSettingsRequest
+    | host_requests.GetHooksListingRequest
+    | host_requests.UpdateSettingsRequest
+    | host_requests.ListPermissionRulesRequest
+    | host_requests.McpReadResourceRequest
+    | undeclared_requests.GetStatusRequest
+    | undeclared_requests.GetWorkspaceDiffRequest
+    | undeclared_requests.GetPlanRequest
+    | undeclared_requests.ExportConversationRequest
+    | undeclared_requests.GenerateSessionTitleRequest
+    | undeclared_requests.SideQuestionRequest
+    | undeclared_requests.SetCwdRequest
+    | undeclared_requests.GetMemoryDialogRequest
+    | undeclared_requests.SetPromptSuggestionsPausedRequest
+    | undeclared_requests.SubmitFeedbackRequest
+    | undeclared_requests.EndSessionRequest
+)
+if TYPE_CHECKING:
+    ControlRequestPayload: TypeAlias = KnownControlRequestPayload | UnknownRequest
+else:
+    #: What a control request asks for, in either direction.
+    ControlRequestPayload = KnownControlRequestPayload
+
+
+#: The id of a request, which its answer repeats; ``UNSET`` for a request without one. The CLI sends strings. It takes
+#: numbers and null as well, and answers a request without an id by an answer without one.
+RequestId: TypeAlias = str | Number | UnsetType | None
+
+
+class ControlRequest(Wire, tag_field="type", tag="control_request", frozen=True):
+    """One side asks the other for something and waits for a :class:`ControlResponse`.
+
+    ``request_id`` is the sender's choice and must be unique among its open requests. Use a string: every peer takes
+    that. Numbers are repeated in the answer, and a request without an id (``UNSET``) has an answer without one. Answer
+    each id once, even if it arrives twice, and answer requests that are not supported with a :class:`ControlError`;
+    only dialogs of an unknown kind stay unanswered.
+    """
+
+    request_id: RequestId
+    request: ControlRequestPayload
+
+
+class ControlCancelRequest(Wire, tag_field="type", tag="control_cancel_request", frozen=True):
+    """The sender of a request no longer wants it answered.
+
+    The CLI sends it for an open ``can_use_tool`` after an interrupt, for instance. It has no answer, an answer that
+    still comes is ignored, and so is an unknown ``request_id``.
+    """
+
+    request_id: RequestId
+    takes_late_allow: bool | None = None
+    tool_use_id: str | None = None
+
+
+class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, frozen=True):
+    """A request was handled; ``response`` is the payload.
+
+    Absent, null and ``{}`` are all plain acknowledgements. The ``pending_...`` lists ride on the answer to
+    ``initialize``: requests of the CLI that were put earlier and still wait for an answer. One of them may also
+    arrive as a request of its own; answer it once.
+    """
+
+    request_id: RequestId
+    response: dict[str, Any] | UnsetType | None = UNSET
+    pending_permission_requests: list[ControlRequest] | None = None
+    pending_user_dialog_requests: list[ControlRequest] | None = None
+    pending_elicitation_requests: list[ControlRequest] | None = None
+
+
+class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=True):
+    """A request failed or was refused.
+
+    ``error`` is text for people. ``error_code`` is an open set, such as ``unsupported_request``, and is often absent.
+    """
+
+    request_id: RequestId
+    error: str
+    error_code: str | None = None
+    model: str | None = None
+    pending_permission_requests: list[ControlRequest] | None = None
+    pending_user_dialog_requests: list[ControlRequest] | None = None
+    pending_elicitation_requests: list[ControlRequest] | None = None
+
+
+KnownControlAnswer: TypeAlias = ControlSuccess | ControlError
+if TYPE_CHECKING:
+    ControlAnswer: TypeAlias = KnownControlAnswer | UnknownObject
+else:
+    #: A control response succeeds or fails.
+    ControlAnswer = KnownControlAnswer
+
+
+class ControlResponse(Wire, tag_field="type", tag="control_response", frozen=True):
+    """The one answer to a :class:`ControlRequest`, from the side that received it.
+
+    The ``request_id`` is inside ``response``, not at the top as on the request, and the payload one level further
+    down. The payload has no tag: only the request it answers says what it is, see :meth:`payload_as`.
+    """
+
+    response: ControlAnswer
+    # Remote transports add these.
+    session_id: str | None = None
+    uuid: str | None = None
+    live_only: bool | None = None
+
+    @classmethod
+    def success(cls, request_id: RequestId, payload: Wire | dict[str, Any] | None = None) -> Self:
+        """Make a successful answer to the request of that id; without a payload it is a plain acknowledgement."""
+        plain = payload.to_dict() if isinstance(payload, Wire) else payload
+        return cls(ControlSuccess(request_id=request_id, response=UNSET if plain is None else plain))
+
+    @classmethod
+    def failure(cls, request_id: RequestId, error: str, *, error_code: str | None = None) -> Self:
+        """Make an answer that says that the request of that id failed, and why."""
+        return cls(ControlError(request_id=request_id, error=error, error_code=error_code))
+
+    @property
+    def request_id(self) -> str | Number | None:
+        """The id of the request that this answers; it stands inside ``response``. None if there is none."""
+        answer = self.response
+        if isinstance(answer, (ControlSuccess, ControlError)):
+            return None if answer.request_id is UNSET else answer.request_id
+        request_id = answer.get("request_id")
+        return request_id if isinstance(request_id, str) else None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the request succeeded."""
+        return isinstance(self.response, ControlSuccess)
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The payload of a successful answer as plain objects; empty if there is none."""
+        return (self.response.response or {}) if isinstance(self.response, ControlSuccess) else {}
+
+    def payload_as(self, request: type[ControlRequestBody[A]]) -> A:
+        """Return the payload typed as the answer to that kind of request: ``payload_as(InitializeRequest)``.
+
+        Nothing on the wire says which kind of request an answer belongs to; the caller remembers it by ``request_id``.
+        A request without a typed answer gives the payload's ``dict``.
+
+        Raises:
+            PayloadError: the answer is an error, or its payload does not fit.
+        """
+        if not issubclass(request, ControlRequestBody):
+            raise TypeError(f"payload_as() takes a class such as InitializeRequest, not {request.__name__}")
+        if not isinstance(self.response, ControlSuccess):
+            raise PayloadError("the request failed; the answer's error says why", msgspec.to_builtins(self.response))
+        return request.parse_answer(self.payload)

@@ -1,0 +1,233 @@
+"""Permission rules, changes to them, and the answers to a permission question.
+
+Member names are camelCase, except in :class:`MatchedAskRule`, which rides on a snake_case request.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from claude_wire.messages.base import Wire
+from claude_wire.messages.control.catalog import SettingsParseError
+from claude_wire.messages.unknown import UnknownObject
+
+__all__ = [
+    "AddDirectories",
+    "AddRules",
+    "MatchedAskRule",
+    "PermissionResult",
+    "PermissionResultAllow",
+    "PermissionResultDeny",
+    "PermissionRuleDescription",
+    "PermissionRuleEntry",
+    "PermissionRuleValue",
+    "PermissionRulesState",
+    "PermissionUpdate",
+    "PermissionWorkspaceDirectory",
+    "RemoveDirectories",
+    "RemoveRules",
+    "ReplaceRules",
+    "SetMode",
+]
+
+
+class PermissionRuleValue(Wire, frozen=True):
+    """One permission rule: a tool, and optionally which of its uses.
+
+    ``ruleContent`` is what stands in parentheses in a written rule, such as ``npm run *`` in ``Bash(npm run *)``;
+    leave it out for the whole tool. A null ``ruleContent`` makes the CLI refuse the whole answer.
+    """
+
+    toolName: str
+    ruleContent: str | None = None
+
+
+class AddRules(Wire, tag_field="type", tag="addRules", frozen=True):
+    """Adds permission rules of one behavior (allow, deny or ask).
+
+    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
+    saved in a file.
+    """
+
+    rules: list[PermissionRuleValue]
+    # one of allow, deny, ask
+    behavior: str
+    # one of session, localSettings, userSettings, projectSettings, cliArg
+    destination: str
+
+
+class ReplaceRules(Wire, tag_field="type", tag="replaceRules", frozen=True):
+    """Puts new rules in place of all of one behavior at one destination.
+
+    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
+    saved in a file.
+    """
+
+    rules: list[PermissionRuleValue]
+    # one of allow, deny, ask
+    behavior: str
+    # one of session, localSettings, userSettings, projectSettings, cliArg
+    destination: str
+
+
+class RemoveRules(Wire, tag_field="type", tag="removeRules", frozen=True):
+    """Removes permission rules of one behavior.
+
+    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
+    saved in a file.
+    """
+
+    rules: list[PermissionRuleValue]
+    # one of allow, deny, ask
+    behavior: str
+    # one of session, localSettings, userSettings, projectSettings, cliArg
+    destination: str
+
+
+class SetMode(Wire, tag_field="type", tag="setMode", frozen=True):
+    """Switches the permission mode, for instance to ``acceptEdits``.
+
+    Suggested by the CLI next to file edits. ``destination`` is where the change is kept: ``session`` is forgotten at
+    the end, the three ``...Settings`` are saved in a file.
+    """
+
+    # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
+    mode: str
+    # one of session, localSettings, userSettings, projectSettings, cliArg
+    destination: str
+
+
+class AddDirectories(Wire, tag_field="type", tag="addDirectories", frozen=True):
+    """Adds directories to those that the session may work in.
+
+    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
+    saved in a file.
+    """
+
+    directories: list[str]
+    # one of session, localSettings, userSettings, projectSettings, cliArg
+    destination: str
+
+
+class RemoveDirectories(Wire, tag_field="type", tag="removeDirectories", frozen=True):
+    """Takes directories away from those that the session may work in.
+
+    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
+    saved in a file.
+    """
+
+    directories: list[str]
+    # one of session, localSettings, userSettings, projectSettings, cliArg
+    destination: str
+
+
+KnownPermissionUpdate: TypeAlias = AddRules | ReplaceRules | RemoveRules | SetMode | AddDirectories | RemoveDirectories
+if TYPE_CHECKING:
+    PermissionUpdate: TypeAlias = KnownPermissionUpdate | UnknownObject
+else:
+    #: A change to the permission rules.
+    PermissionUpdate = KnownPermissionUpdate
+
+
+class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True):
+    """The answer to ``can_use_tool`` that lets the tool run.
+
+    ``updatedInput`` is the input it runs with: send the asked input back unchanged, or a changed one. Always send it,
+    since older CLIs require it. ``updatedPermissions`` is how "don't ask again" is said: echo one of the request's
+    ``permission_suggestions``, or make your own.
+    """
+
+    updatedInput: dict[str, Any] | None = None
+    updatedPermissions: list[PermissionUpdate] | None = None
+    toolUseID: str | None = None
+    # one of user_temporary, user_permanent, user_reject
+    decisionClassification: str | None = None
+
+
+class PermissionResultDeny(Wire, tag_field="behavior", tag="deny", frozen=True):
+    """The answer to ``can_use_tool`` that keeps the tool from running.
+
+    ``message`` is required and goes to the model as the tool's error result; with ``interrupt`` the turn is stopped
+    as well.
+    """
+
+    message: str
+    interrupt: bool | None = None
+    toolUseID: str | None = None
+    # one of user_temporary, user_permanent, user_reject
+    decisionClassification: str | None = None
+
+
+KnownPermissionResult: TypeAlias = PermissionResultAllow | PermissionResultDeny
+if TYPE_CHECKING:
+    PermissionResult: TypeAlias = KnownPermissionResult | UnknownObject
+else:
+    #: The answer to can_use_tool.
+    PermissionResult = KnownPermissionResult
+
+
+class PermissionRuleDescription(Wire, frozen=True):
+    """A plain reading of a rule, in three parts so that the middle one can stand out.
+
+    ``prefix`` and ``suffix`` are fixed words, ``emphasis`` is text of the rule itself and may hold invisible
+    characters.
+    """
+
+    prefix: str
+    emphasis: str | None = None
+    suffix: str | None = None
+
+
+class PermissionRuleEntry(Wire, kw_only=True, frozen=True):
+    """One permission rule that the session knows, and where it comes from.
+
+    ``rule`` is the stored text as it is, which may hold control characters. ``notInEffect`` is true when managed
+    settings switch the rule off; ``editability`` says whether it is saved, kept for the session, or read-only.
+    """
+
+    # one of allow, deny, ask
+    behavior: str
+    # one of session, localSettings, userSettings, command, projectSettings, flagSettings, policySettings, cliArg,
+    # mcpMount, toolsNarrowing, mcpServerPolicy, hostCredential
+    source: str
+    rule: str
+    description: PermissionRuleDescription | None = None
+    # one of session, persistent, readonly
+    editability: str
+    notInEffect: bool | None = None
+
+
+class PermissionWorkspaceDirectory(Wire, frozen=True):
+    """One additional directory that the session may work in, and what granted it.
+
+    ``source`` is a settings source, ``cliArg`` for ``--add-dir``, or ``session``.
+    """
+
+    path: str
+    source: str
+
+
+class PermissionRulesState(Wire, kw_only=True, frozen=True):
+    """All permission rules and additional directories of the session at this moment.
+
+    ``managedOnly`` means that only the rules of managed settings count. Files listed in ``errors`` were skipped, with
+    all their rules. ``withheld`` is true when the answer was cut because the connection stores it.
+    """
+
+    rules: list[PermissionRuleEntry]
+    workspaceDirectories: list[PermissionWorkspaceDirectory]
+    originalCwd: str
+    managedOnly: bool
+    errors: list[SettingsParseError] | None = None
+    withheld: bool | None = None
+
+
+class MatchedAskRule(Wire, frozen=True):
+    """The user's own ``ask`` rule that forced a permission question.
+
+    A host that approves automatically should treat such a question as meant for a person.
+    """
+
+    source: str
+    tool_name: str
+    rule_content: str | None = None

@@ -1,0 +1,114 @@
+"""Requests that the CLI 2.1.330 answers though its public interface does not declare them.
+
+Their answers are plain objects, and both may change or vanish with any version of the CLI.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from claude_wire.messages.control.request_body import ControlRequestBody
+
+__all__ = [
+    "EndSessionRequest",
+    "ExportConversationRequest",
+    "GenerateSessionTitleRequest",
+    "GetMemoryDialogRequest",
+    "GetPlanRequest",
+    "GetStatusRequest",
+    "GetWorkspaceDiffRequest",
+    "SetCwdRequest",
+    "SetPromptSuggestionsPausedRequest",
+    "SideQuestionRequest",
+    "SubmitFeedbackRequest",
+]
+
+
+class GetStatusRequest(ControlRequestBody[dict[str, Any]], tag="get_status", frozen=True):
+    """Asks for what ``/status`` shows: ``sections`` with a ``title`` and ``rows``, for display.
+
+    A row has a ``label`` and a ``value``.
+    """
+
+
+class GetWorkspaceDiffRequest(ControlRequestBody[dict[str, Any]], tag="get_workspace_diff", frozen=True):
+    """Asks for what has changed in the working directory.
+
+    The answer has ``diff``, and when that is null a ``noDiffReason`` such as ``no-repository``.
+    """
+
+
+class GetPlanRequest(ControlRequestBody[dict[str, Any]], tag="get_plan", frozen=True):
+    """Asks for the plan of the session.
+
+    The answer is ``{"exists": false}`` when there is none.
+    """
+
+
+class ExportConversationRequest(ControlRequestBody[dict[str, Any]], tag="export_conversation", frozen=True):
+    """Asks for the conversation as plain text.
+
+    The answer has ``text`` and a proposal for a file name, ``default_filename``.
+    """
+
+
+class GenerateSessionTitleRequest(
+    ControlRequestBody[dict[str, Any]], tag="generate_session_title", kw_only=True, frozen=True
+):
+    """Has the CLI make up a title for the session.
+
+    The answer has ``title``, null when none could be made. ``description`` is what the title is made from.
+    """
+
+    description: str | None = None
+    persist: bool | None = None
+
+
+class SideQuestionRequest(ControlRequestBody[dict[str, Any]], tag="side_question", kw_only=True, frozen=True):
+    """Asks the model something on the side, outside the turns of the conversation.
+
+    Costs an API request. A ``control_request_progress`` message comes when it has started; the answer has
+    ``response``, the text, and ``synthetic``.
+    """
+
+    question: str | None = None
+
+
+class SetCwdRequest(ControlRequestBody[dict[str, Any]], tag="set_cwd", kw_only=True, frozen=True):
+    """Changes the working directory of the session.
+
+    ``path`` must be given and not be empty: a request with ``cwd`` alone is refused.
+    """
+
+    cwd: str | None = None
+    path: str | None = None
+
+
+class GetMemoryDialogRequest(ControlRequestBody[dict[str, Any]], tag="get_memory_dialog", frozen=True):
+    """Asks for what ``/memory`` shows: instruction files, memory folders and switches.
+
+    The answer has ``files``, ``folders``, ``memories``, ``auto_memory`` and ``auto_dream``.
+    """
+
+
+class SetPromptSuggestionsPausedRequest(
+    ControlRequestBody[dict[str, Any]], tag="set_prompt_suggestions_paused", kw_only=True, frozen=True
+):
+    """Pauses prompt suggestions, or lets them come again."""
+
+    paused: bool | None = None
+
+
+class SubmitFeedbackRequest(ControlRequestBody[dict[str, Any]], tag="submit_feedback", frozen=True):
+    """Sends feedback to the maker of the CLI.
+
+    The answer has ``feedback_id``; when that is null, ``unavailable_reason`` says why. What the request may carry is
+    not known.
+    """
+
+
+class EndSessionRequest(ControlRequestBody[dict[str, Any]], tag="end_session", frozen=True):
+    """Ends the session.
+
+    Acknowledged with an empty answer. Close stdin afterwards: whether the process exits by itself is not known.
+    """

@@ -1,0 +1,1 @@
+"""What the model and the user say, and what a turn came to."""

@@ -1,0 +1,225 @@
+"""Messages of the Messages API as they travel inside ``assistant`` and ``user`` lines.
+
+It knows nothing of the lines around them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import UNSET, UnsetType
+
+from claude_wire.messages.base import Wire, null
+from claude_wire.messages.blocks.content import ContentBlock
+from claude_wire.messages.conversation.usage import Usage
+from claude_wire.messages.unknown import UnknownObject
+
+__all__ = [
+    "ApiMessage",
+    "CacheMissMessagesChanged",
+    "CacheMissModelChanged",
+    "CacheMissPreviousMessageNotFound",
+    "CacheMissReason",
+    "CacheMissSystemChanged",
+    "CacheMissToolsChanged",
+    "CacheMissUnavailable",
+    "ClearThinkingEdit",
+    "ClearToolUsesEdit",
+    "Container",
+    "ContainerSkill",
+    "ContextEdit",
+    "ContextManagementResponse",
+    "Diagnostics",
+    "InputTransformation",
+    "MessageParam",
+    "RefusalStopDetails",
+    "ThinkingDroppedInputTransformation",
+    "ThinkingMismatchAllowedInputTransformation",
+]
+
+
+class Container(Wire, frozen=True):
+    """The container in which the API's code execution ran; ``expires_at`` is a time as text."""
+
+    id: str
+    expires_at: str
+    skills: list[ContainerSkill] | UnsetType | None = UNSET
+
+
+class ContainerSkill(Wire, frozen=True):
+    """A skill loaded into the container, one of Anthropic's or a custom one."""
+
+    skill_id: str
+    # one of anthropic, custom
+    type: str
+    version: str
+
+
+class ClearToolUsesEdit(Wire, tag_field="type", tag="clear_tool_uses_20250919", frozen=True):
+    """The API dropped old tool calls from the context: how many, and how many tokens that saved."""
+
+    cleared_input_tokens: int
+    cleared_tool_uses: int
+
+
+class ClearThinkingEdit(Wire, tag_field="type", tag="clear_thinking_20251015", frozen=True):
+    """The API dropped old thinking from the context: of how many turns, and how many tokens that saved."""
+
+    cleared_input_tokens: int
+    cleared_thinking_turns: int
+
+
+KnownContextEdit: TypeAlias = ClearToolUsesEdit | ClearThinkingEdit
+if TYPE_CHECKING:
+    ContextEdit: TypeAlias = KnownContextEdit | UnknownObject
+else:
+    ContextEdit = KnownContextEdit
+
+
+class ContextManagementResponse(Wire, frozen=True):
+    """The cuts that the API made to the context of this request."""
+
+    applied_edits: list[ContextEdit]
+
+
+class CacheMissModelChanged(Wire, tag_field="type", tag="model_changed", frozen=True):
+    """The prompt cache was missed because the model is another one.
+
+    ``cache_missed_input_tokens`` is about how many tokens a hit would have read; so too in the other reasons that
+    have it.
+    """
+
+    cache_missed_input_tokens: int
+
+
+class CacheMissSystemChanged(Wire, tag_field="type", tag="system_changed", frozen=True):
+    """The prompt cache was missed because the system prompt is another one."""
+
+    cache_missed_input_tokens: int
+
+
+class CacheMissToolsChanged(Wire, tag_field="type", tag="tools_changed", frozen=True):
+    """The prompt cache was missed because the tools are others."""
+
+    cache_missed_input_tokens: int
+
+
+class CacheMissMessagesChanged(Wire, tag_field="type", tag="messages_changed", frozen=True):
+    """The prompt cache was missed because earlier messages were changed."""
+
+    cache_missed_input_tokens: int
+
+
+class CacheMissPreviousMessageNotFound(Wire, tag_field="type", tag="previous_message_not_found", frozen=True):
+    """No reason can be given: the message to compare with is not known."""
+
+
+class CacheMissUnavailable(Wire, tag_field="type", tag="unavailable", frozen=True):
+    """No reason can be given for the cache miss."""
+
+
+KnownCacheMissReason: TypeAlias = (
+    CacheMissModelChanged
+    | CacheMissSystemChanged
+    | CacheMissToolsChanged
+    | CacheMissMessagesChanged
+    | CacheMissPreviousMessageNotFound
+    | CacheMissUnavailable
+)
+if TYPE_CHECKING:
+    CacheMissReason: TypeAlias = KnownCacheMissReason | UnknownObject
+else:
+    CacheMissReason = KnownCacheMissReason
+
+
+class Diagnostics(Wire, frozen=True):
+    """Why the prompt cache could not be used in full, when the request asked for it.
+
+    A null ``cache_miss_reason`` says that there is nothing to tell, or not yet.
+    """
+
+    cache_miss_reason: CacheMissReason | UnsetType | None = UNSET
+
+
+class RefusalStopDetails(Wire, tag_field="type", tag="refusal", kw_only=True, frozen=True):
+    """Why the model refused, beside the ``stop_reason`` ``refusal``.
+
+    ``category`` is an open set, and every field may be null. ``fallback_credit_token`` is opaque and short-lived;
+    ``recommended_model`` names a model worth a retry.
+    """
+
+    # one of cyber, bio, frontier_llm, reasoning_extraction, general_harms
+    category: str | UnsetType | None = UNSET
+    explanation: str | UnsetType | None = UNSET
+    fallback_credit_token: str | UnsetType | None = UNSET
+    fallback_has_prefill_claim: bool | UnsetType | None = UNSET
+    recommended_model: str | UnsetType | None = UNSET
+
+
+class ThinkingDroppedInputTransformation(Wire, tag_field="type", tag="thinking_dropped", frozen=True):
+    """The API dropped a thinking block of the request that is bound to something else.
+
+    ``path`` locates the block in the request; ``reason`` says what did not match: model, prefix, organization or end
+    user.
+    """
+
+    path: str
+    # one of model_binding_mismatch, prefix_binding_mismatch, organization_binding_mismatch, end_user_binding_mismatch
+    reason: str
+
+
+class ThinkingMismatchAllowedInputTransformation(Wire, tag_field="type", tag="thinking_mismatch_allowed", frozen=True):
+    """The API kept a thinking block of the request although it is bound to something else.
+
+    ``path`` locates the block in the request; ``reason`` says what did not match: model, prefix, organization or end
+    user.
+    """
+
+    path: str
+    # one of model_binding_mismatch, prefix_binding_mismatch, organization_binding_mismatch, end_user_binding_mismatch
+    reason: str
+
+
+KnownInputTransformation: TypeAlias = ThinkingDroppedInputTransformation | ThinkingMismatchAllowedInputTransformation
+if TYPE_CHECKING:
+    InputTransformation: TypeAlias = KnownInputTransformation | UnknownObject
+else:
+    InputTransformation = KnownInputTransformation
+
+
+class ApiMessage(Wire, kw_only=True, frozen=True):
+    """A message of the model, as the API returned it or as far as it is known.
+
+    Only ``content`` is always there: dialects leave out the rest. In an :class:`AssistantMessage` it holds one
+    finished block at a time, several lines sharing ``id``; ``stop_reason`` then stays null, even with the last block.
+    ``model`` is ``<synthetic>`` on messages that the CLI wrote itself, such as API errors and the output of commands.
+    """
+
+    id: str | None = None
+    type: str | None = None
+    role: str | None = None
+    model: str | None = None
+    content: list[ContentBlock]
+    # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
+    # model_context_window_exceeded
+    stop_reason: str | None = null()
+    stop_sequence: str | None = null()
+    usage: Usage | None = None
+    context_management: ContextManagementResponse | UnsetType | None = UNSET
+    stop_details: RefusalStopDetails | UnsetType | None = UNSET
+    container: Container | UnsetType | None = UNSET
+    diagnostics: Diagnostics | UnsetType | None = UNSET
+    input_transformations: list[InputTransformation] | UnsetType | None = UNSET
+    error: str | None = None
+
+
+class MessageParam(Wire, frozen=True):
+    """A message on its way to the model: who speaks, and what.
+
+    ``content`` is a string or a list of blocks, in both directions. The CLI ends with an error when the host sends a
+    ``role`` other than ``user``.
+    """
+
+    # one of user, assistant, system
+    role: str
+    content: str | list[ContentBlock]

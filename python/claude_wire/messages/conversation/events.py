@@ -1,0 +1,193 @@
+"""Events of a streamed model message and the deltas they carry.
+
+They are the API's own; :class:`StreamEvent` is the line that brings them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import UNSET, UnsetType
+
+from claude_wire.messages.base import Wire, null
+from claude_wire.messages.blocks.content import ContentBlock
+from claude_wire.messages.blocks.text import Citation
+from claude_wire.messages.conversation.api import (
+    ApiMessage,
+    Container,
+    ContextManagementResponse,
+    InputTransformation,
+    RefusalStopDetails,
+)
+from claude_wire.messages.conversation.usage import MessageDeltaUsage
+from claude_wire.messages.unknown import UnknownDelta, UnknownEvent
+
+__all__ = [
+    "ApiErrorInfo",
+    "CitationsDelta",
+    "CompactionDelta",
+    "ContentBlockDeltaEvent",
+    "ContentBlockStartEvent",
+    "ContentBlockStopEvent",
+    "Delta",
+    "ErrorEvent",
+    "Event",
+    "InputJsonDelta",
+    "MessageDelta",
+    "MessageDeltaEvent",
+    "MessageStartEvent",
+    "MessageStopEvent",
+    "PingEvent",
+    "SignatureDelta",
+    "TextDelta",
+    "ThinkingDelta",
+]
+
+
+class TextDelta(Wire, tag_field="type", tag="text_delta", frozen=True):
+    """The next piece of a text block."""
+
+    text: str
+
+
+class InputJsonDelta(Wire, tag_field="type", tag="input_json_delta", frozen=True):
+    """The next piece of a tool call's input, as JSON text.
+
+    A piece is not valid JSON by itself: join all pieces of the block, then parse. No piece at all means ``{}``.
+    """
+
+    partial_json: str
+
+
+class ThinkingDelta(Wire, tag_field="type", tag="thinking_delta", frozen=True):
+    """The next piece of a thinking block.
+
+    ``estimated_tokens`` is a rough increment for a progress display, and null when there is none.
+    """
+
+    thinking: str
+    estimated_tokens: int | UnsetType | None = UNSET
+
+
+class SignatureDelta(Wire, tag_field="type", tag="signature_delta", frozen=True):
+    """The signature of a thinking block, at its end."""
+
+    signature: str
+
+
+class CitationsDelta(Wire, tag_field="type", tag="citations_delta", frozen=True):
+    """One more citation for a text block."""
+
+    citation: Citation
+
+
+class CompactionDelta(Wire, tag_field="type", tag="compaction_delta", frozen=True):
+    """The content of a compaction block; null where the summary failed."""
+
+    content: str | UnsetType | None = UNSET
+    encrypted_content: str | UnsetType | None = UNSET
+
+
+KnownDelta: TypeAlias = TextDelta | InputJsonDelta | ThinkingDelta | SignatureDelta | CitationsDelta | CompactionDelta
+if TYPE_CHECKING:
+    Delta: TypeAlias = KnownDelta | UnknownDelta
+else:
+    #: What one content block delta adds.
+    Delta = KnownDelta
+
+
+class MessageStartEvent(Wire, tag_field="type", tag="message_start", frozen=True):
+    """A model message begins; its ``content`` is empty and its usage is not final."""
+
+    message: ApiMessage
+
+
+class ContentBlockStartEvent(Wire, tag_field="type", tag="content_block_start", frozen=True):
+    """Block ``index`` of the message begins, still empty; deltas fill it.
+
+    Blocks that have no deltas, such as redacted thinking and server tool results, are complete here.
+    """
+
+    index: int
+    content_block: ContentBlock
+
+
+class ContentBlockDeltaEvent(Wire, tag_field="type", tag="content_block_delta", frozen=True):
+    """One more piece of block ``index``."""
+
+    index: int
+    delta: Delta
+
+
+class ContentBlockStopEvent(Wire, tag_field="type", tag="content_block_stop", frozen=True):
+    """Block ``index`` is complete.
+
+    The ``assistant`` line with the finished block comes just before this event, not after it.
+    """
+
+    index: int
+
+
+class MessageDelta(Wire, kw_only=True, frozen=True):
+    """How the message ended: why it stopped and at which stop sequence.
+
+    ``stop_reason`` is an open set. On a streamed answer this is the only place that has it before the result.
+    """
+
+    container: Container | UnsetType | None = UNSET
+    stop_details: RefusalStopDetails | UnsetType | None = UNSET
+    # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
+    # model_context_window_exceeded
+    stop_reason: str | None = null()
+    stop_sequence: str | None = null()
+
+
+class MessageDeltaEvent(Wire, tag_field="type", tag="message_delta", kw_only=True, frozen=True):
+    """The message is about to end: its stop reason and final token counts."""
+
+    context_management: ContextManagementResponse | UnsetType | None = UNSET
+    delta: MessageDelta
+    usage: MessageDeltaUsage
+    input_transformations: list[InputTransformation] | UnsetType | None = UNSET
+
+
+class MessageStopEvent(Wire, tag_field="type", tag="message_stop", frozen=True):
+    """The message is complete."""
+
+
+class PingEvent(Wire, tag_field="type", tag="ping", frozen=True):
+    """Keeps the stream alive and says nothing."""
+
+
+class ApiErrorInfo(Wire, frozen=True):
+    """An error of the API: its kind, such as ``overloaded_error``, and a text."""
+
+    type: str | None = None
+    message: str | None = None
+
+
+class ErrorEvent(Wire, tag_field="type", tag="error", frozen=True):
+    """The stream broke off with an error of the API.
+
+    Rarely seen on the CLI's output, which mostly turns such errors into :class:`ApiRetryMessage` or a result.
+    """
+
+    error: ApiErrorInfo
+    request_id: str | UnsetType | None = UNSET
+
+
+KnownEvent: TypeAlias = (
+    MessageStartEvent
+    | ContentBlockStartEvent
+    | ContentBlockDeltaEvent
+    | ContentBlockStopEvent
+    | MessageDeltaEvent
+    | MessageStopEvent
+    | PingEvent
+    | ErrorEvent
+)
+if TYPE_CHECKING:
+    Event: TypeAlias = KnownEvent | UnknownEvent
+else:
+    #: An event of the Messages API, as the stream brings it.
+    Event = KnownEvent

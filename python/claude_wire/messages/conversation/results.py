@@ -1,0 +1,373 @@
+"""The ``result`` messages that end a turn, one class for each subtype.
+
+Background tasks can hold results back, so that those of several turns come late and together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import UNSET, UnsetType
+
+from claude_wire.errors import (
+    ApiError,
+    AuthenticationError,
+    BillingError,
+    ExecutionError,
+    MaxBudgetError,
+    MaxTurnsError,
+    RateLimitError,
+    StructuredOutputError,
+    TurnCancelledError,
+    TurnError,
+)
+from claude_wire.messages.base import Number, Wire, constant, null
+from claude_wire.messages.conversation.origins import MessageOrigin
+from claude_wire.messages.conversation.usage import ModelUsage, Usage
+
+__all__ = [
+    "DeferredToolUse",
+    "ErrorInfo",
+    "InvalidConfigFile",
+    "PermissionDenial",
+    "ResultCancelled",
+    "ResultError",
+    "ResultErrorDuringExecution",
+    "ResultErrorMaxBudgetUsd",
+    "ResultErrorMaxStructuredOutputRetries",
+    "ResultErrorMaxTurns",
+    "ResultMessage",
+    "ResultSuccess",
+]
+
+
+class PermissionDenial(Wire, kw_only=True, frozen=True):
+    """A tool call that was refused during the turn, with the input it would have had."""
+
+    tool_name: str
+    tool_use_id: str
+    tool_input: dict[str, Any]
+
+
+class DeferredToolUse(Wire, kw_only=True, frozen=True):
+    """The tool call that was deferred and so ended the turn, with ``terminal_reason`` ``tool_deferred``."""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class InvalidConfigFile(Wire, kw_only=True, frozen=True):
+    """The configuration file that kept the session from starting.
+
+    ``backup_path`` names a usable backup if one was found; ``backup_searched`` tells whether one was looked for.
+    """
+
+    path: str
+    is_global: bool
+    backup_searched: bool
+    backup_path: str | None = None
+
+
+class ErrorInfo(Wire, kw_only=True, frozen=True):
+    """An error as text and code, in the ``permission_request`` dialect."""
+
+    message: str
+    code: str
+
+
+class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=True):
+    """Ends a turn: how it went, what it cost and how long it took; the base of every result.
+
+    Read :attr:`ok`, not ``subtype``: API failures are ``success`` with ``is_error`` true, the text in ``result``
+    and the HTTP status in ``api_error_status``, while errors of the CLI have ``errors`` and no ``result``.
+    ``total_cost_usd`` (USD) and ``modelUsage`` are running totals of the session, which go on when it is resumed or
+    forked: adding them up over results counts most of it twice. ``model_usage_since_last_result`` and ``usage`` are
+    this turn's, ``usage`` without subagents; :class:`claude_wire.usage.meter.UsageMeter` adds them up. Durations are
+    milliseconds, and ``duration_api_ms`` may exceed ``duration_ms``, as it too adds up; only ``subtype`` is always
+    there.
+    """
+
+    #: A running total of the session.
+    duration_api_ms: Number | None = None
+    stop_reason: str | None = null()
+    session_id: str | None = None
+    #: A running total of the session, in US dollars: not what this turn has cost.
+    total_cost_usd: Number | None = None
+    #: Of this turn's main loop, without subagents.
+    usage: Usage | None = None
+    #: Running totals of the session by model, subagents included: not what this turn has used.
+    modelUsage: dict[str, ModelUsage] | None = None
+    permission_denials: list[PermissionDenial] | None = None
+    # one of blocking_limit, rapid_refill_breaker, prompt_too_long, image_error, model_error, api_error,
+    # malformed_tool_use_exhausted, aborted_streaming, aborted_tools, stop_hook_prevented, hook_stopped,
+    # tool_deferred, max_turns, background_requested, completed, budget_exhausted, structured_output_retry_exhausted,
+    # tool_deferred_unavailable, turn_setup_failed
+    terminal_reason: str | None = None
+    # one of off, cooldown, on
+    fast_mode_state: str | None = None
+    # one of unknown, free, preference, extra_usage_disabled, network_error, not_first_party, disabled_by_env,
+    # model_not_allowed, sdk_opt_in_required, pending
+    fast_mode_disabled_reason: str | None = None
+    origin: MessageOrigin | None = None
+    subagent_stats: dict[str, Any] | None = None
+    safety_stops: int | None = None
+    is_error: bool | None = None
+    num_turns: int | None = None
+    subtype: str
+    api_error_status: int | UnsetType | None = UNSET
+    api_error_type: str | None = None
+    result: str | None = None
+    structured_output: Any = None
+    ttft_ms: Number | None = None
+    duration_ms: Number | None = None
+    uuid: str | None = None
+    begun_message_ids: list[str] | None = None
+    ttft_stream_ms: Number | None = None
+    time_to_request_ms: Number | None = None
+    first_content_frame_ms: Number | None = None
+    user_message_uuid: str | None = None
+    user_message_uuids: list[str] | None = None
+    local_command: str | None = None
+    request_sent_wall_ms: Number | None = None
+    first_request_input_tokens: int | None = None
+    first_request_cache_read_input_tokens: int | None = None
+    queued_turn_count: int | None = None
+    result_index: int | None = None
+    #: What was used since the result before, by model, subagents included: these add up. CLIs before 2.1.330 may leave
+    #: it out.
+    model_usage_since_last_result: dict[str, ModelUsage] | None = None
+    errors: list[str] | None = None
+    error: ErrorInfo | None = None
+    resume_reason: str | None = None
+    first_stream_post_ms: Number | None = None
+    first_stream_post_ack_ms: Number | None = None
+    first_stream_post_queue_wait_ms: Number | None = None
+    # one of durable_post, ephemeral_post, retry_backoff, hold, none
+    first_stream_post_queued_behind: str | None = None
+    first_stream_post_wall_ms: Number | None = None
+    first_text_post_ms: Number | None = None
+    first_text_post_queue_wait_ms: Number | None = None
+    # one of durable_post, ephemeral_post, retry_backoff, hold, none
+    first_text_post_queued_behind: str | None = None
+    first_text_post_wall_ms: Number | None = None
+    time_to_request_from_spawn_ms: Number | None = None
+    warm_spare_claimed: bool | None = None
+    time_origin_ms: Number | None = None
+    deferred_tool_use: DeferredToolUse | None = None
+    # Diagnostics of the CLI, which it writes rarely: what the process did while the turn ran, MiB and milliseconds.
+    time_to_request_phases_ms: dict[str, Any] | None = None
+    turn_start_resume_kind: str | None = None
+    handoff_intake_phases_ms: dict[str, Any] | None = None
+    process_turn_index: int | None = None
+    time_to_request_cpu_ms: Number | None = None
+    time_to_request_loop_lag_ms: Number | None = None
+    time_to_request_major_faults: int | None = None
+    process_rss_mib_turn_start: int | None = None
+    process_anon_mib_turn_start: int | None = None
+    process_rss_mib_result: int | None = None
+    process_anon_mib_result: int | None = None
+    process_peak_rss_mib: int | None = None
+    process_cpu_ms_between_turns: Number | None = None
+    process_wall_ms_between_turns: Number | None = None
+    process_cpu_ms_turn: Number | None = None
+    process_wall_ms_turn: Number | None = None
+    shell_cpu_ms_turn: Number | None = None
+    shell_cpu_ms_since_last_result: Number | None = None
+    shell_wall_ms_since_last_result: Number | None = None
+    process_cpu_ms_streaming: Number | None = None
+    process_wall_ms_streaming: Number | None = None
+    main_stream_count: int | None = None
+    main_stream_event_count: int | None = None
+    main_stream_chunk_count: int | None = None
+    tool_pool_build_count: int | None = None
+    tool_pool_build_lapsed_count: int | None = None
+    tool_pool_moved_at_lapse_count: int | None = None
+    tool_pool_limit_ms: Number | None = None
+    process_turn_states: dict[str, Any] | None = None
+    process_turn_threads: dict[str, Any] | None = None
+    input_attachments_detail: dict[str, Any] | None = None
+    memory_check_detail: dict[str, Any] | None = None
+    resume_store_confirm_detail: dict[str, Any] | None = None
+    tool_schema_build_detail: dict[str, Any] | None = None
+    message_normalization_detail: dict[str, Any] | None = None
+    request_build_detail: dict[str, Any] | None = None
+    user_message_server_received_wall_ms: Number | None = None
+    frame_received_wall_ms: Number | None = None
+    frame_enqueued_wall_ms: Number | None = None
+    turn_started_wall_ms: Number | None = None
+    frame_intake_phases_ms: dict[str, Any] | None = None
+    turn_start_phases_ms: dict[str, Any] | None = None
+    turn_start_control_requests_ms: Number | None = None
+    text_post_count: int | None = None
+    text_post_gap_over_500ms_count: int | None = None
+    text_post_flush_timer_max_late_ms: Number | None = None
+    flag_fetch_kick: str | None = None
+    process_start_tuning: int | None = None
+    process_start_purge_delay_ms: Number | None = None
+    process_garbage_collections: dict[str, Any] | None = None
+    api_error_code: str | None = None
+    api_error_origin: str | None = None
+    api_error: str | None = None
+    interrupted_by_shutdown: bool | None = None
+    restored_rewind: dict[str, Any] | None = None
+    stopped_by_permission_check: bool | None = None
+    runner_exit: dict[str, Any] | None = None
+    message_undelivered: str | None = None
+    policy_answer: str | None = None
+    policy_answer_reason: str | None = None
+    credential_expires_at: str | None = None
+    # one of org_pin_api_key_conflict, provider_not_allowed, org_verify_failed, org_pin_mismatch,
+    # managed_settings_invalid, remote_settings_required_unavailable, gateway_signin_required, gateway_access_denied,
+    # proxy_invalid, temp_dir_unusable, cwd_unavailable, shell_tool_missing, session_held_by_background,
+    # worktree_resume_refused, worktree_unverified, cli_version_too_old, bypass_root, org_config_required_unavailable,
+    # org_config_refused, sandbox_required_unavailable, initialize_not_first, config_file_invalid,
+    # managed_settings_not_delivered, initialize_fields_not_delivered
+    startup_failure_reason: str | None = None
+    invalid_config_file: InvalidConfigFile | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the turn succeeded.
+
+        A turn that was :attr:`cancelled` did not. Otherwise ``is_error`` decides: an API failure comes as ``success``
+        with ``is_error``. Where a dialect leaves ``is_error`` out, only ``success`` without ``error`` and ``errors``
+        is a success.
+        """
+        if self.cancelled:
+            return False
+        if self.is_error is None:
+            return self.subtype == "success" and not (self.error or self.errors)
+        return not self.is_error
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the turn was interrupted, whatever ``is_error`` says.
+
+        Dialects say so by ``subtype``, ``cancelled`` in miriad-code and ``interrupted`` in others. The CLI writes
+        ``error_during_execution`` with a ``terminal_reason`` of ``aborted_streaming`` or ``aborted_tools``. One that is
+        older than that field cannot be told from a failure.
+        """
+        return self.subtype in ("cancelled", "interrupted") or self.terminal_reason in (
+            "aborted_streaming",
+            "aborted_tools",
+        )
+
+    def to_error(self, reason: str | None = None) -> TurnError | None:
+        """The exception that stands for this result; None if the turn succeeded.
+
+        Args:
+            reason: :attr:`AssistantMessage.error_reason` of the turn's last message. Without credentials it alone says
+                so: then no request is made, and the result has no ``api_error_status``.
+        """
+        if self.ok:
+            return None
+        if self.cancelled:
+            return TurnCancelledError(self)
+        named = _BY_SUBTYPE.get(self.subtype) or _BY_CODE.get(self.error.code if self.error is not None else "")
+        if named is not None:
+            return named(self)
+        if self.subtype != "success":
+            return ExecutionError(self)
+        for kind, signs in _API_ERRORS.items():
+            if not signs.isdisjoint((self.api_error_status, self.api_error_type, reason)):
+                return kind(self)
+        return ApiError(self)
+
+    def raise_for_error(self) -> None:
+        """Raise :meth:`to_error`, if the turn failed.
+
+        Raises:
+            TurnError: a subclass that says how.
+        """
+        error = self.to_error()
+        if error is not None:
+            raise error
+
+
+_BY_SUBTYPE: dict[str, type[TurnError]] = {
+    "error_max_turns": MaxTurnsError,
+    "error_max_budget_usd": MaxBudgetError,
+    "error_max_structured_output_retries": StructuredOutputError,
+}
+#: ``error.code`` in the ``permission_request`` dialect, whose failed turns all have the subtype ``error``.
+_BY_CODE: dict[str, type[TurnError]] = {"auth_error": AuthenticationError, "budget_exceeded": MaxBudgetError}
+#: What tells them apart: HTTP statuses, types of the API's errors, and ``error`` of assistant messages.
+_API_ERRORS: dict[type[ApiError], frozenset[object]] = {
+    AuthenticationError: frozenset(
+        (
+            *(401, 403, "authentication_error", "permission_error", "authentication_failed", "oauth_org_not_allowed"),
+            *("account_on_hold", "verification_required", "cloud_credential_error"),
+        )
+    ),
+    BillingError: frozenset((402, "billing_error")),
+    RateLimitError: frozenset((429, 529, "rate_limit_error", "overloaded_error", "rate_limit", "overloaded")),
+}
+
+
+class ResultSuccess(ResultMessage, kw_only=True, frozen=True):
+    """The turn ended by itself; look at ``is_error`` before trusting ``result``.
+
+    ``result`` is the last text of the model, or the error text when ``is_error`` is true. ``structured_output`` is
+    there when a JSON schema was asked for and met. A local command such as ``/clear`` ends with ``num_turns`` 0 and,
+    mostly, its name in ``local_command``.
+    """
+
+    subtype: Literal["success"] = constant("success")
+
+
+class ResultErrorDuringExecution(ResultMessage, kw_only=True, frozen=True):
+    """The turn was interrupted or failed, or the session could not start.
+
+    After an interrupt ``terminal_reason`` is ``aborted_streaming`` or ``aborted_tools``, and
+    :attr:`ResultMessage.cancelled` is true. A failed start leaves all
+    counts zero and may have ``startup_failure_reason``; ``errors`` says more, at times in words meant for the CLI's
+    makers.
+    """
+
+    subtype: Literal["error_during_execution"] = constant("error_during_execution")
+
+
+class ResultErrorMaxTurns(ResultMessage, kw_only=True, frozen=True):
+    """The turn was stopped at the limit set with ``--max-turns``.
+
+    ``num_turns`` may be one more than the limit.
+    """
+
+    subtype: Literal["error_max_turns"] = constant("error_max_turns")
+
+
+class ResultErrorMaxBudgetUsd(ResultMessage, kw_only=True, frozen=True):
+    """The turn was stopped because the session's cost reached the limit set with ``--max-budget-usd``.
+
+    The cost may be over the limit, as it is only known after each answer.
+    """
+
+    subtype: Literal["error_max_budget_usd"] = constant("error_max_budget_usd")
+
+
+class ResultErrorMaxStructuredOutputRetries(ResultMessage, kw_only=True, frozen=True):
+    """The model failed too often to give output that meets the JSON schema.
+
+    ``errors`` has the last reason.
+    """
+
+    subtype: Literal["error_max_structured_output_retries"] = constant("error_max_structured_output_retries")
+
+
+class ResultError(ResultMessage, kw_only=True, frozen=True):
+    """A failed turn, in miriad-code's dialect and in the ``permission_request`` dialect.
+
+    Miriad-code's has the usual counts; the other has an ``error`` object and nothing else.
+    """
+
+    subtype: Literal["error"] = constant("error")
+
+
+class ResultCancelled(ResultMessage, kw_only=True, frozen=True):
+    """A turn that was interrupted, in miriad-code's dialect; :attr:`ResultMessage.cancelled` is true of it.
+
+    The CLI says it otherwise: see :class:`ResultErrorDuringExecution`.
+    """
+
+    subtype: Literal["cancelled"] = constant("cancelled")

@@ -1,0 +1,386 @@
+"""What was used: tokens per message, model and task, cost, and room in the context window.
+
+Token counts are whole numbers, money is in US dollars unless a ``currency`` says otherwise, and fields in ``_ms`` are
+milliseconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import UNSET, UnsetType
+
+from claude_wire.messages.base import Number, Wire, null
+from claude_wire.messages.unknown import UnknownObject
+
+__all__ = [
+    "AdvisorMessageIterationUsage",
+    "CacheCreation",
+    "CompactionIterationUsage",
+    "ContextMemoryFile",
+    "ContextOverLimit",
+    "ContextUsage",
+    "ContextUsageAgent",
+    "ContextUsageCategory",
+    "ContextUsageMcpTool",
+    "ContextUsageSkill",
+    "DisplayName",
+    "ExtraUsage",
+    "FallbackCreditNotApplied",
+    "FallbackCreditRedeemed",
+    "FallbackCreditStatus",
+    "FallbackCreditUsage",
+    "FallbackMessageIterationUsage",
+    "MessageDeltaUsage",
+    "MessageIterationUsage",
+    "ModelUsage",
+    "OutputTokensDetails",
+    "ServerToolUsage",
+    "SessionUsage",
+    "TaskUsage",
+    "Usage",
+    "UsageIteration",
+    "UsageLimit",
+    "UsageLimitScope",
+    "UsageReport",
+    "UsageReportLimits",
+]
+
+
+class CacheCreation(Wire, frozen=True):
+    """Tokens written to the prompt cache, split by how long they are kept: one hour or five minutes.
+
+    The two add up to ``cache_creation_input_tokens``.
+    """
+
+    ephemeral_1h_input_tokens: int
+    ephemeral_5m_input_tokens: int
+
+
+class ServerToolUsage(Wire, frozen=True):
+    """How many web searches and web fetches the API made."""
+
+    web_fetch_requests: int
+    web_search_requests: int
+
+
+class OutputTokensDetails(Wire, frozen=True):
+    """How many of the output tokens were thinking; they are included in ``output_tokens``."""
+
+    thinking_tokens: int
+
+
+class FallbackCreditRedeemed(Wire, tag_field="type", tag="redeemed", frozen=True):
+    """The credit was applied: the retry is billed as if its model had run the conversation all along."""
+
+
+class FallbackCreditNotApplied(Wire, tag_field="type", tag="not_applied", frozen=True):
+    """The credit was not applied; ``reason`` says why.
+
+    ``remove_to_redeem`` names the request fields that stand in the way of another try.
+    """
+
+    # one of body_mismatch, continuation_excluded, continuation_only, expired, invalid_target_model, not_enabled,
+    # reprice_unavailable, temporarily_unavailable, variant_fields_present, wrong_organization, wrong_platform,
+    # wrong_workspace
+    reason: str
+    remove_to_redeem: list[str] | UnsetType | None = UNSET
+
+
+KnownFallbackCreditStatus: TypeAlias = FallbackCreditRedeemed | FallbackCreditNotApplied
+if TYPE_CHECKING:
+    FallbackCreditStatus: TypeAlias = KnownFallbackCreditStatus | UnknownObject
+else:
+    FallbackCreditStatus = KnownFallbackCreditStatus
+
+
+class FallbackCreditUsage(Wire, frozen=True):
+    """What became of the fallback credit that the request presented.
+
+    Such a credit comes with a refusal (:class:`RefusalStopDetails`) and pays for the cache that a retry on another
+    model loses.
+    """
+
+    status: FallbackCreditStatus
+
+
+class MessageIterationUsage(Wire, tag_field="type", tag="message", kw_only=True, frozen=True):
+    """Tokens of one sampling pass of the model that was asked.
+
+    Where fallback is in play, a pass that ended in a refusal is counted here.
+    """
+
+    cache_creation: CacheCreation | UnsetType | None = UNSET
+    cache_creation_input_tokens: int
+    cache_read_input_tokens: int
+    input_tokens: int
+    model: str | UnsetType | None = UNSET
+    output_tokens: int
+
+
+class CompactionIterationUsage(Wire, tag_field="type", tag="compaction", kw_only=True, frozen=True):
+    """Tokens of a pass in which the API summarised earlier messages."""
+
+    cache_creation: CacheCreation | UnsetType | None = UNSET
+    cache_creation_input_tokens: int
+    cache_read_input_tokens: int
+    input_tokens: int
+    output_tokens: int
+
+
+class AdvisorMessageIterationUsage(Wire, tag_field="type", tag="advisor_message", kw_only=True, frozen=True):
+    """Tokens of a pass in which the advisor, ``model``, was asked."""
+
+    cache_creation: CacheCreation | UnsetType | None = UNSET
+    cache_creation_input_tokens: int
+    cache_read_input_tokens: int
+    input_tokens: int
+    model: str
+    output_tokens: int
+
+
+class FallbackMessageIterationUsage(Wire, tag_field="type", tag="fallback_message", kw_only=True, frozen=True):
+    """Tokens of the pass in which a fallback model, ``model``, wrote the answer.
+
+    Its presence in ``iterations`` is how one sees that a fallback model served the message.
+    """
+
+    cache_creation: CacheCreation | UnsetType | None = UNSET
+    cache_creation_input_tokens: int
+    cache_read_input_tokens: int
+    input_tokens: int
+    model: str
+    output_tokens: int
+
+
+KnownUsageIteration: TypeAlias = (
+    MessageIterationUsage | CompactionIterationUsage | AdvisorMessageIterationUsage | FallbackMessageIterationUsage
+)
+if TYPE_CHECKING:
+    UsageIteration: TypeAlias = KnownUsageIteration | UnknownObject
+else:
+    UsageIteration = KnownUsageIteration
+
+
+class Usage(Wire, kw_only=True, frozen=True):
+    """Tokens of one API message, or of one turn when it stands in a result.
+
+    On an assistant message of a streamed answer the counts are those known at the start, so ``output_tokens`` is far
+    too low; the :class:`MessageDeltaEvent` and the result have the final ones. On a result it covers the turn's main
+    loop without subagents, and may be zero when the turn was cut off. ``input_tokens`` leaves out what the cache
+    counters count.
+    """
+
+    input_tokens: int | None = None
+    cache_creation_input_tokens: int | UnsetType | None = UNSET
+    cache_read_input_tokens: int | UnsetType | None = UNSET
+    cache_creation: CacheCreation | UnsetType | None = UNSET
+    output_tokens: int | None = None
+    output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
+    server_tool_use: ServerToolUsage | UnsetType | None = UNSET
+    # one of standard, priority, batch
+    service_tier: str | UnsetType | None = UNSET
+    inference_geo: str | UnsetType | None = UNSET
+    iterations: list[UsageIteration] | UnsetType | None = UNSET
+    # one of standard, fast
+    speed: str | UnsetType | None = UNSET
+    fallback_credit: FallbackCreditUsage | UnsetType | None = UNSET
+
+
+class MessageDeltaUsage(Wire, kw_only=True, frozen=True):
+    """Tokens of a message so far, at the end of its stream.
+
+    The counts are totals, not increments, and replace those of the message start. All but ``output_tokens`` may be
+    null.
+    """
+
+    output_tokens: int | None = None
+    input_tokens: int | UnsetType | None = UNSET
+    cache_creation_input_tokens: int | UnsetType | None = UNSET
+    cache_read_input_tokens: int | UnsetType | None = UNSET
+    server_tool_use: ServerToolUsage | UnsetType | None = UNSET
+    fallback_credit: FallbackCreditUsage | UnsetType | None = UNSET
+    output_tokens_details: OutputTokensDetails | UnsetType | None = UNSET
+    iterations: list[UsageIteration] | UnsetType | None = UNSET
+
+
+class ModelUsage(Wire, kw_only=True, frozen=True):
+    """What one model has used, subagents included, with its cost in USD.
+
+    In ``modelUsage`` of a result these are running totals of the session, which go on when it is resumed or forked: do
+    not add them up over results. In ``model_usage_since_last_result`` they are what was used since the result before.
+    :class:`claude_wire.usage.UsageMeter` has the sums. ``contextWindow`` and ``maxOutputTokens`` are limits of the
+    model, not uses. Keys are camelCase; ``input_tokens`` and ``output_tokens`` are the spelling of the 2.1.7 CLI's
+    dialect.
+    """
+
+    inputTokens: int | None = None
+    outputTokens: int | None = None
+    cacheReadInputTokens: int | None = None
+    cacheCreationInputTokens: int | None = None
+    webSearchRequests: int | None = None
+    costUSD: Number | None = None
+    contextWindow: int | None = None
+    maxOutputTokens: int | None = None
+    thinkingTokens: int | None = None
+    cacheCreationEphemeral5mInputTokens: int | None = None
+    cacheCreationEphemeral1hInputTokens: int | None = None
+    canonicalModel: str | None = None
+    provider: str | None = None
+    # one of unknown, list, managed
+    costBasis: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class TaskUsage(Wire, frozen=True):
+    """What a task has used so far: tokens, tool calls and milliseconds."""
+
+    total_tokens: int
+    tool_uses: int
+    duration_ms: Number
+
+
+class SessionUsage(Wire, kw_only=True, frozen=True):
+    """What the session has used so far: cost in USD, time in milliseconds, lines of code.
+
+    ``total_api_duration_ms`` is time spent waiting for the API, ``total_duration_ms`` time altogether.
+    """
+
+    total_cost_usd: Number
+    total_api_duration_ms: Number
+    total_duration_ms: Number
+    total_lines_added: int
+    total_lines_removed: int
+    model_usage: dict[str, ModelUsage]
+
+
+class ExtraUsage(Wire, kw_only=True, frozen=True):
+    """Paid usage beyond the plan: whether it is enabled, its monthly limit and what is used of it.
+
+    A null limit, credit or utilization means that there is none to tell.
+    """
+
+    is_enabled: bool
+    monthly_limit: Number | None = null()
+    used_credits: Number | None = null()
+    utilization: Number | None = null()
+    currency: str | UnsetType | None = UNSET
+
+
+class DisplayName(Wire, frozen=True):
+    """A name made for people to read."""
+
+    display_name: str
+
+
+class UsageLimitScope(Wire, frozen=True):
+    """What a usage limit is confined to: one model or one surface."""
+
+    model: DisplayName | UnsetType | None = UNSET
+    surface: DisplayName | UnsetType | None = UNSET
+
+
+class UsageLimit(Wire, kw_only=True, frozen=True):
+    """One usage limit of the plan and how far it is used up.
+
+    ``kind``, ``group`` and ``severity`` are open sets; ``resets_at`` is a time as text, or null.
+    """
+
+    kind: str
+    group: str
+    percent: Number
+    resets_at: str | None = null()
+    scope: UsageLimitScope | UnsetType | None = UNSET
+    severity: str
+    is_active: bool
+
+
+class UsageReportLimits(Wire, frozen=True):
+    """The usage limits of the plan, and the paid usage beyond it."""
+
+    limits: list[UsageLimit] | None = null()
+    extra_usage: ExtraUsage | UnsetType | None = UNSET
+
+
+class UsageReport(Wire, frozen=True):
+    """The data behind a usage report that the CLI printed as an assistant message.
+
+    ``rate_limits`` is null where no plan limits apply.
+    """
+
+    session: SessionUsage
+    rate_limits: UsageReportLimits | None = null()
+
+
+class ContextOverLimit(Wire, frozen=True):
+    """How far the conversation is over a limit: the model's, or that of the compaction window."""
+
+    tokens_over: int
+    # one of hard_limit, compaction_window
+    kind: str
+
+
+class ContextUsageCategory(Wire, frozen=True):
+    """One kind of content in the context window and its tokens.
+
+    ``kind`` tells tokens in use (``used``) from room (``free``), from room kept back (``buffer``) and from tools not
+    loaded yet (``deferred``).
+    """
+
+    name: str
+    tokens: int
+    # one of free, used, buffer, deferred
+    kind: str
+
+
+class ContextUsageMcpTool(Wire, frozen=True):
+    """Tokens that the description of one MCP tool takes."""
+
+    name: str
+    server_name: str
+    tokens: int
+
+
+class ContextMemoryFile(Wire, frozen=True):
+    """Tokens that one memory file takes, such as a ``CLAUDE.md``."""
+
+    path: str
+    type: str
+    tokens: int
+
+
+class ContextUsageAgent(Wire, frozen=True):
+    """Tokens that the description of one agent type takes."""
+
+    agent_type: str
+    source: str
+    tokens: int
+
+
+class ContextUsageSkill(Wire, kw_only=True, frozen=True):
+    """Tokens that the description of one skill takes."""
+
+    name: str
+    source: str
+    plugin_name: str | None = None
+    tokens: int
+
+
+class ContextUsage(Wire, kw_only=True, frozen=True):
+    """What fills the context window: the data behind the text that ``/context`` prints.
+
+    It rides on the assistant message with that text. ``percentage`` runs from 0 to 100. The answer to a
+    ``get_context_usage`` request has more detail and camelCase keys.
+    """
+
+    model: str
+    total_tokens: int
+    raw_max_tokens: int
+    percentage: Number
+    over_limit: ContextOverLimit | None = None
+    categories: list[ContextUsageCategory]
+    mcp_tools: list[ContextUsageMcpTool]
+    memory_files: list[ContextMemoryFile]
+    agents: list[ContextUsageAgent]
+    skills: list[ContextUsageSkill] | None = None

@@ -1,0 +1,1 @@
+"""Hooks: what they are told, and what they return."""

@@ -1,0 +1,355 @@
+"""Hook outputs: what a host answers to a ``hook_callback``.
+
+Every member is optional, and an empty object means: go on as if there were no hook. Member names are camelCase
+(the inputs are snake_case), and the tag ``hookEventName`` must name the event being answered.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from claude_wire.messages.base import Number, Wire
+from claude_wire.messages.control.permissions import PermissionUpdate
+from claude_wire.messages.unknown import UnknownObject
+
+__all__ = [
+    "AsyncHookOutput",
+    "CwdChangedHookSpecificOutput",
+    "ElicitationHookSpecificOutput",
+    "ElicitationResultHookSpecificOutput",
+    "FileChangedHookSpecificOutput",
+    "HookOutput",
+    "HookSpecificOutput",
+    "MessageDisplayHookSpecificOutput",
+    "NotificationHookSpecificOutput",
+    "PermissionDecision",
+    "PermissionDecisionAllow",
+    "PermissionDecisionDeny",
+    "PermissionDeniedHookSpecificOutput",
+    "PermissionRequestHookSpecificOutput",
+    "PostModelSwitchHookSpecificOutput",
+    "PostToolBatchHookSpecificOutput",
+    "PostToolUseFailureHookSpecificOutput",
+    "PostToolUseHookSpecificOutput",
+    "PreModelSwitchHookSpecificOutput",
+    "PreToolUseHookSpecificOutput",
+    "SessionStartHookSpecificOutput",
+    "SetupHookSpecificOutput",
+    "StopHookSpecificOutput",
+    "SubagentStartHookSpecificOutput",
+    "SubagentStopHookSpecificOutput",
+    "UserPromptExpansionHookSpecificOutput",
+    "UserPromptSubmitHookSpecificOutput",
+    "WorktreeCreateHookSpecificOutput",
+]
+
+
+class CwdChangedHookSpecificOutput(Wire, tag_field="hookEventName", tag="CwdChanged", kw_only=True, frozen=True):
+    """What to watch after a change of the working directory.
+
+    ``watchPaths`` lists files to watch, whose changes come as :class:`FileChangedHookInput`.
+    """
+
+    watchPaths: list[str] | None = None
+
+
+class ElicitationHookSpecificOutput(Wire, tag_field="hookEventName", tag="Elicitation", kw_only=True, frozen=True):
+    """The answer to an MCP server's question, given in the user's place.
+
+    Without ``action`` the user is asked; ``content`` goes with ``accept``.
+    """
+
+    # one of cancel, accept, decline
+    action: str | None = None
+    content: dict[str, Any] | None = None
+
+
+class ElicitationResultHookSpecificOutput(
+    Wire, tag_field="hookEventName", tag="ElicitationResult", kw_only=True, frozen=True
+):
+    """A different answer for the MCP server than the one the user gave."""
+
+    # one of cancel, accept, decline
+    action: str | None = None
+    content: dict[str, Any] | None = None
+
+
+class FileChangedHookSpecificOutput(Wire, tag_field="hookEventName", tag="FileChanged", kw_only=True, frozen=True):
+    """What to watch after a watched file has changed.
+
+    ``watchPaths`` lists files to watch, whose changes come as :class:`FileChangedHookInput`.
+    """
+
+    watchPaths: list[str] | None = None
+
+
+class MessageDisplayHookSpecificOutput(
+    Wire, tag_field="hookEventName", tag="MessageDisplay", kw_only=True, frozen=True
+):
+    """Other text to show in place of a piece of an assistant message.
+
+    For the display only: the stored message and what the model sees stay as they are. Leave ``displayContent`` out to
+    show the original.
+    """
+
+    displayContent: str | None = None
+
+
+class NotificationHookSpecificOutput(Wire, tag_field="hookEventName", tag="Notification", kw_only=True, frozen=True):
+    """Text to add to the conversation after a notification."""
+
+    additionalContext: str | None = None
+
+
+class PermissionDeniedHookSpecificOutput(
+    Wire, tag_field="hookEventName", tag="PermissionDenied", kw_only=True, frozen=True
+):
+    """Whether the model may try a denied tool use again."""
+
+    retry: bool | None = None
+
+
+class PermissionDecisionAllow(Wire, tag_field="behavior", tag="allow", kw_only=True, frozen=True):
+    """A hook's yes to a permission question.
+
+    Like :class:`PermissionResultAllow`, but ``updatedInput`` may be left out to keep the input as it is.
+    """
+
+    updatedInput: dict[str, Any] | None = None
+    updatedPermissions: list[PermissionUpdate] | None = None
+
+
+class PermissionDecisionDeny(Wire, tag_field="behavior", tag="deny", kw_only=True, frozen=True):
+    """A hook's no to a permission question.
+
+    ``message`` is optional here, while :class:`PermissionResultDeny` must have one.
+    """
+
+    message: str | None = None
+    interrupt: bool | None = None
+
+
+KnownPermissionDecision: TypeAlias = PermissionDecisionAllow | PermissionDecisionDeny
+if TYPE_CHECKING:
+    PermissionDecision: TypeAlias = KnownPermissionDecision | UnknownObject
+else:
+    PermissionDecision = KnownPermissionDecision
+
+
+class PermissionRequestHookSpecificOutput(
+    Wire, tag_field="hookEventName", tag="PermissionRequest", kw_only=True, frozen=True
+):
+    """A hook's answer to a permission question.
+
+    Leave the whole output out to leave the question to whoever else is asked, such as the host's ``can_use_tool``.
+    """
+
+    decision: PermissionDecision
+
+
+class PostModelSwitchHookSpecificOutput(
+    Wire, tag_field="hookEventName", tag="PostModelSwitch", kw_only=True, frozen=True
+):
+    """Text for the new model, sent with the first request it serves."""
+
+    additionalContext: str | None = None
+
+
+class PostToolBatchHookSpecificOutput(Wire, tag_field="hookEventName", tag="PostToolBatch", kw_only=True, frozen=True):
+    """Text for the model, added after a batch of tool results."""
+
+    additionalContext: str | None = None
+
+
+class PostToolUseFailureHookSpecificOutput(
+    Wire, tag_field="hookEventName", tag="PostToolUseFailure", kw_only=True, frozen=True
+):
+    """Text for the model, added after the result of a failed tool use."""
+
+    additionalContext: str | None = None
+
+
+class PostToolUseHookSpecificOutput(Wire, tag_field="hookEventName", tag="PostToolUse", kw_only=True, frozen=True):
+    """Text to add to a tool's result, or another result in its place.
+
+    ``additionalContext`` is text the model gets to read, ``classifierContext`` is shown to auto mode's permission
+    classifier only. ``updatedToolOutput`` replaces the result for any tool; ``updatedMCPToolOutput`` is its older
+    form, for MCP tools alone.
+    """
+
+    additionalContext: str | None = None
+    classifierContext: str | None = None
+    updatedToolOutput: Any = None
+    updatedMCPToolOutput: Any = None
+
+
+class PreModelSwitchHookSpecificOutput(
+    Wire, tag_field="hookEventName", tag="PreModelSwitch", kw_only=True, frozen=True
+):
+    """Whether a switch of the model may go ahead.
+
+    ``ask`` has the user confirm it, and where nobody can be asked the switch is refused.
+    """
+
+    # one of allow, deny, ask
+    permissionDecision: str | None = None
+    permissionDecisionReason: str | None = None
+
+
+class PreToolUseHookSpecificOutput(Wire, tag_field="hookEventName", tag="PreToolUse", kw_only=True, frozen=True):
+    """Whether and with what input a tool may be used.
+
+    ``deny`` keeps the tool from running, ``ask`` has the user decide, and ``defer`` ends the run with the tool use in
+    ``deferred_tool_use`` of its result. ``updatedInput`` replaces the whole input; ``additionalContext`` is text the
+    model gets to read.
+    """
+
+    # one of allow, deny, ask, defer
+    permissionDecision: str | None = None
+    permissionDecisionReason: str | None = None
+    updatedInput: dict[str, Any] | None = None
+    additionalContext: str | None = None
+
+
+class SessionStartHookSpecificOutput(Wire, tag_field="hookEventName", tag="SessionStart", kw_only=True, frozen=True):
+    """What to add to a session that begins.
+
+    ``additionalContext`` is text the model gets to read, ``initialUserMessage`` a prompt to begin with,
+    ``reloadSkills`` has the CLI look again for skills that the hook installed. ``watchPaths`` lists files to watch,
+    whose changes come as :class:`FileChangedHookInput`.
+    """
+
+    additionalContext: str | None = None
+    initialUserMessage: str | None = None
+    sessionTitle: str | None = None
+    watchPaths: list[str] | None = None
+    reloadSkills: bool | None = None
+
+
+class SetupHookSpecificOutput(Wire, tag_field="hookEventName", tag="Setup", kw_only=True, frozen=True):
+    """Text for the model, added after a setup hook."""
+
+    additionalContext: str | None = None
+
+
+class StopHookSpecificOutput(Wire, tag_field="hookEventName", tag="Stop", kw_only=True, frozen=True):
+    """Feedback for the model instead of the end of its turn.
+
+    Giving any makes the model go on, so a hook that always gives it never lets the turn end; look at
+    ``stop_hook_active``.
+    """
+
+    additionalContext: str | None = None
+
+
+class SubagentStartHookSpecificOutput(Wire, tag_field="hookEventName", tag="SubagentStart", kw_only=True, frozen=True):
+    """Text for a subagent that has just been started."""
+
+    additionalContext: str | None = None
+
+
+class SubagentStopHookSpecificOutput(Wire, tag_field="hookEventName", tag="SubagentStop", kw_only=True, frozen=True):
+    """Feedback for a subagent instead of its end.
+
+    Giving any makes the subagent go on, so a hook that always gives it never lets the turn end; look at
+    ``stop_hook_active``.
+    """
+
+    additionalContext: str | None = None
+
+
+class UserPromptExpansionHookSpecificOutput(
+    Wire, tag_field="hookEventName", tag="UserPromptExpansion", kw_only=True, frozen=True
+):
+    """Text to add to a prompt that a command was expanded into.
+
+    ``suppressOriginalPrompt`` counts only together with ``decision`` ``block`` and keeps the prompt out of the
+    message about it.
+    """
+
+    additionalContext: str | None = None
+    suppressOriginalPrompt: bool | None = None
+
+
+class UserPromptSubmitHookSpecificOutput(
+    Wire, tag_field="hookEventName", tag="UserPromptSubmit", kw_only=True, frozen=True
+):
+    """Text to add to a submitted prompt, and a title for the session.
+
+    ``suppressOriginalPrompt`` counts only together with ``decision`` ``block`` and keeps the prompt out of the
+    message about it.
+    """
+
+    additionalContext: str | None = None
+    sessionTitle: str | None = None
+    suppressOriginalPrompt: bool | None = None
+
+
+class WorktreeCreateHookSpecificOutput(
+    Wire, tag_field="hookEventName", tag="WorktreeCreate", kw_only=True, frozen=True
+):
+    """The absolute path of the worktree that the hook has created."""
+
+    worktreePath: str
+
+
+KnownHookSpecificOutput: TypeAlias = (
+    CwdChangedHookSpecificOutput
+    | ElicitationHookSpecificOutput
+    | ElicitationResultHookSpecificOutput
+    | FileChangedHookSpecificOutput
+    | MessageDisplayHookSpecificOutput
+    | NotificationHookSpecificOutput
+    | PermissionDeniedHookSpecificOutput
+    | PermissionRequestHookSpecificOutput
+    | PostModelSwitchHookSpecificOutput
+    | PostToolBatchHookSpecificOutput
+    | PostToolUseFailureHookSpecificOutput
+    | PostToolUseHookSpecificOutput
+    | PreModelSwitchHookSpecificOutput
+    | PreToolUseHookSpecificOutput
+    | SessionStartHookSpecificOutput
+    | SetupHookSpecificOutput
+    | StopHookSpecificOutput
+    | SubagentStartHookSpecificOutput
+    | SubagentStopHookSpecificOutput
+    | UserPromptExpansionHookSpecificOutput
+    | UserPromptSubmitHookSpecificOutput
+    | WorktreeCreateHookSpecificOutput
+)
+if TYPE_CHECKING:
+    HookSpecificOutput: TypeAlias = KnownHookSpecificOutput | UnknownObject
+else:
+    #: What a hook answers beyond the common fields, by event.
+    HookSpecificOutput = KnownHookSpecificOutput
+
+
+class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=True):
+    """The answer of a hook that has finished.
+
+    An empty object changes nothing. ``continue_`` is ``continue`` on the wire, and false stops the turn, with
+    ``stopReason`` shown to the user; ``decision`` ``block`` blocks what the event is about, with ``reason``
+    (``approve`` is an old form). ``systemMessage`` is shown to the user, not to the model; what is particular to an
+    event goes in ``hookSpecificOutput``.
+    """
+
+    continue_: bool | None = None
+    suppressOutput: bool | None = None
+    stopReason: str | None = None
+    # one of approve, block
+    decision: str | None = None
+    systemMessage: str | None = None
+    terminalSequence: str | None = None
+    reason: str | None = None
+    hookSpecificOutput: HookSpecificOutput | None = None
+
+
+class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=True):
+    """The answer of a hook that goes on in the background, so that the CLI does not wait.
+
+    ``async_`` is ``async`` on the wire and must be true: it is what tells this answer from a :class:`HookOutput`.
+    ``asyncTimeout`` is in milliseconds.
+    """
+
+    async_: bool
+    asyncTimeout: Number | None = None

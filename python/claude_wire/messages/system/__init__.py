@@ -1,0 +1,1 @@
+"""``system`` messages: what the CLI tells of itself."""

@@ -1,0 +1,283 @@
+"""Builds messages out of plain Python objects, keeping what does not fit instead of refusing the whole.
+
+msgspec is all or nothing: one block of an unknown type, and its union refuses the line. Here the smallest enclosing
+value that may be unknown (a block, an event, a delta, a request, …) becomes ``Unknown…`` with its payload, and
+everything around it is typed as usual. It also takes ``1.0`` where an ``int`` is meant, for JSON has one kind of
+number.
+
+This is the slow way, for the few lines that need it; it knows types, not bytes.
+"""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from claude_wire.messages.base import Wire
+from claude_wire.messages.unknown import Unknown, UnknownObject
+
+__all__ = ["Ambiguities", "Ambiguous", "Findings", "Misfit", "build", "declare_unknown"]
+
+T = TypeVar("T")
+#: Turns a plain value into a typed one.
+Convert = Callable[[Any, "Findings"], Any]
+
+#: The dicts are held so that their ids stay theirs.
+Ambiguities = dict[int, tuple[dict[str, Any], set[str]]]
+
+_unknown_classes: dict[frozenset[object], type[Unknown]] = {}
+
+
+class Findings:
+    """What is known of the plain objects before they are built, and what comes to light meanwhile.
+
+    Attributes:
+        unknown: each ``Unknown`` value that was made, in order.
+        ambiguous: by the ``id`` of a ``dict``, that dict, and its keys that had two different values in the JSON text.
+    """
+
+    __slots__ = ("ambiguous", "unknown")
+
+    def __init__(self) -> None:
+        self.unknown: list[Unknown] = []
+        self.ambiguous: Ambiguities = {}
+
+    def check_tag(self, value: dict[str, Any], key: str) -> None:
+        """Refuse to tell an object's kind by a key that had two values: the next reader may take the other one."""
+        if id(value) in self.ambiguous and key in self.ambiguous[id(value)][1]:
+            raise Ambiguous(key)
+
+
+class Ambiguous(Exception):
+    """The tag that tells what an object is has two different values; ``key`` is its key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+class Misfit(Exception):
+    """A value that does not fit its type; ``path`` leads to it from the root, ``problem`` says what is wrong there."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.path: str = ""
+
+    def below(self, step: str) -> Misfit:
+        self.path = step + self.path
+        return self
+
+    @property
+    def reason(self) -> str:
+        return f"{self.problem} at ${self.path}" if self.path else self.problem
+
+
+def declare_unknown(union: Any, unknown: type[Unknown]) -> None:
+    """State which class stands for the unknown members of a union of Structs; others give :class:`UnknownObject`."""
+    _unknown_classes[frozenset(get_args(union))] = unknown
+
+
+def build(value: Any, cls: type[T], findings: Findings) -> T:
+    """Return ``value`` as an instance of ``cls``.
+
+    Raises:
+        Misfit: the value does not fit, and no part of it may be unknown.
+        Ambiguous: a tag has two values.
+    """
+    hint: Any = cls  # typed as a class, which a union of classes is not; hashable either way
+    built: T = _converter(hint)(value, findings)
+    return built
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "an array",
+        dict: "an object",
+    }
+    return names.get(type(value), type(value).__name__)
+
+
+@cache
+def _converter(hint: Any) -> Convert:
+    if hint is Any:
+        return lambda value, findings: value
+    if isinstance(hint, type) and issubclass(hint, Wire):
+        return _struct(hint)
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _union(get_args(hint))
+    if origin is Literal:
+        return _literal(get_args(hint))
+    if hint is list or origin is list:
+        return _list(_converter(get_args(hint)[0]) if get_args(hint) else _converter(Any))
+    if hint is dict or origin is dict:
+        return _dict(_converter(get_args(hint)[1]) if get_args(hint) else _converter(Any))
+    return _scalar(hint)
+
+
+def _scalar(kind: type) -> Convert:
+    expected = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}[kind]
+
+    def convert(value: Any, findings: Findings) -> Any:
+        if type(value) is kind:
+            return value
+        if kind is int and type(value) is float and value.is_integer():
+            return int(value)
+        raise Misfit(f"expected {expected}, got {_kind(value)}")
+
+    return convert
+
+
+def _literal(allowed: tuple[Any, ...]) -> Convert:
+    def convert(value: Any, findings: Findings) -> Any:
+        if value in allowed:
+            return value
+        raise Misfit("unexpected value")
+
+    return convert
+
+
+def _list(item: Convert) -> Convert:
+    def convert(value: Any, findings: Findings) -> Any:
+        if type(value) is not list:
+            raise Misfit(f"expected an array, got {_kind(value)}")
+        built: list[Any] = []
+        for index, element in enumerate(value):
+            try:
+                built.append(item(element, findings))
+            except Misfit as misfit:
+                raise misfit.below(f"[{index}]") from None
+        return built
+
+    return convert
+
+
+def _dict(item: Convert) -> Convert:
+    def convert(value: Any, findings: Findings) -> Any:
+        if type(value) is not dict:
+            raise Misfit(f"expected an object, got {_kind(value)}")
+        built: dict[str, Any] = {}
+        for key, element in value.items():
+            try:
+                built[key] = item(element, findings)
+            except Misfit as misfit:
+                raise misfit.below("[...]") from None
+        return built
+
+    return convert
+
+
+def _struct(cls: type[Wire]) -> Convert:
+    tag_field, tag = cls.__struct_config__.tag_field, cls.__struct_config__.tag
+
+    @cache
+    def fields() -> tuple[dict[str, tuple[str, frozenset[type], Convert]], list[tuple[str, str, bool]]]:
+        # Looked up at the first use, because a type may contain itself.
+        all_fields = [field for field in msgspec.structs.fields(cls) if not (cls.keeps_extra and field.name == "extra")]
+        by_key = {f.encode_name: (f.name, _as_they_are(f.type), _converter(f.type)) for f in all_fields}
+        # An id must be given by who makes a message, and may be absent in what is read.
+        required = [(f.name, f.encode_name, msgspec.UnsetType in get_args(f.type)) for f in all_fields if f.required]
+        return by_key, required
+
+    def convert(value: Any, findings: Findings) -> Any:
+        if type(value) is not dict:
+            raise Misfit(f"expected an object, got {_kind(value)}")
+        if tag_field is not None:
+            findings.check_tag(value, tag_field)
+            if value.get(tag_field, tag) != tag:  # where only one class can stand, it may be missing
+                raise Misfit(f"expected {tag_field} {tag!r}")
+        by_key, required = fields()
+        given: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
+        key = ""
+        try:
+            for key, item in value.items():
+                field = by_key.get(key)
+                if field is not None:
+                    name, fitting, field_of = field
+                    given[name] = item if type(item) in fitting else field_of(item, findings)
+                elif key != tag_field:
+                    extra[key] = item
+        except Misfit as misfit:
+            raise misfit.below(f".{key}") from None
+        for name, wire_name, may_be_absent in required:
+            if name not in given:
+                if may_be_absent:
+                    given[name] = msgspec.UNSET
+                    continue
+                raise Misfit(f"missing {wire_name!r}")
+        if cls.keeps_extra and extra:
+            given["extra"] = extra
+        return cls(**given)
+
+    return convert
+
+
+_SCALARS: tuple[type, ...] = (str, bool, int, float, type(None))
+
+
+def _as_they_are(hint: Any) -> frozenset[type]:
+    """The types whose values fit ``hint`` without a further look."""
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return frozenset(kind for kind in _SCALARS if kind in members)
+
+
+def _union(members: tuple[Any, ...]) -> Convert:
+    nullable = type(None) in members
+    structs = [m for m in members if isinstance(m, type) and issubclass(m, Wire)]
+    plain = [m for m in members if m not in structs and m not in (type(None), msgspec.UnsetType)]
+    by_type = {get_origin(m) or m: _converter(m) for m in plain}
+    if int in by_type and float not in by_type:
+        by_type[float] = by_type[int]
+    objects = _tagged(structs) if len(structs) > 1 else _converter(structs[0]) if structs else None
+
+    def convert(value: Any, findings: Findings) -> Any:
+        if value is None and nullable:
+            return None
+        member = by_type.get(type(value))
+        if member is not None:
+            return member(value, findings)
+        if objects is not None:
+            return objects(value, findings)
+        raise Misfit(f"unexpected {_kind(value)}")
+
+    return convert
+
+
+def _tagged(structs: list[type[Wire]]) -> Convert:
+    tag_field = structs[0].__struct_config__.tag_field or "type"
+    by_tag = {s.__struct_config__.tag: _converter(s) for s in structs}
+    fallback = _unknown_classes.get(frozenset(structs), UnknownObject)
+
+    def convert(value: Any, findings: Findings) -> Any:
+        if type(value) is not dict:
+            raise Misfit(f"expected an object, got {_kind(value)}")
+        findings.check_tag(value, tag_field)
+        tag = value.get(tag_field)
+        member = by_tag.get(tag) if isinstance(tag, str) else None
+        made = len(findings.unknown)
+        try:
+            if member is not None:
+                return member(value, findings)
+            reason = f"unknown {tag_field}" if isinstance(tag, str) else f"no {tag_field}"
+        except Misfit as misfit:
+            reason = misfit.reason
+        del findings.unknown[made:]  # those inside it went with it: this object is kept as it came
+        findings.unknown.append(fallback.because(value, reason))
+        return findings.unknown[-1]
+
+    return convert

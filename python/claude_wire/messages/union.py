@@ -1,0 +1,200 @@
+"""The union of all messages, and which class each ``type`` and ``subtype`` has.
+
+A new message type is one new Struct in its module and one line here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, cast, get_args
+
+from claude_wire.foundation.arguments import kind_of
+from claude_wire.messages import dialects, notices
+from claude_wire.messages.base import Wire
+from claude_wire.messages.blocks.content import KnownContentBlock
+from claude_wire.messages.control.envelopes import (
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    KnownControlRequestPayload,
+)
+from claude_wire.messages.conversation import results
+from claude_wire.messages.conversation.events import KnownDelta, KnownEvent
+from claude_wire.messages.conversation.messages import AssistantMessage, StreamEvent, UserMessage
+from claude_wire.messages.hooks.inputs import KnownHookInput
+from claude_wire.messages.invalid import InvalidLine
+from claude_wire.messages.system import compaction, hooks, init, retries, status, tasks
+from claude_wire.messages.system import session as session_notices
+from claude_wire.messages.tolerant import Findings, Misfit, build, declare_unknown
+from claude_wire.messages.unknown import (
+    UnknownBlock,
+    UnknownDelta,
+    UnknownEvent,
+    UnknownHookInput,
+    UnknownMessage,
+    UnknownRequest,
+)
+
+__all__ = ["Message"]
+
+#: Messages that their ``type`` alone tells apart.
+TypedMessage: TypeAlias = (
+    AssistantMessage
+    | UserMessage
+    | StreamEvent
+    | ControlRequest
+    | ControlResponse
+    | ControlCancelRequest
+    | notices.KeepAlive
+    | notices.ToolProgressMessage
+    | notices.AuthStatusMessage
+    | notices.ToolUseSummaryMessage
+    | notices.RateLimitEvent
+    | notices.PromptSuggestionMessage
+    | notices.ConversationResetMessage
+    | notices.ActiveGoalMessage
+    | notices.CommandLifecycleMessage
+    | notices.TranscriptMirrorMessage
+    | notices.AuthMessage
+    | notices.UpdateEnvironmentVariablesMessage
+    | dialects.ControlMessage
+    | dialects.ToolResultMessage
+)
+
+#: Messages of type ``system``, told apart by their ``subtype``.
+SystemSubtype: TypeAlias = (
+    init.InitMessage
+    | status.StatusMessage
+    | compaction.CompactBoundaryMessage
+    | retries.ApiRetryMessage
+    | status.ControlRequestProgressMessage
+    | retries.ModelRefusalFallbackMessage
+    | retries.ModelRefusalNoFallbackMessage
+    | retries.ModelFallbackMessage
+    | status.LocalCommandOutputMessage
+    | hooks.HookStartedMessage
+    | hooks.HookProgressMessage
+    | hooks.HookResponseMessage
+    | init.PluginInstallMessage
+    | status.ThinkingTokensMessage
+    | session_notices.SessionStateChangedMessage
+    | session_notices.SessionTitleChangedMessage
+    | session_notices.WorkerShuttingDownMessage
+    | session_notices.CommandsChangedMessage
+    | session_notices.NotificationMessage
+    | session_notices.InformationalMessage
+    | session_notices.UiInvalidateMessage
+    | session_notices.FilesPersistedMessage
+    | session_notices.SessionWritesLostMessage
+    | session_notices.MemoryRecallMessage
+    | status.ElicitationCompleteMessage
+    | status.PermissionDeniedMessage
+    | session_notices.MirrorErrorMessage
+    | tasks.TaskStartedMessage
+    | tasks.TaskProgressMessage
+    | tasks.TaskUpdatedMessage
+    | tasks.TaskNotificationMessage
+    | tasks.BackgroundTasksChangedMessage
+    | dialects.QueuedMessage
+    | dialects.InjectedMessage
+    | dialects.ConsolidationMessage
+    | dialects.InterruptedMessage
+    | dialects.SystemToolResultMessage
+    | dialects.SystemErrorMessage
+    | dialects.PermissionRequestMessage
+)
+
+#: Messages of type ``result``, told apart by their ``subtype``; any other subtype is a plain ``ResultMessage``.
+ResultSubtype: TypeAlias = (
+    results.ResultSuccess
+    | results.ResultErrorDuringExecution
+    | results.ResultErrorMaxTurns
+    | results.ResultErrorMaxBudgetUsd
+    | results.ResultErrorMaxStructuredOutputRetries
+    | results.ResultError
+    | results.ResultCancelled
+)
+
+#: What a line decodes to.
+Message: TypeAlias = (
+    TypedMessage | SystemSubtype | ResultSubtype | results.ResultMessage | dialects.PermissionReply | UnknownMessage
+)
+
+
+#: The classes of all that a stream of messages gives.
+_GIVEN: tuple[type, ...] = (*get_args(Message), InvalidLine)
+_GIVEN_SET = frozenset(_GIVEN)
+
+
+def require_message(taker: str, message: object) -> None:
+    """Refuse what no stream of messages gives: it would be passed over in silence.
+
+    Raises:
+        TypeError: it is a dict, a list, a line, or a part of a message.
+    """
+    if type(message) in _GIVEN_SET or isinstance(message, _GIVEN):
+        return
+    if isinstance(message, dict):
+        raise TypeError(f"{taker} takes messages; a Decoder(dict) gives dicts, of which it knows nothing")
+    raise TypeError(f"{taker} takes the messages of a stream, one at a time, not {kind_of(message)}")
+
+
+def _by_subtype(union: Any) -> dict[str, type[Wire]]:
+    """The classes of a union by the constant of their ``subtype``, which is the default that its field has."""
+    classes: dict[str, type[Wire]] = {}
+    for cls in get_args(union):
+        from_the_end = cls.__struct_fields__.index("subtype") - len(cls.__struct_fields__)
+        classes[cls.__struct_defaults__[from_the_end].factory()] = cls
+    return classes
+
+
+BY_TYPE: dict[str, type[Wire]] = {cls.__struct_config__.tag: cls for cls in get_args(TypedMessage)}
+SYSTEM_BY_SUBTYPE = _by_subtype(SystemSubtype)
+RESULT_BY_SUBTYPE = _by_subtype(ResultSubtype)
+
+declare_unknown(KnownContentBlock, UnknownBlock)
+declare_unknown(KnownEvent, UnknownEvent)
+declare_unknown(KnownDelta, UnknownDelta)
+declare_unknown(KnownControlRequestPayload, UnknownRequest)
+declare_unknown(KnownHookInput, UnknownHookInput)
+
+
+def message_class(value: dict[str, Any], findings: Findings) -> type[Wire] | str:
+    """Return the class for a top-level object by its type and subtype, or the reason why there is none.
+
+    Raises:
+        Ambiguous: one of them has two values.
+    """
+    findings.check_tag(value, "type")
+    tag = value.get("type")
+    if not isinstance(tag, str):
+        return dialects.PermissionReply if "type" not in value and "allow" in value else "no type"
+    if tag not in ("system", "result"):
+        return BY_TYPE.get(tag, "unknown type")
+    findings.check_tag(value, "subtype")
+    subtype = value.get("subtype")
+    if not isinstance(subtype, str):
+        return "no subtype"
+    if tag == "system":
+        return SYSTEM_BY_SUBTYPE.get(subtype, "unknown subtype")
+    return RESULT_BY_SUBTYPE.get(subtype, results.ResultMessage)
+
+
+def build_message(value: dict[str, Any], findings: Findings) -> Message:
+    """Build a message out of a plain object.
+
+    Raises:
+        Ambiguous: a tag has two values.
+    """
+    cls = message_class(value, findings)
+    if isinstance(cls, str):
+        reason = cls
+    else:
+        try:
+            return cast("Message", build(value, cls, findings))
+        except Misfit as misfit:
+            reason = misfit.reason
+        except RecursionError:
+            reason = "nested too deeply"
+    unknown = UnknownMessage.because(value, reason)
+    findings.unknown = [unknown]
+    return unknown

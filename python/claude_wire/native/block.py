@@ -1,0 +1,72 @@
+"""Blocks of complete lines, and the bytes of what is fed. Knows bytes and ends of lines; not where blocks come from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+from claude_wire.native.library import error as library_error
+from claude_wire.native.library import ffi, lib
+
+__all__ = ["Block", "LongLine", "byte_view", "line_starts"]
+
+
+@final
+class Block(NamedTuple):
+    """Complete lines that follow each other in the stream."""
+
+    #: The lines with their line feeds: the caller's ``bytes`` if they are all of it, else a view of the caller's
+    #: memory; or a view of native memory, which is released when the iterator that gave it goes on.
+    data: bytes | memoryview
+    #: Number of lines, at least 1.
+    lines: int
+    #: Whether every line begins with ``{`` and ends with ``}`` (one CR may follow) and all is UTF-8. If so, and if a
+    #: JSON parser reads exactly as many values as there are lines, each line is one object.
+    clean: bool
+    #: Bytes of the stream before it, a byte order mark included.
+    offset: int
+    #: Number of its first line. The stream's first line is 1; blank and dropped lines count.
+    line_number: int
+    #: False only for a last line without line feed.
+    terminated: bool
+    #: Whether these lines are what a sieve let through: then they need not follow each other in the stream, and
+    #: :meth:`LineBuffer.places` tells where each of them stood.
+    sifted: bool = False
+
+
+@final
+class LongLine(NamedTuple):
+    """A line above the limit, which was dropped."""
+
+    #: Its first bytes, at most 1024.
+    head: bytes
+    #: Its whole length in bytes, without the line feed.
+    length: int
+    #: Bytes of the stream before it.
+    offset: int
+    #: Its number in the stream, from 1.
+    line_number: int
+
+
+def line_starts(block: bytes | memoryview, count: int) -> list[int]:
+    """Where each of the ``count`` lines of a block begins, and where the block ends. About 28 ns a line."""
+    starts = ffi.new("uint64_t[]", count)
+    source = block if type(block) is bytes else ffi.from_buffer("uint8_t[]", block)
+    status = lib.cw_line_starts(source, len(block), starts, count)
+    if status < 0:
+        raise library_error(status)
+    return [*ffi.unpack(starts, count), len(block)]
+
+
+def byte_view(data: bytes | bytearray | memoryview, taker: str = "feed()") -> memoryview:
+    """The bytes of ``data``, where they are; ``taker`` is who takes them, for the errors."""
+    if isinstance(data, str):
+        raise TypeError(f"{taker} takes bytes, not str; encode it as UTF-8 first")
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise TypeError(f"{taker} takes bytes, bytearray or memoryview, not {type(data).__name__}") from None
+    if not view.nbytes:
+        return memoryview(b"")
+    if not view.c_contiguous:
+        raise ValueError(f"{taker} takes contiguous memory; copy the view with bytes() first")
+    return view.cast("B")

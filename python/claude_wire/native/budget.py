@@ -1,0 +1,84 @@
+"""The byte budget: how much the drains of a process may queue in memory, all together."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from claude_wire.foundation.arguments import require_int
+from claude_wire.native.library import error as library_error
+from claude_wire.native.library import ffi, lib
+
+__all__ = ["DEFAULT_BYTE_BUDGET", "byte_budget", "count_kept", "has_room", "set_byte_budget"]
+
+#: Bytes that the drains of a process may queue in memory, all together, unless it sets another limit.
+DEFAULT_BYTE_BUDGET = 256 * 1024 * 1024
+
+
+class Budget:
+    """What the :class:`ThreadDrain` objects of this process share."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit: int = limit
+        self.queued: int = 0
+
+
+shared: Budget = Budget(DEFAULT_BYTE_BUDGET)
+
+#: Guards the budget and every :class:`~claude_wire.native.drain_thread.ThreadDrain`. Notified when a paused one may go
+#: on.
+changed: threading.Condition = threading.Condition()
+
+
+def _in_child() -> None:
+    # A thread that the child has not may hold the lock.
+    global shared, changed
+    shared = Budget(shared.limit)
+    changed = threading.Condition()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def byte_budget() -> int:
+    """Bytes that the drains of this process may queue in memory, all together."""
+    return shared.limit
+
+
+def set_byte_budget(limit: int) -> None:
+    """Sets :func:`byte_budget`. What is queued already stays, also above it. A forked child inherits it.
+
+    Raises:
+        TypeError: ``limit`` is not an int.
+        ValueError: ``limit`` is not at least 1.
+    """
+    require_int("limit", limit, 1)
+    status = lib.cw_budget_set(min(limit, 2**64 - 1))
+    if status < 0 and status != lib.CW_ERROR_UNSUPPORTED:
+        raise library_error(status)
+    with changed:
+        shared.limit = limit
+        changed.notify_all()
+
+
+def count_kept(count: int) -> None:
+    """Count bytes that were read ahead and are kept for the reader as queued; a negative number gives them back."""
+    status = lib.cw_budget_count(count)
+    if status == lib.CW_ERROR_UNSUPPORTED:
+        with changed:
+            shared.queued += count
+            changed.notify_all()
+    elif status < 0:
+        raise library_error(status)
+
+
+def has_room() -> bool:
+    """Whether more may be queued, by the budget."""
+    limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+    status = lib.cw_budget(limit, queued)
+    if status == lib.CW_ERROR_UNSUPPORTED:
+        return shared.queued < shared.limit
+    if status < 0:
+        raise library_error(status)
+    return bool(queued[0] < limit[0])

@@ -1,0 +1,160 @@
+"""The native library: found, checked and typed. What it must not know: what its functions are used for.
+
+Only the modules of this folder and :mod:`claude_wire.codec.kinds` import it.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import Any, Protocol, cast
+
+from claude_wire.errors import ByteBudgetError, HandleError
+
+__all__ = ["ABI_VERSION", "STEP", "error", "ffi", "lib"]
+
+#: The ABI of the native library that this package is written for.
+ABI_VERSION = 6
+
+#: CwStep. One unpack() of all fields costs as much as reading two of them through cffi.
+STEP = struct.Struct("@P7Q")
+
+
+class Library(Protocol):
+    """The functions of rust/src/ffi. Type checkers see the generated module as ``Any``."""
+
+    CW_ABI_VERSION: int
+    CW_NOTHING: int
+    CW_CARRY: int
+    CW_BODY: int
+    CW_TOO_LONG: int
+    CW_SIFTED: int
+    CW_LINE_BYTES: int
+    CW_SIEVE_ONLY: int
+    CW_SIEVE_COALESCE: int
+    CW_SIEVE_PLAIN: int
+    CW_ERROR_ARGUMENT: int
+    CW_ERROR_STALE: int
+    CW_ERROR_FORKED: int
+    CW_ERROR_IN_USE: int
+    CW_ERROR_PANIC: int
+    CW_ERROR_MEMORY: int
+    CW_ERROR_FULL: int
+    CW_ERROR_BUDGET: int
+    CW_ERROR_UNSUPPORTED: int
+    CW_ERROR_SYSTEM: int
+    CW_DEFECT_SHAPE: int
+    CW_DEFECT_UTF8: int
+    CW_DRAIN_END: int
+    CW_DRAIN_PAUSED: int
+    CW_DRAIN_WATCHED: int
+    CW_OVERFLOW_PAUSE: int
+    CW_OVERFLOW_ERROR: int
+    CW_OVERFLOW_SPILL: int
+    CW_OVERFLOW_KEEP_LAST: int
+
+    def cw_abi_version(self) -> int: ...
+    def cw_buffer_new(self, max_line_bytes: int, keep_bom: int, out: Any, /) -> int: ...
+    def cw_buffer_free(self, handle: int, /) -> int: ...
+    def cw_buffer_sieve(self, handle: int, names: bytes, length: int, options: int, /) -> int: ...
+    def cw_buffer_next(self, handle: int, data: Any, length: int, start: int, out: Any, /) -> int: ...
+    def cw_buffer_next_two(self, handle: int, data: Any, length: int, start: int, out: Any, /) -> int: ...
+    def cw_buffer_close(self, handle: int, out: Any, /) -> int: ...
+    def cw_buffer_unfinished(self, handle: int, out: Any, /) -> int: ...
+    def cw_buffer_places(self, handle: int, out: Any, count: int, /) -> int: ...
+    def cw_buffer_stats(self, handle: int, out: Any, /) -> int: ...
+    def cw_frame_check(self, data: Any, length: int, plain: int, out: Any, /) -> int: ...
+    def cw_peek_lines(
+        self,
+        data: Any,
+        length: int,
+        start: int,
+        plain: int,
+        ids: Any,
+        lines: int,
+        kinds: Any,
+        most_kinds: int,
+        out: Any,
+        /,
+    ) -> int: ...
+    def cw_line_starts(self, data: Any, length: int, starts: Any, count: int, /) -> int: ...
+    def cw_drain_new(
+        self, fd: int, overflow: int, limit: int, directory: Any, directory_length: int, out: Any, /
+    ) -> int: ...
+    def cw_drain_free(self, handle: int, /) -> int: ...
+    def cw_drain_read(self, handle: int, out: Any, length: int, /) -> int: ...
+    def cw_drain_fileno(self, handle: int, /) -> int: ...
+    def cw_drain_watch(self, handle: int, fd: int, /) -> int: ...
+    def cw_drain_discard(self, handle: int, /) -> int: ...
+    def cw_drain_tail(self, handle: int, out: Any, length: int, written: Any, /) -> int: ...
+    def cw_drain_stats(self, handle: int, out: Any, /) -> int: ...
+    def cw_drain_stop(self, milliseconds: int, /) -> int: ...
+    def cw_budget_set(self, limit: int, /) -> int: ...
+    def cw_budget_count(self, count: int, /) -> int: ...
+    def cw_budget(self, limit: Any, queued: Any, /) -> int: ...
+
+
+class FFI(Protocol):
+    """What is used of ``cffi.FFI``."""
+
+    NULL: Any
+
+    def new(self, ctype: str, init: Any = ..., /) -> Any: ...
+    def sizeof(self, ctype: str, /) -> int: ...
+    def buffer(self, cdata: Any, size: int = ..., /) -> Any: ...
+    def from_buffer(self, ctype: str, data: Any, /) -> Any: ...
+    def unpack(self, cdata: Any, length: int, /) -> list[int]: ...
+
+
+def _load() -> tuple[FFI, Library]:
+    try:
+        from claude_wire.native import _native
+    except ImportError as error:
+        raise ImportError(
+            "the native library of claude_wire is not built: run `pip install claude-wire`, "
+            "or `maturin develop --release` in a checkout"
+        ) from error
+    ffi = cast("FFI", _native.ffi)
+    lib = cast("Library", _native.lib)
+    try:
+        found = lib.cw_abi_version()
+    except AttributeError:  # so old that it cannot even say so
+        found = 0
+    if found != ABI_VERSION or ffi.sizeof("CwStep") != STEP.size:
+        raise ImportError(
+            f"the native library of claude_wire has ABI {found}, but its Python code needs ABI {ABI_VERSION}: "
+            "rebuild it with `maturin develop --release`, or reinstall claude-wire"
+        )
+    return ffi, lib
+
+
+ffi: FFI
+lib: Library
+ffi, lib = _load()
+
+_ERRORS: dict[int, Exception] = {
+    lib.CW_ERROR_STALE: HandleError("this object is closed"),
+    lib.CW_ERROR_FORKED: HandleError("this object belongs to another process; create a new one after fork"),
+    lib.CW_ERROR_IN_USE: HandleError(
+        "this object is used by two threads at the same time, or from inside its own loop"
+    ),
+    lib.CW_ERROR_PANIC: HandleError("a bug in the native library of claude_wire broke this object"),
+    lib.CW_ERROR_MEMORY: MemoryError("the native library of claude_wire got no memory"),
+    lib.CW_ERROR_FULL: HandleError("too many of these objects are open in this process"),
+    lib.CW_ERROR_UNSUPPORTED: NotImplementedError("this system has no native drains"),
+}
+
+
+def error(status: int) -> Exception:
+    """The exception for a status below 0."""
+    if status <= lib.CW_ERROR_SYSTEM:
+        number = lib.CW_ERROR_SYSTEM - status
+        return OSError(number, os.strerror(number))
+    if status == lib.CW_ERROR_BUDGET:
+        limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+        lib.cw_budget(limit, queued)
+        return ByteBudgetError(limit[0])
+    known = _ERRORS.get(status)
+    if known is None:
+        return SystemError(f"the native library of claude_wire refused an argument ({status})")
+    return type(known)(*known.args)

@@ -1,0 +1,134 @@
+"""Bare lines, for those who want the lines themselves. Knows the rules of :mod:`claude_wire.native.line_buffer`."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from claude_wire.errors import HandleError, LineTooLongError
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
+from claude_wire.native.block import Block, LongLine, byte_view
+from claude_wire.native.line_buffer import LineBuffer
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+__all__ = ["LineSplitter"]
+
+
+class LineSplitter:
+    """Splits a stream of bytes into lines, on 0x0A alone.
+
+    Args:
+        max_line_bytes: longest line that is kept, in bytes without its line feed. A longer one is dropped in bounded
+            memory.
+        keepends: if false, lines come without line feed and without one CR before it, blank lines (nothing but spaces,
+            tabs and CRs) are skipped, and so is a byte order mark at the start of the stream. If true, all that is
+            returned is byte for byte what came in.
+
+    A splitter belongs to one thread at a time and to the process that made it: any method raises :class:`HandleError`
+    otherwise. As a context manager it frees its native memory at the end; else that happens when it is collected.
+    """
+
+    __slots__ = ("_buffer", "_busy", "_keepends", "_lines", "_long")
+
+    def __init__(self, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, keepends: bool = False) -> None:
+        self._buffer = LineBuffer(max_line_bytes, keep_bom=keepends)
+        self._keepends = keepends
+        # Split but not returned yet: each dropped line with the lines before it, then the lines after the last of them.
+        self._long: deque[tuple[list[bytes], LongLine]] = deque()
+        self._lines: list[bytes] = []
+        # Whether somebody is using it now, as with a Decoder.
+        self._busy = False
+
+    def __repr__(self) -> str:
+        try:
+            held = f"{self._buffer.stats().held:,} bytes of memory"
+        except HandleError:
+            held = "closed"
+        return f"<LineSplitter{' with line feeds' if self._keepends else ''}: {held}>"
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
+        """Takes the next bytes of the stream, cut anywhere, and returns the lines that they complete.
+
+        ``data`` must not change until this returns: other threads run meanwhile.
+
+        All of ``data`` is taken, also when an exception is raised: do not pass it again. (After a ``KeyboardInterrupt``
+        or a ``MemoryError`` the lines of ``data`` that were not split yet are lost.)
+
+        Raises:
+            LineTooLongError: a line is above ``max_line_bytes``; the lines before it are in ``error.lines``, and
+                the next call returns those after it.
+            TypeError: ``data`` is not bytes.
+            ValueError: ``data`` is a view with gaps.
+            HandleError: the splitter is in use elsewhere, or was left as a context manager.
+        """
+        if type(data) is not bytes:
+            byte_view(data)  # raises for what it does not take
+        return self._take(self._buffer.blocks(data), data)
+
+    def close(self) -> list[bytes]:
+        """Ends the stream and returns its last line if that has no line feed, and whatever else is left.
+
+        The next bytes begin a new stream. Raises like :meth:`feed`; after :class:`LineTooLongError` call it again.
+        """
+        return self._take(self._buffer.close_blocks(), b"")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._buffer.free()
+
+    def _take(
+        self, blocks: Generator[Block | LongLine, None, None], data: bytes | bytearray | memoryview
+    ) -> list[bytes]:
+        if self._busy:
+            raise self._buffer.refusal()
+        try:
+            self._busy = True
+            shown = self._buffer.shown
+            try:
+                self._split_blocks(blocks)
+            except HandleError:
+                raise
+            except BaseException:  # the stream stays in step, though lines are lost
+                blocks.close()
+                self._buffer.drop_rest(data, shown)
+                raise
+            if self._long:
+                before, (head, length, offset, line_number) = self._long.popleft()
+                raise LineTooLongError(before, head, length, line_number, offset)
+            lines = self._lines
+            self._lines = []
+            return lines
+        finally:
+            self._busy = False
+
+    def _split_blocks(self, blocks: Iterable[Block | LongLine]) -> None:
+        # In a frame of its own: the caller's memory must not hang on an exception.
+        for block in blocks:
+            if isinstance(block, LongLine):
+                self._long.append((self._lines, block))
+                self._lines = []
+            else:
+                self._lines += _split(block, self._keepends)
+
+
+def _split(block: Block, keepends: bool) -> list[bytes]:
+    data = bytes(block.data)
+    lines = data.split(b"\n")
+    if keepends:
+        last = lines.pop()
+        lines = [line + b"\n" for line in lines]
+        return lines if block.terminated else [*lines, last]
+    if block.terminated:
+        lines.pop()
+    if block.clean and b"\r" not in data:
+        return lines
+    return [bare for line in lines if (bare := line.removesuffix(b"\r")).strip(b" \t\r")]

@@ -1,0 +1,89 @@
+"""What all drains have in common: what they do without room, what they count, and which arguments they refuse."""
+
+from __future__ import annotations
+
+import os
+from errno import EBADF
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from claude_wire.foundation.arguments import require_int
+from claude_wire.native.library import lib
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+__all__ = [
+    "CHUNK_BYTES",
+    "MODES",
+    "DrainStats",
+    "Overflow",
+    "check_arguments",
+    "check_fd",
+    "warn_of_pause",
+]
+
+#: Most bytes that one read gives. What a pipe of Linux holds.
+CHUNK_BYTES = 64 * 1024
+
+#: What happens when a drain has no room left in the budget:
+#:
+#: * ``"pause"``: it takes no more, so that the writer has to wait, until half of the budget is free.
+#: * ``"spill"``: it writes to a temporary file that has no name and mode 0600; above ``spill_limit``, or if the disk is
+#:   full, it pauses until the file is read.
+#: * ``"error"``: as ``"pause"``, and the next ``read()`` raises :class:`ByteBudgetError`.
+#:
+#: A reader that reads can always do so.
+Overflow: TypeAlias = Literal["pause", "spill", "error"]
+
+MODES: dict[str, int] = {"pause": lib.CW_OVERFLOW_PAUSE, "spill": lib.CW_OVERFLOW_SPILL, "error": lib.CW_OVERFLOW_ERROR}
+
+
+class DrainStats(NamedTuple):
+    """What a drain has done since it was made, and what it holds now."""
+
+    #: Bytes that ``read()`` has returned.
+    bytes_read: int
+    #: Bytes that were taken on behalf of the reader, because it was away, or there is none.
+    bytes_rescued: int
+    #: Times that the queue was empty before that.
+    rescues: int
+    #: Times that the drain was paused, because the budget, the limit of its file, or the memory was exhausted.
+    pauses: int
+    #: Bytes that were written to a file.
+    bytes_spilled: int
+    #: Times that no file could be made, or not all could be written to it.
+    spill_errors: int
+    #: Bytes that were thrown away, after ``discard()``, or because only the last ones are kept.
+    bytes_discarded: int
+    #: Bytes in memory now.
+    bytes_queued: int
+    #: Bytes in the file now.
+    bytes_in_file: int
+    #: Whether it is paused now.
+    paused: bool
+
+
+def warn_of_pause() -> None:
+    import logging  # takes longer than all of this module
+
+    logging.getLogger("claude_wire").warning(
+        "a stream was paused: its reader was away, and the byte budget or the memory is exhausted; its writer waited"
+    )
+
+
+def check_arguments(fd: int, overflow: str, spill_limit: int, keep_last: int | None) -> None:
+    check_fd(fd)
+    if overflow not in MODES:
+        raise ValueError(f"overflow must be one of {', '.join(map(repr, MODES))}")
+    require_int("spill_limit", spill_limit, 1)
+    if keep_last is not None:
+        require_int("keep_last", keep_last, 1)
+        if overflow != "pause":
+            raise ValueError("a drain with keep_last has no queue that could overflow")
+
+
+def check_fd(fd: int) -> None:
+    if not isinstance(fd, int):
+        raise TypeError(f"fd must be an int, not {type(fd).__name__}")
+    if not 0 <= fd < 2**31:
+        raise OSError(EBADF, os.strerror(EBADF))

@@ -1,0 +1,1 @@
+"""A child process: its arguments, its pipes, its exit and end."""

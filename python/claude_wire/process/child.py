@@ -1,0 +1,295 @@
+"""A spawned process: its pipes, its exit, and how it is ended. Knows nothing of messages."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import threading
+import weakref
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from anyio import sleep
+
+from claude_wire.errors import CLINotFoundError, HandleError
+from claude_wire.io.sources import Drained
+from claude_wire.io.tasks import Home
+from claude_wire.io.waiting import Readiness, cancel_scope, move_on_after
+from claude_wire.native.drain import Drain, open_drain
+from claude_wire.native.drain_thread import ThreadDrain
+from claude_wire.native.overflow import Overflow
+from claude_wire.process.stderr import STDERR_TAIL_BYTES, StderrLines
+from claude_wire.process.stdin import LAST_SECONDS, Stdin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    StrPath = str | os.PathLike[str]
+    StderrTo = str | Callable[[str], object] | None
+
+__all__ = ["Child", "Settings"]
+
+
+class Settings(NamedTuple):
+    """The arguments of :func:`open_process`, checked."""
+
+    argv: list[str]
+    cwd: StrPath | None
+    env: dict[str, str] | None
+    user: str | int | None
+    stderr: StderrTo
+    overflow: Overflow
+    spill_limit: int
+    grace: float
+    start_new_session: bool
+
+
+class Child:
+    """A spawned process with its pipes: whoever makes one closes it."""
+
+    popen: subprocess.Popen[bytes]
+    stdin: Stdin
+    chunks: Drained
+    closed: bool
+
+    def __init__(self, settings: Settings) -> None:
+        stderr = settings.stderr
+        self.closed = False
+        self._stderr: Drain | ThreadDrain | StderrLines | None = None
+        self._host = os.getpid()
+        self._home = Home()
+        # Spawned in the loop's thread, as asyncio does it: a cancelled task could leave behind what a thread spawns.
+        try:
+            self.popen = popen = subprocess.Popen(
+                settings.argv,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=None if stderr == "inherit" else subprocess.PIPE,
+                cwd=settings.cwd,
+                env=settings.env,
+                user=settings.user,
+                start_new_session=settings.start_new_session,
+            )
+        except FileNotFoundError as error:
+            raise _not_found(settings, error) from error
+        _children.add(popen)
+        self._last_stderr = b""
+        self._pidfd: int | None = None
+        drain: Drain | ThreadDrain | None = None
+        try:
+            assert popen.stdin is not None
+            assert popen.stdout is not None
+            self.stdin = Stdin(popen)
+            drain = open_drain(popen.stdout.fileno(), overflow=settings.overflow, spill_limit=settings.spill_limit)
+            self.chunks = Drained(drain)
+            popen.stdout.close()
+            self._pidfd = _pidfd(popen.pid)
+            if self._pidfd is not None and isinstance(drain, Drain):
+                drain.watch(self._pidfd)
+            if popen.stderr is not None:
+                if callable(stderr):
+                    self._stderr = StderrLines(open_drain(popen.stderr.fileno()), stderr)
+                else:
+                    self._stderr = open_drain(popen.stderr.fileno(), keep_last=STDERR_TAIL_BYTES)
+                popen.stderr.close()
+        except BaseException:
+            _end_at_once(popen)
+            if drain is not None:
+                drain.close()
+            if self._pidfd is not None:
+                os.close(self._pidfd)
+            raise
+        self._abandon = weakref.finalize(self, _end_in_thread, popen, self._pidfd, settings.grace)
+        self._abandon.atexit = False  # see _end_all
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this is the copy in a forked child, where it has nothing to say and nothing to end."""
+        return os.getpid() != self._host
+
+    def stderr_tail(self) -> bytes:
+        return self._last_stderr if self._stderr is None else self._stderr.tail()
+
+    async def read_stderr(self) -> None:
+        """Wait, not for long, until all is read that a process that has ended wrote, and the callback has it."""
+        stderr = self._stderr
+        if isinstance(stderr, StderrLines):
+            await stderr.wait(LAST_SECONDS)
+        elif isinstance(stderr, ThreadDrain):
+            # It queues nothing, so it is ready when it has read the end. A Drain reads what is there when it is asked.
+            with move_on_after(LAST_SECONDS):
+                while self._stderr is stderr and not stderr.ready:
+                    await sleep(0.001)
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until the process has ended; false if it has not after so many seconds."""
+        until = monotonic() + seconds
+        pause = 0.001
+        while self.popen.poll() is None:
+            left = until - monotonic()
+            if left <= 0:
+                return False
+            pidfd = _pidfd(self.popen.pid)  # one for each that waits
+            if pidfd is None:
+                await sleep(min(pause, left))
+                pause = min(2 * pause, 0.05)
+                continue
+            try:
+                with move_on_after(left):
+                    await Readiness(pidfd).wait()
+            finally:
+                os.close(pidfd)
+        return True
+
+    async def close(self, grace: float) -> None:
+        """EOF, SIGTERM, SIGKILL, with ``grace`` seconds between them; then let go of everything."""
+        import asyncio
+
+        first, self.closed = not self.closed, True
+        cancelled: BaseException | None = None
+        try:
+            if first:
+                self.chunks.stop()
+                with suppress(HandleError):  # it was collected, as this is being
+                    self.chunks.drain.discard()
+                self.stdin.close()
+            if not await self._home.can_wait():
+                return
+            # The shield holds off cancellation by anyio and trio, but not Task.cancel().
+            with cancel_scope(shield=True):
+                ladder = (None, grace), (self.popen.terminate, grace), (self.popen.kill, max(grace, LAST_SECONDS))
+                for insist, seconds in ladder:
+                    if first and insist is not None:  # who comes second waits for as long
+                        insist()
+                    until = monotonic() + seconds
+                    ended = False
+                    while not ended and monotonic() < until:
+                        try:
+                            ended = await self.wait(until - monotonic())
+                        except asyncio.CancelledError as error:
+                            cancelled = error
+                    if ended:
+                        break
+                await self.read_stderr()
+        except asyncio.CancelledError as error:
+            cancelled = error
+        finally:
+            # It has ended, if nothing else was raised: KeyboardInterrupt, or GeneratorExit where no loop runs any more.
+            if first:
+                self._let_go()
+        if cancelled is not None:
+            raise cancelled
+
+    def _let_go(self) -> None:
+        if self._stderr is not None:
+            with suppress(HandleError):
+                self._last_stderr = self._stderr.tail()
+            self._stderr.close()
+            self._stderr = None
+        self.chunks.drain.close()
+        self._abandon()
+
+    def __del__(self) -> None:
+        # While the loop runs, the callback gets the lines up to the end of the process.
+        if isinstance(self._stderr, StderrLines) and not self._home.foreign:
+            self._stderr.abandon()
+
+
+def _pidfd(pid: int) -> int | None:
+    """A descriptor that is readable once the process has ended, where the system has such."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundError:
+    """The error for the one that is missing: the working directory, the program, or the interpreter of a script."""
+    program = settings.argv[0]
+    if settings.cwd is not None and error.filename == os.fspath(settings.cwd):
+        return FileNotFoundError(error.errno, "the working directory (cwd) does not exist", error.filename)
+    if os.path.exists(os.path.join(settings.cwd or "", program)):
+        return CLINotFoundError(f"{program!r} cannot be run: the interpreter that its first line names is not there")
+    where = "" if os.path.dirname(program) else " in PATH"
+    return CLINotFoundError(
+        f"there is no program {program!r}{where}; ClaudeOptions(cli_path=...) says where the CLI is, and without it "
+        "the CLI is looked for"
+    )
+
+
+# --- processes that nobody closed -------------------------------------------------------------------------------------
+
+#: All that run, so that none outlives this interpreter.
+_children: set[subprocess.Popen[bytes]] = set()
+
+
+def _in_child() -> None:
+    """A forked child has nothing to end, and must not keep open what tells a process to end."""
+    for popen in _children:
+        assert popen.stdin is not None
+        with suppress(OSError):
+            popen.stdin.close()
+    _children.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
+    """Kill and reap, and close the pipes."""
+    for pipe in (popen.stdin, popen.stdout, popen.stderr):
+        if pipe is not None:
+            pipe.close()
+    popen.kill()
+    with suppress(subprocess.TimeoutExpired):
+        popen.wait(LAST_SECONDS)
+    _children.discard(popen)
+
+
+def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: float) -> None:
+    """End a process whose owner is gone, if it has not ended, without holding anybody up."""
+    if popen not in _children:  # a copy in a forked child
+        return
+    if pidfd is not None:
+        os.close(pidfd)
+    assert popen.stdin is not None
+    popen.stdin.close()
+    if popen.poll() is not None:
+        _children.discard(popen)
+        return
+    with suppress(RuntimeError):  # at interpreter exit no thread starts; then _end_all follows
+        threading.Thread(target=_end_patiently, args=(popen, grace), name="claude-wire-reaper", daemon=True).start()
+
+
+def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
+    for insist, seconds in (None, grace), (popen.terminate, grace), (popen.kill, max(grace, LAST_SECONDS)):
+        if insist is not None:
+            insist()
+        with suppress(subprocess.TimeoutExpired):
+            popen.wait(seconds)
+            break
+    _children.discard(popen)
+
+
+@atexit.register
+def _end_all() -> None:
+    """At interpreter exit: SIGTERM to all that still run, and SIGKILL to those that ignore it."""
+    running = [popen for popen in list(_children) if popen.poll() is None]
+    for popen in running:
+        popen.terminate()
+    until = monotonic() + LAST_SECONDS
+    for popen in running:
+        with suppress(subprocess.TimeoutExpired):
+            popen.wait(max(until - monotonic(), 0.01))
+            continue
+        popen.kill()
+        with suppress(subprocess.TimeoutExpired):
+            popen.wait(LAST_SECONDS)
+    for popen in list(_children):
+        if popen.stdin is not None:
+            popen.stdin.close()  # else the interpreter warns of a file that nobody closed
+    _children.clear()

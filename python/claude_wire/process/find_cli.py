@@ -1,0 +1,64 @@
+"""Where on this machine the Claude Code CLI is. Knows paths, and starts nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+
+from claude_wire.errors import CLINotFoundError
+
+__all__ = ["find_cli"]
+
+
+def find_cli() -> str:
+    """Return the path of the Claude Code CLI on this machine.
+
+    It is looked for in ``PATH``; where its installers put it; and in the wheel of claude-agent-sdk, if that is
+    installed, which has one with it. The first that is there is taken; its version is not asked for. On Windows only a
+    native ``claude.exe`` counts, as in claude-agent-sdk: see :meth:`ClaudeOptions.argv`.
+
+    Raises:
+        CLINotFoundError: it is in none of these places. The message says how to get it.
+    """
+    for path in _candidates():
+        # os.path.isfile, unlike Path.is_file, says no to a directory that may not be read.
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return os.path.abspath(path)
+    if sys.platform == "win32":
+        how = "install it with (PowerShell): irm https://claude.ai/install.ps1 | iex"
+    else:
+        how = "install it with: npm install -g @anthropic-ai/claude-code"
+    raise CLINotFoundError(
+        "no Claude Code CLI was found in PATH, in the usual places, or in an installed claude-agent-sdk; "
+        f"{how}; or: pip install claude-agent-sdk; or say where it is: ClaudeOptions(cli_path=...)"
+    )
+
+
+def _candidates() -> list[str]:
+    """Paths at which the CLI may be, best first. The places are those where claude-agent-sdk looks."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        # shutil.which would look into the working directory first, and would find npm's claude.cmd.
+        folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
+        found = [os.path.join(folder, "claude.exe") for folder in folders]
+        found.append(os.path.join(home, ".local", "bin", "claude.exe"))
+    else:
+        in_path = shutil.which("claude")
+        found = [] if in_path is None else [in_path]
+        found += [
+            os.path.join(home, ".npm-global/bin/claude"),
+            "/usr/local/bin/claude",
+            os.path.join(home, ".local/bin/claude"),
+            os.path.join(home, "node_modules/.bin/claude"),
+            os.path.join(home, ".yarn/bin/claude"),
+            os.path.join(home, ".claude/local/claude"),
+        ]
+    try:
+        spec = importlib.util.find_spec("claude_agent_sdk")  # does not import it
+    except (ImportError, ValueError):
+        spec = None  # sys.modules has something else by that name
+    for folder in (spec and spec.submodule_search_locations) or ():
+        found.append(os.path.join(folder, "_bundled", "claude.exe" if sys.platform == "win32" else "claude"))
+    return found

@@ -1,0 +1,348 @@
+"""A child process that speaks the protocol: its pipes, its standard error, its exit, and how it is ended.
+
+Knows processes and when a turn is over; not the control protocol. What the process writes is a
+:class:`~claude_wire.MessageStream` over its standard output, so nothing is lost while nobody iterates.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Set
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args, overload
+
+from claude_wire.codec.encoder import encode
+from claude_wire.errors import HandleError, ProcessError, UnfinishedTurnError, describe_end
+from claude_wire.foundation.arguments import (
+    kind_of,
+    require_function,
+    require_int,
+    require_one_of,
+    require_seconds,
+    shown,
+)
+from claude_wire.io.message_stream import MessageStream
+from claude_wire.limits import DEFAULT_SPILL_BYTES
+from claude_wire.native.overflow import Overflow
+from claude_wire.process.child import Child, Settings
+from claude_wire.process.turn import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from typing_extensions import Self
+
+    from claude_wire.codec.decoder import Decoder
+    from claude_wire.messages import InvalidLine, Message
+    from claude_wire.process.child import StderrTo, StrPath
+
+
+__all__ = ["Process", "open_process"]
+
+T = TypeVar("T")
+
+#: Default for ``grace``, in seconds: what claude-agent-sdk allows the CLI to write its session file.
+GRACE_SECONDS = 5.0
+
+
+@overload
+def open_process(
+    argv: Sequence[StrPath],
+    decoder: None = None,
+    *,
+    cwd: StrPath | None = ...,
+    env: Mapping[str, str] | None = ...,
+    extra_env: Mapping[str, str] | None = ...,
+    user: str | int | None = ...,
+    stderr: StderrTo = ...,
+    overflow: Overflow = ...,
+    spill_limit: int = ...,
+    grace: float = ...,
+    start_new_session: bool = ...,
+) -> Process[Message | InvalidLine]: ...
+@overload
+def open_process(
+    argv: Sequence[StrPath],
+    decoder: Decoder[T],
+    *,
+    cwd: StrPath | None = ...,
+    env: Mapping[str, str] | None = ...,
+    extra_env: Mapping[str, str] | None = ...,
+    user: str | int | None = ...,
+    stderr: StderrTo = ...,
+    overflow: Overflow = ...,
+    spill_limit: int = ...,
+    grace: float = ...,
+    start_new_session: bool = ...,
+) -> Process[T]: ...
+def open_process(
+    argv: Sequence[StrPath],
+    decoder: Decoder[Any] | None = None,
+    *,
+    cwd: StrPath | None = None,
+    env: Mapping[str, str] | None = None,
+    extra_env: Mapping[str, str] | None = None,
+    user: str | int | None = None,
+    stderr: StderrTo = None,
+    overflow: Overflow = "pause",
+    spill_limit: int = DEFAULT_SPILL_BYTES,
+    grace: float = GRACE_SECONDS,
+    start_new_session: bool = False,
+) -> Process[Any]:
+    """Run a process that speaks the protocol: ``async with open_process(argv) as process``.
+
+    It is spawned at the beginning of the block and has ended at its end, however the block is left.
+
+    Args:
+        argv: the program and its arguments; :class:`~claude_wire.ClaudeOptions` makes them for the Claude Code CLI.
+        decoder: says what messages become; ``Decoder()`` if not given. It must not be used otherwise.
+        cwd: the working directory; the host's if None.
+        env: the whole environment, in place of the host's; the host's if None.
+        extra_env: merged into the one or the other. Nothing else is added, and nothing is taken away.
+        user: name or number of the user to run as (POSIX).
+        stderr: what becomes of the standard error. It is always read. ``None`` keeps the last 64 KiB, for
+            :attr:`Process.stderr_tail` and for errors; a function is called with each line besides (without its end,
+            decoded as UTF-8, wrong bytes replaced; above 64 KiB in pieces) in the event loop's thread, and the type of
+            what it raises is logged; ``"inherit"`` leaves it to the host's own standard error.
+        overflow, spill_limit: as for :class:`~claude_wire.MessageStream`, for the standard output.
+        grace: seconds that the process is given to end, first after the end of its input, then after SIGTERM.
+        start_new_session: keep the signals of the host's terminal from it (POSIX): Ctrl-C is the host's alone then.
+
+    Raises:
+        CLINotFoundError: by entering the block, there is no such program.
+        OSError: by entering the block, the process cannot be spawned: there is no such working directory
+            (``FileNotFoundError``), ``PermissionError``, or too many open files. Nothing is left over then.
+        TypeError: ``argv`` is no list of arguments, or empty, or ``decoder`` is no :class:`~claude_wire.Decoder`.
+        ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` is none of the above.
+    """
+    if isinstance(argv, (str, bytes)):
+        raise TypeError("argv must be a list of arguments, not one string; shlex.split() makes one of it")
+    if isinstance(argv, (Mapping, Set)) or not isinstance(argv, Iterable):
+        raise TypeError(f"argv must be a list of arguments, as ClaudeOptions.argv() gives it, not {kind_of(argv)}")
+    if isinstance(stderr, str) and stderr != "inherit":
+        raise ValueError(f"stderr must be None, 'inherit' or a function, not {shown(stderr)}")
+    if not (stderr is None or isinstance(stderr, str)):
+        require_function("stderr", stderr, "each line", awaited=False)
+    require_one_of("overflow", overflow, get_args(Overflow))
+    require_seconds("grace", grace, or_zero=True, or_none=False)
+    require_environment("env", env)
+    require_environment("extra_env", extra_env)
+    if not isinstance(cwd, (str, os.PathLike, type(None))):
+        raise TypeError(f"cwd must be a path, not {kind_of(cwd)}")
+    require_int("spill_limit", spill_limit, 1)
+    try:
+        command = [os.fspath(argument) for argument in argv]
+    except TypeError as error:
+        raise TypeError(f"argv must be a list of str or paths: {error}") from None
+    if not command:
+        raise TypeError("argv is empty")
+    environment = _environment(env, extra_env)
+    settings = Settings(command, cwd, environment, user, stderr, overflow, spill_limit, grace, start_new_session)
+    return Process(settings, decoder)
+
+
+def require_environment(name: str, env: object) -> None:
+    """Refuse what cannot be the environment of a process. None is allowed.
+
+    Raises:
+        TypeError: it is no dict of texts.
+    """
+    if env is None:
+        return
+    if not isinstance(env, Mapping):
+        raise TypeError(f"{name} must be a dict, not {kind_of(env)}")
+    for key, value in cast("Mapping[object, object]", env).items():
+        for text in key, value:
+            if not isinstance(text, (str, bytes, os.PathLike)):
+                raise TypeError(f"{name}[{shown(key)}] must be a str, not {kind_of(text)}")
+
+
+def _environment(env: Mapping[str, str] | None, extra_env: Mapping[str, str] | None) -> dict[str, str] | None:
+    if extra_env is None:
+        return None if env is None else dict(env)
+    return {**(os.environ if env is None else env), **extra_env}
+
+
+class Process(MessageStream[T], Generic[T]):
+    """A running process, and an iteration over what it says; made by :func:`open_process`.
+
+    ``async for`` and :meth:`batches` are those of :class:`~claude_wire.MessageStream`. When the output has ended and
+    all was given, the next step waits until the process has ended (for at most ``grace`` seconds) and raises, once:
+
+    * :class:`~claude_wire.UnfinishedTurnError`, if the output ended in the middle of a turn or of a line, or if a
+      prompt was sent and no turn came after it, whatever the exit code;
+    * else :class:`~claude_wire.ProcessError`, if the exit code is not 0.
+
+    A turn is open from its first ``init``, ``assistant``, ``user`` or ``stream_event`` message, those of subagents and
+    replays aside, until its ``result``. A decoder with ``only`` shows as much of it as it lets through, and nothing
+    without results. On Linux the output also ends when the process does, though another that it started may still hold
+    the pipe: when nothing is in it any more, so that what it wrote itself has all been read.
+
+    The process ends by the end of its input, SIGTERM and SIGKILL, with ``grace`` seconds between them, when the block
+    is left. A host that is killed closes the pipe, too, and the CLI ends at the end of its input; a child that ignores
+    that outlives such a host. After a fork, only the parent may use this.
+    """
+
+    def __init__(self, settings: Settings, decoder: Decoder[T] | None) -> None:
+        self._begin(decoder)
+        self._chunks = _NotStarted()
+        self._settings = settings
+        self._child: Child | None = None
+        self._turn = Turn()
+        # Whether the output ended in the middle of a line; whether how it ended was said.
+        self._cut = self._told = False
+
+    def _state(self) -> str:
+        if self._child is None:
+            return "not started"
+        # The exit code may be out of date: asking the system for it would reap the process.
+        popen = self._child.popen
+        code = popen.returncode
+        return f"pid {popen.pid} {'running' if code is None else f'exited with {code}'}"
+
+    # --- what is known of it
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._started().popen.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, minus the number of the signal that ended the process, or None while it runs."""
+        return self._started().popen.poll()
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The last 64 KiB of its standard error so far; nothing with ``stderr="inherit"``."""
+        return self._started().stderr_tail()
+
+    @property
+    def last_result(self) -> Any:
+        """The last result message that was decoded, or None."""
+        return self._turn.last_result
+
+    # --- its input
+
+    async def send(self, message: Message | dict[str, Any]) -> None:
+        """Encode a message and write its line to the standard input. Several tasks may send; lines never mix.
+
+        Waits while the process does not read and its pipe is full; its output is read meanwhile. If a send is
+        cancelled before its first byte was written, nothing is sent; after that, the line is completed by the next
+        send or by :meth:`end_input`.
+
+        Raises:
+            ProcessInputError: the process is gone or has closed its input, or the input was ended.
+            TypeError, EncodeError: as :func:`~claude_wire.encode`.
+        """
+        await self.send_bytes(encode(message))
+
+    async def send_bytes(self, lines: bytes) -> None:
+        """Write lines that are encoded already, with their line feeds; otherwise as :meth:`send`."""
+        await self._write(lines, None, is_answer=False)
+
+    async def _write(self, lines: bytes, begun: Callable[[], object] | None, *, is_answer: bool) -> None:
+        """``begun`` is called with the first byte that was written: from then on the lines are as good as sent.
+
+        An answer to a control request is no prompt, and its task, new as it is, need not let others go first.
+        """
+
+        def first() -> None:
+            if not is_answer:
+                self._turn.sent(lines)
+            if begun is not None:
+                begun()
+
+        await self._started().stdin.write(lines, first, is_answer)
+
+    def _write_in_turn(self, line: bytes) -> bool:
+        """Write a line if a turn is under way or asked for, by what was sent and decoded. This never waits.
+
+        Returns whether the line was written. An input that is ended, full, or in use by a sender takes none.
+        """
+        child = self._child
+        return bool(self._turn.unfinished()) and child is not None and not child.foreign and child.stdin.write_now(line)
+
+    async def end_input(self) -> None:
+        """Close the standard input, which tells the CLI to finish and end. May be called again.
+
+        Waits for a send that is under way. The rest of a line whose sender was cancelled is given a second.
+        """
+        await self._started().stdin.end()
+
+    # --- its end
+
+    async def wait(self) -> int:
+        """Wait until the process has ended, and return its exit code.
+
+        It ends only if its output is taken: by an iteration, or up to the byte budget by the drain.
+        """
+        child = self._started()
+        while not await child.wait(3600.0):
+            pass
+        return cast("int", child.popen.returncode)
+
+    async def aclose(self) -> None:
+        """End the process if it runs, as described above, and give back all that it holds. May be called again.
+
+        Cancellation does not cut this short, and is passed on afterwards. KeyboardInterrupt does: then a thread goes on
+        with it, as it does for a process that was dropped without being closed.
+        """
+        self._forget()
+        if self._child is not None and not self._child.foreign:
+            await self._child.close(self._settings.grace)
+
+    async def __aenter__(self) -> Self:
+        if self._child is not None or self._closed:
+            raise HandleError("a process can be entered only once; make another one")
+        self._child = Child(self._settings)
+        self._chunks = self._child.chunks
+        return self
+
+    # --- what the iteration calls
+
+    def _saw(self, batch: list[T]) -> None:
+        self._turn.see(batch)
+
+    def _end_of_data(self) -> tuple[list[T], bool]:
+        invalid = self.stats.invalid
+        try:
+            return super()._end_of_data()
+        finally:
+            self._cut = self._cut or self.stats.invalid > invalid
+
+    async def _finish(self) -> None:
+        child = self._started()
+        if self._told or child.closed:
+            return
+        await child.wait(self._settings.grace)
+        await child.read_stderr()
+        if child.closed:  # in the meantime, by another task: how it ended is its own doing
+            return
+        self._told = True
+        code = child.popen.returncode
+        details = code, self.stderr_tail, self.last_result
+        only = self._inbox.decoder.only
+        sees_results = only is None or "result" in only
+        where = "in the middle of a line" if self._cut else self._turn.unfinished() if sees_results else ""
+        if where:
+            end = describe_end(code, details[1])
+            raise UnfinishedTurnError(*details, message=f"the output ended {where}; the process {end}")
+        if code:
+            raise ProcessError(*details)
+
+    def _started(self) -> Child:
+        if self._child is None:
+            raise HandleError("this process is not started: use it as `async with open_process(...) as process`")
+        if self._child.foreign:
+            raise HandleError("this process was started before a fork: only the parent may use it")
+        return self._child
+
+
+class _NotStarted:
+    final: tuple[type[Exception], ...] = ()
+
+    async def receive(self) -> bytes:
+        raise HandleError("this process is not started: use it as `async with open_process(...) as process`")
+
+    async def aclose(self) -> None:
+        pass

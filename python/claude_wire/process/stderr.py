@@ -1,0 +1,79 @@
+"""The standard error of a child, line by line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyio import Event
+
+from claude_wire.io.sources import Drained
+from claude_wire.io.tasks import Home, set_event, spawn
+from claude_wire.io.waiting import closing_coroutine, move_on_after
+from claude_wire.limits import BLOCK_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from claude_wire.native.drain import Drain
+    from claude_wire.native.drain_thread import ThreadDrain
+
+__all__ = ["STDERR_TAIL_BYTES", "StderrLines"]
+
+#: What is kept of the standard error, in bytes.
+STDERR_TAIL_BYTES = 64 * 1024
+
+
+class StderrLines:
+    """Calls back with each line of the standard error, and keeps the tail."""
+
+    def __init__(self, drain: Drain | ThreadDrain, callback: Callable[[str], object]) -> None:
+        self._chunks = Drained(drain)
+        self._callback = callback
+        self._tail = bytearray()
+        self._ended = Event()
+        self._home = Home()
+        self._task = spawn(self._run, name="claude-wire-stderr")
+
+    def tail(self) -> bytes:
+        return bytes(self._tail)
+
+    async def wait(self, seconds: float) -> None:
+        with move_on_after(seconds):
+            await self._ended.wait()
+
+    def close(self) -> None:
+        self._chunks.stop()
+        self._chunks.drain.close()
+
+    def abandon(self) -> None:
+        """Release the task and the pipe, unless the loop runs."""
+        if not self._home.call_soon(lambda: None):
+            self._task.abandon()
+            self.close()
+
+    async def _run(self) -> None:
+        unfinished = b""
+        try:
+            while data := await self._chunks.receive():
+                self._tail += data
+                del self._tail[:-STDERR_TAIL_BYTES]
+                *lines, unfinished = (unfinished + data).split(b"\n")
+                if len(unfinished) > BLOCK_BYTES:  # a line without end is given in pieces
+                    lines.append(unfinished)
+                    unfinished = b""
+                for line in lines:
+                    self._emit(line)
+        except OSError:
+            pass
+        finally:
+            if unfinished and not closing_coroutine():
+                self._emit(unfinished)
+            set_event(self._ended)
+
+    def _emit(self, line: bytes) -> None:
+        try:
+            self._callback(line.removesuffix(b"\r").decode("utf-8", "replace"))
+        except Exception as error:
+            import logging
+
+            logging.getLogger("claude_wire").warning("the stderr callback raised %s", type(error).__name__)

@@ -1,0 +1,107 @@
+"""The standard input of a child: whole lines, one sender at a time."""
+
+from __future__ import annotations
+
+import os
+import select
+from typing import TYPE_CHECKING, cast
+
+from anyio import to_thread
+
+from claude_wire.errors import ProcessInputError, describe_exit
+from claude_wire.io.sources import Slices
+from claude_wire.io.waiting import Lock, Readiness, move_on_after
+
+if TYPE_CHECKING:
+    import io
+    import subprocess
+    from collections.abc import Callable
+
+__all__ = ["LAST_SECONDS", "Stdin"]
+
+#: Longest wait, in seconds, for the rest of the standard error of a process that has ended, and at interpreter exit for
+#: a process that was told to end.
+LAST_SECONDS = 1.0
+
+
+class Stdin:
+    """The standard input: whole lines, one at a time."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        self._popen = popen
+        self._pipe = cast("io.FileIO", popen.stdin)
+        # Readiness says nothing about pipes of Windows; there, each write has a thread.
+        self._blocking = os.name == "nt"
+        os.set_blocking(self._pipe.fileno(), self._blocking)
+        self._room = Readiness(self._pipe.fileno(), writable=True)
+        self._lock = Lock()
+        self._slices = Slices()
+        # The rest of a line whose sender was cancelled.
+        self._unsent = b""
+
+    async def write(self, lines: bytes, begun: Callable[[], object], is_answer: bool) -> None:
+        async with self._lock:
+            if self._unsent:
+                await self._write(self._unsent)
+                self._unsent = b""
+            await self._write(lines, begun, is_answer)
+
+    def write_now(self, line: bytes) -> bool:
+        # A pipe that blocks, as those of Windows do, could keep the caller waiting.
+        if self._blocking or self._unsent or self._pipe.closed or self._lock.locked() or len(line) > select.PIPE_BUF:
+            return False
+        try:
+            return os.write(self._pipe.fileno(), line) == len(line)  # all or nothing, up to PIPE_BUF
+        except OSError:  # it is full, or nobody reads it any more
+            return False
+
+    async def end(self) -> None:
+        async with self._lock:
+            try:
+                if self._unsent:
+                    with move_on_after(LAST_SECONDS):
+                        await self._write(self._unsent)
+            except ProcessInputError:
+                pass  # it is gone, and so is its input
+            finally:
+                self.close()
+
+    def close(self) -> None:
+        if not self._pipe.closed:
+            self._room.close()
+            self._pipe.close()
+
+    async def _write(self, lines: bytes, begun: Callable[[], object] | None = None, is_answer: bool = False) -> None:
+        view = memoryview(lines)
+        written = 0
+        try:
+            while written < len(view):
+                if written or not is_answer:
+                    await self._slices.pause()
+                if self._pipe.closed:
+                    raise ProcessInputError("the input of the process was ended")
+                if self._popen.poll() is not None:
+                    raise self._gone()
+                before = written
+                try:
+                    if self._blocking:
+                        written += await to_thread.run_sync(self._pipe.write, view[written:]) or 0
+                    else:
+                        written += os.write(self._pipe.fileno(), view[written:])
+                    if not before and written and begun is not None:
+                        begun()
+                except BlockingIOError:
+                    # Bounded, because the end of the process is not seen here while another holds its end of the pipe.
+                    with move_on_after(LAST_SECONDS):
+                        await self._room.wait()
+        except BrokenPipeError as error:
+            raise (error if isinstance(error, ProcessInputError) else self._gone()) from None
+        finally:
+            if 0 < written < len(view) or lines is self._unsent:
+                self._unsent = bytes(view[written:])
+
+    def _gone(self) -> ProcessInputError:
+        code = self._popen.poll()
+        return ProcessInputError(
+            "the process has closed its input" if code is None else f"the process {describe_exit(code)}"
+        )

@@ -1,0 +1,128 @@
+"""Whether a process is in the middle of a turn, by what it has written and what it was sent.
+
+Knows what messages, typed or plain, say of turns; not where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, cast
+
+import msgspec
+
+from claude_wire.foundation.ids import Ids
+from claude_wire.messages import (
+    AssistantMessage,
+    CommandLifecycleMessage,
+    InitMessage,
+    ResultMessage,
+    StreamEvent,
+    UserMessage,
+)
+from claude_wire.messages.union import RESULT_BY_SUBTYPE
+
+__all__ = ["Turn"]
+
+#: What may end a turn, or the wait for one.
+_ENDING = frozenset([CommandLifecycleMessage, ResultMessage, *RESULT_BY_SUBTYPE.values()])
+#: Of ``command_lifecycle``: no turn for this prompt is to come. ``completed`` is also said of a prompt that the resumed
+#: session had already.
+_SETTLED = frozenset(("completed", "cancelled", "discarded", "refused"))
+_OPENING = (AssistantMessage, InitMessage, StreamEvent, UserMessage)
+
+
+class _Sent(msgspec.Struct):
+    """What is looked at of a line that was sent."""
+
+    type: Any = None
+    uuid: Any = None
+
+
+_decode_sent = msgspec.json.Decoder(_Sent).decode
+
+
+class Turn:
+    """Whether the process is in the middle of a turn, by what it has written, and its last result.
+
+    Among the recorded sessions of the CLI, those and only those that were cut end with an open turn by this rule.
+    """
+
+    __slots__ = ("_asked", "_asked_unnamed", "_uuids", "last_result", "open")
+
+    def __init__(self) -> None:
+        self.open: bool = False
+        # The prompts whose turn was not seen yet: the uuids of those that have one, and whether there are others.
+        self._asked = Ids()
+        self._asked_unnamed = False
+        # Of the last prompts that were sent: a second one with the same starts no turn.
+        self._uuids = Ids()
+        self.last_result: Any = None
+
+    def unfinished(self) -> str:
+        """Where the output stands if it ends now, in words, unless it stands between turns."""
+        if self.open:
+            return "in the middle of a turn"
+        return "before the turn that was asked for" if self._asked or self._asked_unnamed else ""
+
+    def sent(self, lines: bytes) -> None:
+        """Look for prompts in what the host wrote."""
+        for line in lines.splitlines():
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process will say so
+                sent = _decode_sent(line)
+                if sent.type != "user":
+                    continue
+                if isinstance(sent.uuid, str) and sent.uuid:  # an empty one is none
+                    if sent.uuid in self._uuids:
+                        continue
+                    self._uuids.add(sent.uuid)
+                    self._asked.add(sent.uuid)
+                else:
+                    self._asked_unnamed = True
+
+    def see(self, batch: Iterable[Any]) -> None:
+        # Most batches are within a turn and end nothing: looking at their types is enough.
+        types = set(map(type, batch))
+        if self.open and types.isdisjoint(_ENDING) and not any(issubclass(cls, dict) for cls in types):
+            return
+        for message in batch:
+            if isinstance(message, ResultMessage):
+                self._result(message, message.user_message_uuids)
+            elif isinstance(message, CommandLifecycleMessage):
+                self._lifecycle(message.command_uuid, message.state)
+            elif isinstance(message, _OPENING):
+                if getattr(message, "parent_tool_use_id", None) is None and not getattr(message, "isReplay", None):
+                    self._begin()
+            elif isinstance(message, dict):
+                self._plain(cast("dict[str, Any]", message))
+
+    def _plain(self, message: dict[str, Any]) -> None:
+        kind = message.get("type")
+        if kind == "result":
+            self._result(message, message.get("user_message_uuids"))
+        elif kind == "command_lifecycle":
+            self._lifecycle(message.get("command_uuid"), message.get("state"))
+        else:
+            opening = kind in ("assistant", "stream_event", "user") or (
+                kind == "system" and message.get("subtype") == "init"
+            )
+            if opening and message.get("parent_tool_use_id") is None and not message.get("isReplay"):
+                self._begin()
+
+    def _begin(self) -> None:
+        self.open = True
+        self._asked_unnamed = False
+
+    def _lifecycle(self, uuid: Any, state: Any) -> None:
+        if isinstance(uuid, str) and isinstance(state, str) and state in _SETTLED:
+            self._asked.discard(uuid)
+
+    def _result(self, message: Any, uuids: Any) -> None:
+        self.open = self._asked_unnamed = False
+        self.last_result = message
+        if isinstance(uuids, list) and uuids:
+            for named in uuids:  # pyright: ignore[reportUnknownVariableType]  # any JSON
+                if isinstance(named, str):
+                    self._asked.discard(named)
+        else:  # it does not say for which, or only for which at last: for all that were merged
+            self._asked = Ids()

@@ -1,0 +1,394 @@
+"""What a host lets the CLI call: permission, hooks, MCP servers, elicitation and dialogs.
+
+Knows what each request of the CLI means and how it is answered; not how requests and answers travel.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args
+
+import msgspec
+
+from claude_wire.control.answers import Handler, NoAnswer, Refusal, WrongAnswer, raised_outside
+from claude_wire.foundation.arguments import (
+    kind_of,
+    name_of,
+    nearest,
+    require_function,
+    require_one_of,
+    require_seconds,
+    shown,
+    tells_where,
+)
+from claude_wire.foundation.printable import one_line
+from claude_wire.messages import (
+    AsyncHookOutput,
+    CanUseToolRequest,
+    ElicitationRequest,
+    ElicitationResponse,
+    HookCallbackMatcher,
+    HookCallbackRequest,
+    HookOutput,
+    InitializeRequest,
+    McpMessageRequest,
+    McpMessageResponse,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    RequestUserDialogRequest,
+    UnknownHookInput,
+    UserDialogCancelled,
+    UserDialogCompleted,
+)
+from claude_wire.messages.hooks.inputs import KnownHookInput
+
+if TYPE_CHECKING:
+    from claude_wire.messages import PermissionResult, UserDialogResult
+    from claude_wire.messages.base import Wire
+
+__all__ = [
+    "Callbacks",
+    "CanUseTool",
+    "Dialog",
+    "Elicit",
+    "Hook",
+    "HookMatcher",
+    "McpServer",
+    "OnFailure",
+]
+
+CanUseTool: TypeAlias = "Callable[[CanUseToolRequest], Awaitable[PermissionResult] | PermissionResult]"
+HookResult: TypeAlias = "HookOutput | AsyncHookOutput | dict[str, Any] | None"
+Hook: TypeAlias = "Callable[[HookCallbackRequest], Awaitable[HookResult] | HookResult]"
+Elicit: TypeAlias = "Callable[[ElicitationRequest], Awaitable[ElicitationResponse] | ElicitationResponse]"
+Dialog: TypeAlias = "Callable[[RequestUserDialogRequest], Awaitable[UserDialogResult] | UserDialogResult]"
+OnFailure: TypeAlias = Literal["continue", "block"]
+
+_log = logging.getLogger("claude_wire")
+
+#: Seconds that a hook may take beyond its own timeout, which the CLI keeps by itself. An error answer that came first
+#: would have the tool run: the CLI refuses it for a hook that did not answer, but not for one that failed.
+HOOK_SECONDS = 5.0
+#: JSON-RPC 2.0, section 5.1: no such method, which MCP uses for servers that are not there; and an error in the server.
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+
+
+class McpServer(Protocol):
+    """An MCP server in the host's process; :class:`claude_wire.integrations.mcp.InProcessMcpServer` is one."""
+
+    def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        """Called once, before any :meth:`handle`.
+
+        ``send`` takes the server's own notifications and requests to the CLI, one JSON-RPC object each. It returns when
+        that is written; the response to a request comes through :meth:`handle`.
+        """
+        ...
+
+    async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Take one JSON-RPC object from the CLI. Returns the response to a request, and None for all others.
+
+        It is cancelled if the CLI withdraws what it asked.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Stop. Called once, at the end of the session."""
+        ...
+
+
+#: The events that a hook can be for, as the CLI names them.
+HOOK_EVENTS: frozenset[str] = frozenset(str(cls.__struct_config__.tag) for cls in get_args(KnownHookInput))
+#: Where a word begins within such a name.
+_KEBAB = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+#: How claude-agent-sdk spells what are keywords in Python.
+_SPELLED = {"continue_": "continue", "async_": "async"}
+
+
+class HookMatcher:
+    """Functions that are called for some uses of a hook event.
+
+    Args:
+        hooks: each is called with the :class:`HookCallbackRequest`, whose ``input`` says what happened, and returns the
+            output, or None for none. All matching ones are called at the same time.
+        matcher: a pattern for the tool's name, or for what else the event goes by, as the CLI has it:
+            ``"Bash"``, ``"Edit|Write"``. None matches all.
+        timeout: seconds that each may take. The CLI withdraws what takes longer, which cancels it, and treats it as
+            failed; a few seconds later it is cancelled also if the CLI does not.
+        on_failure: what a failed one does: ``"continue"`` (the CLI's default), or ``"block"`` the action.
+        unknown_event: true for an event of a later CLI, which this version does not know by name.
+
+    Raises:
+        TypeError: a function cannot be called with one argument, or an argument is of another type.
+        ValueError: ``timeout`` or ``on_failure`` is none of the above.
+    """
+
+    __slots__ = ("hooks", "matcher", "on_failure", "timeout", "unknown_event")
+
+    @tells_where({"hooks": "its functions come first and bare: HookMatcher(f, g, matcher='Bash')"}, owner="HookMatcher")
+    def __init__(
+        self,
+        *hooks: Hook,
+        matcher: str | None = None,
+        timeout: float | None = None,
+        on_failure: OnFailure | None = None,
+        unknown_event: bool = False,
+    ) -> None:
+        if not hooks:
+            raise TypeError("HookMatcher takes one or more functions: HookMatcher(f, matcher='Bash')")
+        for hook in hooks:
+            if isinstance(hook, (list, tuple, str)):
+                kind = kind_of(cast("object", hook))
+                raise TypeError(f"HookMatcher takes functions, not {kind}: HookMatcher(f, g, matcher='Bash')")
+            require_function("a hook", hook, "the HookCallbackRequest, whose input is request.input")
+        if not isinstance(matcher, (str, type(None))):
+            raise TypeError(f"matcher must be a str such as 'Edit|Write', not {kind_of(matcher)}")
+        require_seconds("timeout", timeout)
+        if on_failure is not None:
+            require_one_of("on_failure", on_failure, get_args(OnFailure))
+        self.hooks: tuple[Hook, ...] = hooks
+        self.unknown_event: bool = unknown_event
+        self.matcher: str | None = matcher
+        self.timeout: float | None = timeout
+        self.on_failure: OnFailure | None = on_failure
+
+    def __repr__(self) -> str:
+        names = ", ".join(getattr(hook, "__qualname__", type(hook).__name__) for hook in self.hooks)
+        return (
+            f"HookMatcher({names}, matcher={self.matcher!r}, timeout={self.timeout!r}, on_failure={self.on_failure!r})"
+        )
+
+
+class Callbacks:
+    """All callbacks of a session, and what ``initialize`` tells the CLI of them.
+
+    Args:
+        timeout: seconds that each may take that has no time of its own; None for as long as the CLI waits.
+    """
+
+    def __init__(
+        self,
+        can_use_tool: CanUseTool | None,
+        hooks: Mapping[str, Sequence[HookMatcher]] | None,
+        mcp_servers: Mapping[str, McpServer] | None,
+        on_elicitation: Elicit | None,
+        dialogs: Mapping[str, Dialog] | None,
+        timeout: float | None,
+    ) -> None:
+        require_seconds("callback_timeout", timeout)
+        if can_use_tool is not None:
+            require_function("can_use_tool", can_use_tool, "the CanUseToolRequest")
+        if on_elicitation is not None:
+            require_function("on_elicitation", on_elicitation, "the ElicitationRequest")
+        for name, by_name, example in (
+            ("hooks", hooks, "'PreToolUse': [HookMatcher(f)]"),
+            ("mcp_servers", mcp_servers, "'name': server"),
+            ("dialogs", dialogs, "'kind': f"),
+        ):
+            if not isinstance(by_name, (Mapping, type(None))):
+                raise TypeError(f"{name} must be a dict such as {{{example}}}, not {kind_of(by_name)}")
+        for server_name, server in (mcp_servers or {}).items():
+            _require_server(server_name, server)
+        for kind, dialog in (dialogs or {}).items():
+            require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
+        self._can_use_tool = can_use_tool
+        self.mcp_servers: dict[str, McpServer] = dict(mcp_servers or {})
+        self._on_elicitation = on_elicitation
+        self._dialogs = dict(dialogs or {})
+        self._timeout = timeout
+        self._hooks: dict[str, tuple[Hook, float | None]] = {}
+        self._matchers: dict[str, list[HookCallbackMatcher]] = {}
+        for key, matchers in (hooks or {}).items():
+            event = _event(key, matchers)
+            if event in self._matchers:
+                raise ValueError(f"hooks has {event!r} twice, in two spellings: give one, with all its HookMatchers")
+            self._matchers[event] = [self._register(matcher) for matcher in matchers]
+        self._handlers: dict[type, Callable[[Any], Awaitable[Wire | dict[str, Any]]]] = {
+            CanUseToolRequest: self._permission,
+            HookCallbackRequest: self._hook,
+            McpMessageRequest: self._mcp_message,
+            ElicitationRequest: self._elicitation,
+            RequestUserDialogRequest: self._dialog,
+        }
+
+    def find(self, body: object) -> Handler | None:
+        """The handler for what a request of the CLI asks for."""
+        handler = self._handlers.get(type(body))
+        if handler is None:
+            return None
+        timeout = self._timeout
+        if isinstance(body, HookCallbackRequest):
+            own = self._hooks.get(body.callback_id, (None, None))[1]
+            timeout = timeout if own is None else own + HOOK_SECONDS
+        return Handler(handler, timeout, lambda: self._name(body))
+
+    def _name(self, body: object) -> str:
+        """The name in logs of the callback for a request, with what it is asked about."""
+        if isinstance(body, CanUseToolRequest):
+            return f"can_use_tool for {one_line(body.tool_name)}"
+        if isinstance(body, HookCallbackRequest):
+            hook = self._hooks.get(body.callback_id)
+            return f"the hook {name_of(hook[0]) if hook else ''} for {_event_of(body)}"
+        if isinstance(body, McpMessageRequest):
+            return f"the MCP server {one_line(body.server_name)}"
+        if isinstance(body, ElicitationRequest):
+            return f"on_elicitation for {one_line(body.mcp_server_name or 'an MCP server')}"
+        return f"the dialog {one_line(getattr(body, 'dialog_kind', ''))}"
+
+    def complete(self, request: InitializeRequest) -> InitializeRequest:
+        """Add what the CLI has to know of the callbacks.
+
+        Raises:
+            ValueError: the request has fields of its own for that.
+        """
+        ours: dict[str, Any] = {}
+        if self._matchers:
+            ours["hooks"] = self._matchers
+        if self.mcp_servers:
+            ours["sdkMcpServers"] = list(self.mcp_servers)
+        if self._dialogs:
+            ours["supportedDialogKinds"] = list(self._dialogs)
+        for name in ours:
+            if getattr(request, name) is not None:
+                raise ValueError(f"{name} is given twice: in the request, and by the session's callbacks")
+        return msgspec.structs.replace(request, **ours)
+
+    @property
+    def must_block(self) -> bool:
+        """Whether the failure of some hook must block."""
+        return any(matcher.onFailure == "block" for matchers in self._matchers.values() for matcher in matchers)
+
+    def _register(self, matcher: HookMatcher) -> HookCallbackMatcher:
+        ids: list[str] = []
+        timeout = self._timeout if matcher.timeout is None else matcher.timeout
+        for hook in matcher.hooks:
+            ids.append(f"hook_{len(self._hooks)}")
+            self._hooks[ids[-1]] = hook, timeout
+        return HookCallbackMatcher(
+            matcher=matcher.matcher, hookCallbackIds=ids, timeout=timeout, onFailure=matcher.on_failure
+        )
+
+    async def _permission(self, request: CanUseToolRequest) -> Wire:
+        if self._can_use_tool is None:
+            raise Refusal("this host has no permission callback")
+        result = await _answer(self._can_use_tool(request))
+        if not isinstance(result, (PermissionResultAllow, PermissionResultDeny)):
+            raise WrongAnswer(
+                f"can_use_tool returned {kind_of(result)} for {one_line(request.tool_name)}; return request.allow() or "
+                "request.deny('why')"
+            )
+        if result.toolUseID is None:
+            result = msgspec.structs.replace(result, toolUseID=request.tool_use_id)
+        if isinstance(result, PermissionResultAllow) and result.updatedInput is None:
+            result = msgspec.structs.replace(result, updatedInput=request.input)  # older CLIs require it
+        return result
+
+    async def _hook(self, request: HookCallbackRequest) -> Wire | dict[str, Any]:
+        if request.callback_id not in self._hooks:
+            raise Refusal(f"No hook callback found for ID: {request.callback_id}")
+        hook = self._hooks[request.callback_id][0]
+        output = await _answer(hook(request))
+        if output is None:
+            return {}
+        if isinstance(output, dict):
+            return {_SPELLED.get(key, key): value for key, value in cast("dict[str, Any]", output).items()}
+        if not isinstance(output, (HookOutput, AsyncHookOutput)):
+            raise WrongAnswer(
+                f"the hook {name_of(hook)} returned {kind_of(output)} for {_event_of(request)}; return a HookOutput, "
+                "an AsyncHookOutput, a dict or None"
+            )
+        return output
+
+    async def _mcp_message(self, request: McpMessageRequest) -> Wire:
+        server = self.mcp_servers.get(request.server_name)
+        message = request.message
+        if server is None:
+            return _mcp_error(message, METHOD_NOT_FOUND, f"Server '{request.server_name}' not found")
+        try:
+            response = cast("dict[str, Any] | None", await _answer(server.handle(message)))
+        except Exception as error:
+            name = one_line(request.server_name)
+            _log.warning("the MCP server %s raised %s", name, type(error).__name__, exc_info=raised_outside(error))
+            return _mcp_error(message, INTERNAL_ERROR, f"{request.server_name}: {type(error).__name__}")
+        # What is no request has no response in JSON-RPC, but the control request that brought it waits for an answer.
+        return McpMessageResponse(mcp_response={"jsonrpc": "2.0", "result": {}} if response is None else response)
+
+    async def _elicitation(self, request: ElicitationRequest) -> Wire:
+        if self._on_elicitation is None:
+            return ElicitationResponse(action="decline")
+        response = await _answer(self._on_elicitation(request))
+        if not isinstance(response, ElicitationResponse):
+            raise WrongAnswer(
+                f"on_elicitation returned {kind_of(response)} for {one_line(request.mcp_server_name or '')}; return "
+                "ElicitationResponse(action='accept', content={...}), or another action: 'decline', 'cancel'"
+            )
+        return response
+
+    async def _dialog(self, request: RequestUserDialogRequest) -> Wire:
+        dialog = self._dialogs.get(request.dialog_kind)
+        if dialog is None:
+            raise NoAnswer
+        result = await _answer(dialog(request))
+        if not isinstance(result, (UserDialogCompleted, UserDialogCancelled)):
+            raise WrongAnswer(
+                f"dialogs[{shown(request.dialog_kind)}] returned {kind_of(result)}; return UserDialogCompleted(...) or "
+                "UserDialogCancelled()"
+            )
+        return result
+
+
+async def _answer(given: object) -> object:
+    """The answer of a callback: what a plain function returned, or what awaiting an async one gives."""
+    return cast("object", await given) if inspect.isawaitable(given) else given
+
+
+def _require_server(name: str, server: object) -> None:
+    methods = ("connect", "handle", "aclose")
+    if isinstance(server, type) or not all(callable(getattr(server, method, None)) for method in methods):
+        raise TypeError(
+            f"mcp_servers[{name!r}] must be an McpServer, not {kind_of(server)}: a server of the mcp package goes into "
+            "claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into ClaudeOptions(mcp_config=...)"
+        )
+    require_function(f"mcp_servers[{name!r}].connect", getattr(server, "connect", None), "a function", awaited=False)
+    require_function(f"mcp_servers[{name!r}].handle", getattr(server, "handle", None), "a JSON-RPC object")
+
+
+def _event(key: object, matchers: object) -> str:
+    """The hook event that a key of ``hooks`` names.
+
+    Raises:
+        TypeError: it is no str, or what it has is no sequence of HookMatcher.
+        ValueError: the protocol has no such event, and the matchers do not say that they are meant for another.
+    """
+    if not isinstance(key, str):
+        raise TypeError(f"hooks takes events by name, such as 'PreToolUse', not {kind_of(key)}")
+    if not isinstance(matchers, Sequence) or not all(isinstance(one, HookMatcher) for one in cast("Any", matchers)):
+        inner: Any = [*matchers] if isinstance(matchers, (list, tuple)) else [matchers]
+        name = next((name_of(one) for one in inner if callable(one)), "f")
+        raise TypeError(f"hooks[{shown(key)}] must be a list of HookMatcher: [HookMatcher({name})]")
+    by_kebab = {_KEBAB.sub("-", event).lower(): event for event in HOOK_EVENTS}
+    if key in HOOK_EVENTS:
+        return key
+    if key in by_kebab:
+        return by_kebab[key]
+    if not all(matcher.unknown_event for matcher in cast("Sequence[HookMatcher]", matchers)) or not matchers:
+        raise ValueError(
+            f"hooks: there is no event {shown(key)}{nearest(key, HOOK_EVENTS)}; for one that this version does not "
+            "know: HookMatcher(..., unknown_event=True)"
+        )
+    return key
+
+
+def _event_of(request: HookCallbackRequest) -> str:
+    event: Any = request.input
+    tag: object = event.get("hook_event_name") if isinstance(event, UnknownHookInput) else event.__struct_config__.tag
+    return one_line(str(tag))
+
+
+def _mcp_error(message: dict[str, Any], code: int, problem: str) -> Wire:
+    error = {"code": code, "message": problem}
+    return McpMessageResponse(mcp_response={"jsonrpc": "2.0", "id": message.get("id"), "error": error})

@@ -1,0 +1,132 @@
+"""The CLI run with a session: the process that is spawned, and its end with the session's.
+
+Knows which arguments are the CLI's, the process's and the session's; not what becomes of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from claude_wire.foundation.arguments import kind_of, tells_where
+from claude_wire.limits import DEFAULT_SPILL_BYTES
+from claude_wire.messages import InitializeRequest
+from claude_wire.process.options import ClaudeOptions
+from claude_wire.process.process import GRACE_SECONDS, Process, open_process, require_environment
+from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
+from claude_wire.session.session import PLACES, REQUEST_SECONDS, Session
+
+if TYPE_CHECKING:
+    from claude_wire.native.overflow import Overflow
+    from claude_wire.process.child import StderrTo, StrPath
+
+__all__ = ["STATE_VARIABLE", "open_session"]
+
+#: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
+STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
+
+
+@tells_where(PLACES)
+def open_session(
+    options: ClaudeOptions | Sequence[StrPath],
+    *,
+    initialize: InitializeRequest | None = None,
+    can_use_tool: CanUseTool | None = None,
+    hooks: Mapping[str, Sequence[HookMatcher]] | None = None,
+    mcp_servers: Mapping[str, McpServer] | None = None,
+    on_elicitation: Elicit | None = None,
+    dialogs: Mapping[str, Dialog] | None = None,
+    callback_timeout: float | None = None,
+    request_timeout: float = REQUEST_SECONDS,
+    cwd: StrPath | None = None,
+    env: Mapping[str, str] | None = None,
+    extra_env: Mapping[str, str] | None = None,
+    user: str | int | None = None,
+    stderr: StderrTo = None,
+    overflow: Overflow = "pause",
+    spill_limit: int = DEFAULT_SPILL_BYTES,
+    grace: float = GRACE_SECONDS,
+    start_new_session: bool = False,
+    on_received: Callable[[bytes], object] | None = None,
+    on_sent: Callable[[bytes], object] | None = None,
+) -> Session:
+    """Run the CLI with a session: ``async with open_session(ClaudeOptions(...)) as session``.
+
+    At the beginning of the block the process is spawned and ``initialize`` is sent and answered; at its end, however it
+    is left, the process has ended.
+
+    Args:
+        options: the CLI's flags, or a whole command line. With ``can_use_tool``, ``permission_prompt_tool="stdio"`` is
+            added to the flags if they say nothing of it.
+        initialize: more fields for the ``initialize`` request: agents, a system prompt, a JSON schema, ….
+        extra_env: merged into the environment, as for :func:`~claude_wire.open_process`. Unless it or ``env`` says
+            otherwise, ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1`` is added, as claude-agent-sdk does: the CLI then tells
+            when it is idle, by which :meth:`Session.receive_run` knows that a run is over.
+        cwd, env, user, stderr, overflow, spill_limit, grace, start_new_session: as for
+            :func:`~claude_wire.open_process`.
+
+    The other arguments are those of :class:`Session`.
+
+    Raises:
+        CLINotFoundError: there is no CLI.
+        TurnError, ProcessError: by entering the block, the CLI ended instead of answering; for what it refuses to
+            resume, for instance.
+        RequestError: by entering the block, it did not answer ``initialize`` in time, or refused it.
+        OSError: by entering the block, the process cannot be spawned.
+    """
+    if type(options).__name__ == "ClaudeAgentOptions":
+        raise TypeError(
+            "open_session takes ClaudeOptions(...), not ClaudeAgentOptions of claude-agent-sdk: flags go into "
+            "ClaudeOptions under the same names, and callbacks, cwd and env beside it; ClaudeAgentOptions itself goes "
+            "into WireTransport of claude_wire.integrations.agent_sdk"
+        )
+    if isinstance(options, (str, bytes, Mapping)) or not isinstance(options, (ClaudeOptions, Sequence)):
+        raise TypeError(
+            "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not "
+            f"{kind_of(options)}"
+        )
+    if not isinstance(initialize, (InitializeRequest, type(None))):
+        raise TypeError(f"initialize must be an InitializeRequest(...), not {kind_of(initialize)}")
+    require_environment("env", env)
+    require_environment("extra_env", extra_env)
+    if isinstance(options, ClaudeOptions):
+        if can_use_tool is not None and options.permission_prompt_tool not in (None, "stdio"):
+            raise ValueError("can_use_tool is never asked with another permission_prompt_tool than 'stdio'")
+        if can_use_tool is not None and options.permission_prompt_tool is None:
+            options = dataclasses.replace(options, permission_prompt_tool="stdio")
+        options = options.argv()
+    told = {STATE_VARIABLE: "1"} if STATE_VARIABLE not in (env or {}) else {}
+    process = open_process(
+        options,
+        cwd=cwd,
+        env=env,
+        extra_env={**told, **(extra_env or {})},
+        user=user,
+        stderr=stderr,
+        overflow=overflow,
+        spill_limit=spill_limit,
+        grace=grace,
+        start_new_session=start_new_session,
+    )
+    return _ProcessSession(
+        process,
+        initialize or InitializeRequest(),
+        can_use_tool=can_use_tool,
+        hooks=hooks,
+        mcp_servers=mcp_servers,
+        on_elicitation=on_elicitation,
+        dialogs=dialogs,
+        callback_timeout=callback_timeout,
+        request_timeout=request_timeout,
+        on_received=on_received,
+        on_sent=on_sent,
+    )
+
+
+class _ProcessSession(Session):
+    """A session that begins with the spawning of its process, and ends with the process's end."""
+
+    def __init__(self, process: Process[Any], opens: InitializeRequest, **options: Any) -> None:
+        super().__init__(process, **options)
+        self._opens = opens

@@ -1,0 +1,423 @@
+"""When a run is over, and what became of each prompt.
+
+Knows what messages say of prompts, turns and tasks; not how they travel. A result ends a turn, not the run: a subagent
+in the background goes on, and its end wakes the session for another turn, for which the input must still be open. A
+CLI that reports its state says ``idle`` when it owes no turn. Of another one only delegated work is counted, since a
+shell or a monitor in the background may run for ever. (So does claude-agent-sdk 0.2.187.)
+
+Each subagent that ends brings a turn of its own, also if several end at once (CLI 2.1.330). No turn follows if a turn
+under way still asks the model something: that request takes the end up, and the CLI does not say so. So a CLI that
+reports no state is given :data:`SETTLE_SECONDS` behind each result to begin the turns that may be due. An agent that
+never says that a turn begins is not: its next result is taken to be the last.
+
+Each prompt that was sent is in one state, and :data:`TRANSITIONS` is the whole machine:
+
+==========  =================================================================================================
+SENT        The prompt was written. The CLI has said nothing of it.
+QUEUED      ``command_lifecycle`` says that the prompt waits in the CLI's queue.
+STARTED     ``command_lifecycle`` says that a turn has begun with the prompt.
+FOLDED      The prompt was put into a turn that was under way already. That turn's result answers it.
+UNCERTAIN   A result that names no prompt has come. It may have answered this prompt too, or another result may come.
+            Or the CLI has emptied its queue, and does not say whether the prompt was in it.
+ANSWERED    A result answers the prompt.
+REPEATED    The CLI had the uuid already, from before the session was resumed. No turn begins.
+CANCELLED   The CLI has taken the prompt out of its queue, or has refused it. No turn begins.
+==========  =================================================================================================
+
+The last three are final. Which event a message is for which prompt:
+
+* A result that names prompts (``user_message_uuids``) is NAMED for these, and for those without a uuid that were sent
+  before one of these: the CLI keeps their order. (A CLI that names only the last, in ``user_message_uuid``, means all
+  before it.) For later ones without a uuid it is LATER, since the CLI leaves out what has no uuid.
+* A result that names nobody is FIRST for the oldest prompt, and LATER for all others, since prompts that wait are
+  merged. It is neither for a prompt with a uuid if the result says that it names nobody (an empty list).
+* A result of a turn that background work began is FIRST for no prompt.
+* ``command_lifecycle`` is told of prompts with a uuid. For a prompt that began a turn ``completed`` comes behind the
+  result, for one that was folded in before it, and for a repeated one without ``queued``.
+* SWEPT is the CLI's answer that it has emptied its queue for the host. It names the prompts that were in it, save those
+  without a uuid; so each of these, if it was sent before, may have been in it, or its turn may be about to begin.
+* SETTLED is the end of :data:`SETTLE_SECONDS` in which an idle CLI began no turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from itertools import islice, takewhile
+from typing import Any
+
+from claude_wire.foundation.ids import Ids
+from claude_wire.messages import (
+    AssistantMessage,
+    CommandLifecycleMessage,
+    InitMessage,
+    InjectedMessage,
+    ResultMessage,
+    SessionStateChangedMessage,
+    TaskNotificationMessage,
+    TaskNotificationOrigin,
+    TaskStartedMessage,
+    TaskUpdatedMessage,
+)
+from claude_wire.messages.union import RESULT_BY_SUBTYPE
+
+__all__ = ["MARKS", "SETTLE_SECONDS", "TRANSITIONS", "Event", "Prompt", "Run", "State"]
+
+#: The types of messages that :meth:`Run.see` looks at.
+MARKS = frozenset(
+    (
+        AssistantMessage,
+        CommandLifecycleMessage,
+        InitMessage,
+        InjectedMessage,
+        ResultMessage,
+        *RESULT_BY_SUBTYPE.values(),
+        SessionStateChangedMessage,
+        TaskNotificationMessage,
+        TaskStartedMessage,
+        TaskUpdatedMessage,
+    )
+)
+#: Types of tasks whose end wakes the session.
+_DELEGATED = frozenset(("local_agent", "local_workflow"))
+_ENDED = frozenset(("completed", "failed", "killed", "stopped"))
+
+#: The most seconds between the sending of a prompt and its turn. CLI 2.1.330 announces the turn within 0.03 seconds of
+#: reading the prompt. This is waited for only if nothing else tells whether an earlier result answered the prompt, too.
+SETTLE_SECONDS = 3.0
+#: The least seconds to wait, so that messages on their way are read.
+LEAST_SECONDS = 0.1
+#: Characters that are kept of a state of the CLI, and of the reason of an error: both are one word.
+MOST_WORD_CHARS = 128
+
+
+class State(Enum):
+    """The state of a prompt that was sent; see the module's table."""
+
+    SENT = "sent"
+    QUEUED = "queued"
+    STARTED = "started"
+    FOLDED = "folded"
+    UNCERTAIN = "uncertain"
+    ANSWERED = "answered"
+    REPEATED = "repeated"
+    CANCELLED = "cancelled"
+
+
+class Event(Enum):
+    """What a message, or the end of a wait, says of a prompt; see the module's text."""
+
+    QUEUED = "queued"
+    STARTED = "started"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    WITHDRAWN = "withdrawn"
+    FOLDED = "folded"
+    NAMED = "named"
+    FIRST = "first"
+    LATER = "later"
+    SWEPT = "swept"
+    SETTLED = "settled"
+
+
+_SAID_BY_RESULTS = {Event.NAMED: State.ANSWERED, Event.FIRST: State.ANSWERED}
+
+#: By state, what each event makes of a prompt. An event that is not listed changes nothing. ``discarded`` and
+#: ``refused`` of ``command_lifecycle`` are CANCELLED; WITHDRAWN is the host's own request to cancel, answered with yes.
+#: COMPLETED and CANCELLED behind STARTED tell of the turn, whose result says more: its prompt is FOLDED for the rest.
+TRANSITIONS: dict[State, dict[Event, State]] = {
+    State.SENT: {
+        Event.QUEUED: State.QUEUED,
+        Event.STARTED: State.STARTED,
+        Event.COMPLETED: State.REPEATED,
+        Event.CANCELLED: State.CANCELLED,
+        Event.WITHDRAWN: State.CANCELLED,
+        Event.FOLDED: State.FOLDED,
+        Event.LATER: State.UNCERTAIN,
+        Event.SWEPT: State.UNCERTAIN,
+        **_SAID_BY_RESULTS,
+    },
+    State.QUEUED: {
+        Event.STARTED: State.STARTED,
+        Event.COMPLETED: State.FOLDED,
+        Event.CANCELLED: State.CANCELLED,
+        Event.WITHDRAWN: State.CANCELLED,
+        Event.FOLDED: State.FOLDED,
+        **_SAID_BY_RESULTS,
+    },
+    State.STARTED: {
+        Event.QUEUED: State.QUEUED,  # an interrupt has put it back
+        Event.COMPLETED: State.FOLDED,
+        Event.CANCELLED: State.FOLDED,
+        Event.WITHDRAWN: State.CANCELLED,
+        **_SAID_BY_RESULTS,
+    },
+    State.FOLDED: {
+        Event.QUEUED: State.QUEUED,
+        Event.LATER: State.ANSWERED,
+        Event.SETTLED: State.CANCELLED,
+        **_SAID_BY_RESULTS,
+    },
+    State.UNCERTAIN: {
+        Event.QUEUED: State.QUEUED,
+        Event.STARTED: State.STARTED,
+        Event.COMPLETED: State.REPEATED,
+        Event.CANCELLED: State.CANCELLED,
+        Event.WITHDRAWN: State.CANCELLED,
+        Event.FOLDED: State.FOLDED,
+        Event.SETTLED: State.ANSWERED,
+        **_SAID_BY_RESULTS,
+    },
+    State.ANSWERED: {},
+    State.REPEATED: {},
+    State.CANCELLED: {},
+}
+_FINAL = frozenset(state for state, events in TRANSITIONS.items() if not events)
+#: A turn with a result of its own is owed.
+_OWED = frozenset((State.SENT, State.QUEUED, State.STARTED))
+_LIFECYCLE = {
+    "queued": Event.QUEUED,
+    "started": Event.STARTED,
+    "completed": Event.COMPLETED,
+    "cancelled": Event.CANCELLED,
+    "discarded": Event.CANCELLED,
+    "refused": Event.CANCELLED,
+}
+
+
+class Prompt:
+    """A prompt that was sent, and what is known of it.
+
+    Args:
+        uuid: of the message; None if it has none.
+        sent_at: when it was sent, by the clock of the event loop, in seconds.
+        number: of the prompt in the order of sending.
+    """
+
+    __slots__ = ("number", "result", "sent_at", "state", "uuid")
+
+    def __init__(self, uuid: str | None, sent_at: float, number: int) -> None:
+        self.uuid: str | None = uuid
+        self.sent_at: float = sent_at
+        self.number: int = number
+        self.state: State = State.SENT
+        #: The result that answers it, or may.
+        self.result: ResultMessage | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether its state is final."""
+        return self.state in _FINAL
+
+    def happens(self, event: Event, result: ResultMessage | None = None) -> None:
+        """Go to the state that the event leads to, and keep the result if it answers the prompt, or may."""
+        self.state = TRANSITIONS[self.state].get(event, self.state)
+        if self.state not in (State.ANSWERED, State.UNCERTAIN):
+            self.result = None  # the CLI has said since that an earlier one was for another prompt
+        elif result is not None:
+            self.result = result  # of several that may have answered it, the last: prompts are answered in their order
+
+
+class Run:
+    """Follows the prompts of a session as they are sent, and its messages as they are taken."""
+
+    def __init__(self) -> None:
+        # What the CLI has last said of its state; None if it says nothing of it.
+        self._state: str | None = None
+        # Delegated tasks in the background. Above 4,096 the oldest are not waited for.
+        self._tasks = Ids()
+        # The uuids of all prompts; and the prompts that have not ended, in the order of sending, by their uuids.
+        self._uuids: set[str] = set()
+        self._open: dict[str | Prompt, Prompt] = {}
+        # Of these, the ones without a uuid, and the ones that are FOLDED: a result concerns them without naming them.
+        self._unnamed: dict[Prompt, None] = {}
+        self._folded: dict[Prompt, None] = {}
+        self._count = 0
+        # Whether a turn is under way; whether the CLI ever said that one begins; how many it says are queued.
+        self._turn = self._announces = False
+        self._queued = 0
+        # Turns that may be due because delegated tasks have ended; and whether one of them is certain, since a task
+        # ended between turns.
+        self._due = 0
+        self._woken = False
+        #: ``error`` of the last assistant message of the turn, those of subagents aside.
+        self.reason: str | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come, unless something is asked."""
+        if self._under_way or self._queued or len(self._folded) < len(self._open):
+            return False
+        return not self._due if self._state is None else self._state == "idle"
+
+    @property
+    def _under_way(self) -> bool:
+        """Whether something goes on that will say when it ends."""
+        return self._turn or bool(self._tasks) or self._state == "requires_action"
+
+    def patience(self, ceiling: float | None, now: float) -> float | None:
+        """Seconds to wait for the next message; None for as long as it takes.
+
+        Args:
+            ceiling: seconds to wait when nothing is known to be under way.
+            now: by the clock of :attr:`Prompt.sent_at`.
+        """
+        if self._under_way:
+            return None
+        if self._queued or any(prompt.state in _OWED for prompt in self._open.values()):
+            # A CLI that is idle although a turn is owed has dropped the prompt, or has not come to it yet.
+            return ceiling if self._state == "idle" else None
+        if self._state == "idle" and self._open:
+            newest = next(reversed(self._open.values()))
+            left = max(newest.sent_at + SETTLE_SECONDS - now, LEAST_SECONDS)
+        elif self._state is None and self._announces and (self._open or (self._due and not self._woken)):
+            left = SETTLE_SECONDS
+        else:
+            return ceiling
+        return left if ceiling is None else min(left, ceiling)
+
+    def settle(self) -> None:
+        """Nothing came for as long as :meth:`patience` said: what is open and owed no turn has ended.
+
+        Ends of tasks that may have brought no turn have brought none.
+        """
+        if not self._woken:
+            self._due = 0
+        for prompt in list(self._open.values()):
+            self._happens(prompt, Event.SETTLED)
+
+    def ask(self, uuid: str | None, now: float) -> Prompt | None:
+        """A prompt is sent. Returns None if no turn is owed for it, because an earlier one had its uuid.
+
+        An empty uuid is none: the CLI reads it so.
+        """
+        uuid = uuid or None
+        if uuid in self._uuids:
+            return None
+        if uuid is not None:
+            self._uuids.add(uuid)
+        prompt = Prompt(uuid, now, self._count)
+        self._count += 1
+        self._open[uuid or prompt] = prompt
+        if uuid is None:
+            self._unnamed[prompt] = None
+        return prompt
+
+    def had(self, uuid: str | None) -> bool:
+        """Whether a prompt with this uuid was sent before."""
+        return uuid in self._uuids
+
+    def take_back(self, prompt: Prompt) -> None:
+        """The prompt was not sent after all."""
+        if prompt.uuid is not None:
+            self._uuids.discard(prompt.uuid)
+        self._forget(prompt)
+
+    def unnamed(self) -> list[Prompt]:
+        """The prompts without a uuid that have not ended."""
+        return list(self._unnamed)
+
+    def drop(self, uuids: Iterable[str], swept: Iterable[Prompt] = ()) -> None:
+        """The CLI answers that it has taken these prompts out of its queue.
+
+        Args:
+            uuids: of the prompts that the CLI names.
+            swept: those without a uuid that may have been in the queue, too, if it was emptied.
+        """
+        for uuid in uuids:
+            self._happens(self._open.get(uuid), Event.WITHDRAWN)
+        for prompt in swept:
+            self._happens(self._open.get(prompt), Event.SWEPT)
+
+    def see(self, message: Any) -> bool:
+        """Look at one of :data:`MARKS`. Returns whether it is for the host alone, which asked for it."""
+        if isinstance(message, AssistantMessage):
+            if message.parent_tool_use_id is None:
+                reason = message.error_reason
+                self.reason = None if reason is None else reason[:MOST_WORD_CHARS]
+        elif isinstance(message, ResultMessage):
+            self._turn = self._woken = False
+            self._queued = message.queued_turn_count or 0
+            if not self._announces:
+                self._due = 0
+            elif self._due and (isinstance(message.origin, TaskNotificationOrigin) or not self._open):
+                self._due -= 1
+            self._result(message)
+        elif isinstance(message, InitMessage):
+            self._turn = self._announces = True
+            self.reason = None
+        elif isinstance(message, CommandLifecycleMessage):
+            event = _LIFECYCLE.get(message.state or "")
+            if event is not None:
+                self._happens(self._open.get(message.command_uuid or ""), event)
+        elif isinstance(message, InjectedMessage):
+            # The oldest prompt is the one of the turn. The next ones, as many as the message counts, were put into it.
+            for prompt in list(islice(self._open.values(), 1, 1 + message.message_count)):
+                self._happens(prompt, Event.FOLDED)
+        elif isinstance(message, SessionStateChangedMessage):
+            self._state = message.state[:MOST_WORD_CHARS]
+            return message.sdk_host_only is True
+        elif isinstance(message, TaskStartedMessage):
+            if message.task_type in _DELEGATED:
+                self._tasks.add(message.task_id)
+        elif isinstance(message, TaskNotificationMessage):
+            self._task_ended(message.task_id)
+        elif isinstance(message, TaskUpdatedMessage) and message.patch is not None and message.patch.status in _ENDED:
+            self._task_ended(message.task_id or "")
+        return False
+
+    def _result(self, result: ResultMessage) -> None:
+        names = _named_by(result)
+        named = [self._open[uuid] for uuid in names or () if uuid in self._open]
+        last_named = max((prompt.number for prompt in named), default=-1)
+        background = isinstance(result.origin, TaskNotificationOrigin)
+        is_first = not names and not background
+        # A result that names prompts changes no other prompt with a uuid, unless that is FOLDED. So its cost does not
+        # depend on the number of prompts that wait.
+        if names is None:
+            concerned = list(self._open.values())
+        else:
+            if result.user_message_uuids is None:  # it names the last only
+                named = list(takewhile(lambda prompt: prompt.number <= last_named, self._open.values()))
+            concerned = list(dict.fromkeys((*named, *self._unnamed, *self._folded)))
+        is_named = set(named)
+        for prompt in concerned:
+            event = Event.LATER
+            if prompt in is_named or (prompt.uuid is None and prompt.number <= last_named):
+                event = Event.NAMED
+            elif is_first and prompt.state is not State.FOLDED:
+                event, is_first = Event.FIRST, False
+            elif prompt.state is State.UNCERTAIN:
+                if not background:
+                    prompt.result = result  # as LATER would have it, at a tenth of the time
+                continue
+            self._happens(prompt, event, result)
+
+    def _happens(self, prompt: Prompt | None, event: Event, result: ResultMessage | None = None) -> None:
+        if prompt is not None:
+            prompt.happens(event, result)
+            if prompt.ended:
+                self._forget(prompt)
+            elif prompt.state is State.FOLDED:
+                self._folded[prompt] = None
+            else:
+                self._folded.pop(prompt, None)
+
+    def _forget(self, prompt: Prompt) -> None:
+        self._open.pop(prompt.uuid or prompt, None)
+        self._unnamed.pop(prompt, None)
+        self._folded.pop(prompt, None)
+
+    def _task_ended(self, task_id: str) -> None:
+        if task_id in self._tasks:
+            self._tasks.discard(task_id)
+            self._due += 1
+            self._woken |= not self._turn
+
+
+def _named_by(result: ResultMessage) -> set[str] | None:
+    """The uuids of the prompts that a result is for; None from a CLI that does not say."""
+    names = result.user_message_uuids
+    if names is None and result.user_message_uuid is None:
+        return None
+    return {uuid for uuid in (*(names or ()), result.user_message_uuid) if uuid is not None}

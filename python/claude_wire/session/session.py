@@ -1,0 +1,802 @@
+"""A live session with the CLI, or with any agent that speaks its protocol: the host's side.
+
+Knows prompts, turns, control requests and callbacks; not how bytes come and go. Stands on a
+:class:`~claude_wire.MessageStream` (a :class:`~claude_wire.Process` is one) and something that writes lines.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import uuid as uuids
+import weakref
+from collections import deque
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+
+import msgspec
+from anyio import CancelScope, Semaphore, current_time
+
+from claude_wire.codec.encoder import encode
+from claude_wire.control.answers import Answers
+from claude_wire.control.requests import Requests
+from claude_wire.control.sending import Send
+from claude_wire.errors import (
+    HandleError,
+    ProcessError,
+    ProcessInputError,
+    PromptAnsweredError,
+    PromptCancelledError,
+    PromptError,
+    RequestError,
+    SessionEndedError,
+    TurnError,
+)
+from claude_wire.foundation.arguments import (
+    kind_of,
+    require_function,
+    require_one_of,
+    require_seconds,
+    shown,
+    tells_where,
+)
+from claude_wire.io.message_stream import MessageStream
+from claude_wire.io.read_ahead import show
+from claude_wire.io.tasks import Home, Tasks
+from claude_wire.io.waiting import Lock, cancel_scope, move_on_after
+from claude_wire.messages import (
+    CancelAsyncMessageRequest,
+    CancelAsyncMessageResponse,
+    ControlCancelRequest,
+    ControlRequest,
+    ControlRequestBody,
+    ControlResponse,
+    InitializeRequest,
+    InitializeResponse,
+    InterruptRequest,
+    InterruptResponse,
+    McpMessageRequest,
+    ResultMessage,
+    SetModelRequest,
+    SetModelResponse,
+    SetPermissionModeRequest,
+    SetPermissionModeResponse,
+    UnknownObject,
+    UserMessage,
+)
+from claude_wire.messages.base import Wire
+from claude_wire.process.options import PLACES as OPTION_PLACES
+from claude_wire.process.options import ClaudeOptions, PermissionMode
+from claude_wire.process.process import GRACE_SECONDS, Process
+from claude_wire.process.stdin import LAST_SECONDS
+from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
+from claude_wire.session.iterators import SessionBatches, SessionMessages
+from claude_wire.session.router import Router
+from claude_wire.session.run import MARKS, Run, State
+from claude_wire.session.run import Prompt as Sent
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from claude_wire.messages import ContentBlock, InvalidLine, Message
+
+    Prompt = str | Sequence[ContentBlock] | UserMessage
+
+__all__ = ["PLACES", "REQUEST_SECONDS", "Session"]
+
+A = TypeVar("A")
+
+_log = logging.getLogger("claude_wire")
+
+#: Default for ``timeout`` of requests, in seconds, as in claude-agent-sdk.
+REQUEST_SECONDS = 60.0
+#: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.
+CEILING_SECONDS = 600.0
+#: Tasks of a session above which it reads no more: one for each callback and for each answer that is being sent, and
+#: another one for a callback with a time limit. A peer that goes on asking, or that does not take its answers, must not
+#: fill the memory.
+MOST_TASKS = 4096
+#: Bytes of waiting requests and answers, as JSON, above which a session reads no more.
+MOST_WAITING_BYTES = 64 * 1024 * 1024
+
+#: Options of the CLI, and of claude-agent-sdk, that are no arguments here, and where each goes.
+PLACES: dict[str, str] = {
+    **OPTION_PLACES,
+    **{
+        field.name: f"it is a flag of the CLI: open_session(ClaudeOptions({field.name}=...))"
+        for field in dataclasses.fields(ClaudeOptions)
+    },
+    "max_buffer_size": "a session takes lines up to 128 MiB",
+    "prompt": "send it: await session.query(...), or session.ask(...)",
+}
+
+
+class Session:
+    """A conversation: prompts go in, typed messages come out, and the CLI's questions are answered by callbacks.
+
+    Args:
+        stream: a :class:`~claude_wire.Process`, or any stream of typed messages. It remains the caller's, who enters it
+            before and closes it after the session, and calls :meth:`initialize`; meanwhile only the session reads it.
+        send: for a stream that is no process: writes lines, given with their line feeds; a plain function or an async
+            one. It is called by one task at a time; a call that has begun is not cancelled while the session is open.
+        can_use_tool: is asked whether a tool may be used; returns ``request.allow()`` or ``request.deny("why")``.
+        hooks: functions by hook event, such as ``{"PreToolUse": [HookMatcher(guard, matcher="Bash", timeout=5)]}``; the
+            event may be written ``pre-tool-use``, too.
+        mcp_servers: MCP servers in this process, by name; the session closes them.
+        on_elicitation: is asked in the name of an MCP server; without it, all such requests are declined.
+        dialogs: functions that show a dialog, by its kind; a dialog of another kind is never answered.
+        callback_timeout: seconds that a callback may take that has no time of its own. None: as long as the CLI waits.
+        request_timeout: seconds that the answer to a request of ours may take, if the request says nothing else.
+        on_received, on_sent: are shown all bytes: those that were read, in chunks, and each line when its first byte is
+            written.
+
+    Callbacks may be async functions or plain ones; a plain one runs in the loop's thread, and holds up the loop. They
+    run in tasks of their own, while messages flow and whether or not anybody iterates. One that raises, takes longer
+    than it may, or returns something else than an answer, is an error answer to the CLI, and logged with its name; the
+    session goes on. One whose request the CLI withdraws is cancelled, as all are when the session ends.
+
+    An iteration gives every message but control messages, ``keep_alive``, and changes of state that are marked as
+    ``sdk_host_only``; what is not JSON is an :class:`~claude_wire.InvalidLine`. It raises what the stream raises. When
+    a process ends with exit code 1 behind a result that is an error, it raises the :class:`~claude_wire.TurnError` that
+    fits the result. One task iterates at a time; requests and prompts may come from several. It belongs to one event
+    loop.
+
+    As long as nobody iterates, what arrives is kept as bytes, up to the byte budget of the process
+    (:func:`~claude_wire.set_byte_budget`); a control message behind more than that waits for the consumer. While 4,096
+    callbacks and answers wait (half as many callbacks if they have a time limit), or 64 MiB of them, nothing is read. A
+    session must be closed, by its block or :meth:`aclose`. One that is dropped is closed by its loop; where that is
+    closed or stopped, at once: its callbacks are cut off where they wait, and a thread ends its process.
+
+    Raises:
+        TypeError: an argument is of another type, ``send`` is missing, or a callback cannot be called with what it will
+            get; by entering, the stream gives dicts, or raises for bad lines.
+        ValueError: ``hooks`` has an event that the protocol does not have.
+        HandleError: by entering, the stream has a session already.
+    """
+
+    # The event loop in which it was entered, once it was.
+    _home: Home | None = None
+    # What a session sends that runs its process itself, and that is to end with it.
+    _opens: InitializeRequest | None = None
+
+    @tells_where(
+        {**PLACES, **dict.fromkeys(("cwd", "env", "extra_env", "user", "stderr"), "open_process(..., NAME=...)")},
+        owner="Session",
+    )
+    def __init__(
+        self,
+        stream: MessageStream[Any],
+        send: Send | None = None,
+        *,
+        can_use_tool: CanUseTool | None = None,
+        hooks: Mapping[str, Sequence[HookMatcher]] | None = None,
+        mcp_servers: Mapping[str, McpServer] | None = None,
+        on_elicitation: Elicit | None = None,
+        dialogs: Mapping[str, Dialog] | None = None,
+        callback_timeout: float | None = None,
+        request_timeout: float = REQUEST_SECONDS,
+        on_received: Callable[[bytes], object] | None = None,
+        on_sent: Callable[[bytes], object] | None = None,
+    ) -> None:
+        if not isinstance(stream, MessageStream):
+            raise TypeError(
+                f"stream must be a Process or a MessageStream, not {kind_of(stream)}; open_session(ClaudeOptions(...)) "
+                "runs the CLI"
+            )
+        if send is not None:
+            require_function("send", send, "the bytes of a line")
+        if on_received is not None:
+            require_function("on_received", on_received, "the bytes that were read", awaited=False)
+        if on_sent is not None:
+            require_function("on_sent", on_sent, "the bytes of a line", awaited=False)
+        self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
+        #: The process that is spoken to, or None.
+        self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
+        if send is None and self.process is None:
+            raise TypeError("a stream that is no Process needs a function that sends")
+        self._send_line = send
+        require_seconds("request_timeout", request_timeout)
+        self._request_timeout = request_timeout
+        self._on_sent = on_sent
+        #: What the CLI answered to ``initialize``.
+        self.info: InitializeResponse | None = None
+        # Tasks that wait in the loop must not keep a dropped session alive. They keep the following objects, which
+        # refer to the session weakly.
+        self._tasks = Tasks()
+        self._requests = requests = Requests(_Weakly(self._send).call_async, self._tasks)
+        self._answers = Answers(self._callbacks.find, _Weakly(self._send_answer).call_async, self._tasks)
+        self._run = Run()
+        self._entered = self._closed = False
+        self._router = Router(
+            stream,
+            on_received,
+            _Weakly(self._control, self._answers).call,
+            lambda: requests.waiting,
+            _Weakly(self._is_full).call,
+            lambda error: requests.fail_waiting("reading failed", error),
+        )
+        self._was_full = False
+        # MCP servers that were connected to this session.
+        self._connected: dict[str, McpServer] = {}
+        # What the end of the session waits for.
+        self._ending: list[Tasks] = []
+        self._ready: deque[Message | InvalidLine] = self._router.ready
+        # True while no queued message changes the run's state.
+        self._unmarked = False
+        # Cancelling it ends the wait for a message of the run.
+        self._waiting: CancelScope | None = None
+        # True while ask() reads the session.
+        self._reserved = False
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open" if self._entered else "not entered"
+        run = "nothing under way" if self._run.over else "a run under way"
+        stream = "" if self.process is None else f", {self.process!r}"
+        return f"<Session {state}: {run}{stream}>"
+
+    # --- from the beginning to the end
+
+    async def __aenter__(self) -> Self:
+        if self._entered or self._closed:
+            raise HandleError("a session can be entered only once, and not when it is closed; make another one")
+        self._entered = True
+        self._home = Home()
+        self._sending = Semaphore(1)
+        self._asking = Lock()
+        if self._opens is not None:
+            assert self.process is not None
+            await self.process.__aenter__()
+        try:
+            self._begin()
+            if self._opens is not None:
+                await self._open(self._opens)
+        except BaseException:
+            await self.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _begin(self) -> None:
+        self._tasks.remember_context()
+        if self.process is not None:
+            _ = self.process.pid  # raises if it is not started
+        self._router.start(ends_with_stream=self._opens is not None)
+        for name, server in self._callbacks.mcp_servers.items():
+            server.connect(self._carrier(name))
+            self._connected[name] = server
+        router, ended = self._router, _Weakly(self._output_ended).call_async
+
+        async def read_on() -> None:
+            await router.read_on()
+            await ended()
+
+        self._tasks.start(read_on, "claude-wire-reader")
+
+    async def _open(self, request: InitializeRequest) -> None:
+        try:
+            await self.initialize(request)
+        except (SessionEndedError, ProcessInputError):
+            with move_on_after(GRACE_SECONDS):  # a process that has closed its input may live on
+                async for _ in self:  # raises what it ended with, if that was an error
+                    pass
+            raise
+
+    async def aclose(self) -> None:
+        """End the session: no more callbacks, answers or steps. A process that it runs is ended. May be called again.
+
+        In a process that the session runs, a turn that is under way is interrupted first, with what is queued behind
+        it: at the end of its input alone the CLI would finish the turn. MCP servers are closed. What nobody has taken
+        is left to the owner of the stream, or to another session that is made for it, which is not asked again what
+        this one was.
+
+        Cancellation by anyio and trio does not cut this short. ``Task.cancel()`` of asyncio does, for a session over a
+        stream: its callbacks then end by themselves.
+        """
+        home = self._home
+        is_here = home is None or home.runs_here()
+        if is_here:
+            self._begin_to_close()
+        else:
+            self._leave()
+        try:
+            # A second caller waits until the first has finished.
+            if self._opens is not None and self.process is not None:
+                await self.process.aclose()
+        finally:
+            # A shield does not hold off Task.cancel(). Then they end by themselves.
+            if is_here and (home is None or await home.can_wait()):
+                for tasks in self._ending:
+                    with cancel_scope(shield=True):
+                        await tasks.wait(GRACE_SECONDS)
+
+    def __del__(self) -> None:
+        if self._home is not None:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Close the session from outside of its loop: in the loop if that runs, else by releasing what waits there."""
+        assert self._home is not None
+        if self._closed or self._home.foreign or self._home.call_soon(self._begin_to_close):
+            return
+        self._closed = True
+        self._interrupt()
+        self._answers.close()
+        self._tasks.abandon()
+        with suppress(RuntimeError):  # a step waits there, too
+            self._router.close()
+
+    def _interrupt(self) -> None:
+        """End the turn that is under way, in a process that this session runs."""
+        if self._opens is not None and self.process is not None:
+            line = self._requests.line(InterruptRequest(cancel_queued=True))
+            if self.process._write_in_turn(line):  # pyright: ignore[reportPrivateUsage]  # send_bytes would wait
+                show(self._on_sent, line, "on_sent")
+
+    def _begin_to_close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._interrupt()
+        self._answers.close()
+        self._requests.fail("the session was closed")
+        self._router.close()
+        closing = Tasks()
+        for name, server in self._connected.items():
+            closing.start(server.aclose, f"claude-wire-mcp-{name}")
+        self._tasks.cancel()
+        self._ending = [self._tasks, closing]
+
+    # --- what is sent
+
+    async def initialize(
+        self, request: InitializeRequest | None = None, *, timeout: float | None = None
+    ) -> InitializeResponse:
+        """Open the session: tell the CLI of the callbacks, and what else is in ``request``. :func:`open_session` does.
+
+        Raises:
+            RequestError: the CLI did not answer; or it cannot do ``on_failure="block"``, which some hook asks for.
+            ValueError: ``request`` has hooks, MCP servers or dialogs, and so has the session.
+        """
+        request = self._callbacks.complete(request or InitializeRequest())
+        self.info = info = await self.request(request, timeout=timeout)
+        if self._callbacks.must_block and not (info.hook_on_failure_supported and info.hooks_applied is not False):
+            raise RequestError("initialize", "hooks that must block when they fail are not supported by this CLI")
+        return info
+
+    async def query(
+        self, prompt: Prompt | AsyncIterable[Prompt], *, uuid: str | None = None, session_id: str = ""
+    ) -> None:
+        """Send a prompt: text, content blocks, a whole :class:`UserMessage`, or an async iterable of these.
+
+        Does not wait for the answer; prompts sent during a turn are queued by the CLI, which may merge them. Of an
+        iterable each item is sent as it comes, and this returns when there are no more.
+
+        Args:
+            uuid: of the message, for :class:`~claude_wire.CancelAsyncMessageRequest` and the result's
+                ``user_message_uuids``; a random one if not given. The CLI starts no turn for one that it has had, and
+                tells what becomes of each by ``command_lifecycle`` messages. A :class:`UserMessage` is sent as it is.
+            session_id: as in :meth:`UserMessage.of`.
+
+        Raises:
+            ProcessInputError: the process is gone, or its input was ended.
+        """
+        if isinstance(prompt, AsyncIterable):
+            if uuid is not None:
+                raise TypeError("one uuid is not for several prompts")
+            async for one in prompt:
+                await self.query(one, session_id=session_id)
+            return
+        if not isinstance(prompt, UserMessage):
+            prompt = _message_of(prompt, uuid or str(uuids.uuid4()), session_id)
+        elif uuid is not None:
+            prompt = msgspec.structs.replace(prompt, uuid=uuid)
+        await self._send_prompt(prompt)
+
+    async def _send_prompt(self, prompt: UserMessage) -> Sent | None:
+        """Send a prompt. Returns None if no turn is owed for it."""
+        line = encode(prompt)
+        has_begun = False
+        # Before it is sent: another task may see the result before this one goes on.
+        sent = self._run.ask(prompt.uuid, current_time())
+
+        def begun() -> None:
+            nonlocal has_begun, sent
+            has_begun = True
+            if sent is None:  # an earlier prompt had its uuid, but may have been given up meanwhile
+                sent = self._run.ask(prompt.uuid, current_time())
+
+        try:
+            await self._send(line, begun)
+        except BaseException as error:
+            # One that is cancelled in the middle of its line is sent all the same.
+            if sent is not None and (isinstance(error, Exception) or not has_begun):
+                self._run.take_back(sent)
+            raise
+        return sent
+
+    async def ask(self, prompt: Prompt, *, ceiling: float | None = CEILING_SECONDS) -> ResultMessage:
+        """Send a prompt, pass over all messages up to its result, and return that.
+
+        Callers take turns: the prompt is sent when all earlier calls have ended. It is sent with a random uuid if it
+        has none. The results of other prompts, and of turns that background work began, are passed over; an agent whose
+        results name no prompts, and which merges prompts, leaves open which result is whose. Nobody else may iterate
+        meanwhile.
+
+        Args:
+            ceiling: seconds to wait for the turn while the CLI says that it is idle. None: no limit.
+
+        Raises:
+            HandleError: another task is iterating, or the caller is a callback of this session, whose turn could not
+                end. Nothing is sent.
+            ValueError: the prompt has the uuid of one that this session has sent. Nothing is sent.
+            TurnError: the turn failed: a subclass that says how.
+            PromptError: no turn answers the prompt. :class:`~claude_wire.PromptAnsweredError`: the CLI had its uuid
+                before the session was resumed. :class:`~claude_wire.PromptCancelledError`: the prompt was taken out of
+                the queue. Itself: ``ceiling`` is over.
+            SessionEndedError: the output ended before the result.
+        """
+        require_seconds("ceiling", ceiling, or_zero=True)
+        self._require_open()
+        if not isinstance(prompt, UserMessage):
+            prompt = _message_of(prompt, str(uuids.uuid4()), "")
+        elif not prompt.uuid:  # by which the result is known
+            prompt = msgspec.structs.replace(prompt, uuid=str(uuids.uuid4()))
+        if self._tasks.current is not None:
+            raise HandleError("ask() within a callback would wait for its own turn; query() sends a prompt")
+        async with self._asking:
+            self._require_open()
+            self._router.require_idle()
+            if self._run.had(prompt.uuid):
+                raise ValueError("a prompt with this uuid was sent before, and the CLI starts no turn for it again")
+            self._reserved = True
+            try:
+                return await self._ask(prompt, ceiling)
+            finally:
+                self._reserved = False
+
+    async def _ask(self, prompt: UserMessage, ceiling: float | None) -> ResultMessage:
+        sent = await self._send_prompt(prompt)
+        assert sent is not None
+        while not sent.ended:
+            if self._ready:
+                self._run_sees(self._ready.popleft())
+                continue
+            try:
+                waited = await self._wait(ceiling, reserved=True)
+            except StopAsyncIteration:
+                raise SessionEndedError("query", "the output ended before the result") from None
+            if not (waited or sent.ended):
+                raise PromptError(prompt.uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
+        if sent.state is State.REPEATED:
+            raise PromptAnsweredError(
+                prompt.uuid, "this prompt was answered before the session was resumed; a new uuid asks again"
+            )
+        if sent.result is None:
+            raise PromptCancelledError(prompt.uuid, "the CLI took this prompt out of its queue")
+        error = sent.result.to_error(self._run.reason)
+        if error is not None:
+            raise error
+        return sent.result
+
+    async def request(self, request: ControlRequestBody[A], *, timeout: float | None = None) -> A:
+        """Send a control request and return its answer, typed: ``await session.request(McpStatusRequest())``.
+
+        Args:
+            request: any of the requests of a host; see ``ControlRequestBody`` for what is answered.
+            timeout: seconds; that of the session if None. When they are over, or the caller is cancelled, the request
+                is withdrawn, and an answer that still comes is dropped.
+
+        Raises:
+            RequestRefusedError: the answer is an error.
+            RequestTimeoutError: there was none in time.
+            SessionEndedError: there will be none.
+            PayloadError: it does not fit the request.
+            ProcessInputError: the process is gone, or its input was ended.
+        """
+        self._require_open()
+        if not isinstance(request, ControlRequestBody):
+            raise TypeError(f"request() takes a request such as McpStatusRequest(), not {kind_of(request)}")
+        require_seconds("timeout", timeout, or_zero=True)
+        subtype = cast("str", type(request).__struct_config__.tag)
+        seconds = self._request_timeout if timeout is None else timeout
+        unnamed = self._run.unnamed()
+        # What a callback asks for may have the CLI withdraw the callback's own request. The answer comes first.
+        callback = self._tasks.current
+        with nullcontext() if callback is None else callback.cancelled_later():
+            answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
+        parsed = request.parse_answer(answer.response or {})
+        if isinstance(parsed, CancelAsyncMessageResponse) and isinstance(request, CancelAsyncMessageRequest):
+            self._drop([request.message_uuid] if parsed.cancelled else [])
+        elif isinstance(parsed, InterruptResponse):
+            # Only an emptied queue comes with a list.
+            self._drop(parsed.cancelled or [], [] if parsed.cancelled is None else unnamed)
+        return parsed
+
+    async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
+        """Stop the turn that is under way, which then ends with a result. See :class:`InterruptRequest`.
+
+        Within a callback this returns as anywhere else. The CLI has then withdrawn what the callback was asked, so the
+        callback is cancelled where it waits next, and what it returns is not sent.
+        """
+        return await self.request(InterruptRequest(cancel_queued=cancel_queued))
+
+    async def set_model(self, model: str | None) -> SetModelResponse:
+        """Change the model for the next turns; None is the session's default. See :class:`SetModelRequest`."""
+        if model is not None and not (isinstance(model, str) and model):
+            raise TypeError(f"model must be a model's name, or None for the default, not {shown(model)}")
+        return await self.request(SetModelRequest(model=model))
+
+    async def set_permission_mode(self, mode: PermissionMode) -> SetPermissionModeResponse:
+        """Change how permission questions are decided. See :class:`SetPermissionModeRequest`.
+
+        Raises:
+            ValueError: there is no such mode. ``request(SetPermissionModeRequest(mode=...))`` asks for any.
+        """
+        otherwise = "; one that this version does not know: session.request(SetPermissionModeRequest(mode=...))"
+        require_one_of("mode", mode, get_args(PermissionMode), otherwise)
+        return await self.request(SetPermissionModeRequest(mode=mode))
+
+    async def _send_answer(self, line: bytes) -> None:
+        await self._send(line, is_answer=True)
+
+    async def _send(self, line: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
+        """Write a line. It is as good as sent when ``begun`` is called; until then nothing is sent."""
+
+        def first() -> None:
+            show(self._on_sent, line, "on_sent")
+            if begun is not None:
+                begun()
+
+        self._require_open()
+        if self.process is not None:
+            write = self.process._write  # pyright: ignore[reportPrivateUsage]  # what send_bytes does
+            await write(line, first, is_answer=is_answer)
+            return
+        assert self._send_line is not None
+        await self._sending.acquire()
+        try:
+            self._require_open()
+        except HandleError:
+            self._sending.release()
+            raise
+        written = False
+        failed: list[Exception] = []
+
+        async def write_whole(send: Send = self._send_line) -> None:
+            # In a task of its own, for who is cancelled must not cut the line.
+            nonlocal written
+            try:
+                sent = send(line)
+                if isawaitable(sent):
+                    await sent
+                written = True
+            except Exception as error:
+                failed.append(error)
+
+        first()
+        await self._tasks.start(write_whole, "claude-wire-writer", self._sending.release).wait()
+        if failed:
+            raise failed[0]
+        if not written:
+            self._require_open()
+            raise HandleError("what sends for this session was cancelled, by nobody in it")
+
+    def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
+        carry = _Weakly(self._carry)
+
+        return lambda message: carry.call_async(message, server_name)
+
+    async def _carry(self, message: dict[str, Any], server_name: str) -> None:
+        self._require_open()
+        await self._send(self._requests.line(McpMessageRequest(server_name=server_name, message=message)))
+
+    def _require_open(self) -> None:
+        if not self._entered:
+            raise HandleError("this session is not entered: use it as `async with ... as session`")
+        if self._closed:
+            raise HandleError("this session is closed")
+
+    # --- what is received
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message | InvalidLine:
+        ready = self._ready
+        while True:
+            if not ready:
+                await self._step()
+            message = ready.popleft()
+            if self._unmarked or not self._run_sees(message):
+                return message
+
+    def batches(self) -> SessionBatches:
+        """Iterate over lists of messages instead, each of at least one; see :meth:`MessageStream.batches`."""
+        return SessionBatches(self)
+
+    def receive_response(self) -> SessionMessages:
+        """Iterate up to the result of the turn, and with it. What comes after it remains."""
+        return SessionMessages(self.__anext__, lambda message: isinstance(message, ResultMessage))
+
+    def receive_run(self, *, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
+        """Iterate until nothing more will come: past the result, while background work goes on that wakes the session.
+
+        So there may be several results. A run is over when every prompt has its result, no subagent is left in the
+        background, and the CLI says that it is idle, if it says so at all (see :func:`open_session`). It says so while
+        a shell command is in the background.
+
+        Args:
+            ceiling: seconds to wait for the CLI to become idle, or take up a turn, when nothing is known to be under
+                way: a shell in the background may run for ever. None: no limit.
+        """
+        require_seconds("ceiling", ceiling, or_zero=True)
+        return SessionMessages(lambda: self._next_of_run(ceiling), lambda _: False)
+
+    async def end_input(self) -> None:
+        """Close the input of the process, which tells the CLI to finish and end. Callbacks cannot be answered then.
+
+        Raises:
+            TypeError: this session has no process.
+        """
+        if self.process is None:
+            raise TypeError("only the input of a process can be ended here")
+        await self.process.end_input()
+
+    async def _next_batch(self) -> list[Message | InvalidLine]:
+        while True:
+            if not self._ready:
+                await self._step()
+            batch = list(self._ready)
+            self._ready.clear()
+            if not self._unmarked:
+                batch = [message for message in batch if not self._run_sees(message)]
+            if batch:
+                return batch
+
+    async def _next_of_run(self, ceiling: float | None) -> Message | InvalidLine:
+        while not self._run.over:
+            if self._ready:
+                message = self._ready.popleft()
+                if not self._run_sees(message):
+                    return message
+            elif not await self._wait(ceiling):
+                break
+        raise StopAsyncIteration
+
+    async def _wait(self, ceiling: float | None, *, reserved: bool = False) -> bool:
+        """Wait for a message, or a change of the run. Returns false if none came for as long as is worth waiting."""
+        with move_on_after(self._run.patience(ceiling, current_time())) as scope:
+            before, self._waiting = self._waiting, scope
+            try:
+                await self._step(reserved=reserved)
+            finally:
+                self._waiting = before  # that of the task that reads, if this one may not
+        if self._ready or current_time() < scope.deadline:
+            return True
+        self._run.settle()
+        return False
+
+    def _drop(self, uuids: Sequence[str], swept: Sequence[Sent] = ()) -> None:
+        """The CLI has taken these prompts out of its queue, and may send no message about it: a wait for them ends."""
+        self._run.drop(uuids, swept)
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    def _run_sees(self, message: Message | InvalidLine) -> bool:
+        """Show a message to the run. Returns whether it is for the host alone."""
+        return type(message) in MARKS and self._run.see(message)
+
+    async def _step(self, *, reserved: bool = False) -> None:
+        """Wait until there is something in ``_ready``."""
+        if self._reserved and not reserved:
+            raise HandleError("ask() is reading this session")
+        try:
+            await self._router.step()
+            self._unmarked = MARKS.isdisjoint(self._router.types)
+        except StopAsyncIteration:
+            await self._output_ended()
+            raise
+        except ProcessError as error:
+            await self._output_ended(error)
+            failed = self._failed_turn(error)
+            if failed is None:
+                raise
+            raise failed from error
+
+    def _failed_turn(self, error: ProcessError) -> TurnError | None:
+        """What the last result says of a process that has ended as it does when that is an error."""
+        result = error.last_result
+        if type(error) is ProcessError and error.returncode == 1 and isinstance(result, ResultMessage):
+            return result.to_error(self._run.reason)
+        return None
+
+    def _control(self, message: Any) -> None:
+        if type(message) is ControlRequest:
+            self._answers.take(message)
+        elif type(message) is ControlResponse:
+            self._requests.resolve(message)
+            if not isinstance(message.response, UnknownObject):
+                for pending in (
+                    message.response.pending_permission_requests,
+                    message.response.pending_user_dialog_requests,
+                    message.response.pending_elicitation_requests,
+                ):
+                    for request in pending or ():
+                        self._answers.take(request)
+        elif type(message) is ControlCancelRequest:
+            self._answers.withdraw(message.request_id)
+        elif message.type == "control_request":
+            request_id = message.get("request_id", msgspec.UNSET)
+            if request_id is None or request_id is msgspec.UNSET or type(request_id) in (str, int, float):
+                self._answers.refuse(request_id, "this control request cannot be read")
+
+    def _is_full(self) -> bool:
+        if len(self._tasks) < MOST_TASKS and self._answers.waiting_bytes < MOST_WAITING_BYTES:
+            return False
+        if not self._was_full:
+            self._was_full = True
+            _log.warning(
+                "a session reads nothing until its callbacks and answers are fewer than %d tasks, and %d bytes",
+                MOST_TASKS,
+                MOST_WAITING_BYTES,
+            )
+        return True
+
+    async def _output_ended(self, cause: ProcessError | None = None) -> None:
+        """No answer will come any more."""
+        if cause is None and self.process is not None and not self._closed:
+            with move_on_after(LAST_SECONDS):
+                await self.process.wait()
+            cause = ProcessError(self.process.returncode, self.process.stderr_tail, self.process.last_result)
+        self._requests.fail("the output has ended", cause)
+
+
+class _Weakly:
+    """A method of a session, for holders that must not keep the session alive.
+
+    Args:
+        method: is called as long as the session exists.
+        keep: an object that is kept alive.
+    """
+
+    __slots__ = ("_function", "_keep", "_session")
+
+    def __init__(self, method: Any, keep: object = None) -> None:
+        # As weakref.WeakMethod, which takes 2 µs for each call.
+        self._session = weakref.ref(method.__self__)
+        self._function = method.__func__
+        self._keep = keep
+
+    def call(self, *arguments: Any) -> Any:
+        """Call the method. Returns None if the session was dropped."""
+        session = self._session()
+        return None if session is None else self._function(session, *arguments)
+
+    def call_async(self, *arguments: Any) -> Awaitable[None]:
+        """Call the method, for the caller to await.
+
+        Raises:
+            HandleError: the session was dropped.
+        """
+        session = self._session()
+        if session is None:
+            raise HandleError("this session was dropped")
+        awaitable: Awaitable[None] = self._function(session, *arguments)
+        return awaitable
+
+
+def _message_of(prompt: Prompt, uuid: str, session_id: str) -> UserMessage:
+    is_text = isinstance(prompt, str)
+    items: tuple[object, ...] = tuple(prompt) if isinstance(prompt, Sequence) and not is_text else ()
+    if not is_text and not (items and all(isinstance(item, (Wire, dict)) for item in items)):
+        kind = type(prompt).__name__
+        raise TypeError(f"a prompt is text, content blocks such as [TextBlock(...)], or a UserMessage, not {kind}")
+    return UserMessage.of(cast("str | Sequence[ContentBlock]", prompt), uuid=uuid, session_id=session_id)

@@ -1,0 +1,167 @@
+"""The files of a recording: read from a folder, from a script or alone, and unpacked.
+
+Knows files and their compression, not the lines in them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+
+from .lines import list_in, object_in
+from .pipes import BLOCK_BYTES
+
+TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping
+    from typing import Any, BinaryIO
+#: The files of a recording. Each may be compressed: ``stdout.ndjson.gz`` or ``.xz``.
+FILES = (
+    "stdout.ndjson",
+    "stdin.ndjson",
+    "order.jsonl",
+    "stdout.reads.jsonl",
+    "cmd.json",
+    "exit.json",
+    "stderr.txt",
+)
+
+#: What a file with a packed recording begins with, and what stands before the recording in it.
+PACKED = b"#!/bin/sh\n"
+PACKED_FILES = b"\n#recording "
+
+#: A recording is held in memory. All its compressed files together may unpack to so many bytes.
+MAX_UNPACKED_BYTES = 256 * 1024 * 1024
+
+#: Unpacking .xz may take so much memory; what ``xz -9`` packs takes 65 MiB.
+MAX_XZ_MEMORY_BYTES = 128 * 1024 * 1024
+
+
+class UnpackLimitError(ValueError):
+    """A compressed file is larger, or takes more memory, than may be unpacked."""
+
+
+def read_files(path: str) -> dict[str, bytes]:
+    """The files of a recording by name: of a folder, of a script with a recording in it, or stdout alone.
+
+    Raises:
+        OSError: ``path`` cannot be read, or is a folder without ``stdout.ndjson``.
+        ValueError: a compressed file is damaged.
+        UnpackLimitError: the compressed files unpack to more than :data:`MAX_UNPACKED_BYTES`.
+    """
+    if not os.path.isdir(path):
+        data = _contents(path, MAX_UNPACKED_BYTES)
+        if data.startswith(PACKED) and PACKED_FILES in data:
+            return _unpacked(data)
+        return {"stdout.ndjson": data}
+    files: dict[str, bytes] = {}
+    left = MAX_UNPACKED_BYTES
+    for entry in sorted(os.listdir(path)):
+        name = entry.removesuffix(".gz").removesuffix(".xz")
+        if name in FILES:
+            files[name] = _contents(os.path.join(path, entry), left)
+            left -= len(files[name]) if entry != name else 0
+    if "stdout.ndjson" not in files:
+        raise FileNotFoundError(2, "no recording: there is no stdout.ndjson in it", path)
+    return files
+
+
+def _contents(path: str, most: int) -> bytes:
+    """A file, unpacked by the end of its name to at most so many bytes; what is not compressed is read as it is."""
+    name = os.path.basename(path)
+    if not name.endswith((".gz", ".xz")):
+        with open(path, "rb") as file:
+            return file.read()
+    unpacked = io.BytesIO()
+    for piece in unpacked_pieces(path):
+        if unpacked.tell() + len(piece) > most:
+            raise UnpackLimitError(
+                f"{name} is too large: the files of a recording may unpack to {MAX_UNPACKED_BYTES:,} bytes"
+            )
+        unpacked.write(piece)
+    return unpacked.getvalue()
+
+
+def unpacked_pieces(path: str) -> Generator[bytes, None, None]:
+    """What is in a .gz or .xz file, in pieces of at most :data:`BLOCK_BYTES`, in constant memory.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is damaged.
+        UnpackLimitError: it takes more than :data:`MAX_XZ_MEMORY_BYTES` to unpack it.
+    """
+    unpacked = _unpacked_gz if path.endswith(".gz") else _unpacked_xz
+    with open(path, "rb") as file:
+        yield from unpacked(file, os.path.basename(path))
+
+
+def _unpacked_gz(file: BinaryIO, name: str) -> Iterator[bytes]:
+    import gzip
+    import zlib
+
+    try:
+        with gzip.GzipFile(fileobj=file) as stream:
+            while piece := stream.read(BLOCK_BYTES):
+                yield piece
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{name} is damaged: {error}") from error
+
+
+def _unpacked_xz(file: BinaryIO, name: str) -> Iterator[bytes]:
+    import lzma
+
+    # lzma.open has no limit of memory, and a header of a few bytes may ask for 4 GiB.
+    data = file.read(BLOCK_BYTES)
+    try:
+        while True:
+            stream = lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY_BYTES)
+            while not stream.eof:
+                if stream.needs_input and not data:
+                    raise ValueError(f"{name} is damaged: it ends before its end is marked")
+                if piece := stream.decompress(data, BLOCK_BYTES):
+                    yield piece
+                data = file.read(BLOCK_BYTES) if stream.needs_input else b""
+            data = stream.unused_data
+            # One stream may follow another, with zeros between them.
+            while not (data := data.lstrip(b"\0")):
+                if not (data := file.read(BLOCK_BYTES)):
+                    return
+    except lzma.LZMAError as error:
+        if "Memory usage limit" in str(error):
+            raise UnpackLimitError(f"{name} takes more than {MAX_XZ_MEMORY_BYTES:,} bytes to unpack") from error
+        raise ValueError(f"{name} is damaged: {error}") from error
+
+
+def packed(head: bytes, files: Mapping[str, bytes]) -> bytes:
+    """``head``, lines of a shell script that ends by ``exec``, with a recording behind it."""
+    sizes = json.dumps({name: len(data) for name, data in files.items()}).encode("ascii")
+    return PACKED + head + PACKED_FILES + sizes + b"\n" + b"".join(files.values())
+
+
+def _unpacked(data: bytes) -> dict[str, bytes]:
+    begin = data.index(PACKED_FILES) + len(PACKED_FILES)
+    at = data.index(b"\n", begin) + 1
+    files: dict[str, bytes] = {}
+    for name, size in json.loads(data[begin:at]).items():
+        files[name] = data[at : at + size]
+        at += size
+    return files
+
+
+def flags_of(files: Mapping[str, bytes]) -> list[str]:
+    """The arguments that the CLI was started with, without its own name; none if that was not recorded."""
+    return [str(flag) for flag in list_in(_json_file(files, "cmd.json").get("argv"))[1:]]
+
+
+def exit_code_of(files: Mapping[str, bytes]) -> int:
+    """The recorded exit code, as :mod:`subprocess` has it; 0 if there is none."""
+    code = _json_file(files, "exit.json").get("rc")
+    return code if isinstance(code, int) else 0
+
+
+def _json_file(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
+    try:
+        return object_in(json.loads(files.get(name, b"{}")))
+    except ValueError as error:
+        raise ValueError(f"{name} is not JSON: {error}") from error

@@ -1,0 +1,138 @@
+"""The live host: what it sends, and the recorded lines they stand for."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from queue import Empty, SimpleQueue
+
+from .lines import Line
+from .pipes import BLOCK_BYTES, STDIN
+
+TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Expected:
+    """A recorded line of the host, and what became of it: ``waiting``, ``here``, or ``skipped``."""
+
+    __slots__ = ("identity", "kind", "live_identity", "state", "subtype")
+
+    def __init__(self, line: Line) -> None:
+        self.kind: str = line.kind
+        self.subtype: str = line.subtype
+        self.identity: str = line.identity
+        self.live_identity: str = line.identity
+        self.state: str = "waiting"
+
+
+class Host:
+    """Reads what a live host sends, all the time, and finds for each line the recorded one that it stands for.
+
+    Prompts and requests go by their order, responses by their ids (the player's requests have the recorded ids). Where
+    the live host differs from the recorded one:
+
+    * a prompt where a request was recorded: the request is not waited for any more, nor is its answer played;
+    * a request where another line was recorded: ``answer`` is called, and one of its subtype that was recorded later
+      is not waited for any more;
+    * a line that is not JSON: ``refuse`` is called, unless there was one in the recording;
+    * more prompts or responses than recorded, and what the CLI ignores (``keep_alive``), are dropped.
+    """
+
+    def __init__(
+        self, expected: list[Expected], answer: Callable[[Line], None], refuse: Callable[[bytes], None]
+    ) -> None:
+        self.ended: bool = False
+        self.closed: bool = False  # the same, but known to the thread that reads before all lines have been looked at
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
+        self._ordered = [each for each in expected if each.kind != "response"]
+        self._responses = {each.identity: each for each in expected if each.kind == "response"}
+        self._answer = answer
+        self._refuse = refuse
+
+    def start(self) -> None:
+        """Begin to read, in a thread: a host must be able to send while the player is held up by a full pipe."""
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        carry: list[bytes] = []
+        while True:
+            try:
+                data = os.read(STDIN, BLOCK_BYTES)
+            except OSError:  # there is no standard input
+                data = b""
+            if not data:
+                break
+            *lines, rest = data.split(b"\n")
+            for line in lines:
+                carry.append(line)
+                self._lines.put(b"".join(carry))
+                carry.clear()
+            carry.append(rest)
+        self.closed = True
+        self._lines.put(b"".join(carry))  # the CLI accepts a last line without its line feed
+        self._lines.put(None)
+
+    def look(self) -> None:
+        """Take what has come, without waiting."""
+        while not self._lines.empty():
+            self._take(self._lines.get())
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Take one line, and wait for it: for so many seconds, or until the input ends. Whether there was one."""
+        if self.ended:
+            time.sleep(seconds or 0.0)
+            return False
+        try:
+            line = self._lines.get(timeout=seconds)
+        except Empty:
+            return False
+        self._take(line)
+        return True
+
+    def wait_for(self, expected: Expected) -> None:
+        """Wait for what stands for a recorded line, or for the end of the input."""
+        while expected.state == "waiting" and self.wait():
+            pass
+
+    def _take(self, data: bytes | None) -> None:
+        if data is None:
+            self.ended = True
+            return
+        line = Line(data)
+        if line.kind == "response":
+            expected = self._responses.get(line.identity)
+            if expected is not None:
+                expected.state = "here"
+        elif line.kind == "request":
+            self._take_request(line)
+        elif line.kind in ("user", "garbage"):
+            self._take_prompt(line, data)
+
+    def _take_prompt(self, line: Line, data: bytes) -> None:
+        index = next((index for index, each in enumerate(self._ordered) if each.kind == line.kind), None)
+        if index is None:
+            if line.kind == "garbage":
+                self._refuse(data)
+            return
+        for passed in self._ordered[:index]:
+            passed.state = "skipped"
+        self._ordered[index].state = "here"
+        del self._ordered[: index + 1]
+
+    def _take_request(self, line: Line) -> None:
+        same = (
+            index for index, each in enumerate(self._ordered) if (each.kind, each.subtype) == ("request", line.subtype)
+        )
+        index = next(same, None)
+        if index == 0:
+            self._ordered[0].live_identity = line.identity
+            self._ordered[0].state = "here"
+        else:
+            self._answer(line)
+            if index is not None:
+                self._ordered[index].state = "skipped"
+        if index is not None:
+            del self._ordered[index]

@@ -1,0 +1,74 @@
+"""What a line means to the player, in either direction; and the flags that say what the input is.
+
+Knows of the protocol what it takes to follow a live host: prompts, control requests and control responses.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+#: The CLI's idea of JSON, without the constants that Python would take (NaN, Infinity).
+_JSON = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+class Line:
+    """What the player must know of a line, in either direction.
+
+    kind: ``user``, ``result``, ``request``, ``response``, ``garbage`` (no JSON), or empty for anything else.
+    subtype: of a request.
+    identity: of a request its own id, of a response the id of what it answers.
+    """
+
+    __slots__ = ("identity", "kind", "subtype")
+
+    def __init__(self, data: bytes) -> None:
+        self.kind: str = ""
+        self.subtype: str = ""
+        self.identity: str = ""
+        try:
+            message = object_in(_JSON.decode(data.decode("utf-8", "replace").removeprefix("\ufeff")))
+        except RecursionError:
+            return
+        except ValueError:
+            self.kind = "garbage" if data.strip() else ""
+            return
+        kind = message.get("type")
+        if kind in ("user", "result"):
+            self.kind = kind
+        elif kind == "control_request" and isinstance(message.get("request_id"), str):
+            self.kind = "request"
+            self.identity = message["request_id"]
+            self.subtype = str(object_in(message.get("request")).get("subtype"))
+        elif kind == "control_response":
+            identity = object_in(message.get("response")).get("request_id")
+            if isinstance(identity, str):
+                self.kind = "response"
+                self.identity = identity
+
+
+def object_in(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def list_in(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def with_id(data: bytes, recorded: str, live: str) -> bytes:
+    """An answer with another id in it, and not another byte changed."""
+    return data.replace(json.dumps(recorded).encode("ascii"), json.dumps(live).encode("ascii"), 1)
+
+
+def speaks_stream_json(flags: list[str]) -> bool:
+    """Whether flags make the CLI take its input as lines of JSON, until its standard input ends."""
+    return "--input-format=stream-json" in flags or ("--input-format", "stream-json") in itertools.pairwise(flags)

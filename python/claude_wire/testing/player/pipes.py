@@ -1,0 +1,74 @@
+"""The pipes to the host, by their numbers; and writing to them, whoever still reads."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+#: As much as a pipe of Linux holds, and as much as one read of most hosts takes.
+BLOCK_BYTES = 64 * 1024
+
+
+class Output:
+    """Writes to standard output, in the pieces that were asked for; calls ``gone`` when nobody reads any more."""
+
+    def __init__(self, writes: str, gone: Callable[[], NoReturn]) -> None:
+        self._piece_bytes = {"lines": sys.maxsize, "blocks": BLOCK_BYTES, "bytes": 1}[writes]
+        self._held = bytearray() if writes == "blocks" else None
+        self._gone = gone
+        self.patience: float | None = None
+
+    def write(self, data: bytes) -> None:
+        """Write a line, or hold it until there is a block of them."""
+        if self._held is None:
+            self._write(data)
+            return
+        self._held += data
+        whole = len(self._held) - len(self._held) % BLOCK_BYTES
+        if whole:
+            self._write(bytes(self._held[:whole]))
+            del self._held[:whole]
+
+    def flush(self) -> None:
+        """Write what is held."""
+        if self._held:
+            self._write(bytes(self._held))
+            self._held.clear()
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                if self.patience is not None:
+                    signal.setitimer(signal.ITIMER_REAL, self.patience, self.patience)
+                view = view[os.write(STDOUT, view[: self._piece_bytes]) :]
+                if self.patience is not None:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except BlockingIOError:  # somebody who has the same pipe has made it non-blocking
+                import select
+
+                select.select([], [STDOUT], [])
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    write_all(STDERR, f"Error: the output cannot be written: {error.strerror}\n".encode())
+                    os._exit(2)
+                self._gone()  # the reader has closed it, or there never was one
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write to a descriptor, whoever reads; nothing happens if nobody does."""
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError:
+        pass

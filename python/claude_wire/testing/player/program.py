@@ -1,0 +1,299 @@
+"""The program that plays a recording in place of the CLI.
+
+Its arguments are ``RECORDING SETTINGS [FLAGS...]``: the folder or file of the recording, a JSON object (see
+``replay``), and the flags that the host means for the CLI.
+
+Knows recordings, pipes and signals.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import time
+
+from .files import exit_code_of, flags_of, read_files
+from .host import Expected, Host
+from .lines import Line, object_in, speaks_stream_json, with_id
+from .pipes import STDERR, STDIN, STDOUT, Output, write_all
+from .steps import Step, steps_of
+
+TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, NoReturn
+#: The number of SIGKILL; Windows has no name for it, and ends a process all the same.
+KILL = 9
+
+#: The version of the CLI whose ways these are; ``--version`` says it if the recording does not say another.
+VERSION = b"2.1.330"
+
+#: The events that happen as soon as the bytes before them are written; others happen when the line behind them is due.
+BEHIND_A_BYTE = frozenset(("cut", "kill", "stall"))
+
+#: The answer to ``initialize`` if none was recorded: what the protocol requires it to have.
+EMPTY_INITIALIZE: dict[str, Any] = {
+    "commands": [],
+    "agents": [],
+    "output_style": "default",
+    "available_output_styles": ["default"],
+    "models": [],
+    "account": {},
+}
+
+
+class Player:
+    """Plays a recording to a live host, and never returns.
+
+    Args:
+        files: of the recording.
+        settings: what ``replay`` makes of its arguments.
+        flags: what the host passes to the CLI. They decide one thing: whether it speaks stream-json on standard input.
+            Without any, it does what the recorded one did.
+    """
+
+    def __init__(self, files: Mapping[str, bytes], settings: dict[str, Any], flags: list[str]) -> None:
+        self._settings = settings
+        self._steps = steps_of(files)
+        self._exit_code = exit_code_of(files)
+        self._stderr = files.get("stderr.txt", b"")
+        self._reads_lines = speaks_stream_json(flags or flags_of(files) or _flags_by_files(files))
+        self._waits_for_end = self._reads_lines and settings["wait"]
+        self._expected: dict[int, Expected] = {}
+        if settings["wait"] and (self._reads_lines or not flags):
+            self._expect()
+        self._requests = {each.identity: each for each in self._expected.values() if each.kind == "request"}
+        self._host = Host(list(self._expected.values()), self._answer, self._refuse)
+        self._output = Output(settings["writes"], lambda: self._exit(self._exit_code))
+        self._speed: float | None = settings["speed"]
+        self._began = time.monotonic()
+        self._played_bytes = 0
+        events: list[list[Any]] = settings["events"]
+        self._events = sorted(events, key=lambda event: event[0])
+        if "silence" in settings:
+            self._steps.clear()
+            self._events.clear()
+
+    def _expect(self) -> None:
+        """Find the recorded lines of the host that are to be waited for."""
+        if self._reads_lines and not any(step.is_input for step in self._steps):
+            # The recorded host gave its prompt as an argument; the live one sends it.
+            self._steps.insert(0, Step(0.0, True, b'{"type":"user"}'))
+        asked: set[str] = set()
+        for index, step in enumerate(self._steps):
+            line = Line(step.data) if step.is_input or b"control_request" in step.data else None
+            if line is None:
+                continue
+            if not step.is_input:
+                if line.kind == "request":
+                    asked.add(line.identity)
+            elif line.kind in ("user", "request"):
+                self._expected[index] = Expected(line)
+            elif line.kind == "response" and line.identity in asked:
+                asked.remove(line.identity)
+                self._expected[index] = Expected(line)
+            elif line.kind == "garbage" and self._exit_code:
+                # It ended the CLI, which did not wait for the end of its input then.
+                self._expected[index] = Expected(line)
+                self._waits_for_end = False
+                return
+
+    def play(self) -> NoReturn:
+        """Play it all, and exit."""
+        settings = self._settings
+        ignores_term = "ignore_term" in settings
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if ignores_term else _exit_by_signal)
+        signal.signal(signal.SIGINT, _exit_by_signal)
+        if "hold_stdout" in settings:
+            _hold_stdout(settings["hold_stdout"])
+        if "flood_stderr" in settings:
+            write_all(STDERR, _repeated(b"This line is one of many.\n", settings["flood_stderr"]))
+        if "exit_at_once" in settings:
+            self._exit(settings["exit_at_once"])
+        for line in io.BytesIO(_keep_alives(settings.get("write_first", 0))):
+            self._output.write(line)
+        self._output.flush()
+        self._host.start()
+        if "give_up" in settings:
+            signal.signal(signal.SIGALRM, self._give_up)
+            self._output.patience = settings["give_up"]
+        for index, step in enumerate(self._steps):
+            if not step.is_input:
+                self._keep_time(step.seconds)
+                self._host.look()
+                self._play(step.data)
+            elif index in self._expected:
+                self._output.flush()
+                self._host.wait_for(self._expected[index])
+                if self._speed is not None:
+                    self._began = time.monotonic() - step.seconds / self._speed
+        while self._events:
+            self._happen(self._events.pop(0))
+        self._finish()
+
+    def _keep_time(self, seconds: float) -> None:
+        if self._speed is None:
+            return
+        due = self._began + seconds / self._speed
+        while (left := due - time.monotonic()) > 0:
+            self._output.flush()
+            self._host.wait(left)
+
+    def _play(self, data: bytes) -> None:
+        begin = self._played_bytes
+        self._played_bytes += len(data)
+        live = self._live(data)
+        while self._events and self._events[0][0] < self._played_bytes:
+            event = self._events.pop(0)
+            # An answer with a longer or shorter id, or one that is not played, is not as long as the recorded one.
+            at = max(event[0] - begin, 0)
+            if live[:at]:
+                self._output.write(live[:at])
+            begin, live = begin + at, live[at:]
+            self._happen(event)
+        if live:
+            self._output.write(live)
+        # What is to happen behind a byte does not wait for the input that may come before the next one.
+        while self._events and self._events[0][0] == self._played_bytes and self._events[0][1] in BEHIND_A_BYTE:
+            self._happen(self._events.pop(0))
+
+    def _live(self, data: bytes) -> bytes:
+        """A line of output as the live host is to see it: with the id of its own request, none if it made none."""
+        if not self._requests or b"request_id" not in data:
+            return data
+        try:
+            message = object_in(json.loads(data))
+        except (ValueError, RecursionError):  # garbage, or cut
+            return data
+        identity = object_in(message.get("response")).get("request_id") or message.get("request_id")
+        request = self._requests.get(str(identity))
+        if request is None or message.get("type") == "control_request":
+            return data
+        if request.state == "skipped":
+            return b""
+        return with_id(data, request.identity, request.live_identity)
+
+    def _answer(self, line: Line) -> None:
+        """Answer a request that was not recorded at this place: as it was answered elsewhere, or with a success."""
+        if "silence" in self._settings:
+            return
+        for request in self._recorded_requests(line.subtype):
+            for step in self._steps:
+                if not step.is_input and b"control_response" in step.data and Line(step.data).identity == request:
+                    self._output.write(with_id(step.data, request, line.identity))
+                    self._output.flush()
+                    return
+        payload = EMPTY_INITIALIZE if line.subtype == "initialize" else {}
+        response = {"subtype": "success", "request_id": line.identity, "response": payload}
+        answer = {"type": "control_response", "response": response}
+        self._output.write(json.dumps(answer, separators=(",", ":")).encode("ascii") + b"\n")
+        self._output.flush()
+
+    def _refuse(self, data: bytes) -> None:
+        """End as the CLI does when a line of its input is not JSON."""
+        if self._reads_lines:
+            text = f"Error parsing streaming input line (type=unknown, {len(data)} chars): SyntaxError\n"
+            write_all(STDERR, text.encode("ascii"))
+            os._exit(1)
+
+    def _recorded_requests(self, subtype: str) -> Iterator[str]:
+        for step in self._steps:
+            if step.is_input:
+                line = Line(step.data)
+                if line.kind == "request" and line.subtype == subtype:
+                    yield line.identity
+
+    def _happen(self, event: list[Any]) -> None:
+        _, kind, argument = event
+        if kind == "write":
+            self._output.write(argument.encode("latin-1"))
+            return
+        self._output.flush()
+        if kind in ("stall", "stall_before"):
+            time.sleep(argument)
+        elif kind == "kill":
+            os.kill(os.getpid(), KILL)
+        elif kind == "cut":
+            os._exit(argument)
+
+    def _give_up(self, *_: object) -> None:
+        if self._host.closed or not self._waits_for_end:
+            os._exit(self._exit_code)
+
+    def _finish(self) -> NoReturn:
+        self._output.flush()
+        settings = self._settings
+        if "close_stdout" in settings:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+            time.sleep(settings["close_stdout"])
+        elif self._waits_for_end:
+            while self._host.wait():
+                pass
+        elif "silence" in settings:
+            time.sleep(settings["silence"])
+        if "ignore_term" in settings:
+            time.sleep(settings["ignore_term"])
+        self._exit(self._exit_code)
+
+    def _exit(self, code: int) -> NoReturn:
+        write_all(STDERR, self._stderr)
+        if code < 0:
+            if code != -KILL:  # which nothing can handle
+                signal.signal(-code, signal.SIG_DFL)
+            os.kill(os.getpid(), -code)
+        os._exit(code)
+
+
+def _exit_by_signal(number: int, frame: object) -> None:
+    """Exit with what a shell reports for a process that a signal ended; the CLI catches SIGTERM and exits so."""
+    os._exit(128 + number)
+
+
+def _flags_by_files(files: Mapping[str, bytes]) -> list[str]:
+    return ["--input-format=stream-json"] if "stdin.ndjson" in files else []
+
+
+def _hold_stdout(seconds: float) -> None:
+    """Leave a child that has standard output open until so many seconds after this process has ended, however."""
+    alive, held = os.pipe()
+    if os.fork() == 0:
+        os.close(held)
+        os.close(STDIN)
+        os.close(STDERR)
+        os.read(alive, 1)
+        time.sleep(seconds)
+        os._exit(0)
+    os.close(alive)
+
+
+def _repeated(line: bytes, size: int) -> bytes:
+    return (line * (size // len(line) + 1))[:size]
+
+
+def _keep_alives(size: int) -> bytes:
+    """So many bytes of lines that every host ignores."""
+    line = b'{"type":"keep_alive"}\n'
+    count, rest = divmod(size, len(line))
+    return line * (count - 1) + line[:-2] + b" " * rest + line[-2:] if count else b""
+
+
+def main(argv: list[str]) -> NoReturn:
+    """Play what the arguments say."""
+    _, path, settings, *flags = argv
+    try:
+        files = read_files(path)
+        if flags in (["-v"], ["--version"]):
+            write_all(STDOUT, _version(files) + b" (Claude Code)\n")
+            os._exit(0)
+        player = Player(files, json.loads(settings), flags)
+    except (OSError, ValueError) as error:
+        write_all(STDERR, f"claude-wire replay: {error}\n".encode())
+        os._exit(2)
+    player.play()
+
+
+def _version(files: Mapping[str, bytes]) -> bytes:
+    _, found, rest = files["stdout.ndjson"].partition(b'"claude_code_version":"')
+    return rest.partition(b'"')[0] if found else VERSION

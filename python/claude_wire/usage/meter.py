@@ -1,0 +1,275 @@
+"""What a stream of messages has used: tokens and cost, by turn, model and session.
+
+::
+
+    from claude_wire import read
+    from claude_wire.usage.meter import UsageMeter
+
+    meter = UsageMeter()
+    for message in read("session.ndjson"):
+        turn = meter.add(message)
+        if turn is not None:                      # message is a result, which ends a turn
+            print(turn.cost_usd, turn.tokens.output_tokens)
+    print(meter.total.cost_usd, meter.total.models, meter.sessions)
+
+Adding up ``total_cost_usd`` or ``modelUsage`` of several results counts most of it twice: both are running totals of
+their session, and both go on when the session is resumed or forked. :class:`UsageMeter` adds up what each result says
+to have been used since the one before it.
+
+``Session.ask()`` gives one result: ``meter.add(await session.ask(...))``. If the turn failed, it raises a
+``TurnError``, whose ``result`` counts, too: ``meter.add(error.result)``. The results that ``ask()`` passes over, of
+turns which background work began, reach no meter; ``receive_run()`` gives them all.
+
+Sans-IO: knows messages, not where they come from. Its memory does not grow with the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+from claude_wire.foundation.ids import Ids, Key, key_of
+from claude_wire.messages.conversation.results import ResultMessage
+from claude_wire.messages.conversation.usage import ModelUsage, Usage
+from claude_wire.messages.invalid import InvalidLine
+from claude_wire.messages.union import Message, require_message
+
+__all__ = ["MOST_MODELS", "MOST_SESSIONS", "OTHERS", "ModelTotals", "Tokens", "Totals", "UsageMeter"]
+
+#: A meter tells at most this many sessions apart; further ones are added up as :data:`OTHERS`.
+MOST_SESSIONS = 1000
+
+#: Of one sum at most this many models are told apart; further ones are added up as :data:`OTHERS`.
+MOST_MODELS = 50
+
+#: The name of all sessions or models that are not told apart.
+OTHERS = "(others)"
+
+#: A name of a model or session longer than this many characters counts as :data:`OTHERS`.
+MOST_NAME_CHARS = 200
+
+#: A meter remembers the uuids of this many results, and counts a result that comes again within them once.
+MOST_RESULTS = 10_000
+
+T = TypeVar("T")
+
+
+@dataclass
+class Tokens:
+    """Tokens by kind. The three kinds of input are apart: ``input_tokens`` leaves out what the cache counts."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    #: Written to the cache, for five minutes or one hour.
+    cache_creation_input_tokens: int = 0
+    #: Of those written to the cache, for five minutes. CLIs before 2.1.330 may leave this split out: then it is 0.
+    cache_creation_5m: int = 0
+    #: Of those written to the cache, for one hour.
+    cache_creation_1h: int = 0
+    cache_read_input_tokens: int = 0
+
+    def add(self, other: Tokens) -> None:
+        """Add those of another, as far as this class has fields for them."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+
+@dataclass
+class ModelTotals(Tokens):
+    """What one model was used for, subagents included."""
+
+    #: In US dollars, as the CLI reckons it.
+    cost_usd: float = 0.0
+    #: Of ``output_tokens``, those that were thinking.
+    thinking_tokens: int = 0
+    web_search_requests: int = 0
+
+
+@dataclass
+class Totals:
+    """What one turn, one session or a whole stream has used."""
+
+    #: Results that were counted.
+    turns: int = 0
+    #: The model's answers within the turns, as the results count them.
+    num_turns: int = 0
+    #: In US dollars, as the CLI reckons it, subagents included.
+    cost_usd: float = 0.0
+    #: In milliseconds, waiting for permissions included.
+    duration_ms: float = 0.0
+    #: In milliseconds, in the API. Of a resumed session the first turn has the time before it, too: no field of a
+    #: result says how much that is.
+    duration_api_ms: float = 0.0
+    #: By name of the model, subagents included.
+    models: dict[str, ModelTotals] = field(default_factory=lambda: dict[str, ModelTotals]())
+    #: Of the main loop alone, without subagents: ``usage`` of the results.
+    main_loop: Tokens = field(default_factory=Tokens)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Those of all models together, subagents included."""
+        total = Tokens()
+        for model in self.models.values():
+            total.add(model)
+        return total
+
+    def add(self, other: Totals) -> None:
+        """Add those of another, model by model."""
+        for each in fields(self):
+            if each.name not in ("models", "main_loop"):
+                setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+        for name, model in other.models.items():
+            _slot(self.models, name, MOST_MODELS, ModelTotals).add(model)
+        self.main_loop.add(other.main_loop)
+
+
+@dataclass
+class _Running:
+    """The running totals that the last result of a session had."""
+
+    cost_usd: float = 0.0
+    api_ms: float = 0.0
+    models: Mapping[str, ModelTotals] = field(default_factory=lambda: dict[str, ModelTotals]())
+
+
+class UsageMeter:
+    """Adds up what the results of a stream have used.
+
+    Feed it every message, or the results alone: others are passed over. Sessions may be mixed, as where several
+    processes write into one stream. A result that comes a second time, by its ``uuid``, is counted once. Subagents
+    are in the sums. A turn without a result, as at the end of a stream that was cut, is not: what it has used is not
+    known.
+
+    What a result adds is its ``model_usage_since_last_result``, which is right after a resume and a fork, too. Where a
+    result has none, as those of older CLIs and other dialects, it is what the session's running totals have grown by
+    since its result before. So the first result of a resumed session of such a CLI has what went before in it, unless
+    the same meter was fed the earlier stream. Totals that shrink began anew.
+
+    Side requests of the CLI that it bills are in the results, such as compaction and titles; they are in no transcript
+    on disk.
+
+    Attributes:
+        total: of everything fed.
+        sessions: by session id, in the order of their first results; None is for results without one.
+    """
+
+    def __init__(self) -> None:
+        self.total: Totals = Totals()
+        self.sessions: dict[str | None, Totals] = {}
+        self._running: dict[Key | None, _Running] = {}
+        # The uuids of the last results.
+        self._counted = Ids(MOST_RESULTS)
+
+    def __repr__(self) -> str:
+        total = self.total
+        return f"<UsageMeter: {total.turns} turns, {len(self.sessions)} sessions, ${total.cost_usd:.6f}>"
+
+    def add(self, message: Message | InvalidLine) -> Totals | None:
+        """Take the next message.
+
+        Returns:
+            What the turn has used that this result ends, by itself; None for other messages and for a result that was
+            counted before.
+
+        Raises:
+            TypeError: it is no message: a dict of ``Decoder(dict)``, a line, a list of messages.
+        """
+        if not isinstance(message, ResultMessage):
+            require_message("a UsageMeter", message)
+            return None
+        if self._is_repeated(message):
+            return None
+        turn = self._turn(message)
+        id = message.session_id
+        name = OTHERS if id is not None and len(id) > MOST_NAME_CHARS else id
+        _slot(self.sessions, name, MOST_SESSIONS, Totals).add(turn)
+        self.total.add(turn)
+        return turn
+
+    def _is_repeated(self, result: ResultMessage) -> bool:
+        if result.uuid is None:
+            return False
+        repeated = result.uuid in self._counted
+        self._counted.add(result.uuid)
+        return repeated
+
+    def _turn(self, result: ResultMessage) -> Totals:
+        turn = Totals(turns=1, num_turns=result.num_turns or 0, duration_ms=result.duration_ms or 0)
+        if result.usage is not None:
+            turn.main_loop = _tokens(result.usage)
+        key = None if result.session_id is None else key_of(result.session_id)
+        before = self._running.pop(key, None) or _Running()
+        cost, api_ms, models = result.total_cost_usd or 0.0, result.duration_api_ms or 0.0, _models(result.modelUsage)
+        if result.model_usage_since_last_result is not None:
+            turn.models = _models(result.model_usage_since_last_result)
+            turn.cost_usd = sum(model.cost_usd for model in turn.models.values())
+        else:
+            turn.models = _growth(models, before.models)
+            turn.cost_usd = _grown(cost, before.cost_usd)
+        turn.duration_api_ms = _grown(api_ms, before.api_ms)
+        # Failed starts and local commands have zeros in the place of totals: those before go on.
+        self._running[key] = _Running(cost or before.cost_usd, api_ms or before.api_ms, models or before.models)
+        if len(self._running) > MOST_SESSIONS:
+            del self._running[next(iter(self._running))]
+        return turn
+
+
+def _slot(names: dict[Any, T], name: str | None, most: int, make: Callable[[], T]) -> T:
+    """The value of a name, made if need be, or that of :data:`OTHERS` when there are too many names."""
+    if name not in names and len(names) >= most:
+        name = OTHERS
+    return names.setdefault(name, make())
+
+
+def _models(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:
+    models: dict[str, ModelTotals] = {}
+    for name, usage in (usages or {}).items():
+        _slot(models, name if len(name) <= MOST_NAME_CHARS else OTHERS, MOST_MODELS, ModelTotals).add(_model(usage))
+    return models
+
+
+def _model(usage: ModelUsage) -> ModelTotals:
+    return ModelTotals(
+        input_tokens=usage.inputTokens or usage.input_tokens or 0,
+        output_tokens=usage.outputTokens or usage.output_tokens or 0,
+        cache_creation_input_tokens=usage.cacheCreationInputTokens or 0,
+        cache_creation_5m=usage.cacheCreationEphemeral5mInputTokens or 0,
+        cache_creation_1h=usage.cacheCreationEphemeral1hInputTokens or 0,
+        cache_read_input_tokens=usage.cacheReadInputTokens or 0,
+        cost_usd=usage.costUSD or 0.0,
+        thinking_tokens=usage.thinkingTokens or 0,
+        web_search_requests=usage.webSearchRequests or 0,
+    )
+
+
+def _tokens(usage: Usage) -> Tokens:
+    split = usage.cache_creation or None
+    return Tokens(
+        input_tokens=usage.input_tokens or 0,
+        output_tokens=usage.output_tokens or 0,
+        cache_creation_input_tokens=usage.cache_creation_input_tokens or 0,
+        cache_creation_5m=split.ephemeral_5m_input_tokens if split else 0,
+        cache_creation_1h=split.ephemeral_1h_input_tokens if split else 0,
+        cache_read_input_tokens=usage.cache_read_input_tokens or 0,
+    )
+
+
+def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -> dict[str, ModelTotals]:
+    """What the running totals of models have grown by. If one has shrunk or is gone, all of them began anew."""
+    empty = ModelTotals()
+    anew = any(
+        getattr(now.get(name, empty), each.name) < getattr(model, each.name)
+        for name, model in before.items()
+        for each in fields(model)
+    )
+    grown = {name: replace(model) for name, model in now.items()}
+    for name, model in () if anew else before.items():
+        for each in fields(model):
+            setattr(grown[name], each.name, getattr(grown[name], each.name) - getattr(model, each.name))
+    return grown
+
+
+def _grown(total: float, before: float) -> float:
+    """What a running total has grown by. One that has shrunk began anew."""
+    return total - before if total >= before else total

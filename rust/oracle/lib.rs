@@ -1,0 +1,399 @@
+//! The rules of kinds, filtering and merging in the simplest words, with nothing reused: a model that uses nothing of the
+//! library, and that unit tests and fuzz targets compare the library with. A line comes without its line feed.
+
+use std::collections::BTreeMap;
+
+use serde_bytes::ByteBuf;
+
+/// Type, subtype and detail of a line.
+pub type Kind = [Option<String>; 3];
+
+/// The complete lines of some data.
+pub fn lines(data: &[u8]) -> Vec<&[u8]> {
+    let lines = data.split_inclusive(|&byte| byte == b'\n');
+    lines.filter_map(|line| line.strip_suffix(b"\n")).collect()
+}
+
+/// Whether a line has nothing but white space.
+pub fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|byte| b" \t\r".contains(byte))
+}
+
+/// Why a line keeps its block from being clean: 1 if it is no `{…}`, 2 if it is not UTF-8, added up.
+pub fn defects(line: &[u8]) -> u32 {
+    let bare = line.strip_suffix(b"\r").unwrap_or(line);
+    let framed = bare.len() > 1 && bare.starts_with(b"{") && bare.ends_with(b"}");
+    u32::from(!framed) + 2 * u32::from(std::str::from_utf8(line).is_err())
+}
+
+/// Strings with their quotes, brackets, commas, colons, and words between them. `None` if a string has no end.
+fn tokens(line: &[u8]) -> Option<Vec<&[u8]>> {
+    let ends_word = |byte: &u8| b" \t\r,]}\"{[:".contains(byte);
+    let (mut tokens, mut rest) = (Vec::new(), line);
+    while let Some(first) = rest.first() {
+        let mut length = 1;
+        if *first == b'"' {
+            while *rest.get(length)? != b'"' {
+                length += if rest[length] == b'\\' { 2 } else { 1 };
+            }
+            length += 1;
+        } else if !ends_word(first) {
+            length = rest.iter().position(ends_word).unwrap_or(rest.len());
+        }
+        tokens.push(&rest[..length]);
+        rest = &rest[length..];
+    }
+    tokens.retain(|token| !is_blank(token));
+    Some(tokens)
+}
+
+/// How many containers a token opens; -1 if it closes one.
+fn opened(token: &[u8]) -> i32 {
+    i32::from(b"{[".contains(&token[0])) - i32::from(b"}]".contains(&token[0]))
+}
+
+/// The objects that are walked: the line's own, whose name is empty, and those that its keys lead to, by these keys.
+/// Of each member the key without escapes, and the values: strings and words, of objects and arrays the first bracket.
+type Members<'a> = BTreeMap<(&'static str, Option<Vec<u8>>), Vec<&'a [u8]>>;
+
+struct Walk<'a> {
+    tokens: std::vec::IntoIter<&'a [u8]>,
+    members: Members<'a>,
+}
+
+impl<'a> Walk<'a> {
+    fn of(line: &'a [u8]) -> Option<Self> {
+        let (tokens, members) = (tokens(line)?.into_iter(), Members::new());
+        let mut walk = Self { tokens, members };
+        walk.tokens.next().filter(|first| *first == b"{")?;
+        walk.object("")?;
+        walk.tokens.next().is_none().then_some(walk)
+    }
+
+    /// Walks an object from behind its opening bracket on.
+    fn object(&mut self, object: &'static str) -> Option<()> {
+        let mut next = self.tokens.next()?;
+        while next != b"}" {
+            if next[0] != b'"' || self.tokens.next()? != b":" {
+                return None;
+            }
+            let key = decoded(next);
+            let inner = match (object, key.as_deref()) {
+                ("", Some(b"event")) => "event",
+                ("", Some(b"request")) => "request",
+                ("", Some(b"response")) => "response",
+                ("event", Some(b"delta")) => "delta",
+                ("event", Some(b"content_block")) => "content_block",
+                _ => "",
+            };
+            let key = (object, key);
+            if !inner.is_empty() && self.members.contains_key(&key) {
+                return None;
+            }
+            let value = self.tokens.next()?;
+            match value {
+                b"{" if !inner.is_empty() => self.object(inner)?,
+                b"{" | b"[" => {
+                    let mut depth = 1;
+                    while depth > 0 {
+                        depth += opened(self.tokens.next()?);
+                    }
+                }
+                b"}" | b"]" | b"," | b":" => return None,
+                _ => (),
+            }
+            self.members.entry(key).or_default().push(value);
+            match self.tokens.next()? {
+                b"}" => break,
+                b"," => next = self.tokens.next().filter(|next| *next != b"}")?,
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// The string that all values of a key are; an inner `None` if there are none, or if they are no strings.
+    #[allow(clippy::option_option)]
+    fn tag(&self, object: &'static str, key: &str) -> Option<Option<String>> {
+        let values = self.members.get(&(object, Some(key.into())));
+        let tag = |value: &&[u8]| match value[0] {
+            b'"' => serde_json::from_slice(value).ok().map(Some),
+            _ => Some(None),
+        };
+        let mut tags = values.into_iter().flatten().map(tag);
+        let first = tags.next().unwrap_or(Some(None))?;
+        let clear = tags.all(|tag| tag.as_ref() == Some(&first));
+        clear.then_some(first)
+    }
+}
+
+/// The bytes of a string, half of a pair included; `None` if an escape is invalid.
+pub fn decoded(quoted: &[u8]) -> Option<Vec<u8>> {
+    serde_json::from_slice(quoted).ok().map(ByteBuf::into_vec)
+}
+
+/// The kind of a line; `None` if it is unclear.
+pub fn kind(line: &[u8]) -> Option<Kind> {
+    let walk = Walk::of(line)?;
+    let [name, subtype] = [walk.tag("", "type")?, walk.tag("", "subtype")?];
+    let request = walk.tag("request", "subtype")?;
+    let response = walk.tag("response", "subtype")?;
+    let event = walk.tag("event", "type")?;
+    let delta = walk.tag("delta", "type")?;
+    let block = walk.tag("content_block", "type")?;
+    Some(match name.as_deref() {
+        None => Kind::default(),
+        Some("stream_event") => [name, event, delta.or(block)],
+        Some("control_request") => [name, request, None],
+        Some("control_response") => [name, response, None],
+        Some(_) => [name, subtype, None],
+    })
+}
+
+/// Whether `only` skips a line.
+pub fn is_skipped(line: &[u8], only: Option<&[&str]>) -> bool {
+    let (Some(names), Some(kind @ [Some(_), ..])) = (only, kind(line)) else {
+        return false;
+    };
+    let fits = |name: &&str| {
+        let mut parts = name.split('/').enumerate();
+        parts.all(|(at, part)| kind.get(at).and_then(Option::as_deref) == Some(part))
+    };
+    !names.iter().any(fits)
+}
+
+/// A delta that may be merged with others.
+#[derive(Clone)]
+struct Delta {
+    /// Session, parent, index and type.
+    key: [Vec<u8>; 4],
+    /// The line: a piece, the text or the uuid, a piece, and perhaps the other one and a piece.
+    parts: Vec<Vec<u8>>,
+    /// Which of the parts is the text.
+    text: usize,
+    /// Of the first line that it was merged from, among those of a feed.
+    index: usize,
+}
+
+impl Delta {
+    /// With the text of another one behind its own; `None` if they differ in more than text and uuid.
+    fn merged(&self, other: &Self) -> Option<Self> {
+        let fixed = |delta: &Self| delta.parts.iter().step_by(2).cloned().collect::<Vec<_>>();
+        if fixed(self) != fixed(other) || self.text != other.text {
+            return None;
+        }
+        let mut merged = other.clone();
+        merged.index = self.index;
+        merged.parts[self.text] = [&self.parts[self.text][..], &other.parts[self.text]].concat();
+        Some(merged)
+    }
+}
+
+/// `None` for a line that is no such delta.
+fn delta(line: &[u8], index: usize) -> Option<Delta> {
+    let walk = Walk::of(line)?;
+    let repeats = walk.members.values().any(|values| values.len() > 1);
+    if repeats || !is_read_by_all(line) {
+        return None;
+    }
+    let kind = kind(line)?.map(Option::unwrap_or_default);
+    let text_key = match kind.each_ref().map(String::as_str) {
+        ["stream_event", "content_block_delta", "text_delta"] => "text",
+        ["stream_event", "content_block_delta", "thinking_delta"] => "thinking",
+        ["stream_event", "content_block_delta", "input_json_delta"] => "partial_json",
+        _ => return None,
+    };
+    let is_plain = |value: &[u8]| value[0] == b'"' && !value.contains(&b'\\');
+    let value = |object, key: &str| Some(walk.members.get(&(object, Some(key.into())))?[0]);
+    let owner = |key| match value("", key) {
+        None | Some(b"null") => Some(Vec::new()),
+        Some(value) => is_plain(value).then(|| value.to_vec()),
+    };
+    let [session, parent] = [owner("session_id")?, owner("parent_tool_use_id")?];
+    let text = value("delta", text_key).filter(|text| text[0] == b'"')?;
+    let digits = value("event", "index").filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
+    let uuid = value("", "uuid");
+    if uuid.is_some_and(|uuid| !is_plain(uuid)) {
+        return None;
+    }
+    let start = |value: &[u8]| value.as_ptr() as usize - line.as_ptr() as usize;
+    let mut variable: Vec<_> = [Some(text), uuid].into_iter().flatten().collect();
+    variable.sort_by_key(|value| start(value));
+    let (mut parts, mut at) = (Vec::new(), 0);
+    for value in &variable {
+        let (open, close) = (start(value) + 1, start(value) + value.len() - 1);
+        parts.extend([line[at..open].to_vec(), line[open..close].to_vec()]);
+        at = close;
+    }
+    parts.push(line[at..].to_vec());
+    Some(Delta {
+        key: [session, parent, digits.to_vec(), kind[2].clone().into()],
+        parts,
+        text: 1 + 2 * usize::from(start(variable[0]) != start(text)),
+        index,
+    })
+}
+
+/// Whether a line is strict JSON without a value that decoders may refuse: nested deeply, or a number out of range.
+/// That is: at most 64 containers are open at a time, no number has more than 64 bytes or an exponent.
+fn is_read_by_all(line: &[u8]) -> bool {
+    let mut depth = 0;
+    for token in tokens(line).unwrap_or_default() {
+        depth += opened(token);
+        let is_number = token[0] == b'-' || token[0].is_ascii_digit();
+        let is_large = token.len() > 64 || token.iter().any(|byte| b"eE".contains(byte));
+        if depth > 64 || is_number && is_large {
+            return false;
+        }
+    }
+    serde_json::from_slice::<&serde_json::value::RawValue>(line).is_ok()
+}
+
+/// What comes out of some lines.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Filtered {
+    /// Lines, each with the index of the line that it is, or of the first that was merged into it.
+    pub lines: Vec<(usize, Vec<u8>)>,
+    /// How many were skipped.
+    pub skipped: usize,
+    /// How many were merged into earlier ones.
+    pub merged: usize,
+}
+
+/// Lines in, those that are wanted out.
+#[derive(Default)]
+pub struct Filter<'a> {
+    only: Option<&'a [&'a str]>,
+    merge: bool,
+    max_line: usize,
+    /// Credit. A merged line earns 2; the line of a group costs 1, any other line 3.
+    left: usize,
+    most: usize,
+    /// For so much credit merging begins. It ends when all is spent.
+    needed: usize,
+    merging: bool,
+    /// Lines merged since it began, those into closed groups only.
+    merged: usize,
+    /// Whether the line before looks like a delta.
+    before: Option<bool>,
+    groups: Vec<Delta>,
+    /// Lines merged into them.
+    joined: usize,
+    out: Filtered,
+}
+
+impl<'a> Filter<'a> {
+    /// Lines are at most `max_line` long, merged ones too.
+    pub fn new(only: Option<&'a [&'a str]>, merge: bool, max_line: usize) -> Self {
+        let mut filter = Self::earning(max_line);
+        (filter.only, filter.merge, filter.merging) = (only, merge, true);
+        (filter.left, filter.most) = (1 << 60, 1 << 60);
+        filter
+    }
+
+    /// All kinds; deltas are merged where that pays.
+    pub fn earning(max_line: usize) -> Self {
+        let mut filter = Self::default();
+        (filter.merge, filter.max_line) = (true, max_line);
+        (filter.most, filter.needed) = (96, 64);
+        filter
+    }
+
+    /// What comes out of the lines that one chunk completes. `begun`: an earlier chunk has the beginning of the first.
+    pub fn feed(&mut self, lines: &[&[u8]], begun: bool) -> Filtered {
+        self.before = None;
+        let mut at = 0;
+        while at < lines.len() {
+            if !self.merging {
+                let end = match (begun, at) {
+                    (true, 0) => 1,
+                    _ => self.begin(lines, at),
+                };
+                let plain = (at..end).map(|index| (index, lines[index].to_vec()));
+                self.out.lines.extend(plain);
+                at = end;
+                continue;
+            }
+            while at < lines.len() && self.left > 0 {
+                self.line(at, lines[at]);
+                at += 1;
+            }
+            self.close();
+            if self.left == 0 {
+                let twice = (2 * self.needed).min(8192);
+                self.needed = if self.merged < 32 { twice } else { 64 };
+                (self.merging, self.before) = (false, None);
+            }
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    fn line(&mut self, index: usize, line: &[u8]) {
+        if is_blank(line) {
+            return;
+        }
+        let skipped = is_skipped(line, self.only);
+        let Some(delta) = delta(line, index).filter(|_| self.merge && !skipped) else {
+            self.close();
+            self.out.skipped += usize::from(skipped);
+            if !skipped {
+                self.out.lines.push((index, line.to_vec()));
+                self.left = self.left.saturating_sub(3);
+            }
+            return;
+        };
+        let known = self.groups.iter().position(|group| group.key == delta.key);
+        let merged = known.and_then(|at| self.groups[at].merged(&delta));
+        let merged = merged.filter(|merged| merged.parts.concat().len() <= self.max_line);
+        if let (Some(at), Some(merged)) = (known, merged) {
+            self.groups[at] = merged;
+            self.joined += 1;
+            return;
+        }
+        if known.is_some() || self.groups.len() == 64 {
+            self.close();
+        }
+        self.groups.push(delta);
+    }
+
+    /// Closes all groups.
+    fn close(&mut self) {
+        self.left = (self.left + 2 * self.joined).min(self.most);
+        self.left = self.left.saturating_sub(self.groups.len());
+        self.merged += self.joined;
+        self.out.merged += std::mem::take(&mut self.joined);
+        let lines = self.groups.drain(..);
+        let lines = lines.map(|group| (group.index, group.parts.concat()));
+        self.out.lines.extend(lines);
+    }
+
+    /// With which of the lines from `at` on merging begins.
+    fn begin(&mut self, lines: &[&[u8]], at: usize) -> usize {
+        let mut begin = at;
+        for (index, line) in lines.iter().enumerate().skip(at) {
+            let looks = looks_like_delta(line);
+            self.left = match (self.before.replace(looks), looks) {
+                (None, _) => self.left,
+                (Some(true), true) => self.left + 2,
+                (Some(false), true) => self.left.saturating_sub(1),
+                (Some(_), false) => self.left.saturating_sub(3),
+            };
+            if self.left == 0 {
+                begin = index + usize::from(!looks);
+            }
+        }
+        if self.left < self.needed {
+            return lines.len();
+        }
+        (self.merging, self.left, self.merged) = (true, 24, 0);
+        begin
+    }
+}
+
+fn looks_like_delta(line: &[u8]) -> bool {
+    let delta = b"\"content_block_delta\"";
+    match line.strip_prefix(br#"{"type":"stream_event","event":{"type":"#) {
+        Some(rest) => rest.starts_with(delta),
+        None => (0..=256 - delta.len()).any(|at| line.get(at..at + delta.len()) == Some(delta)),
+    }
+}

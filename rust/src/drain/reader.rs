@@ -1,0 +1,230 @@
+//! A stream as its reader has it.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rustix::event::epoll;
+use rustix::fs::{fcntl_getfl, fcntl_setfl, fstat, OFlags};
+use rustix::io::{fcntl_dupfd_cloexec, Errno};
+use rustix::termios::isatty;
+
+use super::host::Host;
+use super::queue::Queue;
+use super::rescuer::Rescuer;
+use super::ring::Ring;
+use super::spill::Spill;
+use super::state::{Overflow, Sink, State, PIPE, READY, WATCHED};
+use super::stream::{Broken, Stream};
+use super::{Got, Mode, Notes, Stats};
+
+/// Bytes of one read by [`Drain::tail`], on the stack.
+const TAIL_READ: usize = 8 * 1024;
+
+/// Takes the bytes of a pipe, socket or terminal off the system's hands, whatever the reader does.
+pub struct Drain(pub(super) Arc<Stream>);
+
+impl Drain {
+    /// Takes over a duplicate of `fd`, which is set to non-blocking until the drain is closed.
+    ///
+    /// # Errors
+    ///
+    /// `EPERM` for what cannot be waited for, as regular files; `EBADF` for the writing end of a pipe; `EMFILE` and others of the system.
+    pub fn new(host: &'static Host, fd: BorrowedFd<'_>, mode: Mode) -> io::Result<Self> {
+        let pipe = fcntl_dupfd_cloexec(fd, 3)?;
+        let flags = fcntl_getfl(&pipe)?;
+        if flags & OFlags::RWMODE == OFlags::WRONLY {
+            return Err(Errno::BADF.into()); // what read() would say, but the wait for it has no end
+        }
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let data = epoll::EventData::new_u64(PIPE);
+        epoll::add(&poll, &pipe, data, epoll::EventFlags::IN)?;
+        let sink = match mode {
+            Mode::Pause => Sink::Queue(Overflow::Pause),
+            Mode::Error => Sink::Queue(Overflow::Error),
+            Mode::Spill(limit, directory) => {
+                let directory = CString::new(directory.into_os_string().into_vec())?;
+                Sink::Queue(Overflow::Spill { limit, directory })
+            }
+            Mode::KeepLast(limit) => Sink::Last(Ring::new(limit)),
+        };
+        let nobody_reads = matches!(sink, Sink::Last(_));
+        let make = |id, rescuer: Arc<Rescuer>| {
+            let ready = rescuer.ready()?;
+            let data = epoll::EventData::new_u64(READY);
+            epoll::add(&poll, &ready, data, epoll::EventFlags::empty())?;
+            if nobody_reads {
+                epoll::delete(&poll, &pipe)?;
+            }
+            let file = fstat(&pipe)?;
+            let was_blocking = !flags.contains(OFlags::NONBLOCK);
+            rescuer.add(pipe.as_fd(), id)?;
+            let state = State {
+                is_terminal: isatty(&pipe),
+                pipe,
+                poll,
+                ready,
+                sink,
+                queue: Queue::default(),
+                file: None,
+                after: Queue::default(),
+                end: None,
+                paused: false,
+                spill_failed: false,
+                say_budget: false,
+                signalled: false,
+                watching: false,
+                watched: false,
+                idle: false,
+                short: false,
+                stats: Stats::default(),
+            };
+            if was_blocking {
+                if let Err(error) = fcntl_setfl(&state.pipe, flags | OFlags::NONBLOCK) {
+                    rescuer.delete(state.pipe.as_fd());
+                    return Err(error.into());
+                }
+            }
+            Ok(Arc::new(Stream {
+                id,
+                host,
+                rescuer,
+                file: (file.st_dev, file.st_ino),
+                was_blocking: AtomicBool::new(was_blocking),
+                reads: AtomicU64::new(0),
+                behind: AtomicBool::new(nobody_reads),
+                state: Mutex::new(Some(state)),
+            }))
+        };
+        host.join(make).map(Self)
+    }
+
+    /// The next bytes, at most as many as `out` has room for.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`]
+    pub fn read(&self, out: &mut [u8]) -> Result<(Got, Notes), Broken> {
+        let stream = &*self.0;
+        stream.with(|state| {
+            // Under the lock, so that a rescuer that sees it also sees what was read.
+            stream.reads.fetch_add(1, Ordering::Relaxed);
+            stream.host.count_read();
+            let got = state.read(stream, out);
+            if let Got::Bytes(bytes) = got {
+                state.stats.read += bytes as u64;
+            }
+            let notes = Notes {
+                paused: state.stats.pauses > 0,
+                watched: state.watched,
+            };
+            (got, notes)
+        })
+    }
+
+    /// The number of a descriptor that is readable when [`read`](Self::read) has something to give.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`]
+    pub fn fileno(&self) -> Result<i32, Broken> {
+        self.0.with(|state| state.poll.as_raw_fd())
+    }
+
+    /// [`fileno`](Self::fileno) becomes readable once when `fd` does, too. One at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`], or an error of the system; `EBUSY` while another one is watched.
+    pub fn watch(&self, fd: BorrowedFd<'_>) -> Result<io::Result<()>, Broken> {
+        self.0.with(|state| {
+            if state.is_watching() {
+                return Err(Errno::BUSY.into());
+            }
+            let data = epoll::EventData::new_u64(WATCHED);
+            // Once it was seen it is switched off, and need not be taken out.
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
+            match epoll::add(&state.poll, fd, data, flags) {
+                // Watched before, and switched off since.
+                Err(Errno::EXIST) => epoll::modify(&state.poll, fd, data, flags)?,
+                added => added?,
+            }
+            state.watching = true;
+            state.watched = false;
+            Ok(())
+        })
+    }
+
+    /// Throws away what is queued, and all that comes from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`]
+    pub fn discard(&self) -> Result<(), Broken> {
+        let stream = &*self.0;
+        stream.with(|state| {
+            if matches!(state.sink, Sink::Nowhere) {
+                return;
+            }
+            state.stats.discarded += state.drop_waiting(stream);
+            if matches!(state.sink, Sink::Queue(_)) {
+                // Fails only if it is not there.
+                let _ = epoll::delete(&state.poll, &state.pipe);
+            }
+            state.sink = Sink::Nowhere;
+            state.say_budget = false;
+            state.settle(stream);
+            if state.paused {
+                stream.rescuer.kick();
+            }
+        })
+    }
+
+    /// Copies the last bytes of the stream to `out`, those that can be read now included. None unless the drain
+    /// was made with [`Mode::KeepLast`].
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`]
+    pub fn tail(&self, out: &mut [u8]) -> Result<usize, Broken> {
+        let stream = &*self.0;
+        stream.with(|state| {
+            if matches!(state.sink, Sink::Last(_)) {
+                state.take_all(stream, &mut [0; TAIL_READ]);
+            }
+            match &state.sink {
+                Sink::Last(ring) => ring.copy(out),
+                _ => 0,
+            }
+        })
+    }
+
+    /// What was done so far.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`]
+    pub fn stats(&self) -> Result<Stats, Broken> {
+        self.0.with(|state| {
+            let kept = match &state.sink {
+                Sink::Last(ring) => ring.len(),
+                _ => state.queue.len() + state.after.len(),
+            };
+            Stats {
+                queued: kept as u64,
+                in_file: state.file.as_ref().map_or(0, Spill::unread),
+                paused: state.paused,
+                ..state.stats
+            }
+        })
+    }
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}

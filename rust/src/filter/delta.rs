@@ -1,0 +1,464 @@
+//! Which lines are deltas that may be merged with others.
+//!
+//! A line of kind `stream_event`/`content_block_delta` is *mergeable* if whatever a reader could make of it is in its text and in the rest,
+//! byte by byte: it is strictly valid JSON and UTF-8, no key comes twice in an object on a path ([`scan`](crate::kinds::scan)), its delta is of a kind
+//! whose text we know, `event.index` is a plain integer, and session, parent and uuid are strings without a backslash.
+//!
+//! Some valid JSON is refused by decoders: values nested deeply, numbers out of range. If such lines were merged, one bad line would
+//! come of two. So a line is not mergeable if more than [`MOST_DEPTH`] containers are open at a time in it, or a number has an
+//! exponent or more than [`MOST_DIGITS`] bytes.
+//!
+//! Linear in the line (but for the sorting of its keys), without recursion.
+// The operations are inlined into one function per engine: only there the vector instructions may be used.
+#![allow(clippy::inline_always)]
+
+use std::collections::TryReserveError;
+
+use crate::kinds::scan::{meaning, meaning_escaped, Key, Path, Scan};
+use crate::kinds::string::{decoded, escaped_end, Span};
+use crate::simd::Engine;
+
+/// Most arrays and objects that may be open at a time in a mergeable delta, the line's own counted.
+pub const MOST_DEPTH: usize = 64;
+/// Most bytes of a number in a mergeable delta.
+pub const MOST_DIGITS: usize = 64;
+
+/// A mergeable delta: its parts, as spans of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delta {
+    /// What the text is a piece of.
+    pub kind: DeltaKind,
+    /// The text, still escaped.
+    pub text: Span,
+    /// `uuid`.
+    pub uuid: Option<Span>,
+    /// The digits of `event.index`.
+    pub index: Span,
+    /// `session_id`, unless it is null or absent.
+    pub session: Option<Span>,
+    /// `parent_tool_use_id`, unless it is null or absent.
+    pub parent: Option<Span>,
+}
+
+/// The kinds of delta whose text may be joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeltaKind {
+    /// `text_delta`, whose text is `text`.
+    Text,
+    /// `thinking_delta`, whose text is `thinking`.
+    Thinking,
+    /// `input_json_delta`, whose text is `partial_json`.
+    InputJson,
+}
+
+impl DeltaKind {
+    const ALL: [Self; 3] = [Self::Text, Self::Thinking, Self::InputJson];
+
+    fn name(self) -> &'static [u8] {
+        match self {
+            Self::Text => b"text_delta",
+            Self::Thinking => b"thinking_delta",
+            Self::InputJson => b"input_json_delta",
+        }
+    }
+
+    fn text_key(self) -> &'static [u8] {
+        match self {
+            Self::Text => b"text",
+            Self::Thinking => b"thinking",
+            Self::InputJson => b"partial_json",
+        }
+    }
+
+    /// The kind of delta that a scanned line is, by its tags.
+    #[must_use]
+    pub fn of(data: &[u8], scan: &Scan) -> Option<Self> {
+        let kind = &scan.kind;
+        let is = |tag: Option<Span>, text| {
+            tag.is_some_and(|tag| crate::kinds::string::is(data, tag, text))
+        };
+        if !is(kind.name, b"stream_event") || !is(kind.subtype, b"content_block_delta") {
+            return None;
+        }
+        Self::ALL
+            .into_iter()
+            .find(|each| is(kind.detail, each.name()))
+    }
+}
+
+/// Memory that [`check`] needs, and may be kept for the next line.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    keys: Vec<(Path, Span)>,
+}
+
+impl Scratch {
+    /// Bytes held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.keys.capacity() * size_of::<(Path, Span)>()
+    }
+}
+
+/// The parts of a line, `data[from..end]` without its LF, that is clear and of the given kind; `None` if it is not mergeable.
+///
+/// # Errors
+///
+/// When memory for `scratch` cannot be had.
+#[inline(always)]
+pub fn check<E: Engine>(
+    engine: E,
+    data: &[u8],
+    from: usize,
+    end: usize,
+    kind: DeltaKind,
+    scratch: &mut Scratch,
+) -> Result<Option<Delta>, TryReserveError> {
+    let data = &data[..end];
+    if simdutf8::basic::from_utf8(&data[from..]).is_err() {
+        return Ok(None);
+    }
+    scratch.keys.clear();
+    let mut parser = Parser {
+        data,
+        at: from,
+        kind,
+        scratch,
+        depth: 0,
+        objects: 0,
+        path: None,
+        inner: 0,
+        fields: [Field::Absent; FIELDS],
+    };
+    match parser.line(engine) {
+        Ok(()) => Ok(parser.delta()),
+        Err(Stop::Invalid) => Ok(None),
+        Err(Stop::Memory(error)) => Err(error),
+    }
+}
+
+enum Stop {
+    Invalid,
+    Memory(TryReserveError),
+}
+
+impl From<TryReserveError> for Stop {
+    fn from(error: TryReserveError) -> Self {
+        Self::Memory(error)
+    }
+}
+
+/// A value that the caller asked for.
+#[derive(Clone, Copy, Debug)]
+enum Field {
+    Absent,
+    Null,
+    Text(Span),
+    /// A number, true or false.
+    Word(Span),
+    Container,
+}
+
+const TEXT: usize = 0;
+const UUID: usize = 1;
+const INDEX: usize = 2;
+const SESSION: usize = 3;
+const PARENT: usize = 4;
+const FIELDS: usize = 5;
+
+struct Parser<'a> {
+    data: &'a [u8],
+    at: usize,
+    kind: DeltaKind,
+    scratch: &'a mut Scratch,
+    /// Open containers.
+    depth: usize,
+    /// Of each of them one bit, the innermost lowest: whether it is an object.
+    objects: u64,
+    /// The innermost open object on a path, once the line's own is open.
+    path: Option<Path>,
+    /// Open containers within it.
+    inner: usize,
+    fields: [Field; FIELDS],
+}
+
+impl Parser<'_> {
+    #[inline(always)]
+    fn line<E: Engine>(&mut self, engine: E) -> Result<(), Stop> {
+        let mut key = Key::Path(Path::Top);
+        let mut field = None;
+        loop {
+            // A value begins here.
+            self.space();
+            let start = self.at;
+            let mut empty = false;
+            let value = match self.peek()? {
+                open @ (b'{' | b'[') => {
+                    self.at += 1;
+                    self.push(open == b'{')?;
+                    match key {
+                        Key::Path(inner) if open == b'{' => {
+                            self.path = Some(inner);
+                            self.inner = 0;
+                        }
+                        _ => self.inner += 1,
+                    }
+                    self.space();
+                    empty = self.peek()? == open + 2;
+                    if let Some(field) = field {
+                        self.fields[field] = Field::Container;
+                    }
+                    if !empty {
+                        if open == b'{' {
+                            (key, field) = self.key(engine)?;
+                        } else {
+                            (key, field) = (Key::Other, None);
+                        }
+                        continue;
+                    }
+                    Field::Container
+                }
+                b'"' => {
+                    self.at += 1;
+                    Field::Text(self.string(engine)?)
+                }
+                b't' => self.word(b"true")?,
+                b'f' => self.word(b"false")?,
+                b'n' => {
+                    self.word(b"null")?;
+                    Field::Null
+                }
+                _ => {
+                    self.number()?;
+                    Field::Word(self.span(start))
+                }
+            };
+            if let Some(field) = field {
+                self.fields[field] = value;
+            }
+            loop {
+                if self.depth == 0 {
+                    return if self.at == self.data.len() {
+                        Ok(())
+                    } else {
+                        Err(Stop::Invalid)
+                    };
+                }
+                self.space();
+                let object = self.is_object();
+                match self.peek()? {
+                    b',' if !empty => {
+                        self.at += 1;
+                        (key, field) = if object {
+                            self.space();
+                            self.key(engine)?
+                        } else {
+                            (Key::Other, None)
+                        };
+                        break;
+                    }
+                    b'}' if object => self.close(),
+                    b']' if !object => self.close(),
+                    _ => return Err(Stop::Invalid),
+                }
+                empty = false;
+            }
+        }
+    }
+
+    fn delta(&mut self) -> Option<Delta> {
+        let Field::Text(text) = self.fields[TEXT] else {
+            return None;
+        };
+        let Field::Word(index) = self.fields[INDEX] else {
+            return None;
+        };
+        if !index.of(self.data).iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        let optional = |field: Field, nullable| match field {
+            Field::Text(span) if !span.escaped => Some(Some(span)),
+            Field::Absent => Some(None),
+            Field::Null if nullable => Some(None),
+            _ => None,
+        };
+        let delta = Delta {
+            kind: self.kind,
+            text,
+            index,
+            uuid: optional(self.fields[UUID], false)?,
+            session: optional(self.fields[SESSION], true)?,
+            parent: optional(self.fields[PARENT], true)?,
+        };
+        (!self.repeats()).then_some(delta)
+    }
+
+    /// Whether a key comes twice in an object on a path.
+    fn repeats(&mut self) -> bool {
+        let data = self.data;
+        let keys = &mut self.scratch.keys;
+        if keys.len() <= 32 && keys.iter().all(|(_, key)| !key.escaped) {
+            let same = |one: &(Path, Span), other: &(Path, Span)| {
+                one.1.len == other.1.len && one.0 == other.0 && one.1.of(data) == other.1.of(data)
+            };
+            return (1..keys.len()).any(|at| keys[..at].iter().any(|key| same(key, &keys[at])));
+        }
+        keys.sort_unstable_by(|one, other| {
+            let texts = || decoded(one.1.of(data)).cmp(decoded(other.1.of(data)));
+            (one.0 as u8).cmp(&(other.0 as u8)).then_with(texts)
+        });
+        keys.windows(2).any(|pair| {
+            pair[0].0 == pair[1].0 && decoded(pair[0].1.of(data)).eq(decoded(pair[1].1.of(data)))
+        })
+    }
+
+    #[inline(always)]
+    fn peek(&self) -> Result<u8, Stop> {
+        self.data.get(self.at).copied().ok_or(Stop::Invalid)
+    }
+
+    #[inline(always)]
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\r') = self.data.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    fn span(&self, start: usize) -> Span {
+        Span {
+            start,
+            len: self.at - start,
+            escaped: false,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, object: bool) -> Result<(), Stop> {
+        if self.depth == MOST_DEPTH {
+            return Err(Stop::Invalid);
+        }
+        self.objects = self.objects << 1 | u64::from(object);
+        self.depth += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn is_object(&self) -> bool {
+        self.objects & 1 == 1
+    }
+
+    #[inline]
+    fn close(&mut self) {
+        self.at += 1;
+        self.depth -= 1;
+        self.objects >>= 1;
+        if self.inner > 0 {
+            self.inner -= 1;
+        } else {
+            self.path = self.path.map(Path::parent);
+        }
+        if self.depth == 0 {
+            self.space();
+        }
+    }
+
+    /// Passes a key and its colon: what it means, and which field its value is.
+    #[inline(always)]
+    fn key<E: Engine>(&mut self, engine: E) -> Result<(Key, Option<usize>), Stop> {
+        if self.peek()? != b'"' {
+            return Err(Stop::Invalid);
+        }
+        self.at += 1;
+        let key = self.string(engine)?;
+        self.space();
+        if self.peek()? != b':' {
+            return Err(Stop::Invalid);
+        }
+        self.at += 1;
+        let Some(path) = self.path.filter(|_| self.inner == 0) else {
+            return Ok((Key::Other, None));
+        };
+        self.scratch.keys.try_reserve(1)?;
+        self.scratch.keys.push((path, key));
+        let meaning = if key.escaped {
+            meaning_escaped(path, key.of(self.data))
+        } else {
+            meaning(path, key.of(self.data))
+        };
+        Ok((meaning, self.field(path, key)))
+    }
+
+    #[inline]
+    fn field(&self, path: Path, key: Span) -> Option<usize> {
+        let is = |text| crate::kinds::string::is(self.data, key, text);
+        match path {
+            Path::Top if is(b"uuid") => Some(UUID),
+            Path::Top if is(b"session_id") => Some(SESSION),
+            Path::Top if is(b"parent_tool_use_id") => Some(PARENT),
+            Path::Event if is(b"index") => Some(INDEX),
+            Path::Delta if is(self.kind.text_key()) => Some(TEXT),
+            _ => None,
+        }
+    }
+
+    /// Passes a string whose opening quote is behind us.
+    #[inline(always)]
+    fn string<E: Engine>(&mut self, engine: E) -> Result<Span, Stop> {
+        let start = self.at;
+        let end = engine.special(self.data, start);
+        self.at = end;
+        let mut span = self.span(start);
+        if self.peek()? != b'"' {
+            let Some(end) = escaped_end(engine, self.data, end) else {
+                return Err(Stop::Invalid);
+            };
+            self.at = end;
+            span = self.span(start);
+            span.escaped = true;
+        }
+        self.at += 1;
+        Ok(span)
+    }
+
+    fn word(&mut self, word: &[u8]) -> Result<Field, Stop> {
+        let start = self.at;
+        if !self.data[start..].starts_with(word) {
+            return Err(Stop::Invalid);
+        }
+        self.at += word.len();
+        Ok(Field::Word(self.span(start)))
+    }
+
+    fn number(&mut self) -> Result<(), Stop> {
+        let start = self.at;
+        if self.peek()? == b'-' {
+            self.at += 1;
+        }
+        if self.peek()? == b'0' {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if let Some(b'.') = self.data.get(self.at) {
+            self.at += 1;
+            self.digits()?;
+        }
+        // An exponent is refused by what comes next: no comma, no bracket.
+        if self.at - start > MOST_DIGITS {
+            return Err(Stop::Invalid);
+        }
+        Ok(())
+    }
+
+    /// Passes one digit or more.
+    fn digits(&mut self) -> Result<(), Stop> {
+        let start = self.at;
+        while self.data.get(self.at).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+        }
+        if self.at == start {
+            return Err(Stop::Invalid);
+        }
+        Ok(())
+    }
+}

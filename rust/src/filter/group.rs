@@ -1,0 +1,376 @@
+//! Deltas that are being merged: the open groups.
+//!
+//! A group is one delta line and what later ones like it have added: the joined text, still escaped, and the last uuid. Groups are
+//! told apart by their key: session, parent, index and kind of delta. At most [`MOST_OPEN`] are open at a time, so that
+//! finding one costs no more than that.
+
+use std::collections::TryReserveError;
+
+use crate::filter::delta::Delta;
+use crate::kinds::string::Span;
+use crate::kinds::template::hash_bytes;
+use crate::lines::step::Place;
+
+/// Most groups that are open at a time.
+pub const MOST_OPEN: usize = 64;
+
+/// Open groups, in the order of their first lines.
+#[derive(Debug, Default)]
+pub struct Groups {
+    /// The first `open` are open; the others are memory for later.
+    all: Vec<Group>,
+    /// Hashes of the keys of the open ones.
+    hashes: Vec<u64>,
+    open: usize,
+    /// Bytes of the lines that the open groups will become.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Group {
+    place: Place,
+    key: Vec<u8>,
+    /// The first line, with its LF.
+    line: Vec<u8>,
+    /// In `line`.
+    parts: Parts,
+    /// Length of `line` without its LF and its uuid.
+    fixed: usize,
+    /// What later lines have added to the text.
+    more: Vec<u8>,
+    /// The uuid of the last line.
+    last: Vec<u8>,
+}
+
+/// The strings of a delta that may differ within a group, as spans of the data.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// The text.
+    pub text: Span,
+    /// The uuid.
+    pub uuid: Option<Span>,
+}
+
+impl Groups {
+    /// How many are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
+    /// Bytes of the lines that they will become.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Memory held, in bytes.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        let each = |group: &Group| {
+            let vectors = [&group.key, &group.line, &group.more, &group.last];
+            size_of::<Group>() + vectors.map(Vec::capacity).iter().sum::<usize>()
+        };
+        self.hashes.capacity() * 8 + self.all.iter().map(each).sum::<usize>()
+    }
+
+    /// The open group of `key`.
+    #[must_use]
+    pub fn find(&self, key: &[u8]) -> Option<usize> {
+        let hash = hash_bytes(key);
+        let mut open = self.all.iter().zip(&self.hashes);
+        open.position(|(group, &known)| known == hash && group.key == key)
+    }
+
+    /// Whether the line `data[from..end]` is that of group `at`, byte for byte but for its parts.
+    #[must_use]
+    pub fn is_like(&self, at: usize, data: &[u8], from: usize, end: usize, parts: Parts) -> bool {
+        let group = &self.all[at];
+        Pieces::of(&group.line, group.parts) == Pieces::of(&data[from..end], parts.moved(from))
+    }
+
+    /// Length of the line, without its LF, that group `at` becomes with one more delta.
+    #[inline]
+    #[must_use]
+    pub fn merged_len(&self, at: usize, parts: Parts) -> usize {
+        let group = &self.all[at];
+        group.fixed + group.more.len() + parts.text.len + parts.uuid.map_or(0, |uuid| uuid.len)
+    }
+
+    /// Opens a group with its first line, `data[from..end]`, whose last byte is its LF.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be had. Nothing was opened then.
+    pub fn begin(
+        &mut self,
+        key: &[u8],
+        data: &[u8],
+        from: usize,
+        end: usize,
+        parts: Parts,
+        place: Place,
+    ) -> Result<usize, TryReserveError> {
+        if self.open == self.all.len() {
+            self.all.try_reserve(1)?;
+            self.all.push(Group::empty());
+        }
+        let group = &mut self.all[self.open];
+        let uuid = parts.uuid.map_or(&[][..], |uuid| uuid.of(data));
+        group.more.clear();
+        for (part, bytes) in [
+            (&mut group.key, key),
+            (&mut group.line, &data[from..end]),
+            (&mut group.last, uuid),
+        ] {
+            part.clear();
+            append(part, bytes)?;
+        }
+        group.fixed = end - 1 - from - uuid.len();
+        group.parts = parts.moved(from);
+        group.place = place;
+        self.hashes.try_reserve(1)?;
+        self.hashes.push(hash_bytes(key));
+        self.open += 1;
+        self.bytes += end - from;
+        Ok(self.open - 1)
+    }
+
+    /// Adds a delta of group `at` to it.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be had. Nothing was added then.
+    #[inline]
+    pub fn add(&mut self, at: usize, data: &[u8], parts: Parts) -> Result<(), TryReserveError> {
+        let group = &mut self.all[at];
+        if let Some(uuid) = parts.uuid {
+            reserve(&mut group.last, uuid.len)?;
+            append_span(&mut group.more, data, parts.text)?;
+            group.last.clear();
+            append_span(&mut group.last, data, uuid)?;
+        } else {
+            append_span(&mut group.more, data, parts.text)?;
+        }
+        self.bytes += parts.text.len;
+        Ok(())
+    }
+
+    /// Closes all groups: appends their lines to `block`, and where each began to `places`.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be had. Nothing was closed then.
+    pub fn close(
+        &mut self,
+        block: &mut Vec<u8>,
+        places: &mut Vec<Place>,
+    ) -> Result<(), TryReserveError> {
+        let groups = &self.all[..self.open];
+        block.try_reserve(groups.iter().map(Group::most_bytes).sum())?;
+        places.try_reserve(self.open)?;
+        for group in groups {
+            group.write(block);
+            places.push(group.place);
+        }
+        self.abandon();
+        Ok(())
+    }
+
+    /// Closes all groups, and nothing comes of them.
+    pub fn abandon(&mut self) {
+        self.hashes.clear();
+        self.open = 0;
+        self.bytes = 0;
+    }
+
+    /// Gives memory back until at most `most` bytes are held.
+    pub fn shrink(&mut self, most: usize) {
+        while self.held() > most {
+            if self.all.len() == self.open {
+                break;
+            }
+            self.all.pop();
+        }
+        if self.all.is_empty() {
+            *self = Self::default();
+        }
+    }
+}
+
+impl Group {
+    fn empty() -> Self {
+        Self {
+            place: Place::START,
+            key: Vec::new(),
+            line: Vec::new(),
+            parts: Parts {
+                text: Span::default(),
+                uuid: None,
+            },
+            fixed: 0,
+            more: Vec::new(),
+            last: Vec::new(),
+        }
+    }
+
+    fn most_bytes(&self) -> usize {
+        self.line.len() + self.more.len() + self.last.len()
+    }
+
+    /// Appends the merged line; there is room for it.
+    fn write(&self, block: &mut Vec<u8>) {
+        let pieces = Pieces::of(&self.line, self.parts);
+        let text = [self.parts.text.of(&self.line), &self.more];
+        let all: [&[u8]; 6] = match pieces.order {
+            Order::TextOnly => [pieces.before, text[0], text[1], pieces.behind, &[], &[]],
+            Order::TextFirst => [
+                pieces.before,
+                text[0],
+                text[1],
+                pieces.between,
+                &self.last,
+                pieces.behind,
+            ],
+            Order::UuidFirst => [
+                pieces.before,
+                &self.last,
+                pieces.between,
+                text[0],
+                text[1],
+                pieces.behind,
+            ],
+        };
+        for piece in all {
+            block.extend_from_slice(piece);
+        }
+    }
+}
+
+/// Which of the two strings that may differ comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// There is no uuid.
+    TextOnly,
+    /// The text.
+    TextFirst,
+    /// The uuid.
+    UuidFirst,
+}
+
+impl Order {
+    /// The parts of a line that stand in this order.
+    #[inline]
+    #[must_use]
+    pub fn parts(self, [one, two]: [Span; 2]) -> Parts {
+        let (text, uuid) = match self {
+            Self::TextOnly => (one, None),
+            Self::TextFirst => (one, Some(two)),
+            Self::UuidFirst => (two, Some(one)),
+        };
+        Parts { text, uuid }
+    }
+}
+
+/// What of a line stands around its text and uuid.
+#[derive(PartialEq, Eq)]
+struct Pieces<'a> {
+    before: &'a [u8],
+    between: &'a [u8],
+    behind: &'a [u8],
+    order: Order,
+}
+
+impl<'a> Pieces<'a> {
+    fn of(line: &'a [u8], parts: Parts) -> Self {
+        let order = parts.order();
+        let (first, second) = match (order, parts.uuid) {
+            (Order::UuidFirst, Some(uuid)) => (uuid, Some(parts.text)),
+            (_, uuid) => (parts.text, uuid),
+        };
+        let first_end = first.start + first.len;
+        let (between, behind) = match second {
+            None => (&line[..0], &line[first_end..]),
+            Some(second) => (
+                &line[first_end..second.start],
+                &line[second.start + second.len..],
+            ),
+        };
+        Self {
+            before: &line[..first.start],
+            between,
+            behind,
+            order,
+        }
+    }
+}
+
+impl Parts {
+    /// The order in which they stand.
+    #[must_use]
+    pub fn order(self) -> Order {
+        match self.uuid {
+            None => Order::TextOnly,
+            Some(uuid) if uuid.start < self.text.start => Order::UuidFirst,
+            Some(_) => Order::TextFirst,
+        }
+    }
+
+    /// As spans of the line, which begins at `from` of the data.
+    fn moved(self, from: usize) -> Self {
+        let moved = |span: Span| Span {
+            start: span.start - from,
+            ..span
+        };
+        Self {
+            text: moved(self.text),
+            uuid: self.uuid.map(moved),
+        }
+    }
+}
+
+/// Writes what tells groups apart. No part can hold a quote or a control byte, so no two keys are written alike.
+///
+/// # Errors
+///
+/// When memory cannot be had.
+pub fn write_key(key: &mut Vec<u8>, data: &[u8], delta: &Delta) -> Result<(), TryReserveError> {
+    key.clear();
+    append(key, &[delta.kind as u8])?;
+    append(key, delta.index.of(data))?;
+    for part in [delta.session, delta.parent] {
+        append(key, if part.is_some() { b"\"" } else { b"\0" })?;
+        append(key, part.map_or(&[], |part| part.of(data)))?;
+    }
+    Ok(())
+}
+
+/// Bytes that are copied at a time where what is wanted is shorter, for such a copy needs no call.
+const SHORT: usize = 64;
+
+#[inline]
+fn reserve(to: &mut Vec<u8>, len: usize) -> Result<(), TryReserveError> {
+    to.try_reserve(len.max(SHORT))
+}
+
+/// Extends `to` with the bytes of a span, if memory can be had.
+#[inline]
+fn append_span(to: &mut Vec<u8>, data: &[u8], span: Span) -> Result<(), TryReserveError> {
+    reserve(to, span.len)?;
+    match data[span.start..].first_chunk::<SHORT>() {
+        Some(bytes) if span.len <= SHORT => {
+            let len = to.len() + span.len;
+            to.extend_from_slice(bytes);
+            to.truncate(len);
+        }
+        _ => to.extend_from_slice(span.of(data)),
+    }
+    Ok(())
+}
+
+/// Extends `to`, if memory can be had.
+pub(crate) fn append(to: &mut Vec<u8>, bytes: &[u8]) -> Result<(), TryReserveError> {
+    to.try_reserve(bytes.len())?;
+    to.extend_from_slice(bytes);
+    Ok(())
+}

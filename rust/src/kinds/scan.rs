@@ -1,0 +1,383 @@
+//! The kind of a line, found by its structure.
+//!
+//! Tags are found wherever they stand, never by prefix or substring: the line is walked from brace to brace, strings and
+//! nested values are skipped whole. The objects on a *path* are walked member by member: the line's own, those of its
+//! keys `event`, `request` and `response`, and `delta` and `content_block` within `event`. Each has a tag or two that the kind is made
+//! of. All other values are skipped by their quotes and brackets alone.
+//!
+//! A line that is not one JSON object by that structure is *unclear*; so is one whose tags mean one thing to one reader
+//! and another to the next: a tag twice with different values, a path key twice, a tag value that is no valid string.
+//!
+//! Linear in the line, without recursion or allocation. Every search ends at the line's LF.
+// The operations are inlined into one function per engine: only there the vector instructions may be used.
+#![allow(clippy::inline_always)]
+
+use super::string::{decoded, is, is_text, Span};
+use crate::simd::{Engine, Operation};
+
+/// The kind of a line, as spans of its tags. A line without `type`, or an unclear one, has none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindSpans {
+    /// The top-level `type`.
+    pub name: Option<Span>,
+    /// `event.type` of a `stream_event`, `request.subtype` of a `control_request`, `response.subtype` of a `control_response`,
+    /// else the top-level `subtype`.
+    pub subtype: Option<Span>,
+    /// `event.delta.type` of a `stream_event`, or else its `event.content_block.type`.
+    pub detail: Option<Span>,
+}
+
+/// What the scan of one line found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// Behind the line's LF, or the end of the data if it has none.
+    pub end: usize,
+    /// Whether its structure and tags are clear.
+    pub clear: bool,
+    /// Its kind.
+    pub kind: KindSpans,
+    /// The value of the top-level `uuid`, if it is a string.
+    pub uuid: Option<Span>,
+    /// The first string in `event.delta` that is not its tag.
+    pub text: Option<Span>,
+}
+
+/// An object whose members are walked one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Path {
+    Top,
+    Event,
+    Request,
+    Response,
+    Delta,
+    Block,
+}
+
+impl Path {
+    #[inline]
+    pub(crate) fn parent(self) -> Self {
+        match self {
+            Self::Top | Self::Event | Self::Request | Self::Response => Self::Top,
+            Self::Delta | Self::Block => Self::Event,
+        }
+    }
+}
+
+/// What a key means in its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Other,
+    Uuid,
+    Tag(Tag),
+    Path(Path),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Tag {
+    Type,
+    Subtype,
+    Request,
+    Response,
+    Event,
+    Delta,
+    Block,
+}
+
+const TAGS: usize = 7;
+/// In `Scanner::seen`, the path keys stand behind the tags.
+const PATHS: u32 = 7;
+
+/// What `key`, which is free of escapes, means in the object at `path`.
+#[inline(always)]
+pub(crate) fn meaning(path: Path, key: &[u8]) -> Key {
+    match (path, key) {
+        (Path::Top, b"type") => Key::Tag(Tag::Type),
+        (Path::Top, b"subtype") => Key::Tag(Tag::Subtype),
+        (Path::Top, b"event") => Key::Path(Path::Event),
+        (Path::Top, b"request") => Key::Path(Path::Request),
+        (Path::Top, b"response") => Key::Path(Path::Response),
+        (Path::Top, b"uuid") => Key::Uuid,
+        (Path::Request, b"subtype") => Key::Tag(Tag::Request),
+        (Path::Response, b"subtype") => Key::Tag(Tag::Response),
+        (Path::Event, b"type") => Key::Tag(Tag::Event),
+        (Path::Event, b"delta") => Key::Path(Path::Delta),
+        (Path::Event, b"content_block") => Key::Path(Path::Block),
+        (Path::Delta, b"type") => Key::Tag(Tag::Delta),
+        (Path::Block, b"type") => Key::Tag(Tag::Block),
+        _ => Key::Other,
+    }
+}
+
+/// As [`meaning`], of a key with escapes.
+#[cold]
+pub(crate) fn meaning_escaped(path: Path, key: &[u8]) -> Key {
+    // The longest key that means something has 13 bytes.
+    let mut bytes = [0; 16];
+    let mut length = 0;
+    for unit in decoded(key) {
+        let (Some(place), Ok(byte)) = (bytes.get_mut(length), u8::try_from(unit)) else {
+            return Key::Other;
+        };
+        *place = byte;
+        length += 1;
+    }
+    meaning(path, &bytes[..length])
+}
+
+/// Scans the line that begins at `from`. It ends at the first LF or at the end of `data`.
+#[inline(always)]
+pub fn scan<E: Engine>(engine: E, data: &[u8], from: usize) -> Scan {
+    let mut scanner = Scanner::<E> {
+        data,
+        at: from,
+        ahead: E::Ahead::default(),
+        seen: 0,
+        tags: [None; TAGS],
+        uuid: None,
+        text: None,
+    };
+    let clear = scanner.line(engine).is_some();
+    let end = line_end(data, scanner.at);
+    if !clear {
+        return Scan {
+            end,
+            ..Scan::default()
+        };
+    }
+    Scan {
+        end,
+        clear,
+        kind: kind(data, &scanner.tags),
+        uuid: scanner.uuid,
+        text: scanner.text,
+    }
+}
+
+/// Scans the line that begins at the place.
+pub struct ScanLine<'a>(pub &'a [u8], pub usize);
+
+impl Operation for ScanLine<'_> {
+    type Output = Scan;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> Scan {
+        scan(engine, self.0, self.1)
+    }
+}
+
+/// Behind the first LF from `at` on, or the end of the data.
+#[inline]
+fn line_end(data: &[u8], at: usize) -> usize {
+    match data.get(at) {
+        Some(b'\n') => at + 1,
+        _ => memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |found| at + found + 1),
+    }
+}
+
+fn kind(data: &[u8], tags: &[Option<Span>; TAGS]) -> KindSpans {
+    let tag = |tag: Tag| tags[tag as usize];
+    let Some(name) = tag(Tag::Type) else {
+        return KindSpans::default();
+    };
+    let (subtype, detail) = if is(data, name, b"stream_event") {
+        (tag(Tag::Event), tag(Tag::Delta).or(tag(Tag::Block)))
+    } else if is(data, name, b"control_request") {
+        (tag(Tag::Request), None)
+    } else if is(data, name, b"control_response") {
+        (tag(Tag::Response), None)
+    } else {
+        (tag(Tag::Subtype), None)
+    };
+    KindSpans {
+        name: Some(name),
+        subtype,
+        detail,
+    }
+}
+
+struct Scanner<'a, E: Engine> {
+    data: &'a [u8],
+    at: usize,
+    ahead: E::Ahead,
+    /// Of each tag and path key, whether it came.
+    seen: u16,
+    tags: [Option<Span>; TAGS],
+    uuid: Option<Span>,
+    text: Option<Span>,
+}
+
+impl<E: Engine> Scanner<'_, E> {
+    /// Walks the line; `None` if it is unclear. Never goes beyond the line's LF.
+    #[inline(always)]
+    fn line(&mut self, engine: E) -> Option<()> {
+        self.space();
+        self.take(b'{')?;
+        let mut path = Path::Top;
+        let mut first = true;
+        loop {
+            self.space();
+            if first && self.byte() == b'}' {
+                // An empty object; it is closed below.
+            } else {
+                self.take(b'"')?;
+                let key = self.string(engine)?;
+                let key = if key.escaped {
+                    meaning_escaped(path, key.of(self.data))
+                } else {
+                    meaning(path, key.of(self.data))
+                };
+                self.space();
+                self.take(b':')?;
+                self.space();
+                if let Key::Path(inner) = key {
+                    self.see(PATHS + inner as u32)?;
+                    if self.byte() == b'{' {
+                        self.at += 1;
+                        path = inner;
+                        first = true;
+                        continue;
+                    }
+                }
+                self.value(engine, path, key)?;
+                self.space();
+            }
+            first = false;
+            loop {
+                match self.byte() {
+                    b',' => break,
+                    b'}' if path == Path::Top => {
+                        self.at += 1;
+                        self.space();
+                        return (self.byte() == b'\n').then_some(());
+                    }
+                    b'}' => path = path.parent(),
+                    _ => return None,
+                }
+                self.at += 1;
+                self.space();
+            }
+            self.at += 1;
+        }
+    }
+
+    /// The next byte; an LF at the end of the data, where a line ends as well.
+    #[inline(always)]
+    fn byte(&self) -> u8 {
+        self.data.get(self.at).map_or(b'\n', |&byte| byte)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, byte: u8) -> Option<()> {
+        if self.byte() != byte {
+            return None;
+        }
+        self.at += 1;
+        Some(())
+    }
+
+    #[inline(always)]
+    fn space(&mut self) {
+        while self.byte() <= b' ' && matches!(self.byte(), b' ' | b'\t' | b'\r') {
+            self.at += 1;
+        }
+    }
+
+    /// Notes a key that may come once.
+    #[inline(always)]
+    fn see(&mut self, bit: u32) -> Option<()> {
+        if self.seen >> bit & 1 == 1 {
+            return None;
+        }
+        self.seen |= 1 << bit;
+        Some(())
+    }
+
+    /// Passes a string whose opening quote is behind us.
+    #[inline(always)]
+    fn string(&mut self, engine: E) -> Option<Span> {
+        let start = self.at;
+        let (end, escaped) = engine.string_end(&mut self.ahead, self.data, start);
+        self.at = end;
+        self.take(b'"')?;
+        Some(Span {
+            start,
+            len: end - start,
+            escaped,
+        })
+    }
+
+    #[inline(always)]
+    fn value(&mut self, engine: E, path: Path, key: Key) -> Option<()> {
+        let mut found = None;
+        match self.byte() {
+            b'"' => {
+                self.at += 1;
+                found = Some(self.string(engine)?);
+            }
+            b'{' | b'[' => match engine.container_end(self.data, self.at) {
+                Ok(end) => self.at = end,
+                Err(end) => {
+                    self.at = end;
+                    return None;
+                }
+            },
+            byte if ENDS_WORD[usize::from(byte)] => return None,
+            _ => {
+                self.at += 1;
+                while !ENDS_WORD[usize::from(self.byte())] {
+                    self.at += 1;
+                }
+            }
+        }
+        match key {
+            Key::Other if path == Path::Delta && self.text.is_none() => self.text = found,
+            Key::Tag(tag) => self.tag(engine, tag, found)?,
+            Key::Uuid => self.uuid = found,
+            _ => (),
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn tag(&mut self, engine: E, tag: Tag, value: Option<Span>) -> Option<()> {
+        if let Some(span) = value {
+            // Text without escapes and other alphabets is text, and has no special byte before its closing quote.
+            let plain = engine.special_ascii(self.data, span.start);
+            if plain != (span.start + span.len, true) && !is_text(span.of(self.data)) {
+                return None;
+            }
+        }
+        let place = tag as usize;
+        if self.see(tag as u32).is_none() && !self.same(self.tags[place], value) {
+            return None;
+        }
+        self.tags[place] = value;
+        Some(())
+    }
+
+    #[cold]
+    fn same(&self, one: Option<Span>, other: Option<Span>) -> bool {
+        match (one, other) {
+            (None, None) => true,
+            (Some(one), Some(other)) => decoded(one.of(self.data)).eq(decoded(other.of(self.data))),
+            _ => false,
+        }
+    }
+}
+
+/// The bytes that end a value that is no string, object or array, and cannot begin one.
+const ENDS_WORD: [bool; 256] = {
+    let mut ends = [false; 256];
+    let bytes = b" \t\r\n,]}\"{[:";
+    let mut at = 0;
+    while at < bytes.len() {
+        ends[bytes[at] as usize] = true;
+        at += 1;
+    }
+    ends
+};
+
+#[cfg(test)]
+mod tests;

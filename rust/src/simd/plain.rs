@@ -1,0 +1,187 @@
+//! Searches in words of 8 bytes, on every processor.
+
+use super::{Engine, Operation, PAGE};
+
+/// Words of 8 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain;
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// The high bit of each byte of `word` that is special; above the lowest such byte also of some that are not.
+#[inline(always)]
+fn special_bytes(word: u64) -> u64 {
+    let quote = word ^ (ONES * 0x22);
+    let backslash = word ^ (ONES * 0x5c);
+    let found = (quote.wrapping_sub(ONES) & !quote)
+        | (backslash.wrapping_sub(ONES) & !backslash)
+        | (word.wrapping_sub(ONES * 0x20) & !word);
+    found & HIGHS
+}
+
+/// An index within a page.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation)]
+fn index(at: usize) -> u16 {
+    debug_assert!(at < PAGE);
+    at as u16
+}
+
+#[inline(always)]
+pub(super) fn is_special(byte: u8) -> bool {
+    byte == b'"' || byte == b'\\' || byte < 0x20
+}
+
+/// As [`Engine::special_ascii`], for the last bytes of the data.
+#[cold]
+#[inline(never)]
+pub(super) fn last_special(data: &[u8], at: usize) -> (usize, bool) {
+    let rest = data.get(at..).unwrap_or_default();
+    let found = rest
+        .iter()
+        .position(|&byte| is_special(byte))
+        .unwrap_or(rest.len());
+    (data.len() - rest.len() + found, rest[..found].is_ascii())
+}
+
+impl Engine for Plain {
+    type Ahead = ();
+
+    #[inline(always)]
+    fn string_end(self, (): &mut (), data: &[u8], at: usize) -> (usize, bool) {
+        let mut end = self.special(data, at);
+        let mut escaped = false;
+        loop {
+            match data.get(end) {
+                None | Some(b'"' | b'\n') => return (end, escaped),
+                Some(b'\\') => {
+                    escaped = true;
+                    end += 1;
+                    match data.get(end) {
+                        None | Some(b'\n') => return (end, escaped),
+                        Some(_) => end = self.special(data, end + 1),
+                    }
+                }
+                Some(_) => end = self.special(data, end + 1),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn container_end(self, data: &[u8], mut at: usize) -> Result<usize, usize> {
+        let mut depth = 0_usize;
+        while let Some(byte) = data.get(at) {
+            match byte {
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Ok(at + 1);
+                    }
+                }
+                b'"' => {
+                    (at, _) = self.string_end(&mut (), data, at + 1);
+                    if data.get(at) != Some(&b'"') {
+                        return Err(at);
+                    }
+                }
+                b'\n' => return Err(at),
+                _ => (),
+            }
+            at += 1;
+        }
+        Err(at)
+    }
+
+    #[inline(always)]
+    fn special(self, data: &[u8], mut at: usize) -> usize {
+        while let Some(&word) = data.get(at..).and_then(<[u8]>::first_chunk) {
+            let found = special_bytes(u64::from_le_bytes(word));
+            if found != 0 {
+                return at + (found.trailing_zeros() / 8) as usize;
+            }
+            at += 8;
+        }
+        last_special(data, at).0
+    }
+
+    #[inline(always)]
+    fn special_ascii(self, data: &[u8], mut at: usize) -> (usize, bool) {
+        let mut high = 0;
+        while let Some(&word) = data.get(at..).and_then(<[u8]>::first_chunk) {
+            let word = u64::from_le_bytes(word);
+            let found = special_bytes(word);
+            if found != 0 {
+                let before = (found & found.wrapping_neg()) - 1;
+                high |= word & before;
+                return (
+                    at + (found.trailing_zeros() / 8) as usize,
+                    high & HIGHS == 0,
+                );
+            }
+            high |= word;
+            at += 8;
+        }
+        let (end, ascii) = last_special(data, at);
+        (end, ascii && high & HIGHS == 0)
+    }
+
+    #[inline(always)]
+    fn begins(self, data: &[u8], at: usize, part: &[u8]) -> bool {
+        let Some(data) = data.get(at..).and_then(|data| data.get(..part.len())) else {
+            return false;
+        };
+        let (Some(last), Some(part_last)) = (data.last_chunk::<8>(), part.last_chunk::<8>()) else {
+            return short_equal(data, part);
+        };
+        let words = data.chunks_exact(8).zip(part.chunks_exact(8));
+        let differing = |(one, other): (&[u8], &[u8])| word(one) ^ word(other);
+        let differing = words.fold(0, |all, pair| all | differing(pair));
+        differing | (word(last) ^ word(part_last)) == 0
+    }
+
+    fn line_end(self, data: &[u8]) -> (usize, bool) {
+        let end = memchr::memchr(b'\n', data).unwrap_or(data.len());
+        (end, data[..end].is_ascii())
+    }
+
+    fn line_feeds(self, data: &[u8], found: &mut [u16; PAGE]) -> (usize, bool) {
+        let mut count = 0;
+        for (place, at) in found.iter_mut().zip(memchr::memchr_iter(b'\n', data)) {
+            *place = index(at);
+            count += 1;
+        }
+        (count, data.is_ascii())
+    }
+
+    #[inline(never)]
+    fn call<O: Operation>(self, operation: O) -> O::Output {
+        operation.run(self)
+    }
+}
+
+/// Whether two slices of the same length, less than 8, are equal; without a call.
+#[inline(always)]
+fn short_equal(one: &[u8], other: &[u8]) -> bool {
+    let half = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
+    if let (Some(a), Some(b), Some(c), Some(d)) = (
+        one.first_chunk(),
+        one.last_chunk(),
+        other.first_chunk(),
+        other.last_chunk(),
+    ) {
+        return (half(a) ^ half(c)) | (half(b) ^ half(d)) == 0;
+    }
+    one.iter()
+        .zip(other)
+        .fold(0, |all, (one, other)| all | (one ^ other))
+        == 0
+}
+
+#[inline(always)]
+fn word(bytes: &[u8]) -> u64 {
+    bytes
+        .first_chunk()
+        .map_or(0, |&bytes| u64::from_le_bytes(bytes))
+}

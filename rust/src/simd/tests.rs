@@ -1,0 +1,112 @@
+use proptest::prelude::*;
+
+use super::plain::is_special;
+use super::*;
+
+/// Everything that an engine finds in `data` from `at` on.
+struct All<'a> {
+    data: &'a [u8],
+    at: usize,
+    part: &'a [u8],
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    strings: Vec<(usize, bool)>,
+    container: Result<usize, usize>,
+    special: usize,
+    special_ascii: (usize, bool),
+    begins: bool,
+    line_end: (usize, bool),
+    line_feeds: (Vec<u16>, bool),
+}
+
+impl Operation for All<'_> {
+    type Output = Found;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> Self::Output {
+        let Self { data, at, part } = self;
+        let mut ahead = E::Ahead::default();
+        let mut strings = Vec::new();
+        let mut next = Some(0);
+        while let Some(start) = next {
+            let (end, escaped) = engine.string_end(&mut ahead, data, start);
+            strings.push((end, escaped));
+            let rest = data.get(end + 1..).unwrap_or_default();
+            let opens = |pair: &[u8]| pair[0] != b'\\' && pair[1] == b'"';
+            let opening = rest.windows(2).position(opens);
+            next = opening.map(|found| end + 1 + found + 2);
+        }
+        let page = &data[..data.len().min(PAGE)];
+        let mut feeds = [0; PAGE];
+        let (count, ascii) = engine.line_feeds(page, &mut feeds);
+        Found {
+            strings,
+            container: engine.container_end(data, at),
+            special: engine.special(data, at),
+            special_ascii: engine.special_ascii(data, at),
+            begins: engine.begins(data, at, part),
+            line_end: engine.line_end(data),
+            line_feeds: (feeds[..count].to_vec(), ascii),
+        }
+    }
+}
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let pieces = [
+        "\"",
+        "\"",
+        "\\",
+        "\\",
+        "\\\"",
+        "\\\\",
+        "\n",
+        "\t",
+        "{",
+        "[",
+        "}",
+        "]",
+        "é",
+        ":",
+        ",",
+        "x",
+        "a piece of text that is longer than one vector of bytes",
+    ];
+    let piece = prop_oneof![
+        9 => proptest::sample::select(pieces.to_vec()).prop_map(|piece| piece.as_bytes().to_vec()),
+        1 => proptest::collection::vec(any::<u8>(), 0..40),
+        1 => (0..140_usize).prop_map(|length| vec![b'x'; length]),
+    ];
+    proptest::collection::vec(piece, 0..50).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn all_engines_find_the_same(
+        data in bytes(),
+        at in any::<proptest::sample::Index>(),
+        length in 0..100_usize,
+        flip in proptest::option::of(any::<proptest::sample::Index>()),
+    ) {
+        let mut data = data;
+        let at = at.index(data.len() + 1);
+        data.insert(at, b'[');
+        let mut part = data[at..].to_vec();
+        part.truncate(length);
+        if let Some(flip) = flip.filter(|_| !part.is_empty()) {
+            let place = flip.index(part.len());
+            part[place] ^= 1;
+        }
+        let [plain, fast] = [Level::Plain, Level::Fast]
+            .map(|level| run(level, All { data: &data, at, part: &part }));
+        prop_assert_eq!(plain.begins, data[at..].starts_with(&part));
+        let special = data[at..].iter().position(|&byte| is_special(byte));
+        let special = special.map_or(data.len(), |found| at + found);
+        prop_assert_eq!(plain.special, special);
+        prop_assert_eq!(plain.special_ascii, (special, data[at..special].is_ascii()));
+        prop_assert_eq!(plain, fast);
+    }
+}

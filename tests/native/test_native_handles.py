@@ -1,0 +1,461 @@
+"""The native border: a wrong handle, argument or library is an error that says so, never undefined behaviour."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import types
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claude_wire.errors import ByteBudgetError, HandleError
+from claude_wire.native import library as _library
+from claude_wire.native.library import ffi, lib
+from claude_wire.native.line_buffer import LineBuffer
+from claude_wire.native.line_splitter import LineSplitter
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+def new_handle(max_line_bytes: int = 2**40) -> int:
+    out = ffi.new("uint64_t *")
+    assert lib.cw_buffer_new(max_line_bytes, 0, out) == lib.CW_NOTHING
+    handle: int = out[0]
+    return handle
+
+
+def uses(handle: int) -> dict[str, int]:
+    """The status of every use that can be made of a handle."""
+    return {
+        "next": lib.cw_buffer_next(handle, b"{}\n", 3, 0, ffi.new("CwStep *")),
+        "unfinished": lib.cw_buffer_unfinished(handle, ffi.new("CwStep *")),
+        "close": lib.cw_buffer_close(handle, ffi.new("CwStep *")),
+        "stats": lib.cw_buffer_stats(handle, ffi.new("CwStats *")),
+        "free": lib.cw_buffer_free(handle),
+    }
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="native drains are for Linux")
+
+
+def new_drain() -> int:
+    """A drain of a pipe that has ended."""
+    read_end, write_end = os.pipe()
+    os.close(write_end)
+    out = ffi.new("uint64_t *")
+    assert lib.cw_drain_new(read_end, lib.CW_OVERFLOW_PAUSE, 0, b"", 0, out) == lib.CW_NOTHING
+    os.close(read_end)
+    handle: int = out[0]
+    return handle
+
+
+def drain_uses(handle: int) -> dict[str, int]:
+    """The status of every use that can be made of the handle of a drain."""
+    scratch = ffi.new("uint8_t[]", 10)
+    return {
+        "read": lib.cw_drain_read(handle, scratch, 10),
+        "fileno": lib.cw_drain_fileno(handle),
+        "watch": lib.cw_drain_watch(handle, 0),
+        "tail": lib.cw_drain_tail(handle, scratch, 10, ffi.new("uint64_t *")),
+        "stats": lib.cw_drain_stats(handle, ffi.new("CwDrainStats *")),
+        "discard": lib.cw_drain_discard(handle),
+        "free": lib.cw_drain_free(handle),
+    }
+
+
+# --- Wrong handles ----------------------------------------------------------------------------------------------------
+
+
+def test_a_null_handle_is_refused() -> None:
+    assert set(uses(0).values()) == {lib.CW_ERROR_STALE}
+
+
+def test_a_freed_handle_is_refused() -> None:
+    handle = new_handle()
+    assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
+    assert set(uses(handle).values()) == {lib.CW_ERROR_STALE}
+
+
+def test_a_freed_handle_is_refused_when_its_slot_is_used_again() -> None:
+    old = new_handle()
+    lib.cw_buffer_free(old)
+    new = new_handle()
+    assert old % 2**16 == new % 2**16, "the slot that was freed last is used first"
+    assert set(uses(old).values()) == {lib.CW_ERROR_STALE}
+    assert uses(new)["next"] == lib.CW_BODY
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_numbers_that_were_never_handles_are_refused(handle: int) -> None:
+    assert set(uses(handle).values()) <= {lib.CW_ERROR_STALE, lib.CW_ERROR_FORKED}
+
+
+@linux
+def test_a_null_or_freed_drain_is_refused() -> None:
+    assert set(drain_uses(0).values()) == {lib.CW_ERROR_STALE}
+    old = new_drain()
+    assert drain_uses(old)["read"] == lib.CW_DRAIN_END
+    assert set(drain_uses(old).values()) == {lib.CW_ERROR_STALE}
+    new = new_drain()
+    assert old % 2**16 == new % 2**16, "the slot that was freed last is used first"
+    assert set(drain_uses(old).values()) == {lib.CW_ERROR_STALE}
+    assert drain_uses(new)["free"] == lib.CW_NOTHING
+
+
+@linux
+@given(st.integers(0, 2**64 - 1))
+def test_numbers_that_were_never_drains_are_refused(handle: int) -> None:
+    assert set(drain_uses(handle).values()) <= {lib.CW_ERROR_STALE, lib.CW_ERROR_FORKED}
+
+
+def test_a_handle_in_use_by_another_thread_is_refused() -> None:
+    """One thread searches 64 MB at a time, which it does without the GIL, until the other has come in meanwhile."""
+    handle = new_handle(max_line_bytes=1)
+    data = b"x" * 2**26
+    refused = threading.Event()
+    searched: set[int] = set()
+
+    def search() -> None:
+        out = ffi.new("CwStep *")
+        for _ in range(1000):
+            searched.add(lib.cw_buffer_next(handle, data, len(data), 0, out))
+            if refused.is_set():
+                break
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    out = ffi.new("CwStats *")
+    counted = set()
+    while thread.is_alive():
+        counted.add(lib.cw_buffer_stats(handle, out))
+        if lib.CW_ERROR_IN_USE in counted:
+            refused.set()
+    thread.join()
+    assert refused.is_set()
+    assert counted <= {lib.CW_NOTHING, lib.CW_ERROR_IN_USE}
+    assert searched <= {lib.CW_NOTHING, lib.CW_ERROR_IN_USE}
+    assert lib.cw_buffer_stats(handle, out) == lib.CW_NOTHING
+    assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
+
+
+def test_two_threads_in_one_loop_are_refused() -> None:
+    buffer = LineBuffer()
+    inside, done = threading.Barrier(2), threading.Barrier(2)
+
+    def loop() -> None:
+        for _ in buffer.blocks(b"{}\n"):
+            inside.wait()
+            done.wait()
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    inside.wait()
+    for use in (lambda: list(buffer.blocks(b"{}\n")), lambda: list(buffer.close_blocks()), buffer.free):
+        with pytest.raises(HandleError, match="two threads at the same time"):
+            use()
+    done.wait()
+    thread.join()
+    assert len(list(buffer.blocks(b"{}\n"))) == 1
+
+
+def run_in_child(body: str) -> None:
+    """Runs a test in a process of its own, as it forks. The child of the fork is waited for, its exceptions count."""
+    program = f"""
+import os, sys, traceback
+from claude_wire.errors import HandleError
+from claude_wire.native.line_buffer import LineBuffer
+from claude_wire.native.line_splitter import LineSplitter
+
+def in_fork(check):
+    pid = os.fork()
+    if not pid:
+        try:
+            check()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+def refused(use, text="belongs to another process; create a new one after fork"):
+    try:
+        use()
+    except HandleError as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError("not refused")
+
+{textwrap.dedent(body)}
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+
+
+@needs_fork
+def test_a_forked_child_is_refused_and_the_parent_goes_on() -> None:
+    run_in_child(
+        """
+        splitter = LineSplitter()
+        splitter.feed(b"{")
+
+        def check():
+            refused(lambda: splitter.feed(b"}\\n"))
+            refused(splitter.close)
+            with LineSplitter() as own:
+                assert own.feed(b"[]\\n") == [b"[]"]
+            in_fork(lambda: refused(lambda: splitter.feed(b"}\\n")))
+
+        in_fork(check)
+        assert splitter.feed(b"}\\n") == [b"{}"]
+        """
+    )
+
+
+@needs_fork
+def test_a_forked_child_may_drop_what_it_inherited() -> None:
+    run_in_child(
+        """
+        splitter = LineSplitter()
+        splitter.feed(b"{")
+
+        def check():
+            global splitter
+            with splitter:
+                pass
+            splitter = None
+
+        in_fork(check)
+        assert splitter.feed(b"}\\n") == [b"{}"]
+        """
+    )
+
+
+@needs_fork
+def test_a_child_forked_within_a_loop_is_refused_as_forked() -> None:
+    run_in_child(
+        """
+        buffer = LineBuffer()
+        for block in buffer.blocks(b"{}\\n"):
+            in_fork(lambda: refused(lambda: list(buffer.blocks(b"{}\\n"))))
+        """
+    )
+
+
+@needs_fork
+def test_a_fork_while_a_thread_is_in_the_library_leaves_the_child_no_lock() -> None:
+    run_in_child(
+        """
+        import threading
+        splitter = LineSplitter(max_line_bytes=2**40)
+        data = b"x" * 2**26
+        stop = threading.Event()
+
+        def search():
+            while not stop.is_set():
+                splitter.feed(data)
+                splitter.close()
+
+        def check():
+            refused(lambda: splitter.feed(b"{}\\n"))
+            for _ in range(100):
+                assert LineSplitter().feed(b"{}\\n") == [b"{}"]
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        try:
+            for _ in range(10):
+                in_fork(check)
+        finally:
+            stop.set()
+            thread.join()
+        """
+    )
+
+
+def test_objects_alive_at_the_end_of_the_interpreter_do_no_harm() -> None:
+    run_in_child(
+        """
+        splitter = LineSplitter()
+        splitter.feed(b"{")
+        blocks = LineBuffer().blocks(b"{}\\n{}")
+        next(blocks)
+        """
+    )
+
+
+# --- Memory -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drop", [lambda buffer: None, LineBuffer.free], ids=["collected", "freed"])
+def test_a_buffer_that_is_dropped_frees_its_handle(drop: Callable[[LineBuffer], None]) -> None:
+    buffer = LineBuffer()
+    handle = buffer._handle
+    drop(buffer)
+    del buffer
+    assert lib.cw_buffer_free(handle) == lib.CW_ERROR_STALE
+
+
+def test_more_buffers_than_slots_can_be_made_one_after_another() -> None:
+    for _ in range(2**16 + 1):
+        lib.cw_buffer_free(new_handle())
+
+
+# --- Wrong arguments --------------------------------------------------------------------------------------------------
+
+
+def test_wrong_pointers_and_ranges_are_refused() -> None:
+    handle = new_handle()
+    null = ffi.NULL
+    step = ffi.new("CwStep *")
+    assert {
+        lib.cw_buffer_new(1, 0, null),
+        lib.cw_buffer_next(handle, null, 1, 0, step),
+        lib.cw_buffer_next(handle, b"{}\n", 3, 4, step),
+        lib.cw_buffer_next(handle, b"{}\n", 2**64 - 1, 0, step),
+        lib.cw_buffer_next(handle, b"{}\n", 3, 0, null),
+        lib.cw_buffer_close(handle, null),
+        lib.cw_buffer_stats(handle, null),
+        lib.cw_frame_check(b"{}\n", 3, 0, null),
+        lib.cw_frame_check(null, 3, 0, ffi.new("CwFrame *")),
+    } == {lib.CW_ERROR_ARGUMENT}
+    assert lib.cw_buffer_next(handle, null, 0, 0, step) == lib.CW_NOTHING
+    assert lib.cw_buffer_free(handle) == lib.CW_NOTHING
+
+
+@linux
+def test_wrong_pointers_and_numbers_for_drains_are_refused() -> None:
+    handle = new_drain()
+    null, out, scratch = ffi.NULL, ffi.new("uint64_t *"), ffi.new("uint8_t[]", 10)
+    assert {
+        lib.cw_drain_new(0, lib.CW_OVERFLOW_PAUSE, 0, b"", 0, null),
+        lib.cw_drain_new(0, 4, 0, b"", 0, out),
+        lib.cw_drain_new(0, lib.CW_OVERFLOW_SPILL, 0, null, 1, out),
+        lib.cw_drain_read(handle, null, 10),
+        lib.cw_drain_read(handle, scratch, 0),
+        lib.cw_drain_read(handle, scratch, 2**64 - 1),
+        lib.cw_drain_tail(handle, null, 1, out),
+        lib.cw_drain_tail(handle, scratch, 10, null),
+        lib.cw_drain_stats(handle, null),
+        lib.cw_budget(null, out),
+        lib.cw_budget(out, null),
+    } == {lib.CW_ERROR_ARGUMENT}
+    no_descriptor = lib.CW_ERROR_SYSTEM - errno.EBADF
+    assert lib.cw_drain_new(-1, lib.CW_OVERFLOW_PAUSE, 0, b"", 0, out) == no_descriptor
+    assert lib.cw_drain_watch(handle, -1) == no_descriptor
+    assert lib.cw_drain_watch(handle, 2**31 - 1) == no_descriptor
+    assert lib.cw_drain_free(handle) == lib.CW_NOTHING
+
+
+def test_every_error_status_has_its_exception() -> None:
+    expected = {
+        "ARGUMENT": SystemError,
+        "BUDGET": ByteBudgetError,
+        "FORKED": HandleError,
+        "FULL": HandleError,
+        "IN_USE": HandleError,
+        "MEMORY": MemoryError,
+        "PANIC": HandleError,
+        "STALE": HandleError,
+        "SYSTEM": OSError,
+        "UNSUPPORTED": NotImplementedError,
+    }
+    names = {name.removeprefix("CW_ERROR_") for name in dir(lib) if name.startswith("CW_ERROR_")}
+    assert names == set(expected)
+    for name, exception in expected.items():
+        error = _library.error(getattr(lib, f"CW_ERROR_{name}"))
+        assert type(error) is exception
+        assert str(error)
+
+
+# --- Two versions of one check ----------------------------------------------------------------------------------------
+
+lines = st.lists(
+    st.sampled_from([b"{", b"}", b"\n", b"\r", b" ", b"\xc3", b"\xa9", b"{}\n", b'{"a":1}\r\n', "{é😀}\n".encode()])
+    | st.binary(max_size=40)
+).map(b"".join)
+
+
+def frame(data: bytes, *, plain: bool) -> tuple[int, int, int]:
+    out = ffi.new("CwFrame *")
+    assert lib.cw_frame_check(data, len(data), plain, out) == lib.CW_NOTHING
+    return out.lines, out.bytes, out.defects
+
+
+@given(lines)
+def test_both_versions_of_the_check_agree_with_its_definition(data: bytes) -> None:
+    *complete, rest = data.split(b"\n")
+    bare = [line.removesuffix(b"\r") for line in complete]
+    defects = 0
+    if not all(len(line) >= 2 and line[:1] == b"{" and line[-1:] == b"}" for line in bare):
+        defects |= lib.CW_DEFECT_SHAPE
+    try:
+        b"\n".join(complete).decode()
+    except UnicodeDecodeError:
+        defects |= lib.CW_DEFECT_UTF8
+    expected = (len(complete), len(data) - len(rest), defects)
+    assert frame(data, plain=False) == expected
+    assert frame(data, plain=True) == expected
+
+
+# --- The wrong library ------------------------------------------------------------------------------------------------
+
+
+def import_library(monkeypatch: pytest.MonkeyPatch, native: types.ModuleType | None) -> types.ModuleType:
+    """Imports a second copy of ``_library`` on top of another native module, or none."""
+    monkeypatch.setitem(sys.modules, "claude_wire.native._native", native)
+    monkeypatch.delattr("claude_wire.native._native", raising=False)
+    if native is not None:
+        monkeypatch.setattr("claude_wire.native._native", native, raising=False)
+    spec = importlib.util.spec_from_file_location("claude_wire.native.library_again", _library.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def native_with(abi: int | None, size: int = 64) -> types.ModuleType:
+    native = types.ModuleType("claude_wire.native._native")
+    functions = {} if abi is None else {"cw_abi_version": lambda: abi}
+    vars(native).update(ffi=types.SimpleNamespace(sizeof=lambda _: size), lib=types.SimpleNamespace(**functions))
+    return native
+
+
+@pytest.mark.parametrize(
+    ("native", "found"),
+    [
+        (native_with(_library.ABI_VERSION + 1), _library.ABI_VERSION + 1),
+        (native_with(None), 0),
+        (native_with(_library.ABI_VERSION, size=63), _library.ABI_VERSION),
+    ],
+    ids=["other number", "no number", "other struct"],
+)
+def test_a_library_of_another_abi_is_an_import_error(
+    monkeypatch: pytest.MonkeyPatch, native: types.ModuleType, found: int
+) -> None:
+    message = f"has ABI {found}, but its Python code needs ABI {_library.ABI_VERSION}: rebuild it"
+    with pytest.raises(ImportError, match=message):
+        import_library(monkeypatch, native)
+
+
+def test_a_missing_library_is_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ImportError, match=r"native library of claude_wire is not built: run `pip install"):
+        import_library(monkeypatch, None)
+
+
+def test_the_library_in_use_has_the_abi_of_its_declarations() -> None:
+    assert lib.cw_abi_version() == _library.ABI_VERSION == lib.CW_ABI_VERSION
+
+
+def test_splitters_do_not_share_anything() -> None:
+    first, second = LineSplitter(), LineSplitter()
+    assert first.feed(b"{1") == second.feed(b"{2") == []
+    assert (first.feed(b"}\n"), second.feed(b"}\n")) == ([b"{1}"], [b"{2}"])

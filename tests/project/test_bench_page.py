@@ -1,0 +1,180 @@
+"""The page and the charts of the benches, from a made-up table: what a run has found is what they show."""
+
+from __future__ import annotations
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from folders import ROOT
+
+sys.path.append(str(ROOT / "benches"))
+
+import chart
+import page
+from table import TIMES, Measure, Row, Table, quantity, shown
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def faster(job: str, peer: str, values: list[float], claim: float | None = None, charted: bool = True) -> Row:
+    return Row("Decoding", job, 300e-9, peer, 300e-9 * values[0], values, Measure.FASTER, claim, charted=charted)
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table(
+        [
+            faster("decode <one> & all", "claude-agent-sdk", [9.0, 10.0, 11.0], claim=7),
+            faster("decode <one> & all", "orjson.loads (dicts)", [0.8, 0.9, 1.1]),
+            faster("feed", "json.loads (dicts)", [8.0]),
+            faster("not in the chart", "json.loads (dicts)", [1e9], charted=False),
+            Row("Decoding", "feed", 300e-9, "msgspec decode", 200e-9, [1.4, 1.5, 1.6], Measure.TIME, claim=1.2),
+            Row("Passing over", "only", 30e-9, "", None, [7.9, 8.0, 9.5], Measure.RATE, claim=8),
+            Row("Memory", "growth", 0.5, "", None, [0.5], Measure.MEMORY, claim=8, unit="MB"),
+            Row("Memory", "growth", 0.5, "orjson", 0.02, [], Measure.MEMORY, unit="MB"),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "written"),
+    [
+        (285e-9, "s", "285 ns"),
+        (9.9994e-6, "s", "9,999 ns"),
+        (12.34e-6, "s", "12.3 µs"),
+        (0.0127, "s", "12.7 ms"),
+        (3.0, "s", "3,000 ms"),
+        (3.44, "MB", "3.4 MB"),
+        (0.027, "MB", "27 KB"),
+        (None, "s", ""),
+    ],
+)
+def test_a_quantity_has_its_unit(value: float | None, unit: str, written: str) -> None:
+    assert quantity(value, unit) == written
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "claim", "met"),
+    [
+        (Measure.FASTER, [6.9, 7.0, 9.0], 7.0, True),
+        (Measure.FASTER, [6.9, 6.9, 9.0], 7.0, False),
+        (Measure.RATE, [7.9], 8.0, False),
+        (Measure.TIME, [1.0, 1.2, 1.9], 1.2, True),
+        (Measure.TIME, [1.21], 1.2, False),
+        (Measure.MEMORY, [8.1], 8.0, False),
+        (Measure.ABOVE, [-3.0], 40.0, True),
+        (Measure.TIME, [1.0], None, None),
+    ],
+)
+def test_a_claim_is_about_the_median(measure: Measure, values: list[float], claim: float | None, met: bool) -> None:
+    row = Row("", "", 1.0, "", None, values, measure, claim)
+    assert row.met is met
+    assert shown(row)[1].rpartition(": ")[2] == {True: "yes", False: "NO", None: ""}[met]
+
+
+def test_what_is_lost_is_what_misses_its_claim_and_what_is_slower_than_a_peer(table: Table) -> None:
+    assert [(row.job, row.package) for row in table.rows if row.lost] == [
+        ("decode <one> & all", "orjson"),
+        ("feed", "msgspec"),
+    ]
+
+
+def test_a_terminal_shows_every_row_with_its_spread_and_its_verdict(table: Table) -> None:
+    text = "\n".join(table.lines())
+    assert f"10.0 {TIMES} faster (9.00 to 11.0)" in text
+    assert re.search(rf"msgspec decode +200 ns +1\.50 {TIMES} its time \(1\.40 to 1\.60\) +at most 1\.2: NO", text)
+    assert "8.00 GB/s (7.90 to 9.50)" in text
+    assert text.count("yes") == 3
+    assert [line for line in text.splitlines() if line and line[0] != " "] == ["Decoding", "Passing over", "Memory"]
+
+
+def test_the_page_has_every_row_and_says_what_is_lost(table: Table) -> None:
+    text = page.markdown(table, 15, "<!-- a note\nfor editors -->\n\nA thing: 3% slower.\n")
+    for row in table.rows:
+        numbers, verdict = shown(row)
+        assert any(
+            line.startswith("| ") and f" {row.peer} " in line and numbers in line and verdict in line
+            for line in text.splitlines()
+        ), row
+    before, _, after = text.partition("## Where it loses")
+    lost = after.partition("\n## ")[0]
+    assert [line.partition(":")[0] for line in lost.splitlines() if line.startswith("- ")] == [
+        "- decode <one> & all against orjson.loads (dicts)",
+        "- feed against msgspec decode",
+    ]
+    assert "4 bounds are claimed; 1 of them were not met" in lost
+    assert "of 15 rounds" in before
+    assert text.endswith("## Tried and left out\n\nA thing: 3% slower.\n")
+    assert "<!--" not in text
+
+
+def test_every_line_of_the_tables_has_as_many_cells_as_its_head(table: Table) -> None:
+    lines = [line for line in page.markdown(table, 15, "").splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in lines} == {7}
+
+
+def test_the_page_tells_the_machine_but_not_whose(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.node", lambda: pytest.fail("the name of the machine was asked for"))
+    system, versions = page.machine()
+    assert re.fullmatch(r".+, \d+ cores; \w+ \w+; \w+ 3\.\d+\.\d+\S*", system)
+    assert "msgspec " in versions
+    assert str(Path.home()) not in page.markdown(table, 15, "")
+
+
+@pytest.mark.parametrize("theme", [chart.LIGHT, chart.DARK], ids=["light", "dark"])
+def test_the_chart_is_sound_xml_with_one_mark_for_each_charted_package(table: Table, theme: chart.Theme) -> None:
+    root = ElementTree.fromstring(chart.svg(table, theme))
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    assert "decode <one> & all" in texts
+    assert "not in the chart" not in texts
+    marks = [element.text for element in root.iter(f"{SVG}title")][1:]
+    assert marks == ["orjson.loads (dicts): 0.90", "claude-agent-sdk: 10.00", "json.loads (dicts): 8.00"]
+    for package in ("claude-agent-sdk", "orjson", "json"):
+        assert package in texts
+        assert theme.marks[package] in chart.svg(table, theme)
+
+
+def test_the_axis_is_logarithmic_and_holds_every_round(table: Table) -> None:
+    root = ElementTree.fromstring(chart.svg(table, chart.LIGHT))
+    places = {element.text: float(element.get("x", "")) for element in root.iter(f"{SVG}text")}
+    assert places["10"] - places["1"] == pytest.approx(places["5"] - places["0.5"], abs=0.2)
+    width = float(root.get("width", ""))
+    lines = [line for group in root.iter(f"{SVG}g") for line in group.iter(f"{SVG}line")]
+    assert len(lines) == 3
+    assert all(places["0.5"] <= float(line.get("x1", "")) <= float(line.get("x2", "")) <= width for line in lines)
+
+
+def test_marks_of_one_job_do_not_hide_each_other() -> None:
+    peers = ["orjson.loads", "jiter.from_json", "json.loads"]
+    root = ElementTree.fromstring(chart.svg(Table([faster("feed", peer, [2.0]) for peer in peers]), chart.LIGHT))
+    heights = {group.get("transform") for group in root.iter(f"{SVG}g") if group.find(f"{SVG}title") is not None}
+    assert len(heights) == 3
+
+
+def test_the_colours_of_a_theme_stand_out_from_its_background() -> None:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for theme in (chart.LIGHT, chart.DARK):
+        for colour in [theme.ink, theme.faint, *theme.marks.values()]:
+            light, dark = sorted([luminance(colour), luminance(theme.background)], reverse=True)
+            wanted = 4.5 if colour in (theme.ink, theme.faint) else 2.0
+            assert (light + 0.05) / (dark + 0.05) >= wanted, colour
+
+
+def test_writing_keeps_what_is_kept_by_hand(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = tmp_path / "tried.md"
+    tried.write_text("Bitmaps: 2% slower.\n", encoding="utf-8")
+    monkeypatch.setattr(page, "TRIED", tried)
+    for _ in range(2):
+        page.write(table, tmp_path, 15)
+    text = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
+    assert text.count("Bitmaps: 2% slower.") == 1
+    for name in re.findall(r'(?:src|srcset)="([^"]+)"', text):
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith("<svg ")

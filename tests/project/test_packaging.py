@@ -1,0 +1,120 @@
+"""What is shipped, and the tools that check it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from folders import ROOT
+
+TOOLS = ROOT / "tools"
+
+
+def tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memcheck is for Linux")
+def test_memcheck_without_its_toolchain_says_so_and_fails(tmp_path: Path) -> None:
+    command = [sys.executable, str(TOOLS / "memcheck.py")]
+    run = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 1
+    assert "nothing was checked" in run.stderr
+    assert "nightly toolchain" in run.stderr
+
+
+def test_a_crate_that_has_changed_makes_the_licences_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    licenses = tool("licenses")
+    text = licenses.FILE.read_text()
+    assert licenses.check() == 0
+    monkeypatch.setattr(licenses, "FILE", tmp_path / "THIRD_PARTY_LICENSES")
+    licenses.FILE.write_text(text.replace("\n- memchr ", "\n- memchr2 "))
+    assert licenses.check() == 1
+    said = capsys.readouterr().err
+    assert "lacks memchr " in said
+    assert "has memchr2 " in said
+    assert "make licenses" in said
+
+
+def test_each_crate_that_is_listed_has_its_licence_text() -> None:
+    licenses = tool("licenses")
+    text = licenses.FILE.read_text()
+    for crate in licenses.listed():
+        (section,) = [part for part in text.split("=" * 80) if any(crate in line for line in used_by(part))]
+        assert "Permission is hereby granted" in section or "Apache License" in section, crate
+
+
+def used_by(section: str) -> list[str]:
+    return [line for line in section.splitlines() if line.startswith("Used by:")]
+
+
+def test_the_build_renames_each_folder_with_sources_and_keeps_the_callers_flags(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What the wheel is built with, up to cargo: maturin's own hook is replaced."""
+    pytest.importorskip("maturin")
+    backend = tool("build_backend")
+    seen: dict[str, str] = {}
+
+    def hook(*arguments: object) -> str:
+        seen.update(os.environ)
+        return "a.whl"
+
+    monkeypatch.setattr(backend.maturin, "build_wheel", hook)
+    monkeypatch.delenv("CARGO_ENCODED_RUSTFLAGS", raising=False)
+    monkeypatch.delenv("CARGO_TARGET_DIR", raising=False)
+    monkeypatch.setenv("RUSTFLAGS", "-C  opt-level=1")
+    assert backend.build_wheel(str(tmp_path)) == "a.whl"
+    flags = seen["CARGO_ENCODED_RUSTFLAGS"].split("\x1f")
+    assert flags[:2] == ["-C", "opt-level=1"]
+    renamed = dict(flag.removeprefix("--remap-path-prefix=").rsplit("=", 1) for flag in flags[2:])
+    assert renamed[str(TOOLS.parent)].startswith("claude-wire-")
+    assert any(name.startswith("memchr-") for name in renamed.values())
+    assert any(name.startswith("/rustc/") for name in renamed.values())
+    assert "CARGO_ENCODED_RUSTFLAGS" not in os.environ
+    assert "CARGO_TARGET_DIR" not in os.environ
+
+
+def test_a_wheel_with_a_path_of_its_builder_or_without_licences_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = tool("wheel")
+    monkeypatch.setattr(wheel, "ZIG", True)
+    machine = wheel.platform.machine()
+    good = tmp_path / f"claude_wire-1-py3-none-manylinux2014_{machine}.manylinux_2_17_{machine}.whl"
+    licences = dict.fromkeys([f"x.dist-info/licenses/{name}" for name in ("LICENSE", "THIRD_PARTY_LICENSES")], b"")
+    write(good, {"p/_native/lib_native.so": b"GLIBC_2.2.5 GLIBC_2.17", **licences})
+    assert wheel.faults(good) == []
+    bad = tmp_path / f"claude_wire-1-py3-none-linux_{machine}.whl"
+    library = f"GLIBC_2.34 {TOOLS.parent}/rust/src".encode() + os.urandom(1_000_000)
+    write(bad, {"p/_native/lib_native.so": library})
+    said = "\n".join(wheel.faults(bad))
+    for part in (
+        "manylinux2014",
+        "bytes; wanted",
+        "no LICENSE",
+        "no THIRD_PARTY",
+        f"names {TOOLS.parent}",
+        "glibc 2.34",
+    ):
+        assert part in said
+
+
+def write(path: Path, content: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)

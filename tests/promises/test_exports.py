@@ -1,0 +1,278 @@
+"""The public names: a change here is a change of what users import."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+import types
+
+import msgspec
+import pytest
+
+import claude_wire
+from claude_wire import messages
+from claude_wire.messages.base import Wire
+
+#: All names that are not in `claude_wire.messages`.
+NAMES = [
+    "Accumulator",
+    "ApiError",
+    "AuthenticationError",
+    "Batches",
+    "BillingError",
+    "ByteBudgetError",
+    "CLINotFoundError",
+    "ClaudeOptions",
+    "ClaudeWireError",
+    "Decoder",
+    "DecoderStats",
+    "DrainStats",
+    "EncodeError",
+    "Encoder",
+    "ExecutionError",
+    "HandleError",
+    "HookMatcher",
+    "InvalidLineError",
+    "Kind",
+    "LineSplitter",
+    "LineTooLongError",
+    "MaxBudgetError",
+    "MaxTurnsError",
+    "McpServer",
+    "MessageStream",
+    "PROTOCOL_VERSION",
+    "PartialBlock",
+    "PartialMessage",
+    "PayloadError",
+    "Process",
+    "ProcessError",
+    "ProcessInputError",
+    "PromptAnsweredError",
+    "PromptCancelledError",
+    "PromptError",
+    "RateLimitError",
+    "Reader",
+    "RequestError",
+    "RequestRefusedError",
+    "RequestTimeoutError",
+    "Session",
+    "SessionBatches",
+    "SessionEndedError",
+    "SessionMessages",
+    "StructuredOutputError",
+    "TurnCancelledError",
+    "TurnError",
+    "UnfinishedTurnError",
+    "__version__",
+    "byte_budget",
+    "decode",
+    "encode",
+    "find_cli",
+    "open_process",
+    "open_session",
+    "peek",
+    "peek_lines",
+    "read",
+    "set_byte_budget",
+]
+
+#: The names of `claude_wire.messages` that are no message class: the open unions, and what stands for the unknown.
+MESSAGE_NAMES = [
+    "AdvisorResult",
+    "BashCodeExecutionResult",
+    "BrowserStateChange",
+    "CacheMissReason",
+    "Caller",
+    "Citation",
+    "CodeExecutionResult",
+    "ContentBlock",
+    "ContextEdit",
+    "ControlAnswer",
+    "ControlRequestPayload",
+    "Delta",
+    "DocumentSource",
+    "Event",
+    "FallbackCreditStatus",
+    "HookInput",
+    "HookSpecificOutput",
+    "ImageSource",
+    "InputTransformation",
+    "InvalidKind",
+    "InvalidLine",
+    "McpServerConfig",
+    "Message",
+    "MessageOrigin",
+    "PermissionDecision",
+    "PermissionResult",
+    "PermissionUpdate",
+    "SourceContent",
+    "TextEditorCodeExecutionResult",
+    "ToolChange",
+    "ToolSearchResult",
+    "Unknown",
+    "UnknownBlock",
+    "UnknownDelta",
+    "UnknownEvent",
+    "UnknownHookInput",
+    "UnknownMessage",
+    "UnknownObject",
+    "UnknownRequest",
+    "UsageIteration",
+    "UserDialogResult",
+    "WebFetchResult",
+]
+
+MODULES = [
+    importlib.import_module(name)
+    for _, name, is_folder in pkgutil.walk_packages(messages.__path__, f"{messages.__name__}.")
+    if not is_folder and name not in ("claude_wire.messages.base", "claude_wire.messages.tolerant")
+]
+
+
+def is_message_class(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Wire)
+
+
+def test_the_names_are_pinned() -> None:
+    assert sorted(set(claude_wire.__all__) - set(messages.__all__)) == NAMES
+
+
+def test_the_names_beside_the_message_classes_are_pinned() -> None:
+    others = [name for name in messages.__all__ if not is_message_class(getattr(messages, name))]
+    assert sorted(others) == MESSAGE_NAMES
+
+
+def test_no_name_is_exported_twice() -> None:
+    assert len(set(claude_wire.__all__)) == len(claude_wire.__all__)
+    # Nor does one module's name hide another's.
+    assert sorted(name for module in MODULES for name in module.__all__) == sorted(messages.__all__)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_every_message_class_is_exported_by_its_module_and_the_package(module: types.ModuleType) -> None:
+    own = {
+        name for name, value in vars(module).items() if is_message_class(value) and value.__module__ == module.__name__
+    }
+    assert own == {name for name in module.__all__ if is_message_class(getattr(module, name))}
+    for name in module.__all__:
+        assert getattr(claude_wire, name) is getattr(module, name)
+
+
+def test_every_struct_of_the_package_is_importable_from_it() -> None:
+    found, todo = set(), [Wire]
+    while todo:
+        for cls in todo.pop().__subclasses__():
+            todo.append(cls)
+            if cls.__module__.startswith("claude_wire.") and not cls.__name__.startswith("_"):
+                found.add(cls)
+    assert len(found) > 400
+    assert [cls.__name__ for cls in found if getattr(claude_wire, cls.__name__, None) is not cls] == []
+
+
+def test_no_private_name_is_exported() -> None:
+    assert [name for name in claude_wire.__all__ if name.startswith("_")] == ["__version__"]
+    for name in claude_wire.__all__:
+        value = getattr(claude_wire, name)
+        assert not isinstance(value, types.ModuleType), name
+        if type(value) is not types.GenericAlias and (inspect.isclass(value) or inspect.isfunction(value)):
+            assert value.__module__.startswith("claude_wire."), name
+
+
+def test_a_star_import_brings_exactly_the_public_names() -> None:
+    namespace: dict[str, object] = {}
+    exec("from claude_wire import *", namespace)
+    del namespace["__builtins__"]
+    assert set(namespace) == set(claude_wire.__all__)
+
+
+def test_names_that_are_imported_when_they_are_first_used_are_listed_without_that() -> None:
+    program = """
+import sys, claude_wire
+modules = set(sys.modules)
+print(set(claude_wire.__all__) - set(dir(claude_wire)), set(sys.modules) - modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "set() set()\n"
+
+
+def test_no_public_name_hides_a_builtin() -> None:
+    builtins = __import__("builtins")
+    assert [name for name in claude_wire.__all__ if hasattr(builtins, name)] == []
+
+
+def test_everything_public_is_documented() -> None:
+    for name in claude_wire.__all__:
+        value = getattr(claude_wire, name)
+        if type(value) is not types.GenericAlias and (inspect.isclass(value) or inspect.isfunction(value)):
+            # An inherited docstring would say something else.
+            assert value.__doc__, name
+            if inspect.isclass(value) and name not in MESSAGE_NAMES:
+                assert value.__doc__ not in [base.__doc__ for base in value.__mro__[1:]], name
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    assert claude_wire.__version__ == importlib.metadata.version("claude-wire")
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\w+)?", claude_wire.__version__)
+
+
+def test_the_protocol_version_is_that_of_a_cli() -> None:
+    assert claude_wire.PROTOCOL_VERSION == "2.1.330"
+
+
+def test_the_import_needs_no_optional_library_and_no_transport() -> None:
+    # Those of the extras, and what only a transport needs, which is slow to import.
+    script = """
+import sys
+import msgspec  # which imports subprocess on Python 3.10
+before = {*sys.modules}
+import claude_wire
+optional = "click", "rich", "claude_agent_sdk", "orjson", "pydantic", "trio", "uvloop"
+slow = "anyio", "asyncio", "subprocess", "logging", "claude_wire.io.message_stream"
+print([name for name in (*optional, *slow) if name in sys.modules and name not in before])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "from claude_wire import InitializeResponse",
+        "from claude_wire.messages import GetUsageResponse",
+        "from claude_wire import *; GetUsageResponse, InitializeResponse",
+        "claude_wire.InitializeRequest.parse_answer({'commands': [], 'output_style': ''})",
+    ],
+)
+def test_the_answers_to_requests_of_the_host_are_imported_when_they_are_asked_for(ask: str) -> None:
+    script = f"""
+import sys
+import claude_wire
+claude_wire.decode(b'{{"type":"keep_alive"}}')
+answers = "claude_wire.messages.control.host_answers", "claude_wire.messages.control.context_usage"
+assert not [name for name in answers if name in sys.modules]
+{ask}
+assert [name for name in answers if name in sys.modules]
+assert claude_wire.InitializeResponse is claude_wire.messages.InitializeResponse
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def test_no_message_class_lends_memory() -> None:
+    # A msgspec.Raw or a memoryview within a message would read other data once its block is reused.
+    def walk(hint: msgspec.inspect.Type) -> None:
+        assert not isinstance(hint, (msgspec.inspect.RawType, msgspec.inspect.MemoryViewType)), hint
+        for name in ("types", "item_type", "key_type", "value_type"):
+            inner = getattr(hint, name, ())
+            for one in inner if isinstance(inner, tuple) else (inner,):
+                walk(one)
+
+    classes = [getattr(messages, name) for name in messages.__all__ if is_message_class(getattr(messages, name))]
+    for cls in classes:
+        info = msgspec.inspect.type_info(cls)
+        assert isinstance(info, msgspec.inspect.StructType)
+        for field in info.fields:
+            walk(field.type)

@@ -1,0 +1,270 @@
+"""What a peer can make us keep is bounded, and docs/limits.md says the bounds that hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+import what_is_kept
+from claude_wire import Accumulator, Decoder, InvalidLine, decode, peek
+from claude_wire.codec import kinds
+from claude_wire.codec import typed_lines as _decoding
+from claude_wire.foundation.ids import DIGEST_BYTES, LONGEST_ID, Ids, key_of
+from claude_wire.process.turn import Turn
+from folders import ROOT
+from what_is_kept import MEGABYTE, drive
+
+PAGE = ROOT / "docs" / "limits.md"
+
+
+def test_a_short_id_is_kept_as_it_is_and_a_long_one_as_a_digest() -> None:
+    """So that an id takes no more memory than its bound, and no id is taken for another."""
+    short, long = "x" * LONGEST_ID, "x" * (LONGEST_ID + 1)
+    assert key_of(short) is short
+    assert key_of(long) != key_of(long + "x")
+    assert len(key_of(long)) == DIGEST_BYTES
+    assert isinstance(key_of("\ud83d" * 1000), bytes)  # half an emoji is no UTF-8
+    ids = Ids(3)
+    for name in ("a", "b", long, "b", "c"):
+        ids.add(name)
+    assert ["a" in ids, "b" in ids, long in ids, "c" in ids, len(ids)] == [False, True, True, True, 3]
+    ids.discard(long)
+    ids.discard("nothing")
+    assert (long in ids, len(ids)) == (False, 2)
+
+
+def long_request_ids(found: dict[str, Any]) -> None:
+    """A long id is answered in full, a second delivery of it is not answered again, and 100 of them leave nothing."""
+    assert found["answered"] == 100
+    assert found["last"] == ["after"]
+    assert found["kept"] < 10 * MEGABYTE
+
+
+def many_request_ids(found: dict[str, Any]) -> None:
+    """4,096 answered ids are remembered. The one that is older than that is answered again."""
+    assert found == {"remembered": 4096, "again": ["0"]}
+
+
+def long_task_ids(found: dict[str, Any]) -> None:
+    """Ids of tasks are bounded in bytes and in number, and the end of a task with a long id is known."""
+    assert found["sizes"] == [100, 99, 4096, 4095]
+    assert found["kept"] < 10 * MEGABYTE
+
+
+def waiting_request_bytes(found: dict[str, Any]) -> None:
+    """Requests are read until 64 MiB of them wait; when they are answered the rest is read and answered, too."""
+    assert 64 * 2**20 <= found["held"] < 64 * 2**20 + 2 * MEGABYTE
+    assert found["read"] < 64 * 2**20 + 2 * MEGABYTE
+    assert found["left"] == 0
+
+
+def answers_not_taken(found: dict[str, Any]) -> None:
+    """Answers that the peer does not take count as well as the requests that they are for."""
+    assert 64 * 2**20 <= found["held"] < 64 * 2**20 + 4 * MEGABYTE
+    assert found["read"] < 64 * 2**20
+    assert found["left"] == 0
+
+
+def requests_in_one_line(found: dict[str, Any]) -> None:
+    """One line cannot start any number of callbacks."""
+    assert found["open"] == 8192
+    assert found["tasks"] <= 8192 + 1  # and the reader
+
+
+def control_messages_ahead(found: dict[str, Any]) -> None:
+    """What is read ahead is kept once, as the bytes that count in the budget, and no request is answered twice."""
+    assert found["counted"] > 30 * MEGABYTE
+    assert found["kept"] < 1.1 * found["counted"]
+    assert found["again"] == 0
+
+
+def small_chunks(found: dict[str, Any]) -> None:
+    """Bytes that come one at a time take about as much memory as they count in the budget."""
+    assert found["counted"] == found["size"]
+    assert found["kept"] < found["size"] + 67_000  # less than 4 bytes for each
+
+
+def small_reads_of_a_thread(found: dict[str, Any]) -> None:
+    """The same where a thread reads the pipe; all bytes come out again."""
+    assert found["got"] == found["sent"]
+    assert found["kept"] < found["sent"] + 100_000  # less than 4 bytes for each
+
+
+def unknown_types(found: dict[str, Any]) -> None:
+    """Types that no table knows are remembered only if they are short."""
+    assert found["kept"] < 1 * MEGABYTE
+
+
+def accumulated_text(found: dict[str, Any]) -> None:
+    """A message above the limit is abandoned, and what comes after it is told apart by ``started``."""
+    assert found["dropped"] == 2
+    assert found["begun"] == 670  # of 2,000 deltas with 100,066 characters each, as many as 64 Mi hold
+    assert found["last"] == "001340"
+    assert found["kept"] < 64 * 2**20
+
+
+def accumulated_pieces(found: dict[str, Any]) -> None:
+    """Whatever little the events hold, what is kept of them takes at most as many bytes as text of 4 bytes would."""
+    max_chars = found.pop("max_chars")
+    for name, most in found.items():
+        assert most < 4 * max_chars, name
+
+
+def mcp_server_that_never_reads(found: dict[str, Any]) -> None:
+    """Neither notifications, for which nobody waits, nor requests pile up before a server that reads nothing."""
+    notifications, none, unread, unanswered = found["waiting"]
+    assert (none, unanswered) == (0, 4096)
+    for number in notifications, unread:
+        assert 4090 < number <= 4096  # a few are on their way to it
+
+
+DRIVEN = [
+    long_request_ids,
+    many_request_ids,
+    long_task_ids,
+    waiting_request_bytes,
+    answers_not_taken,
+    requests_in_one_line,
+    control_messages_ahead,
+    small_chunks,
+    small_reads_of_a_thread,
+    unknown_types,
+    accumulated_text,
+    accumulated_pieces,
+    mcp_server_that_never_reads,
+]
+
+
+@pytest.mark.parametrize("holds", DRIVEN, ids=[holds.__name__ for holds in DRIVEN])
+def test_what_a_peer_makes_us_keep_is_bounded(holds: Any) -> None:
+    """Drives the function of the same name in ``what_is_kept``, and checks what it found."""
+    holds(drive(holds.__name__))
+
+
+def test_uuids_of_prompts_are_bounded() -> None:
+    """A process is sent any number of prompts; 4,096 uuids are remembered. A second prompt with one asks nothing."""
+    turn = Turn()
+    for number in range(10_000):
+        turn.sent(what_is_kept.line({"type": "user", "uuid": f"{number}"}))
+    assert len(turn._uuids) == 4096
+    turn.see([{"type": "result"}])
+    turn.sent(what_is_kept.line({"type": "user", "uuid": "9999"}))
+    assert turn.unfinished() == ""
+    turn.sent(what_is_kept.line({"type": "user", "uuid": "0"}))
+    assert turn.unfinished() != ""
+
+
+def test_prompts_with_an_empty_uuid_are_several() -> None:
+    """An empty uuid is none, so the second prompt asks for a turn as the first one did."""
+    turn = Turn()
+    for _ in range(2):
+        turn.sent(what_is_kept.line({"type": "user", "uuid": ""}))
+        assert turn.unfinished() != ""
+        turn.see([{"type": "result", "user_message_uuids": []}])
+        assert turn.unfinished() == ""
+
+
+@pytest.mark.parametrize("state", [[], {}, 1, None])
+def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None:
+    """Whoever iterates over a process gets the line, not an exception."""
+    turn = Turn()
+    turn.sent(what_is_kept.line({"type": "user", "uuid": "u"}))
+    lifecycle = {"type": "command_lifecycle", "command_uuid": "u", "state": state}
+    turn.see([lifecycle, decode(what_is_kept.line(lifecycle))])
+    assert turn.unfinished() != ""
+
+
+#: By the first words of each row of the page's table: the tests that hold it, of this file or another.
+ROWS: dict[str, list[str]] = {
+    "a line that is not complete": ["tests/codec/test_decoder.py"],
+    "bytes that nobody has read from a pipe": ["tests/native/test_draining.py", "small_reads_of_a_thread"],
+    "messages that a session has read ahead of its consumer": ["tests/session/test_session_reading.py", "small_chunks"],
+    "control messages that a session has handled ahead of its consumer": ["control_messages_ahead"],
+    "ids of answered requests": ["long_request_ids", "many_request_ids"],
+    "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],
+    "requests that wait, where one line lists many": ["requests_in_one_line"],
+    "delegated tasks in the background": ["long_task_ids"],
+    "uuids of prompts that were sent to a process": ["test_uuids_of_prompts_are_bounded"],
+    "types of lines that no table knows": ["unknown_types"],
+    "kinds that were seen by `peek`": ["unknown_types"],
+    "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
+    "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
+}
+
+
+def test_each_row_of_the_page_has_its_test() -> None:
+    """The table of docs/limits.md and the tests of this file name the same things."""
+    rows = re.findall(r"^\| (?!what is kept)([^|]+?) \|", PAGE.read_text().split("\n## ")[1], re.MULTILINE)
+    assert [next((name for name in ROWS if row.startswith(name)), row) for row in rows] == list(ROWS)
+    here = {holds.__name__ for holds in DRIVEN} | set(globals())
+    for name in (test for tests in ROWS.values() for test in tests):
+        assert name in here or (ROOT / name).exists(), name
+
+
+def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
+    """Numbers in docs/limits.md are read from the code, so that neither changes alone."""
+    from claude_wire import limits
+    from claude_wire.accumulate import accumulator as accumulate
+    from claude_wire.control import answers as _control
+    from claude_wire.foundation import ids as _ids
+    from claude_wire.native import budget
+    from claude_wire.session import router as _routing
+    from claude_wire.session import session
+
+    text = PAGE.read_text()
+    for number in (
+        f"{accumulate.MOST_CHARS >> 20} Mi characters",
+        f"a delta counts {accumulate.DELTA_CHARS} more and any other event {accumulate.EVENT_CHARS:,} more",
+        f"{limits.DEFAULT_MAX_LINE_BYTES >> 20} MiB",
+        f"{budget.DEFAULT_BYTE_BUDGET >> 20} MiB",
+        f"{_routing.SHARE_BYTES >> 10} KiB",
+        f"{_ids.MOST_IDS:,}; an id of more than {LONGEST_ID} characters",
+        f"{session.MOST_WAITING_BYTES >> 20} MiB in a session, and {session.MOST_TASKS:,} tasks",
+        f"{_control.MOST_OPEN:,} in a session",
+        f"{_decoding.MOST_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
+        f"{kinds.MOST_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
+    ):
+        assert number in text, number
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x", "warning: low disk", " \tx", "nul", "tru", "falsy", "NaM", "Inf", "+1", ".5", "'a'", "}", "]", "\ufeffx"],
+)
+def test_a_line_that_begins_no_value_is_refused_in_the_words_of_json(text: str) -> None:
+    """Such lines are refused without a parser, for there may be 32,768 of them in a chunk."""
+    with pytest.raises(json.JSONDecodeError) as refused:
+        json.JSONDecoder().decode(text.strip(" \t\r\n"))
+    said = f"not JSON: {refused.value.msg} at character {refused.value.pos} of the line"
+    before, line, after = Decoder().feed(b"{}\n" + text.encode() + b"\n{}\n")
+    assert isinstance(line, InvalidLine)
+    assert line.reason == said
+    assert not isinstance(before, InvalidLine)
+    assert not isinstance(after, InvalidLine)
+
+
+@pytest.mark.parametrize(
+    "text", ["1", "-1", '"a"', "[]", "true", "null", "NaN", "-Infinity", "true x", "[", '"', "{x}"]
+)
+def test_a_line_that_begins_a_value_goes_to_the_parsers(text: str) -> None:
+    """What is said of it is what they say."""
+    (line,) = Decoder().feed(text.encode() + b"\n")
+    assert isinstance(line, InvalidLine)
+    assert "Expecting value at character 0" not in line.reason
+
+
+def test_reprs_of_what_a_stream_says_show_80_characters_at_most() -> None:
+    """Ids, types and tags are the peer's, and may be long. A repr goes to logs."""
+    long = "x" * 100_000
+    start = {"type": long, "id": long, "name": long}
+    accumulator = Accumulator()
+    message = {"id": long, "type": "message", "role": "assistant", "model": long, "content": [start], "usage": {}}
+    partial = accumulator.add(what_is_kept._event({"type": "message_start", "message": message}))
+    assert partial is not None
+    kind = peek(what_is_kept.line({"type": long, "subtype": long}))
+    for value in partial, partial.blocks[0], kind:
+        assert len(repr(value)) <= len(type(value).__name__) + 2 + 80
+    assert repr(peek(b'{"type":"system","subtype":"init"}')) == "Kind(type='system', subtype='init', detail=None)"

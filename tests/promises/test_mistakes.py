@@ -1,0 +1,472 @@
+"""Mistakes that a newcomer makes, and the exact words that each one gets.
+
+The words say what was wrong, with what, and what to do. Nothing that can only be a mistake is accepted.
+"""
+
+# ruff: noqa: E501 - the words of a row stand as they are said, on one line
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import anyio
+import click
+import pytest
+
+from claude_wire import (
+    Accumulator,
+    ClaudeOptions,
+    CLINotFoundError,
+    Decoder,
+    EncodeError,
+    HandleError,
+    HookMatcher,
+    InvalidLineError,
+    McpStatusRequest,
+    MessageStopEvent,
+    MessageStream,
+    ResultMessage,
+    Session,
+    decode,
+    encode,
+    open_process,
+    open_session,
+    peek,
+    read,
+    set_byte_budget,
+)
+from claude_wire.cli.app import cli
+from claude_wire.testing import Recording, Replay, Stall
+from claude_wire.usage.meter import UsageMeter
+from folders import SUPPORT
+
+HERE = str(SUPPORT)
+
+
+def decide(request: Any) -> Any:
+    return request.allow()
+
+
+def sdk_decide(tool_name: str, tool_input: Any, context: Any) -> Any: ...
+def sdk_hook(hook_input: Any, tool_use_id: Any, context: Any) -> Any: ...
+def takes_two(line: bytes, more: Any) -> Any: ...
+async def async_one(request: Any) -> Any: ...
+
+
+class ClaudeAgentOptions:
+    """As far as its name goes, that of claude-agent-sdk."""
+
+
+async def lines() -> AsyncIterator[bytes]:
+    yield b'{"type":"keep_alive"}\n'
+
+
+def waited(call: Callable[[], Awaitable[object]]) -> object:
+    return anyio.run(call)
+
+
+async def into(opened: Any) -> None:
+    async with opened:
+        pytest.fail("it was entered")
+
+
+async def entered(call: Callable[[Any], Awaitable[object]]) -> object:
+    async with Session(MessageStream(lines()), print) as session:
+        return await call(session)
+
+
+def command(*arguments: str) -> object:
+    return cli.main(list(arguments), prog_name="claude-wire", standalone_mode=False)
+
+
+def session(options: Any = None, **arguments: Any) -> object:
+    return open_session(options or ClaudeOptions(cli_path="claude"), **arguments)
+
+
+#: What somebody writes, and what is raised.
+MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
+    (
+        lambda: Decoder(only={"asistant"}),
+        ValueError,
+        "only: there is no kind 'asistant' (did you mean 'assistant'?); one that this version does not know is given by its tags: Kind('type', 'subtype')",
+    ),
+    (lambda: Decoder(only="result"), TypeError, "only takes a set of kinds, not one: only={'result'}"),
+    (
+        lambda: Decoder(only={"stream_event/text_delta"}),
+        ValueError,
+        "only: there is no kind 'stream_event/text_delta' (did you mean 'stream_event/content_block_delta/text_delta'?); one that this version does not know is given by its tags: Kind('type', 'subtype')",
+    ),
+    (
+        lambda: Decoder(only={"init"}),
+        ValueError,
+        "only: there is no kind 'init' (did you mean 'system/init'?); one that this version does not know is given by its tags: Kind('type', 'subtype')",
+    ),
+    (
+        lambda: Decoder(only={ResultMessage}),
+        TypeError,
+        "only takes names of kinds, such as 'result' or 'system/init', not the class ResultMessage",
+    ),
+    (
+        lambda: Decoder(ResultMessage),
+        TypeError,
+        "type must be Message or dict, not the class ResultMessage; only={'result'} picks kinds",
+    ),
+    (
+        lambda: Decoder(on_invalid="ignore"),
+        ValueError,
+        "on_invalid must be 'return', 'raise' or a callable, not 'ignore'",
+    ),
+    (
+        lambda: Decoder(on_invalid=async_one),
+        TypeError,
+        "on_invalid must be a plain function, and async_one is async: nobody awaits it",
+    ),
+    (lambda: Decoder(surrogates="strict"), ValueError, "surrogates must be 'keep' or 'replace', not 'strict'"),
+    (lambda: Decoder(max_line_bytes=0), ValueError, "max_line_bytes must be at least 1, not 0"),
+    (
+        lambda: Decoder(dict, loads=takes_two),
+        TypeError,
+        "loads is called with one argument, the bytes of a line; takes_two(line, more) does not take that: missing a required argument: 'more'",
+    ),
+    (lambda: Decoder().feed('{"type":"user"}\n'), TypeError, "feed() takes bytes, not str; encode it as UTF-8 first"),
+    (lambda: decode({"type": "user"}), TypeError, "decode() takes bytes or str, not dict"),
+    (
+        lambda: decode(b"hello"),
+        InvalidLineError,
+        "line 1 at byte 0 is not one JSON object: not JSON: Expecting value at character 0 of the line",
+    ),
+    (lambda: encode('{"type":"user"}'), TypeError, "encode() takes a message or a dict, not str"),
+    (lambda: encode({"type": "user", "when": object()}), EncodeError, "no JSON for this message: TypeError"),
+    (lambda: peek({"type": "user"}), TypeError, "peek() takes bytes, bytearray or memoryview, not dict"),
+    (lambda: read(HERE), IsADirectoryError, f"[Errno 21] a directory: read() takes one file of it at a time: '{HERE}'"),
+    (
+        lambda: read('{"type":"user"}'),
+        ValueError,
+        "read() takes a path, and was given JSON: one line goes into decode()",
+    ),
+    (
+        lambda: read(b'{"type":"user"}'),
+        TypeError,
+        "read() takes a path or a binary file, not bytes; bytes go into Decoder().feed(), one line into decode()",
+    ),
+    (lambda: read(io.StringIO("{}")), TypeError, "read() takes a binary file; open it with mode 'rb'"),
+    (lambda: Accumulator(keep=0), ValueError, "keep must be at least 1, not 0"),
+    (lambda: Accumulator(keep=True), TypeError, "keep must be an int, not bool"),
+    (lambda: Accumulator(max_chars="1000"), TypeError, "max_chars must be an int, not str"),
+    (lambda: Accumulator(max_chars=1.5), TypeError, "max_chars must be an int, not float"),
+    (lambda: Decoder(max_line_bytes=True), TypeError, "max_line_bytes must be an int, not bool"),
+    (lambda: set_byte_budget(True), TypeError, "limit must be an int, not bool"),
+    (
+        lambda: Accumulator().add([]),
+        TypeError,
+        "an Accumulator takes the messages of a stream, one at a time, not list",
+    ),
+    (
+        lambda: Accumulator().add(MessageStopEvent()),
+        TypeError,
+        "an Accumulator takes the messages of a stream, one at a time, not MessageStopEvent",
+    ),
+    (
+        lambda: Replay(Recording.from_files({"stdout.ndjson": b"{}\n"}), faults=Stall(1.0, at_byte=0)),
+        TypeError,
+        "faults must be a list of faults, such as [CutOutput(at_byte=1000)], not Stall",
+    ),
+    (
+        lambda: UsageMeter().add({"type": "result"}),
+        TypeError,
+        "a UsageMeter takes messages; a Decoder(dict) gives dicts, of which it knows nothing",
+    ),
+    (
+        lambda: UsageMeter().add(b'{"type":"result"}'),
+        TypeError,
+        "a UsageMeter takes the messages of a stream, one at a time, not bytes",
+    ),
+    (
+        lambda: Accumulator().add({"type": "stream_event"}),
+        TypeError,
+        "an Accumulator takes messages; a Decoder(dict) gives dicts, of which it knows nothing",
+    ),
+    (
+        lambda: MessageStream("stdout.ndjson"),
+        TypeError,
+        "MessageStream takes a descriptor, an asyncio.StreamReader, an anyio byte stream or an asynchronous iterable of bytes, not str",
+    ),
+    (
+        lambda: MessageStream(lines(), dict),
+        TypeError,
+        "decoder must be a Decoder(...), such as Decoder(dict), not the class dict",
+    ),
+    (
+        lambda: MessageStream(lines(), overflow="drop"),
+        ValueError,
+        "overflow must be one of 'pause', 'spill', 'error', not 'drop'",
+    ),
+    (lambda: set_byte_budget(-1), ValueError, "limit must be at least 1, not -1"),
+    (
+        lambda: ClaudeOptions({"model": "sonnet"}),
+        TypeError,
+        "ClaudeOptions takes no positional arguments, and was given dict: ClaudeOptions(model=...), or ClaudeOptions(**fields) for a dict",
+    ),
+    (
+        lambda: ClaudeOptions(cwd="/tmp"),
+        TypeError,
+        "ClaudeOptions has no argument 'cwd': open_session(ClaudeOptions(...), cwd=...), or open_process(..., cwd=...)",
+    ),
+    (
+        lambda: ClaudeOptions(mcp_servers={}),
+        TypeError,
+        "ClaudeOptions has no argument 'mcp_servers': servers that the CLI runs: mcp_config={'mcpServers': {...}}; servers in this process: open_session(..., mcp_servers={...})",
+    ),
+    (
+        lambda: ClaudeOptions(permissionMode="plan"),
+        TypeError,
+        "ClaudeOptions has no argument 'permissionMode' (did you mean 'permission_mode'?)",
+    ),
+    (lambda: ClaudeOptions(modle="sonnet"), TypeError, "ClaudeOptions has no argument 'modle' (did you mean 'model'?)"),
+    (
+        lambda: ClaudeOptions(permission_mode="pIan"),
+        ValueError,
+        "ClaudeOptions.permission_mode must be one of 'default', 'manual', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', not 'pIan' (did you mean 'plan'?); one that this version does not know goes into extra_args={'permission-mode': ...}",
+    ),
+    (
+        lambda: ClaudeOptions(effort="hgih"),
+        ValueError,
+        "ClaudeOptions.effort must be one of 'low', 'medium', 'high', 'xhigh', 'max', not 'hgih' (did you mean 'high'?); one that this version does not know goes into extra_args={'effort': ...}",
+    ),
+    (
+        lambda: ClaudeOptions(allowed_tools="Bash"),
+        TypeError,
+        "ClaudeOptions.allowed_tools takes a list of str, not str",
+    ),
+    (lambda: ClaudeOptions(max_turns=0), ValueError, "ClaudeOptions.max_turns must be at least 1, not 0"),
+    (
+        lambda: ClaudeOptions(session_id="my session"),
+        ValueError,
+        "ClaudeOptions.session_id must be a UUID, such as str(uuid.uuid4()) gives",
+    ),
+    (
+        lambda: ClaudeOptions(system_prompt="a", system_prompt_file="b"),
+        ValueError,
+        "ClaudeOptions takes one of system_prompt and system_prompt_file, not both",
+    ),
+    (lambda: ClaudeOptions(thinking={"type": "adaptive"}), TypeError, "ClaudeOptions.thinking takes a str, not dict"),
+    (
+        lambda: open_process("claude --print hello"),
+        TypeError,
+        "argv must be a list of arguments, not one string; shlex.split() makes one of it",
+    ),
+    (
+        lambda: open_process(ClaudeOptions()),
+        TypeError,
+        "argv must be a list of arguments, as ClaudeOptions.argv() gives it, not ClaudeOptions",
+    ),
+    (lambda: open_process([]), TypeError, "argv is empty"),
+    (
+        lambda: open_process(["claude"], stderr="null"),
+        ValueError,
+        "stderr must be None, 'inherit' or a function, not 'null'",
+    ),
+    (lambda: open_process(["claude"], env={"DEBUG": 1}), TypeError, "env['DEBUG'] must be a str, not int"),
+    (lambda: open_process(["claude"], grace=-1), ValueError, "grace must be at least 0 seconds, not -1"),
+    (
+        lambda: open_process(["claude"], dict),
+        TypeError,
+        "decoder must be a Decoder(...), such as Decoder(dict), not the class dict",
+    ),
+    (
+        lambda: open_session({"model": "x"}),
+        TypeError,
+        "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not dict",
+    ),
+    (
+        lambda: open_session(ClaudeAgentOptions()),
+        TypeError,
+        "open_session takes ClaudeOptions(...), not ClaudeAgentOptions of claude-agent-sdk: flags go into ClaudeOptions under the same names, and callbacks, cwd and env beside it; ClaudeAgentOptions itself goes into WireTransport of claude_wire.integrations.agent_sdk",
+    ),
+    (
+        lambda: session(model="sonnet"),
+        TypeError,
+        "open_session has no argument 'model': it is a flag of the CLI: open_session(ClaudeOptions(model=...))",
+    ),
+    (
+        lambda: session(prompt="hello"),
+        TypeError,
+        "open_session has no argument 'prompt': send it: await session.query(...), or session.ask(...)",
+    ),
+    (
+        lambda: session(can_use_tools=decide),
+        TypeError,
+        "open_session has no argument 'can_use_tools' (did you mean 'can_use_tool'?)",
+    ),
+    (lambda: session(initialize={"agents": {}}), TypeError, "initialize must be an InitializeRequest(...), not dict"),
+    (
+        lambda: session(can_use_tool=sdk_decide),
+        TypeError,
+        "can_use_tool is called with one argument, the CanUseToolRequest; sdk_decide(tool_name, tool_input, context) does not take that: missing a required argument: 'tool_input'",
+    ),
+    (
+        lambda: open_session(ClaudeOptions(cli_path="c", permission_prompt_tool="mcp__a__b"), can_use_tool=decide),
+        ValueError,
+        "can_use_tool is never asked with another permission_prompt_tool than 'stdio'",
+    ),
+    (
+        lambda: session(can_use_tool=async_one("x")),
+        TypeError,
+        "can_use_tool must be a function, not what it returned: give it without ()",
+    ),
+    (
+        lambda: session(hooks={"PreTooluse": [HookMatcher(decide)]}),
+        ValueError,
+        "hooks: there is no event 'PreTooluse' (did you mean 'PreToolUse'?); for one that this version does not know: HookMatcher(..., unknown_event=True)",
+    ),
+    (
+        lambda: session(hooks={"PreToolUse": [decide]}),
+        TypeError,
+        "hooks['PreToolUse'] must be a list of HookMatcher: [HookMatcher(decide)]",
+    ),
+    (
+        lambda: session(hooks={"PreToolUse": HookMatcher(decide)}),
+        TypeError,
+        "hooks['PreToolUse'] must be a list of HookMatcher: [HookMatcher(f)]",
+    ),
+    (
+        lambda: session(hooks=[HookMatcher(decide)]),
+        TypeError,
+        "hooks must be a dict such as {'PreToolUse': [HookMatcher(f)]}, not list",
+    ),
+    (
+        lambda: session(mcp_servers={"calc": {"command": "calc"}}),
+        TypeError,
+        "mcp_servers['calc'] must be an McpServer, not dict: a server of the mcp package goes into claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into ClaudeOptions(mcp_config=...)",
+    ),
+    (lambda: session(callback_timeout="5"), TypeError, "callback_timeout must be a number of seconds, not str"),
+    (
+        lambda: session(on_sent=async_one),
+        TypeError,
+        "on_sent must be a plain function, and async_one is async: nobody awaits it",
+    ),
+    (
+        lambda: HookMatcher(hooks=[decide]),
+        TypeError,
+        "HookMatcher has no argument 'hooks': its functions come first and bare: HookMatcher(f, g, matcher='Bash')",
+    ),
+    (
+        lambda: HookMatcher([decide]),
+        TypeError,
+        "HookMatcher takes functions, not list: HookMatcher(f, g, matcher='Bash')",
+    ),
+    (
+        lambda: HookMatcher("Bash", decide),
+        TypeError,
+        "HookMatcher takes functions, not str: HookMatcher(f, g, matcher='Bash')",
+    ),
+    (
+        lambda: HookMatcher(sdk_hook),
+        TypeError,
+        "a hook is called with one argument, the HookCallbackRequest, whose input is request.input; sdk_hook(hook_input, tool_use_id, context) does not take that: missing a required argument: 'tool_use_id'",
+    ),
+    (lambda: HookMatcher(decide, timeout=0), ValueError, "timeout must be more than 0 seconds, not 0"),
+    (
+        lambda: HookMatcher(decide, on_failure="blok"),
+        ValueError,
+        "on_failure must be one of 'continue', 'block', not 'blok' (did you mean 'block'?)",
+    ),
+    (
+        lambda: Session(ClaudeOptions()),
+        TypeError,
+        "stream must be a Process or a MessageStream, not ClaudeOptions; open_session(ClaudeOptions(...)) runs the CLI",
+    ),
+    (lambda: Session(MessageStream(lines())), TypeError, "a stream that is no Process needs a function that sends"),
+    (
+        lambda: waited(lambda: entered(lambda session: session.ask(5))),
+        TypeError,
+        "a prompt is text, content blocks such as [TextBlock(...)], or a UserMessage, not int",
+    ),
+    (
+        lambda: waited(lambda: entered(lambda session: session.request(McpStatusRequest))),
+        TypeError,
+        "request() takes a request such as McpStatusRequest(), not the class McpStatusRequest",
+    ),
+    (
+        lambda: waited(lambda: entered(lambda session: session.request("interrupt"))),
+        TypeError,
+        "request() takes a request such as McpStatusRequest(), not str",
+    ),
+    (
+        lambda: waited(lambda: entered(lambda session: session.set_permission_mode("pIan"))),
+        ValueError,
+        "mode must be one of 'default', 'manual', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', not 'pIan' (did you mean 'plan'?); one that this version does not know: session.request(SetPermissionModeRequest(mode=...))",
+    ),
+    (
+        lambda: waited(lambda: entered(lambda session: session.set_model(""))),
+        TypeError,
+        "model must be a model's name, or None for the default, not ''",
+    ),
+    (
+        lambda: waited(lambda: Session(MessageStream(lines()), print).ask("hello")),
+        HandleError,
+        "this session is not entered: use it as `async with ... as session`",
+    ),
+    (
+        lambda: waited(lambda: into(open_process(["/nosuch/claude"]))),
+        CLINotFoundError,
+        "there is no program '/nosuch/claude'; ClaudeOptions(cli_path=...) says where the CLI is, and without it the CLI is looked for",
+    ),
+    (
+        lambda: waited(lambda: into(open_session(ClaudeOptions(cli_path="/nosuch/claude")))),
+        CLINotFoundError,
+        "there is no program '/nosuch/claude'; ClaudeOptions(cli_path=...) says where the CLI is, and without it the CLI is looked for",
+    ),
+    (
+        lambda: waited(lambda: into(open_process([sys.executable], cwd="/nosuch"))),
+        FileNotFoundError,
+        "[Errno 2] the working directory (cwd) does not exist: '/nosuch'",
+    ),
+    (lambda: Recording.from_files({"stdin.ndjson": b""}), ValueError, "a recording has a stdout.ndjson"),
+    (lambda: Replay(HERE), FileNotFoundError, f"[Errno 2] no recording: there is no stdout.ndjson in it: '{HERE}'"),
+    (lambda: Stall(seconds=-1), ValueError, "Stall takes seconds from 0 up"),
+    (
+        lambda: command("view", "/nosuch.ndjson"),
+        click.BadParameter,
+        "Invalid value for 'FILE|-': Path '/nosuch.ndjson' does not exist.",
+    ),
+    (
+        lambda: command("stats", HERE),
+        click.ClickException,
+        f"{HERE} cannot be read: no recording: there is no stdout.ndjson in it",
+    ),
+    (
+        lambda: command("run", "--model", "", "--", "hello"),
+        click.UsageError,
+        "ClaudeOptions.model is empty; leave it out, or give None",
+    ),
+    (
+        lambda: command("run", "--permission-mode", "pIan", "hello"),
+        click.UsageError,
+        "ClaudeOptions.permission_mode must be one of 'default', 'manual', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', not 'pIan' (did you mean 'plan'?); one that this version does not know goes into extra_args={'permission-mode': ...}",
+    ),
+    (
+        lambda: command("replay", "/nosuch"),
+        click.BadParameter,
+        "Invalid value for 'RECORDING': Path '/nosuch' does not exist.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "kind", "words"), MISTAKES, ids=[words[:40] for _, _, words in MISTAKES])
+def test_a_mistake_gets_words_that_say_what_to_do(
+    make: Callable[[], object], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        make()
+    error = caught.value
+    said = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    assert said == words
+    assert isinstance(error, click.ClickException) or type(error) is kind
+
+
+def test_there_are_forty_of_them() -> None:
+    assert len(MISTAKES) >= 40

@@ -1,0 +1,532 @@
+"""Session: hooks, MCP servers, elicitation, dialogs, and what the CLI asks otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+
+import claude_wire.session.session as session_module
+from async_backends import Backend, every_backend
+from claude_wire import (
+    AsyncHookOutput,
+    CanUseToolRequest,
+    ElicitationRequest,
+    ElicitationResponse,
+    HookCallbackRequest,
+    HookMatcher,
+    HookOutput,
+    PermissionResult,
+    PreToolUseHookInput,
+    RequestRefusedError,
+    RequestUserDialogRequest,
+    UnknownMessage,
+    UserDialogCancelled,
+    UserDialogCompleted,
+)
+from session_peer import RESULT, Peer, Server, allow, hook_request, numbered, opened, stays_unanswered
+
+# --- callbacks: hooks -------------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_hooks_are_called_by_their_ids_and_give_any_kind_of_output(backend: Backend) -> None:
+    inputs: list[Any] = []
+
+    def returns(output: Any) -> Any:
+        async def hook(request: HookCallbackRequest) -> Any:
+            inputs.append(request.input)
+            return output
+
+        return hook
+
+    outputs: list[tuple[Any, Any]] = [
+        (None, {}),
+        ({"continue": False, "stopReason": "enough"}, {"continue": False, "stopReason": "enough"}),
+        (HookOutput(decision="block", reason="r"), {"decision": "block", "reason": "r"}),
+        (AsyncHookOutput(async_=True, asyncTimeout=5), {"async": True, "asyncTimeout": 5}),
+        ({}, {}),
+    ]
+
+    async def main() -> None:
+        hooks = {
+            "PreToolUse": [HookMatcher(*(returns(output) for output, _ in outputs))],
+            "Stop": [HookMatcher(returns("wrong"))],
+        }
+        async with opened(hooks=hooks) as (peer, _):
+            told = (await peer.asked("initialize"))["hooks"]
+            ids = told["PreToolUse"][0]["hookCallbackIds"]
+            peer.say(*(hook_request(f"h{number}", callback_id) for number, callback_id in enumerate(ids)))
+            for number, (_, expected) in enumerate(outputs):
+                answer = await peer.answer_to(f"h{number}")
+                assert (answer["subtype"], answer["response"]) == ("success", expected)
+            peer.say(hook_request("wrong", told["Stop"][0]["hookCallbackIds"][0], "Stop"))
+            peer.say(hook_request("unknown", "nobody's"))
+            assert (await peer.answer_to("wrong"))["subtype"] == "error"
+            assert (await peer.answer_to("unknown"))["subtype"] == "error"
+        assert all(isinstance(given, PreToolUseHookInput) for given in inputs[: len(outputs)])
+        assert inputs[0].tool_input == {"command": "ls"}
+
+    backend.run(main)
+
+
+# --- callbacks: MCP servers -------------------------------------------------------------------------------------------
+
+
+def rpc(request_id: str, server: str, method: str, **fields: Any) -> dict[str, Any]:
+    message = {"jsonrpc": "2.0", "method": method, **fields}
+    return Peer.request(request_id, "mcp_message", server_name=server, message=message)
+
+
+@every_backend
+def test_mcp_servers_are_connected_called_and_closed(backend: Backend) -> None:
+    async def main() -> None:
+        calc, other = Server(), Server()
+        peer = Peer({"mcp_message": None})
+        async with opened(peer, mcp_servers={"calc": calc, "other": other}) as (_, session):
+            assert calc.send is not None
+            peer.say(
+                rpc("request", "calc", "tools/list", id=7),
+                rpc("notification", "calc", "notifications/initialized"),
+                rpc("raises", "calc", "raise", id=8),
+                rpc("unknown", "nobody", "tools/list", id=9),
+                rpc("notifies", "other", "notify", id=10),
+            )
+
+            async def response(request_id: str) -> dict[str, Any]:
+                answer = await peer.answer_to(request_id)
+                assert answer["subtype"] == "success"
+                value: dict[str, Any] = answer["response"]["mcp_response"]
+                assert value["jsonrpc"] == "2.0"
+                return value
+
+            assert (await response("request"))["result"] == {"echo": "tools/list"}
+            assert (await response("request"))["id"] == 7
+            assert (await response("notification"))["result"] == {}
+            raised, unknown = await response("raises"), await response("unknown")
+            assert (raised["id"], raised["error"]["code"]) == (8, -32603)
+            assert "inside" not in raised["error"]["message"]
+            assert (unknown["id"], unknown["error"]["code"]) == (9, -32601)
+            assert (await response("notifies"))["id"] == 10
+            # What a server starts of itself.
+            await calc.send({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
+            sent = [(asked["server_name"], asked["message"]["method"]) for asked in peer.requests("mcp_message")]
+            assert sent == [("other", "notifications/progress"), ("calc", "roots/list")]
+            assert session.info is not None
+        assert (calc.closed, other.closed) == (1, 1)
+
+    backend.run(main)
+
+
+@every_backend
+def test_mcp_requests_before_the_answer_to_initialize_are_served(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer()
+        del peer.answers["initialize"]
+        async with peer.session(mcp_servers={"calc": Server()}, can_use_tool=allow) as session:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.initialize)
+                asked = await peer.asked("initialize")
+                peer.say(rpc("m", "calc", "initialize", id=0))
+                await peer.answer_to("m")
+                peer.say(rpc("n", "calc", "notifications/initialized"))
+                await peer.answer_to("n")
+                assert session.info is None
+                peer.answer(asked["request_id"], {})
+            assert session.info is not None
+
+    backend.run(main)
+
+
+@every_backend
+def test_an_mcp_server_that_does_not_close_or_raises_does_not_hold_up_the_rest(backend: Backend) -> None:
+    class Bad(Server):
+        async def aclose(self) -> None:
+            raise ValueError("cannot close")
+
+    async def main() -> None:
+        good = Server()
+        async with opened(mcp_servers={"bad": Bad(), "good": good}):
+            pass
+        assert good.closed == 1
+
+    backend.run(main)
+
+
+# --- callbacks: elicitation and dialogs -------------------------------------------------------------------------------
+
+
+@every_backend
+def test_elicitation_is_asked_or_declined(backend: Backend) -> None:
+    async def elicit(request: ElicitationRequest) -> ElicitationResponse:
+        if request.message == "wrong":
+            return {"action": "accept"}
+        return ElicitationResponse(action="accept", content={"name": request.mcp_server_name})
+
+    def elicitation(request_id: str, message: str = "m") -> dict[str, Any]:
+        return Peer.request(request_id, "elicitation", mcp_server_name="srv", message=message)
+
+    async def main() -> None:
+        async with opened(on_elicitation=elicit) as (peer, _):
+            peer.say(elicitation("e"), elicitation("w", "wrong"))
+            assert (await peer.answer_to("e"))["response"] == {"action": "accept", "content": {"name": "srv"}}
+            assert (await peer.answer_to("w"))["subtype"] == "error"
+        async with opened() as (peer, _):
+            peer.say(elicitation("e"))
+            assert (await peer.answer_to("e"))["response"] == {"action": "decline"}
+
+    backend.run(main)
+
+
+@every_backend
+def test_dialogs_of_known_kinds_are_shown_and_others_never_answered(backend: Backend) -> None:
+    async def survey(request: RequestUserDialogRequest) -> Any:
+        return {"done": UserDialogCompleted(result=[1]), "closed": UserDialogCancelled()}.get(request.payload["x"])
+
+    def dialog(request_id: str, kind: str, x: str = "done") -> dict[str, Any]:
+        return Peer.request(request_id, "request_user_dialog", dialog_kind=kind, payload={"x": x})
+
+    async def main() -> None:
+        async with opened(dialogs={"survey": survey}) as (peer, _):
+            peer.say(dialog("d", "survey"), dialog("c", "survey", "closed"), dialog("w", "survey", "wrong"))
+            peer.say(dialog("u", "of tomorrow"))
+            assert (await peer.answer_to("d"))["response"] == {"behavior": "completed", "result": [1]}
+            assert (await peer.answer_to("c"))["response"] == {"behavior": "cancelled"}
+            assert (await peer.answer_to("w"))["subtype"] == "error"
+            await stays_unanswered(peer, "u")
+
+    backend.run(main)
+
+
+# --- what is asked otherwise ------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_unknown_requests_get_the_error_answer_that_the_cli_expects(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            # A request that only hosts send is as unknown.
+            peer.say(Peer.request("u", "of_tomorrow", x=1), Peer.request("h", "interrupt"), numbered(1), RESULT)
+            for request_id, subtype in ("u", "of_tomorrow"), ("h", "interrupt"):
+                answer = await peer.answer_to(request_id)
+                assert answer["error"] == f"Unsupported control request subtype: {subtype}"
+                assert answer["error_code"] == "unsupported_request"
+            assert len([message async for message in session.receive_response()]) == 2
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_request_that_cannot_be_read_gets_an_error_answer(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened(can_use_tool=allow) as (peer, session):
+            peer.say(
+                {"type": "control_request", "request_id": "no request"},
+                {"type": "control_request", "request_id": "no object", "request": 7},
+                {"type": "control_request", "request_id": "no subtype", "request": {}},
+                Peer.request("misfit", "can_use_tool", tool_name=7),
+                {"type": "control_request", "request": {"subtype": "interrupt"}},
+                {"type": "control_request", "request_id": 7, "request": {"subtype": "interrupt"}},
+                {"type": "control_response"},
+                {"type": "control_response", "response": 7},
+                {"type": "control_cancel_request"},
+                {"type": "control_of_tomorrow"},
+                Peer.permission("fine"),
+                RESULT,
+            )
+            for request_id in "no request", "no object", "no subtype", "misfit":
+                assert (await peer.answer_to(request_id))["subtype"] == "error"
+            assert (await peer.answer_to("fine"))["subtype"] == "success"
+            got = [message async for message in session.receive_response()]
+            assert all(isinstance(message, UnknownMessage) for message in got[:-1])
+            assert "control_of_tomorrow" in [message.type for message in got if isinstance(message, UnknownMessage)]
+
+            def answers() -> list[dict[str, Any]]:
+                return [message for message in peer.lines if message["type"] == "control_response"]
+
+            await peer.until(lambda: len(answers()) >= 7)  # those without an id and with a number have one, too
+            await anyio.wait_all_tasks_blocked()
+            assert len(answers()) == 7
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_does(backend: Backend) -> None:
+    """The CLI answers a request without an id by an answer without one, and repeats any other id."""
+
+    async def main() -> None:
+        async with opened(can_use_tool=allow) as (peer, session):
+            question = Peer.permission("x")
+            nameless = {key: value for key, value in question.items() if key != "request_id"}
+            for message in (
+                nameless,
+                {**question, "request_id": 7},
+                {**question, "request_id": "7"},
+                {**question, "request_id": 7.0},  # the same number, which has its answer
+                {**question, "request_id": 0.5},
+                {**question, "request_id": None},
+                {"type": "control_request", "request_id": 8},
+                {"type": "control_request"},
+                Peer.permission("last"),
+            ):
+                peer.say(message)
+            await peer.answer_to("last")
+            peer.say(RESULT)
+            assert [message async for message in session.receive_response()]
+            found = [message["response"] for message in peer.lines if message["type"] == "control_response"]
+            told = sorted((repr(response.get("request_id", "none")), response["subtype"]) for response in found)
+            expected = [
+                ("'none'", "success"),
+                ("7", "success"),
+                ("'7'", "success"),
+                ("0.5", "success"),
+                ("None", "success"),
+                ("8", "error"),
+                ("'none'", "error"),
+                ("'last'", "success"),
+            ]
+            assert told == sorted(expected)
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_request_with_a_number_is_withdrawn_by_it(backend: Backend) -> None:
+    async def main() -> None:
+        cancelled = anyio.Event()
+
+        async def wait(request: CanUseToolRequest) -> bool:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                cancelled.set()
+            return True
+
+        async with opened(can_use_tool=wait) as (peer, _):
+            peer.say({**Peer.permission("x"), "request_id": 7})
+            await anyio.wait_all_tasks_blocked()
+            peer.say({"type": "control_cancel_request"}, {"type": "control_cancel_request", "request_id": 7})
+            await cancelled.wait()
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_request_that_comes_twice_is_answered_once(backend: Backend) -> None:
+    async def main() -> None:
+        go = anyio.Event()
+        calls: list[str | None] = []
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            calls.append(request.tool_use_id)
+            await go.wait()
+            return request.allow()
+
+        async with opened(can_use_tool=decide) as (peer, _):
+            peer.say(Peer.permission("p"), Peer.permission("p"))
+            await stays_unanswered(peer, "p")
+            peer.say(Peer.permission("p"))
+            go.set()
+            await peer.answer_to("p")
+            peer.say(Peer.permission("p"))
+            await stays_unanswered(peer)
+            assert len(peer.answers_to("p")) == 1
+            assert calls == ["use-p"]
+
+    backend.run(main)
+
+
+@every_backend
+def test_of_answered_requests_the_last_4096_are_remembered(backend: Backend) -> None:
+    """What comes a second time is answered a second time only if so many others were answered in between."""
+    answers: Counter[str] = Counter()
+
+    class Forgetful(Peer):
+        def took(self, message: dict[str, Any]) -> None:
+            if message["type"] == "control_response":
+                answers[message["response"]["request_id"]] += 1
+            self._changed.set()
+
+    def all_answered(count: int) -> bool:
+        return sum(answers.values()) == count
+
+    async def main() -> None:
+        peer = Forgetful()
+        async with peer.session():
+            ids = [f"r{number}" for number in range(4097)]
+            for first, last in ((0, 1), (1, 2), (2, 1000), (1000, 2000), (2000, 3000), (3000, 4097)):
+                peer.say(*(Peer.request(request_id, "nonsense") for request_id in ids[first:last]))
+                await peer.until(partial(all_answered, last))
+            # The oldest that is remembered, the newest, and the one that was forgotten for the newest.
+            peer.say(*(Peer.request(request_id, "nonsense") for request_id in (ids[1], ids[-1], ids[0])))
+            await peer.until(lambda: answers[ids[0]] == 2)
+            await anyio.wait_all_tasks_blocked()
+            assert answers == {request_id: 1 + (request_id == ids[0]) for request_id in ids}
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("kind", ["a success", "an error"])
+@pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
+def test_requests_that_ride_on_the_answer_to_initialize_are_answered_once(
+    backend: Backend, kind: str, again: bool
+) -> None:
+    async def survey(request: RequestUserDialogRequest) -> UserDialogCancelled:
+        return UserDialogCancelled()
+
+    async def main() -> None:
+        peer = Peer()
+        del peer.answers["initialize"]
+        async with peer.session(can_use_tool=allow, dialogs={"survey": survey}) as session:
+            async with anyio.create_task_group() as group:
+
+                async def initialize() -> None:
+                    with suppress(RequestRefusedError):
+                        await session.initialize()
+
+                group.start_soon(initialize)
+                asked = await peer.asked("initialize")
+                dialog = Peer.request("d", "request_user_dialog", dialog_kind="survey", payload={})
+                elicitation = Peer.request("e", "elicitation", mcp_server_name="s", message="m")
+                peer.answer(
+                    asked["request_id"],
+                    {} if kind == "a success" else Exception("Already initialized"),
+                    pending_permission_requests=[Peer.permission("p")],
+                    pending_user_dialog_requests=[dialog],
+                    pending_elicitation_requests=[elicitation],
+                )
+                if again:
+                    peer.say(Peer.permission("p"), dialog, elicitation)
+            for request_id in "p", "d", "e":
+                assert (await peer.answer_to(request_id))["subtype"] == "success"
+            await stays_unanswered(peer)
+            for request_id in "p", "d", "e":
+                assert len(peer.answers_to(request_id)) == 1
+
+    backend.run(main)
+
+
+@every_backend
+def test_callbacks_begin_in_the_order_of_their_requests(backend: Backend) -> None:
+    async def main() -> None:
+        begun: list[str] = []
+
+        async def decide(request: CanUseToolRequest) -> PermissionResult:
+            begun.append(str(request.tool_use_id))
+            await anyio.lowlevel.checkpoint()
+            return request.allow()
+
+        for _ in range(10):  # trio runs what comes together in any order, but that may be the right one
+            begun.clear()
+            async with opened(can_use_tool=decide) as (peer, _):
+                numbers = range(20)
+                before, after = ([Peer.permission(f"{kind}{number}") for number in numbers] for kind in "pq")
+                peer.say(*before, Peer.permission("w"), Peer.cancel("w"), *after)
+                await peer.answer_to("p19")
+                await peer.answer_to("q19")
+                assert begun == [f"use-{kind}{number}" for kind in "pq" for number in numbers]
+
+    backend.run(main)
+
+
+@every_backend
+def test_an_answer_that_cannot_be_sent_does_not_end_the_session(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened(can_use_tool=allow) as (peer, session):
+            tried = anyio.Event()
+
+            async def fail() -> None:
+                tried.set()
+                raise OSError("broken")
+
+            hold, peer.hold = peer.hold, fail
+            peer.say(Peer.permission("p"))
+            await tried.wait()
+            peer.hold = hold
+            peer.say(Peer.permission("q"), RESULT)
+            await peer.answer_to("q")
+            assert len([message async for message in session.receive_response()]) == 1
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_session_that_cannot_begin_closes_no_server_of_another(backend: Backend) -> None:
+    async def main() -> None:
+        class Once(Server):
+            def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+                if self.send is not None:
+                    raise RuntimeError("serves a session already")
+                super().connect(send)
+
+        server = Once()
+        async with opened(mcp_servers={"a": server}) as (peer, _):
+            own = Server()
+            with pytest.raises(RuntimeError):
+                async with Peer().session(mcp_servers={"own": own, "a": server}):
+                    raise AssertionError
+            assert (own.closed, server.closed) == (1, 0)
+            peer.say(rpc("r", "a", "tools/list", id=1))
+            assert "result" in (await peer.answer_to("r"))["response"]["mcp_response"]
+        assert server.closed == 1
+
+    backend.run(main)
+
+
+@every_backend
+def test_the_spelling_of_claude_agent_sdk_is_that_of_the_wire_in_a_plain_output(backend: Backend) -> None:
+    async def main() -> None:
+        async def stop(request: HookCallbackRequest) -> dict[str, Any]:
+            return {"continue_": False, "stopReason": "enough"}
+
+        async def later(request: HookCallbackRequest) -> dict[str, Any]:
+            return {"async_": True}
+
+        async with opened(hooks={"PreToolUse": [HookMatcher(stop, later)]}) as (peer, _):
+            peer.say(hook_request("a", "hook_0"), hook_request("b", "hook_1"))
+            assert (await peer.answer_to("a"))["response"] == {"continue": False, "stopReason": "enough"}
+            assert (await peer.answer_to("b"))["response"] == {"async": True}
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_known_request_that_does_not_fit_is_not_called_unsupported(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, _):
+            peer.say(Peer.request("r", "can_use_tool", tool_name=[], input={}))
+            answer = await peer.answer_to("r")
+            assert answer["subtype"] == "error"
+            assert "cannot be read" in answer["error"]
+            assert "tool_name" in answer["error"]
+
+    backend.run(main)
+
+
+@every_backend
+def test_an_mcp_server_whose_end_hangs_does_not_hold_up_the_others_nor_the_session_for_long(
+    backend: Backend, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "GRACE_SECONDS", 0.05)
+
+    async def main() -> None:
+        class Hangs(Server):
+            async def aclose(self) -> None:
+                await anyio.sleep_forever()
+
+        good = Server()
+        async with opened(mcp_servers={"hangs": Hangs(), "good": good}):
+            pass
+        assert good.closed == 1
+
+    backend.run(main)
+    assert any("did not end" in record.getMessage() for record in caplog.records)

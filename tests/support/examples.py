@@ -1,0 +1,65 @@
+"""Example JSON for every message class, made of nothing but the types of its fields."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from claude_wire import messages
+from claude_wire.messages.base import Wire
+
+__all__ = ["CLASSES", "example", "full", "is_struct", "minimal", "wire_fields"]
+
+
+def is_struct(hint: object) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Wire)
+
+
+#: Every public Struct of the package.
+CLASSES: list[type[Wire]] = [getattr(messages, name) for name in messages.__all__ if is_struct(getattr(messages, name))]
+
+
+def example(hint: Any, depth: int = 0) -> Any:
+    """A JSON value of that type, never null; Structs have their required fields, and below ``depth`` all of them."""
+    if hint is Any:
+        return {"any": ["thing", None]}
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        members = [member for member in get_args(hint) if member not in (type(None), msgspec.UnsetType)]
+        return example(members[0], depth)
+    if origin is Literal:
+        return get_args(hint)[0]
+    if origin is list or hint is list:
+        return [example(get_args(hint)[0] if get_args(hint) else Any, depth)]
+    if origin is dict or hint is dict:
+        return {"key": example(get_args(hint)[1] if get_args(hint) else Any, depth)}
+    if is_struct(hint):
+        return full(hint, depth - 1) if depth > 0 else minimal(hint)
+    return {str: "words", int: 3, float: 1.5, bool: True}[hint]
+
+
+def wire_fields(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
+    """The fields of a class that are keys on the wire: all but the place for keys without a field."""
+    return [f for f in msgspec.structs.fields(cls) if not (cls.keeps_extra and f.name == "extra")]
+
+
+def _object(cls: type[Wire], everything: bool, depth: int) -> dict[str, Any]:
+    config = cls.__struct_config__
+    value: dict[str, Any] = {config.tag_field: config.tag} if config.tag_field else {}
+    for field in wire_fields(cls):
+        # A constant is no required field, but on the wire it is always there.
+        if everything or field.required or get_origin(field.type) is Literal:
+            value[field.encode_name] = example(field.type, depth)
+    return value
+
+
+def minimal(cls: type[Wire]) -> dict[str, Any]:
+    """A JSON object with the tags and the required fields of a class."""
+    return _object(cls, everything=False, depth=0)
+
+
+def full(cls: type[Wire], depth: int = 0) -> dict[str, Any]:
+    """A JSON object with all fields of a class, and of the classes within, down to ``depth``."""
+    return _object(cls, everything=True, depth=depth)

@@ -1,0 +1,70 @@
+"""The recorded sessions of ``data/recordings.tar.xz``, for every test that wants real traffic.
+
+One folder of the archive is one session of a real CLI, recorded byte for byte:
+
+* ``stdout.ndjson`` and ``stdin.ndjson``, the two streams;
+* ``stdout.reads.jsonl``, one ``[seconds, bytes]`` for each read that the recorder made;
+* ``order.jsonl``, ``cmd.json``, ``exit.json``: how the streams interleave, how the CLI was started, how it ended.
+
+The archive is read once per process, into memory; nothing is unpacked to disk.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import lzma
+import tarfile
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from folders import DATA
+
+__all__ = ["ARCHIVE", "Recording", "load", "names"]
+
+ARCHIVE = DATA / "recordings.tar.xz"
+
+
+class Recording(NamedTuple):
+    """One recorded session."""
+
+    #: The folder's name, such as ``05_perm_cancel``.
+    name: str
+    #: What the CLI wrote, all of it.
+    stdout: bytes
+    #: What the host wrote, all of it; empty where the CLI was given its prompt as an argument.
+    stdin: bytes
+    #: The bytes that each read of stdout returned, in order; they add up to ``len(stdout)``.
+    reads: list[int]
+    #: Every file of the folder, by its name.
+    files: Mapping[str, bytes]
+
+
+@functools.cache
+def _archive() -> dict[str, dict[str, bytes]]:
+    folders: dict[str, dict[str, bytes]] = {}
+    with lzma.open(ARCHIVE) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
+        for member in archive:
+            content = archive.extractfile(member)
+            if content is not None:
+                folder, _, file = member.name.rpartition("/")
+                folders.setdefault(folder, {})[file] = content.read()
+    return folders
+
+
+def names() -> list[str]:
+    """The names of all recordings, sorted."""
+    return sorted(_archive())
+
+
+@functools.cache
+def load(name: str) -> Recording:
+    """Return the recording of that name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    files = _archive()[name]
+    reads = [json.loads(line)[1] for line in files.get("stdout.reads.jsonl", b"").splitlines()]
+    return Recording(name, files["stdout.ndjson"], files.get("stdin.ndjson", b""), reads, MappingProxyType(files))

@@ -1,0 +1,81 @@
+"""Compares a message with the JSON it was decoded from, by the rules of presence that its classes declare.
+
+Equality of plain JSON is too strict and ignoring every null is too lax. A field that may be absent *and* null, and
+means two things by it (its default is ``UNSET``), must come back exactly. For any other field of a Struct null and
+absent are one: the class says which of the two it writes. Within plain objects (``dict``, ``Any``, ``Unknown…``)
+nothing is known of the keys, so everything must come back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from claude_wire.messages.base import Wire
+
+__all__ = ["differences"]
+
+_ABSENT = object()
+
+
+def differences(message: Any, original: Any, encoded: Any) -> list[str]:
+    """Say what ``encoded``, the JSON of ``message``, lacks, adds or changes against ``original``, as ``verb path``.
+
+    Empty if they are the same JSON by the rules above.
+    """
+    found: list[str] = []
+    _compare(message, original, encoded, "$", found)
+    return found
+
+
+def _compare(value: Any, original: Any, encoded: Any, path: str, found: list[str]) -> None:
+    if isinstance(value, Wire) and isinstance(original, dict) and isinstance(encoded, dict):
+        _compare_struct(value, original, encoded, path, found)
+    elif isinstance(value, list) and isinstance(original, list) and isinstance(encoded, list):
+        if not len(value) == len(original) == len(encoded):
+            found.append(f"length {path}")
+        else:
+            for index, item in enumerate(value):
+                _compare(item, original[index], encoded[index], f"{path}[{index}]", found)
+    elif isinstance(value, dict) and isinstance(original, dict) and isinstance(encoded, dict):
+        for key in original.keys() - encoded.keys():
+            found.append(f"lost {path}.{key}")
+        for key in encoded.keys() - original.keys():
+            found.append(f"added {path}.{key}")
+        for key in original.keys() & encoded.keys():
+            _compare(value.get(key, _ABSENT), original[key], encoded[key], f"{path}.{key}", found)
+    elif not _equal(original, encoded):
+        found.append(f"changed {path}")
+
+
+def _compare_struct(
+    struct: Wire, original: dict[str, Any], encoded: dict[str, Any], path: str, found: list[str]
+) -> None:
+    fields = {field.encode_name: field for field in msgspec.structs.fields(type(struct))}
+    for key in [*original, *(key for key in encoded if key not in original)]:
+        at = f"{path}.{key}"
+        before, after = original.get(key, _ABSENT), encoded.get(key, _ABSENT)
+        field = fields.get(key)
+        if field is not None and field.default is not msgspec.UNSET:
+            before = _ABSENT if before is None else before
+            after = _ABSENT if after is None else after
+        if before is after is _ABSENT:
+            continue
+        if after is _ABSENT:
+            found.append(f"lost {at}")
+        elif before is _ABSENT:
+            found.append(f"added {at}")
+        else:  # without a field it is the tag, which no attribute holds
+            _compare(getattr(struct, field.name) if field else before, before, after, at, found)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON: ``1`` and ``1.0`` are one number, ``1`` and ``true`` are not."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(item, other[key]) for key, item in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return bool(one == other)

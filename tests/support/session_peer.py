@@ -1,0 +1,302 @@
+"""The other side of a session, in memory: it writes what a test tells it to, and keeps what it is sent."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from async_backends import DEADLINE
+from claude_wire import CanUseToolRequest, Decoder, MessageStream, PermissionResult, Session, UserMessage
+from claude_wire.native import budget
+from claude_wire.native.library import ffi, lib
+
+__all__ = [
+    "INIT",
+    "RESULT",
+    "Output",
+    "Peer",
+    "Server",
+    "allow",
+    "hook_request",
+    "line",
+    "never",
+    "numbered",
+    "numbers",
+    "opened",
+    "queued_bytes",
+    "stays_unanswered",
+]
+
+#: Begins a turn.
+INIT: dict[str, Any] = {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/", "tools": [], "model": "m"}
+#: Ends a turn.
+RESULT: dict[str, Any] = {"type": "result", "subtype": "success", "is_error": False, "result": "done"}
+
+
+def line(message: dict[str, Any]) -> bytes:
+    """As the CLI writes it."""
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+def numbered(number: int, size: int = 0) -> dict[str, Any]:
+    """A message for the consumer that is told apart by its number, and so large at least."""
+    return {"type": "user", "message": {"role": "user", "content": f"{number} " + "x" * size}, "session_id": ""}
+
+
+def numbers(messages: Iterable[Any]) -> list[int]:
+    """The numbers of such messages, in order; there must be no others."""
+    found = []
+    for message in messages:
+        assert isinstance(message, UserMessage), message
+        found.append(int(message.text.split()[0]))
+    return found
+
+
+def queued_bytes() -> int:
+    """How many bytes wait in this process for somebody to read them, by its byte budget."""
+    limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+    if lib.cw_budget(limit, queued) == lib.CW_ERROR_UNSUPPORTED:
+        return budget.shared.queued
+    return int(queued[0])
+
+
+class Output:
+    """An asynchronous iterator of chunks; cancelling a step loses nothing."""
+
+    def __init__(self) -> None:
+        self._chunks: deque[bytes | Exception] = deque()
+        self._ended = False
+        self._changed = anyio.Event()
+        #: Chunks that were given so far, and bytes.
+        self.given = self.given_bytes = 0
+
+    def write(self, chunk: bytes | Exception) -> None:
+        """Give this, or raise this, at the next step that comes to it."""
+        assert not self._ended
+        if chunk:
+            self._chunks.append(chunk)
+            self._changed.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._changed.set()
+
+    @property
+    def waiting(self) -> int:
+        """Chunks that nobody has taken yet."""
+        return len(self._chunks)
+
+    def __aiter__(self) -> Output:
+        return self
+
+    async def __anext__(self) -> bytes:
+        while not self._chunks:
+            if self._ended:
+                raise StopAsyncIteration
+            self._changed = anyio.Event()
+            await self._changed.wait()
+        chunk = self._chunks.popleft()
+        if isinstance(chunk, Exception):
+            raise chunk
+        self.given += 1
+        self.given_bytes += len(chunk)
+        return chunk
+
+
+class Peer:
+    """Stands for the CLI.
+
+    Args:
+        answers: by subtype, what it answers to our requests: a payload, or a function of the request that returns one.
+            An exception is an error answer, with its arguments as text and code. Requests of other subtypes wait until
+            the test answers.
+    """
+
+    def __init__(self, answers: dict[str, Any] | None = None) -> None:
+        self.output = Output()
+        self.stream: MessageStream[Any] = MessageStream(self.output)
+        self.answers = {"initialize": {}, **(answers or {})}
+        #: What it was sent, one object per line.
+        self.lines: list[dict[str, Any]] = []
+        #: Raised by :meth:`send`, once it is set.
+        self.failure: Exception | None = None
+        #: Awaited by :meth:`send` before it takes the line.
+        self.hold: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
+        self._sending = False
+        self._changed = anyio.Event()
+
+    def session(self, *, decoder: Decoder[Any] | None = None, **arguments: Any) -> Session:
+        """A session with this peer."""
+        if decoder is not None:
+            self.stream = MessageStream(self.output, decoder)
+        return Session(self.stream, self.send, **arguments)
+
+    # --- what the session sends
+
+    async def send(self, data: bytes) -> None:
+        assert not self._sending, "a line was sent while another one was"
+        self._sending = True
+        try:
+            await self.hold()
+            if self.failure is not None:
+                raise self.failure
+        finally:
+            self._sending = False
+        assert data.endswith(b"\n")
+        assert data.count(b"\n") == 1
+        self.took(json.loads(data))
+
+    def took(self, message: dict[str, Any]) -> None:
+        self.lines.append(message)
+        self._changed.set()
+        if message["type"] == "control_request" and message["request"]["subtype"] in self.answers:
+            answer = self.answers[message["request"]["subtype"]]
+            if callable(answer):
+                answer = answer(message["request"])
+            self.answer(message["request_id"], answer)
+
+    async def until(self, condition: Callable[[], Any]) -> Any:
+        """Wait until something holds of what was sent, and return what the condition returned."""
+        with anyio.fail_after(DEADLINE):
+            while not (value := condition()):
+                self._changed = anyio.Event()
+                await self._changed.wait()
+        return value
+
+    async def answer_to(self, request_id: str) -> dict[str, Any]:
+        """Wait for the answer to a request of the peer; it is the only one."""
+        found = await self.until(lambda: self.answers_to(request_id))
+        assert len(found) == 1
+        answer: dict[str, Any] = found[0]
+        return answer
+
+    def answers_to(self, request_id: str) -> list[dict[str, Any]]:
+        responses = [message["response"] for message in self.lines if message["type"] == "control_response"]
+        return [response for response in responses if response.get("request_id") == request_id]
+
+    async def asked(self, subtype: str, count: int = 1) -> dict[str, Any]:
+        """Wait for the ``count``-th request of that subtype, with its id as ``request_id``."""
+        found = await self.until(lambda: self.requests(subtype)[count - 1 : count])
+        request: dict[str, Any] = found[0]
+        return request
+
+    def requests(self, subtype: str) -> list[dict[str, Any]]:
+        asked = [message for message in self.lines if message["type"] == "control_request"]
+        return [
+            {**message["request"], "request_id": message["request_id"]}
+            for message in asked
+            if message["request"]["subtype"] == subtype
+        ]
+
+    def withdrawn(self) -> list[str]:
+        """The ids of requests that the session has withdrawn."""
+        return [message["request_id"] for message in self.lines if message["type"] == "control_cancel_request"]
+
+    def prompts(self) -> list[dict[str, Any]]:
+        return [message for message in self.lines if message["type"] == "user"]
+
+    # --- what the peer says
+
+    def say(self, *messages: dict[str, Any], size: int | None = None) -> None:
+        """Write messages as one chunk, or in chunks of this size."""
+        self.write(b"".join(map(line, messages)), size)
+
+    def write(self, data: bytes, size: int | None = None) -> None:
+        for at in range(0, len(data), size or len(data) or 1):
+            self.output.write(data[at : at + (size or len(data))])
+
+    def answer(self, request_id: str, payload: Any = None, **more: Any) -> None:
+        """Answer a request of the session: a payload, or an exception for an error answer."""
+        if isinstance(payload, Exception):
+            response = {"subtype": "error", "request_id": request_id, "error": payload.args[0], **more}
+            if len(payload.args) > 1:
+                response["error_code"] = payload.args[1]
+        else:
+            response = {"subtype": "success", "request_id": request_id, **more}
+            if payload is not None:
+                response["response"] = payload
+        self.say({"type": "control_response", "response": response})
+
+    @staticmethod
+    def request(request_id: str, subtype: str, **fields: Any) -> dict[str, Any]:
+        """A request of the peer."""
+        return {"type": "control_request", "request_id": request_id, "request": {"subtype": subtype, **fields}}
+
+    @staticmethod
+    def permission(request_id: str, tool: str = "Bash", **fields: Any) -> dict[str, Any]:
+        asked = {"tool_name": tool, "input": {"command": "ls"}, "tool_use_id": f"use-{request_id}", **fields}
+        return Peer.request(request_id, "can_use_tool", **asked)
+
+    @staticmethod
+    def cancel(request_id: str) -> dict[str, Any]:
+        return {"type": "control_cancel_request", "request_id": request_id}
+
+
+@asynccontextmanager
+async def opened(peer: Peer | None = None, **arguments: Any) -> AsyncIterator[tuple[Peer, Session]]:
+    peer = peer or Peer()
+    async with peer.session(**arguments) as session:
+        await session.initialize()
+        yield peer, session
+
+
+async def allow(request: CanUseToolRequest) -> PermissionResult:
+    return request.allow()
+
+
+async def never() -> PermissionResult:
+    await anyio.sleep_forever()
+    raise AssertionError
+
+
+async def stays_unanswered(peer: Peer, *request_ids: str) -> None:
+    """Check that there is no answer, when an answer to something later has come."""
+    barrier = f"barrier-{len(peer.lines)}"
+    peer.say(Peer.request(barrier, "nonsense"))
+    await peer.answer_to(barrier)
+    await anyio.wait_all_tasks_blocked()
+    for request_id in request_ids:
+        assert peer.answers_to(request_id) == []
+
+
+def hook_request(request_id: str, callback_id: str, event: str = "PreToolUse") -> dict[str, Any]:
+    about = {"session_id": "s", "transcript_path": "/t", "cwd": "/"}
+    tool = {"tool_name": "Bash", "tool_input": {"command": "ls"}} if event == "PreToolUse" else {}
+    asked = {"hook_event_name": event, **about, **tool}
+    return Peer.request(request_id, "hook_callback", callback_id=callback_id, input=asked, tool_use_id="t")
+
+
+class Server:
+    """An MCP server that does what the method of a message says."""
+
+    def __init__(self) -> None:
+        self.handled: list[dict[str, Any]] = []
+        self.send: Callable[[dict[str, Any]], Awaitable[None]] | None = None
+        self.closed = 0
+
+    def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        assert self.send is None
+        assert not self.handled
+        self.send = send
+
+    async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        assert self.send is not None
+        assert not self.closed
+        self.handled.append(message)
+        await anyio.lowlevel.checkpoint()
+        if message["method"] == "raise":
+            raise ValueError("inside")
+        if message["method"] == "notify":
+            await self.send({"jsonrpc": "2.0", "method": "notifications/progress"})
+        if "id" not in message:
+            return None
+        return {"jsonrpc": "2.0", "id": message["id"], "result": {"echo": message["method"]}}
+
+    async def aclose(self) -> None:
+        self.closed += 1
