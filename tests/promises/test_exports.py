@@ -199,6 +199,24 @@ print(set(claude_wire.__all__) - set(dir(claude_wire)), set(sys.modules) - modul
     assert done.stdout == "set() set()\n"
 
 
+def test_the_modules_that_one_may_import_have_their_names() -> None:
+    # In a process of its own, where nothing else has imported a part of them.
+    script = """
+from claude_wire.process import Process, open_process
+from claude_wire.accumulate import Accumulator, PartialBlock, PartialMessage
+from claude_wire.codec import Decoder, DecoderStats, Encoder, decode, encode
+from claude_wire.errors import ClaudeWireError, ProcessError
+from claude_wire.integrations.agent_sdk import WireProcessError, WireTransport
+from claude_wire.integrations.mcp import InProcessMcpServer
+from claude_wire.messages import Message, ResultMessage
+from claude_wire.session import HookMatcher, McpServer, Session, SessionBatches, SessionMessages, open_session
+from claude_wire.testing import CutOutput, Replay
+from claude_wire.testing.fixtures import replay_cli
+from claude_wire.usage import UsageMeter
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
 def test_no_public_name_hides_a_builtin() -> None:
     builtins = __import__("builtins")
     assert [name for name in claude_wire.__all__ if hasattr(builtins, name)] == []

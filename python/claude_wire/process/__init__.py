@@ -1,1 +1,18 @@
 """A child process: its arguments, its pipes, its exit and end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from claude_wire.process.process import Process as Process
+    from claude_wire.process.process import open_process as open_process
+
+
+def __getattr__(name: str) -> Any:
+    # Not imported before: `find_cli` and `ClaudeOptions` need no transport.
+    if name not in ("Process", "open_process"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from claude_wire.process import process
+
+    return getattr(process, name)
