@@ -187,9 +187,9 @@ KindName: TypeAlias = Literal[
 def known_kinds() -> frozenset[str]:
     """The names of all kinds that the protocol has, and of the groups of kinds such as ``"system"``."""
     # Imported at the first call: a program that names no kinds need not wait for it.
-    from claude_wire.messages.blocks.content import KnownContentBlock
-    from claude_wire.messages.control.envelopes import ControlAnswer, KnownControlRequestPayload
-    from claude_wire.messages.conversation.events import KnownDelta, KnownEvent
+    from claude_wire.messages.blocks.content import ContentBlock
+    from claude_wire.messages.control.envelopes import ControlAnswer, ControlRequestPayload
+    from claude_wire.messages.conversation.events import Delta, Event
     from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE
 
     def tags(union: object) -> list[str]:
@@ -199,10 +199,10 @@ def known_kinds() -> frozenset[str]:
     parts = {
         "system": SYSTEM_BY_SUBTYPE,
         "result": RESULT_BY_SUBTYPE,
-        "stream_event": tags(KnownEvent),
-        "stream_event/content_block_start": tags(KnownContentBlock),
-        "stream_event/content_block_delta": tags(KnownDelta),
-        "control_request": tags(KnownControlRequestPayload),
+        "stream_event": tags(Event),
+        "stream_event/content_block_start": tags(ContentBlock),
+        "stream_event/content_block_delta": tags(Delta),
+        "control_request": tags(ControlRequestPayload),
         "control_response": tags(ControlAnswer),
     }
     return frozenset([*BY_TYPE, "system", "result", *(f"{kind}/{part}" for kind in parts for part in parts[kind])])

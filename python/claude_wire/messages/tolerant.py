@@ -21,9 +21,9 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from claude_wire.messages.base import Wire
-from claude_wire.messages.unknown import Unknown, UnknownObject
+from claude_wire.messages.unknown import Unknown, unknown_class
 
-__all__ = ["Ambiguities", "Ambiguous", "Findings", "Misfit", "build", "declare_unknown"]
+__all__ = ["Ambiguities", "Ambiguous", "Findings", "Misfit", "build"]
 
 T = TypeVar("T")
 #: Turns a plain value into a typed one.
@@ -31,8 +31,6 @@ Convert = Callable[[Any, "Findings"], Any]
 
 #: The dicts are held so that their ids stay theirs.
 Ambiguities = dict[int, tuple[dict[str, Any], set[str]]]
-
-_unknown_classes: dict[frozenset[object], type[Unknown]] = {}
 
 
 class Findings:
@@ -78,11 +76,6 @@ class Misfit(Exception):
     @property
     def reason(self) -> str:
         return f"{self.problem} at ${self.path}" if self.path else self.problem
-
-
-def declare_unknown(union: Any, unknown: type[Unknown]) -> None:
-    """State which class stands for the unknown members of a union of Structs; others give :class:`UnknownObject`."""
-    _unknown_classes[frozenset(get_args(union))] = unknown
 
 
 def build(value: Any, cls: type[T], findings: Findings) -> T:
@@ -261,7 +254,7 @@ def _union(members: tuple[Any, ...]) -> Convert:
 def _tagged(structs: list[type[Wire]]) -> Convert:
     tag_field = structs[0].__struct_config__.tag_field or "type"
     by_tag = {s.__struct_config__.tag: _converter(s) for s in structs}
-    fallback = _unknown_classes.get(frozenset(structs), UnknownObject)
+    fallback = unknown_class(structs)
 
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:

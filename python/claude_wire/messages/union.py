@@ -10,29 +10,18 @@ from typing import Any, TypeAlias, cast, get_args
 from claude_wire.foundation.arguments import kind_of
 from claude_wire.messages import dialects, notices
 from claude_wire.messages.base import Wire
-from claude_wire.messages.blocks.content import KnownContentBlock
 from claude_wire.messages.control.envelopes import (
     ControlCancelRequest,
     ControlRequest,
     ControlResponse,
-    KnownControlRequestPayload,
 )
 from claude_wire.messages.conversation import results
-from claude_wire.messages.conversation.events import KnownDelta, KnownEvent
 from claude_wire.messages.conversation.messages import AssistantMessage, StreamEvent, UserMessage
-from claude_wire.messages.hooks.inputs import KnownHookInput
 from claude_wire.messages.invalid import InvalidLine
 from claude_wire.messages.system import compaction, hooks, init, retries, status, tasks
 from claude_wire.messages.system import session as session_notices
-from claude_wire.messages.tolerant import Findings, Misfit, build, declare_unknown
-from claude_wire.messages.unknown import (
-    UnknownBlock,
-    UnknownDelta,
-    UnknownEvent,
-    UnknownHookInput,
-    UnknownMessage,
-    UnknownRequest,
-)
+from claude_wire.messages.tolerant import Findings, Misfit, build
+from claude_wire.messages.unknown import UnknownMessage
 
 __all__ = ["Message"]
 
@@ -150,12 +139,6 @@ def _by_subtype(union: Any) -> dict[str, type[Wire]]:
 BY_TYPE: dict[str, type[Wire]] = {cls.__struct_config__.tag: cls for cls in get_args(TypedMessage)}
 SYSTEM_BY_SUBTYPE = _by_subtype(SystemSubtype)
 RESULT_BY_SUBTYPE = _by_subtype(ResultSubtype)
-
-declare_unknown(KnownContentBlock, UnknownBlock)
-declare_unknown(KnownEvent, UnknownEvent)
-declare_unknown(KnownDelta, UnknownDelta)
-declare_unknown(KnownControlRequestPayload, UnknownRequest)
-declare_unknown(KnownHookInput, UnknownHookInput)
 
 
 def message_class(value: dict[str, Any], findings: Findings) -> type[Wire] | str:

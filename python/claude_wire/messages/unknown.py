@@ -8,7 +8,8 @@ it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
 
 from claude_wire.messages.base import short_repr
 
@@ -117,3 +118,41 @@ class UnknownObject(Unknown):
 
     __slots__ = ()
     tag_fields: ClassVar[tuple[str, ...]] = ("type", "subtype", "kind", "behavior", "hookEventName")
+
+
+def unknown_class(members: Iterable[type]) -> type[Unknown]:
+    """The class that stands for what is none of these members of a union."""
+    return _BY_MEMBERS.get(frozenset(members), UnknownObject)
+
+
+_BY_MEMBERS: dict[frozenset[type], type[Unknown]] = {}
+
+if TYPE_CHECKING:
+    OrUnknownBlock: TypeAlias = UnknownBlock
+    OrUnknownDelta: TypeAlias = UnknownDelta
+    OrUnknownEvent: TypeAlias = UnknownEvent
+    OrUnknownHookInput: TypeAlias = UnknownHookInput
+    OrUnknownObject: TypeAlias = UnknownObject
+    OrUnknownRequest: TypeAlias = UnknownRequest
+else:
+
+    class _OrUnknown:
+        """The last member of a union, as in ``A | B | OrUnknownBlock``.
+
+        A type checker sees the class for what is unknown there. msgspec refuses that class in a union of Structs, so at
+        run time the union is that of the other members, and :func:`unknown_class` knows the class.
+        """
+
+        def __init__(self, cls: type[Unknown]) -> None:
+            self._class = cls
+
+        def __ror__(self, union: Any) -> Any:
+            _BY_MEMBERS[frozenset(get_args(union))] = self._class
+            return union
+
+    OrUnknownBlock = _OrUnknown(UnknownBlock)
+    OrUnknownDelta = _OrUnknown(UnknownDelta)
+    OrUnknownEvent = _OrUnknown(UnknownEvent)
+    OrUnknownHookInput = _OrUnknown(UnknownHookInput)
+    OrUnknownObject = _OrUnknown(UnknownObject)
+    OrUnknownRequest = _OrUnknown(UnknownRequest)

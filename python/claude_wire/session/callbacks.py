@@ -43,7 +43,7 @@ from claude_wire.messages import (
     UserDialogCancelled,
     UserDialogCompleted,
 )
-from claude_wire.messages.hooks.inputs import KnownHookInput
+from claude_wire.messages.hooks.inputs import HookInput
 
 if TYPE_CHECKING:
     from claude_wire.messages import PermissionResult, UserDialogResult
@@ -101,7 +101,7 @@ class McpServer(Protocol):
 
 
 #: The events that a hook can be for, as the CLI names them.
-HOOK_EVENTS: frozenset[str] = frozenset(str(cls.__struct_config__.tag) for cls in get_args(KnownHookInput))
+HOOK_EVENTS: frozenset[str] = frozenset(str(cls.__struct_config__.tag) for cls in get_args(HookInput))
 #: Where a word begins within such a name.
 _KEBAB = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

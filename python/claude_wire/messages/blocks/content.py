@@ -6,7 +6,7 @@ union :data:`ContentBlock`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
@@ -28,7 +28,7 @@ from claude_wire.messages.blocks.server_tools import (
     WebSearchToolResultBlock,
 )
 from claude_wire.messages.blocks.text import CacheControl, TextBlock
-from claude_wire.messages.unknown import UnknownBlock, UnknownObject
+from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
 __all__ = [
     "BrowserStateBlock",
@@ -162,11 +162,9 @@ class ToolChangeMcpToolsetReference(Wire, tag_field="type", tag="mcp_toolset_ref
     server_name: str
 
 
-KnownToolChange: TypeAlias = ToolChangeToolReference | ToolChangeMcpToolReference | ToolChangeMcpToolsetReference
-if TYPE_CHECKING:
-    ToolChange: TypeAlias = KnownToolChange | UnknownObject
-else:
-    ToolChange = KnownToolChange
+ToolChange: TypeAlias = (
+    ToolChangeToolReference | ToolChangeMcpToolReference | ToolChangeMcpToolsetReference | OrUnknownObject
+)
 
 
 class ToolAdditionBlock(Wire, tag_field="type", tag="tool_addition", frozen=True):
@@ -225,16 +223,13 @@ class BrowserStateChangeDownloadFailed(Wire, tag_field="type", tag="download_fai
     error: str | UnsetType | None = UNSET
 
 
-KnownBrowserStateChange: TypeAlias = (
+BrowserStateChange: TypeAlias = (
     BrowserStateChangeTabOpened
     | BrowserStateChangeDownloadStarted
     | BrowserStateChangeDownloadCompleted
     | BrowserStateChangeDownloadFailed
+    | OrUnknownObject
 )
-if TYPE_CHECKING:
-    BrowserStateChange: TypeAlias = KnownBrowserStateChange | UnknownObject
-else:
-    BrowserStateChange = KnownBrowserStateChange
 
 
 class BrowserStateBlock(Wire, tag_field="type", tag="browser_state", frozen=True):
@@ -245,7 +240,8 @@ class BrowserStateBlock(Wire, tag_field="type", tag="browser_state", frozen=True
     state_changes: list[BrowserStateChange] | UnsetType | None = UNSET
 
 
-KnownContentBlock: TypeAlias = (
+#: A content block of either side, known or not.
+ContentBlock: TypeAlias = (
     TextBlock
     | ThinkingBlock
     | RedactedThinkingBlock
@@ -272,9 +268,5 @@ KnownContentBlock: TypeAlias = (
     | ToolRemovalBlock
     | ToolReferenceBlock
     | BrowserStateBlock
+    | OrUnknownBlock
 )
-if TYPE_CHECKING:
-    ContentBlock: TypeAlias = KnownContentBlock | UnknownBlock
-else:
-    #: A content block of either side, known or not.
-    ContentBlock = KnownContentBlock

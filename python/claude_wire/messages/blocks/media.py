@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages.base import Wire
 from claude_wire.messages.blocks.text import CacheControl, CitationsConfig, TextBlock
-from claude_wire.messages.unknown import UnknownObject
+from claude_wire.messages.unknown import OrUnknownObject
 
 __all__ = [
     "Base64ImageSource",
@@ -52,12 +52,8 @@ class FileImageSource(Wire, tag_field="type", tag="file", frozen=True):
     file_id: str
 
 
-KnownImageSource: TypeAlias = Base64ImageSource | UrlImageSource | FileImageSource
-if TYPE_CHECKING:
-    ImageSource: TypeAlias = KnownImageSource | UnknownObject
-else:
-    #: Where an image comes from.
-    ImageSource = KnownImageSource
+#: Where an image comes from.
+ImageSource: TypeAlias = Base64ImageSource | UrlImageSource | FileImageSource | OrUnknownObject
 
 
 class ImageTransformations(Wire, frozen=True):
@@ -114,14 +110,10 @@ class FileDocumentSource(Wire, tag_field="type", tag="file", frozen=True):
     file_id: str
 
 
-KnownDocumentSource: TypeAlias = (
-    Base64PdfSource | PlainTextSource | ContentBlockSource | UrlPdfSource | FileDocumentSource
+#: Where a document comes from.
+DocumentSource: TypeAlias = (
+    Base64PdfSource | PlainTextSource | ContentBlockSource | UrlPdfSource | FileDocumentSource | OrUnknownObject
 )
-if TYPE_CHECKING:
-    DocumentSource: TypeAlias = KnownDocumentSource | UnknownObject
-else:
-    #: Where a document comes from.
-    DocumentSource = KnownDocumentSource
 
 
 class DocumentBlock(Wire, tag_field="type", tag="document", kw_only=True, frozen=True):
@@ -151,8 +143,4 @@ class SearchResultBlock(Wire, tag_field="type", tag="search_result", kw_only=Tru
     citations: CitationsConfig | None = None
 
 
-KnownSourceContent: TypeAlias = TextBlock | ImageBlock
-if TYPE_CHECKING:
-    SourceContent: TypeAlias = KnownSourceContent | UnknownObject
-else:
-    SourceContent = KnownSourceContent
+SourceContent: TypeAlias = TextBlock | ImageBlock | OrUnknownObject

@@ -6,14 +6,14 @@ They need no answer from the host. Tools that the CLI runs are ``tool_use`` and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages.base import Wire
 from claude_wire.messages.blocks.media import DocumentBlock
 from claude_wire.messages.blocks.text import CacheControl, TextBlock
-from claude_wire.messages.unknown import UnknownObject
+from claude_wire.messages.unknown import OrUnknownObject
 
 __all__ = [
     "AdvisorRedactedResultBlock",
@@ -82,11 +82,7 @@ class ServerToolCaller20260120(Wire, tag_field="type", tag="code_execution_20260
     tool_id: str
 
 
-KnownCaller: TypeAlias = DirectCaller | ServerToolCaller | ServerToolCaller20260120
-if TYPE_CHECKING:
-    Caller: TypeAlias = KnownCaller | UnknownObject
-else:
-    Caller = KnownCaller
+Caller: TypeAlias = DirectCaller | ServerToolCaller | ServerToolCaller20260120 | OrUnknownObject
 
 
 class ServerToolUseBlock(Wire, tag_field="type", tag="server_tool_use", kw_only=True, frozen=True):
@@ -156,11 +152,7 @@ class WebFetchResultBlock(Wire, tag_field="type", tag="web_fetch_result", frozen
     retrieved_at: str | UnsetType | None = UNSET
 
 
-KnownWebFetchResult: TypeAlias = WebFetchToolResultError | WebFetchResultBlock
-if TYPE_CHECKING:
-    WebFetchResult: TypeAlias = KnownWebFetchResult | UnknownObject
-else:
-    WebFetchResult = KnownWebFetchResult
+WebFetchResult: TypeAlias = WebFetchToolResultError | WebFetchResultBlock | OrUnknownObject
 
 
 class WebFetchToolResultBlock(Wire, tag_field="type", tag="web_fetch_tool_result", kw_only=True, frozen=True):
@@ -200,11 +192,7 @@ class AdvisorRedactedResultBlock(Wire, tag_field="type", tag="advisor_redacted_r
     stop_reason: str | UnsetType | None = UNSET
 
 
-KnownAdvisorResult: TypeAlias = AdvisorToolResultError | AdvisorResultBlock | AdvisorRedactedResultBlock
-if TYPE_CHECKING:
-    AdvisorResult: TypeAlias = KnownAdvisorResult | UnknownObject
-else:
-    AdvisorResult = KnownAdvisorResult
+AdvisorResult: TypeAlias = AdvisorToolResultError | AdvisorResultBlock | AdvisorRedactedResultBlock | OrUnknownObject
 
 
 class AdvisorToolResultBlock(Wire, tag_field="type", tag="advisor_tool_result", frozen=True):
@@ -257,13 +245,9 @@ class EncryptedCodeExecutionResultBlock(
     stderr: str
 
 
-KnownCodeExecutionResult: TypeAlias = (
-    CodeExecutionToolResultError | CodeExecutionResultBlock | EncryptedCodeExecutionResultBlock
+CodeExecutionResult: TypeAlias = (
+    CodeExecutionToolResultError | CodeExecutionResultBlock | EncryptedCodeExecutionResultBlock | OrUnknownObject
 )
-if TYPE_CHECKING:
-    CodeExecutionResult: TypeAlias = KnownCodeExecutionResult | UnknownObject
-else:
-    CodeExecutionResult = KnownCodeExecutionResult
 
 
 class CodeExecutionToolResultBlock(Wire, tag_field="type", tag="code_execution_tool_result", frozen=True):
@@ -298,11 +282,7 @@ class BashCodeExecutionResultBlock(Wire, tag_field="type", tag="bash_code_execut
     stdout: str
 
 
-KnownBashCodeExecutionResult: TypeAlias = BashCodeExecutionToolResultError | BashCodeExecutionResultBlock
-if TYPE_CHECKING:
-    BashCodeExecutionResult: TypeAlias = KnownBashCodeExecutionResult | UnknownObject
-else:
-    BashCodeExecutionResult = KnownBashCodeExecutionResult
+BashCodeExecutionResult: TypeAlias = BashCodeExecutionToolResultError | BashCodeExecutionResultBlock | OrUnknownObject
 
 
 class BashCodeExecutionToolResultBlock(Wire, tag_field="type", tag="bash_code_execution_tool_result", frozen=True):
@@ -369,16 +349,13 @@ class TextEditorCodeExecutionStrReplaceResultBlock(
     old_start: int | UnsetType | None = UNSET
 
 
-KnownTextEditorCodeExecutionResult: TypeAlias = (
+TextEditorCodeExecutionResult: TypeAlias = (
     TextEditorCodeExecutionToolResultError
     | TextEditorCodeExecutionViewResultBlock
     | TextEditorCodeExecutionCreateResultBlock
     | TextEditorCodeExecutionStrReplaceResultBlock
+    | OrUnknownObject
 )
-if TYPE_CHECKING:
-    TextEditorCodeExecutionResult: TypeAlias = KnownTextEditorCodeExecutionResult | UnknownObject
-else:
-    TextEditorCodeExecutionResult = KnownTextEditorCodeExecutionResult
 
 
 class TextEditorCodeExecutionToolResultBlock(
@@ -415,11 +392,7 @@ class ToolSearchToolSearchResultBlock(Wire, tag_field="type", tag="tool_search_t
     tool_references: list[ToolReferenceBlock]
 
 
-KnownToolSearchResult: TypeAlias = ToolSearchToolResultError | ToolSearchToolSearchResultBlock
-if TYPE_CHECKING:
-    ToolSearchResult: TypeAlias = KnownToolSearchResult | UnknownObject
-else:
-    ToolSearchResult = KnownToolSearchResult
+ToolSearchResult: TypeAlias = ToolSearchToolResultError | ToolSearchToolSearchResultBlock | OrUnknownObject
 
 
 class ToolSearchToolResultBlock(Wire, tag_field="type", tag="tool_search_tool_result", frozen=True):

@@ -5,12 +5,12 @@ It knows no other block: :mod:`claude_wire.messages.blocks.content` puts the blo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages.base import Wire
-from claude_wire.messages.unknown import UnknownObject
+from claude_wire.messages.unknown import OrUnknownObject
 
 __all__ = [
     "CacheControl",
@@ -113,18 +113,15 @@ class CitationSearchResultLocation(Wire, tag_field="type", tag="search_result_lo
     title: str | UnsetType | None = UNSET
 
 
-KnownCitation: TypeAlias = (
+#: Where a passage of text was taken from.
+Citation: TypeAlias = (
     CitationCharLocation
     | CitationPageLocation
     | CitationContentBlockLocation
     | CitationWebSearchResultLocation
     | CitationSearchResultLocation
+    | OrUnknownObject
 )
-if TYPE_CHECKING:
-    Citation: TypeAlias = KnownCitation | UnknownObject
-else:
-    #: Where a passage of text was taken from.
-    Citation = KnownCitation
 
 
 class TextBlock(Wire, tag_field="type", tag="text", frozen=True):

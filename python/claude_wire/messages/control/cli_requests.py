@@ -6,7 +6,7 @@ Each waits for one :class:`ControlResponse` with its ``request_id``, unless the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from claude_wire.messages.base import Wire
 from claude_wire.messages.control.mcp import McpServerProvenance
@@ -20,7 +20,7 @@ from claude_wire.messages.control.permissions import (
 from claude_wire.messages.control.request_body import ControlRequestBody, parse_answer
 from claude_wire.messages.hooks.inputs import HookInput
 from claude_wire.messages.hooks.outputs import AsyncHookOutput, HookOutput
-from claude_wire.messages.unknown import UnknownObject
+from claude_wire.messages.unknown import OrUnknownObject
 
 __all__ = [
     "CanUseToolRequest",
@@ -176,12 +176,8 @@ class UserDialogCancelled(Wire, tag_field="behavior", tag="cancelled", frozen=Tr
     """
 
 
-KnownUserDialogResult: TypeAlias = UserDialogCompleted | UserDialogCancelled
-if TYPE_CHECKING:
-    UserDialogResult: TypeAlias = KnownUserDialogResult | UnknownObject
-else:
-    #: The answer to request_user_dialog.
-    UserDialogResult = KnownUserDialogResult
+#: The answer to request_user_dialog.
+UserDialogResult: TypeAlias = UserDialogCompleted | UserDialogCancelled | OrUnknownObject
 
 
 class RequestUserDialogRequest(

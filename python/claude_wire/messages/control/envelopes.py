@@ -15,7 +15,7 @@ from claude_wire.errors import PayloadError
 from claude_wire.messages.base import Number, Wire
 from claude_wire.messages.control import cli_requests, host_requests, undeclared_requests
 from claude_wire.messages.control.request_body import A, ControlRequestBody
-from claude_wire.messages.unknown import UnknownObject, UnknownRequest
+from claude_wire.messages.unknown import OrUnknownObject, OrUnknownRequest
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,7 +30,8 @@ __all__ = [
     "ControlSuccess",
 ]
 
-KnownControlRequestPayload: TypeAlias = (
+#: What a control request asks for, in either direction.
+ControlRequestPayload: TypeAlias = (
     cli_requests.CanUseToolRequest
     | cli_requests.HookCallbackRequest
     | cli_requests.McpMessageRequest
@@ -83,12 +84,8 @@ KnownControlRequestPayload: TypeAlias = (
     | undeclared_requests.SetPromptSuggestionsPausedRequest
     | undeclared_requests.SubmitFeedbackRequest
     | undeclared_requests.EndSessionRequest
+    | OrUnknownRequest
 )
-if TYPE_CHECKING:
-    ControlRequestPayload: TypeAlias = KnownControlRequestPayload | UnknownRequest
-else:
-    #: What a control request asks for, in either direction.
-    ControlRequestPayload = KnownControlRequestPayload
 
 
 #: The id of a request, which its answer repeats; ``UNSET`` for a request without one. The CLI sends strings. It takes
@@ -151,12 +148,8 @@ class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=
     pending_elicitation_requests: list[ControlRequest] | None = None
 
 
-KnownControlAnswer: TypeAlias = ControlSuccess | ControlError
-if TYPE_CHECKING:
-    ControlAnswer: TypeAlias = KnownControlAnswer | UnknownObject
-else:
-    #: A control response succeeds or fails.
-    ControlAnswer = KnownControlAnswer
+#: A control response succeeds or fails.
+ControlAnswer: TypeAlias = ControlSuccess | ControlError | OrUnknownObject
 
 
 class ControlResponse(Wire, tag_field="type", tag="control_response", frozen=True):

@@ -5,11 +5,11 @@ Member names are camelCase, except in :class:`MatchedAskRule`, which rides on a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from claude_wire.messages.base import Wire
 from claude_wire.messages.control.catalog import SettingsParseError
-from claude_wire.messages.unknown import UnknownObject
+from claude_wire.messages.unknown import OrUnknownObject
 
 __all__ = [
     "AddDirectories",
@@ -121,12 +121,10 @@ class RemoveDirectories(Wire, tag_field="type", tag="removeDirectories", frozen=
     destination: str
 
 
-KnownPermissionUpdate: TypeAlias = AddRules | ReplaceRules | RemoveRules | SetMode | AddDirectories | RemoveDirectories
-if TYPE_CHECKING:
-    PermissionUpdate: TypeAlias = KnownPermissionUpdate | UnknownObject
-else:
-    #: A change to the permission rules.
-    PermissionUpdate = KnownPermissionUpdate
+#: A change to the permission rules.
+PermissionUpdate: TypeAlias = (
+    AddRules | ReplaceRules | RemoveRules | SetMode | AddDirectories | RemoveDirectories | OrUnknownObject
+)
 
 
 class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True):
@@ -158,12 +156,8 @@ class PermissionResultDeny(Wire, tag_field="behavior", tag="deny", frozen=True):
     decisionClassification: str | None = None
 
 
-KnownPermissionResult: TypeAlias = PermissionResultAllow | PermissionResultDeny
-if TYPE_CHECKING:
-    PermissionResult: TypeAlias = KnownPermissionResult | UnknownObject
-else:
-    #: The answer to can_use_tool.
-    PermissionResult = KnownPermissionResult
+#: The answer to can_use_tool.
+PermissionResult: TypeAlias = PermissionResultAllow | PermissionResultDeny | OrUnknownObject
 
 
 class PermissionRuleDescription(Wire, frozen=True):

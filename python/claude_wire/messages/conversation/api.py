@@ -5,14 +5,14 @@ It knows nothing of the lines around them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages.base import Wire, null
 from claude_wire.messages.blocks.content import ContentBlock
 from claude_wire.messages.conversation.usage import Usage
-from claude_wire.messages.unknown import UnknownObject
+from claude_wire.messages.unknown import OrUnknownObject
 
 __all__ = [
     "ApiMessage",
@@ -69,11 +69,7 @@ class ClearThinkingEdit(Wire, tag_field="type", tag="clear_thinking_20251015", f
     cleared_thinking_turns: int
 
 
-KnownContextEdit: TypeAlias = ClearToolUsesEdit | ClearThinkingEdit
-if TYPE_CHECKING:
-    ContextEdit: TypeAlias = KnownContextEdit | UnknownObject
-else:
-    ContextEdit = KnownContextEdit
+ContextEdit: TypeAlias = ClearToolUsesEdit | ClearThinkingEdit | OrUnknownObject
 
 
 class ContextManagementResponse(Wire, frozen=True):
@@ -118,18 +114,15 @@ class CacheMissUnavailable(Wire, tag_field="type", tag="unavailable", frozen=Tru
     """No reason can be given for the cache miss."""
 
 
-KnownCacheMissReason: TypeAlias = (
+CacheMissReason: TypeAlias = (
     CacheMissModelChanged
     | CacheMissSystemChanged
     | CacheMissToolsChanged
     | CacheMissMessagesChanged
     | CacheMissPreviousMessageNotFound
     | CacheMissUnavailable
+    | OrUnknownObject
 )
-if TYPE_CHECKING:
-    CacheMissReason: TypeAlias = KnownCacheMissReason | UnknownObject
-else:
-    CacheMissReason = KnownCacheMissReason
 
 
 class Diagnostics(Wire, frozen=True):
@@ -180,11 +173,9 @@ class ThinkingMismatchAllowedInputTransformation(Wire, tag_field="type", tag="th
     reason: str
 
 
-KnownInputTransformation: TypeAlias = ThinkingDroppedInputTransformation | ThinkingMismatchAllowedInputTransformation
-if TYPE_CHECKING:
-    InputTransformation: TypeAlias = KnownInputTransformation | UnknownObject
-else:
-    InputTransformation = KnownInputTransformation
+InputTransformation: TypeAlias = (
+    ThinkingDroppedInputTransformation | ThinkingMismatchAllowedInputTransformation | OrUnknownObject
+)
 
 
 class ApiMessage(Wire, kw_only=True, frozen=True):

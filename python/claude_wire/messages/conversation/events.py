@@ -5,7 +5,7 @@ They are the API's own; :class:`StreamEvent` is the line that brings them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
@@ -20,7 +20,7 @@ from claude_wire.messages.conversation.api import (
     RefusalStopDetails,
 )
 from claude_wire.messages.conversation.usage import MessageDeltaUsage
-from claude_wire.messages.unknown import UnknownDelta, UnknownEvent
+from claude_wire.messages.unknown import OrUnknownDelta, OrUnknownEvent
 
 __all__ = [
     "ApiErrorInfo",
@@ -88,12 +88,10 @@ class CompactionDelta(Wire, tag_field="type", tag="compaction_delta", frozen=Tru
     encrypted_content: str | UnsetType | None = UNSET
 
 
-KnownDelta: TypeAlias = TextDelta | InputJsonDelta | ThinkingDelta | SignatureDelta | CitationsDelta | CompactionDelta
-if TYPE_CHECKING:
-    Delta: TypeAlias = KnownDelta | UnknownDelta
-else:
-    #: What one content block delta adds.
-    Delta = KnownDelta
+#: What one content block delta adds.
+Delta: TypeAlias = (
+    TextDelta | InputJsonDelta | ThinkingDelta | SignatureDelta | CitationsDelta | CompactionDelta | OrUnknownDelta
+)
 
 
 class MessageStartEvent(Wire, tag_field="type", tag="message_start", frozen=True):
@@ -176,7 +174,8 @@ class ErrorEvent(Wire, tag_field="type", tag="error", frozen=True):
     request_id: str | UnsetType | None = UNSET
 
 
-KnownEvent: TypeAlias = (
+#: An event of the Messages API, as the stream brings it.
+Event: TypeAlias = (
     MessageStartEvent
     | ContentBlockStartEvent
     | ContentBlockDeltaEvent
@@ -185,9 +184,5 @@ KnownEvent: TypeAlias = (
     | MessageStopEvent
     | PingEvent
     | ErrorEvent
+    | OrUnknownEvent
 )
-if TYPE_CHECKING:
-    Event: TypeAlias = KnownEvent | UnknownEvent
-else:
-    #: An event of the Messages API, as the stream brings it.
-    Event = KnownEvent

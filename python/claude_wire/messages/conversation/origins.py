@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from claude_wire.messages.base import Wire
-from claude_wire.messages.unknown import UnknownObject
-
-if TYPE_CHECKING:
-    pass
+from claude_wire.messages.unknown import OrUnknownObject
 
 __all__ = [
     "AutoContinuationOrigin",
@@ -91,7 +88,8 @@ class ObserverActivityOrigin(Wire, tag_field="kind", tag="observer-activity", fr
     """The message tells of the activity of an observer agent."""
 
 
-KnownMessageOrigin: TypeAlias = (
+#: Who or what sent a user message.
+MessageOrigin: TypeAlias = (
     HumanOrigin
     | ChannelOrigin
     | PeerOrigin
@@ -101,11 +99,5 @@ KnownMessageOrigin: TypeAlias = (
     | ObserverOrigin
     | AutoContinuationOrigin
     | ObserverActivityOrigin
+    | OrUnknownObject
 )
-
-
-if TYPE_CHECKING:
-    MessageOrigin: TypeAlias = KnownMessageOrigin | UnknownObject
-else:
-    #: Who or what sent a user message.
-    MessageOrigin = KnownMessageOrigin

@@ -6,12 +6,12 @@ milliseconds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
 from claude_wire.messages.base import Number, Wire, null
-from claude_wire.messages.unknown import UnknownObject
+from claude_wire.messages.unknown import OrUnknownObject
 
 __all__ = [
     "AdvisorMessageIterationUsage",
@@ -87,11 +87,7 @@ class FallbackCreditNotApplied(Wire, tag_field="type", tag="not_applied", frozen
     remove_to_redeem: list[str] | UnsetType | None = UNSET
 
 
-KnownFallbackCreditStatus: TypeAlias = FallbackCreditRedeemed | FallbackCreditNotApplied
-if TYPE_CHECKING:
-    FallbackCreditStatus: TypeAlias = KnownFallbackCreditStatus | UnknownObject
-else:
-    FallbackCreditStatus = KnownFallbackCreditStatus
+FallbackCreditStatus: TypeAlias = FallbackCreditRedeemed | FallbackCreditNotApplied | OrUnknownObject
 
 
 class FallbackCreditUsage(Wire, frozen=True):
@@ -153,13 +149,13 @@ class FallbackMessageIterationUsage(Wire, tag_field="type", tag="fallback_messag
     output_tokens: int
 
 
-KnownUsageIteration: TypeAlias = (
-    MessageIterationUsage | CompactionIterationUsage | AdvisorMessageIterationUsage | FallbackMessageIterationUsage
+UsageIteration: TypeAlias = (
+    MessageIterationUsage
+    | CompactionIterationUsage
+    | AdvisorMessageIterationUsage
+    | FallbackMessageIterationUsage
+    | OrUnknownObject
 )
-if TYPE_CHECKING:
-    UsageIteration: TypeAlias = KnownUsageIteration | UnknownObject
-else:
-    UsageIteration = KnownUsageIteration
 
 
 class Usage(Wire, kw_only=True, frozen=True):

@@ -6,7 +6,7 @@ the host registered with ``initialize``. Member names are snake_case; the answer
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from claude_wire.messages.base import Number, null
 from claude_wire.messages.hooks.tool_inputs import (
@@ -19,7 +19,7 @@ from claude_wire.messages.hooks.tool_inputs import (
     PreToolUseHookInput,
 )
 from claude_wire.messages.system.tasks import BackgroundTaskSummary, SessionCronSummary
-from claude_wire.messages.unknown import UnknownHookInput
+from claude_wire.messages.unknown import OrUnknownHookInput
 
 __all__ = [
     "ConfigChangeHookInput",
@@ -377,7 +377,8 @@ class MessageDisplayHookInput(HookInputBase, tag="MessageDisplay", kw_only=True,
     delta: str
 
 
-KnownHookInput: TypeAlias = (
+#: What a hook is told, by event.
+HookInput: TypeAlias = (
     PreToolUseHookInput
     | PostToolUseHookInput
     | PostToolUseFailureHookInput
@@ -411,9 +412,5 @@ KnownHookInput: TypeAlias = (
     | FileChangedHookInput
     | DirectoryAddedHookInput
     | MessageDisplayHookInput
+    | OrUnknownHookInput
 )
-if TYPE_CHECKING:
-    HookInput: TypeAlias = KnownHookInput | UnknownHookInput
-else:
-    #: What a hook is told, by event.
-    HookInput = KnownHookInput

@@ -6,11 +6,11 @@ Every member is optional, and an empty object means: go on as if there were no h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from claude_wire.messages.base import Number, Wire
 from claude_wire.messages.control.permissions import PermissionUpdate
-from claude_wire.messages.unknown import UnknownObject
+from claude_wire.messages.unknown import OrUnknownObject
 
 __all__ = [
     "AsyncHookOutput",
@@ -129,11 +129,7 @@ class PermissionDecisionDeny(Wire, tag_field="behavior", tag="deny", kw_only=Tru
     interrupt: bool | None = None
 
 
-KnownPermissionDecision: TypeAlias = PermissionDecisionAllow | PermissionDecisionDeny
-if TYPE_CHECKING:
-    PermissionDecision: TypeAlias = KnownPermissionDecision | UnknownObject
-else:
-    PermissionDecision = KnownPermissionDecision
+PermissionDecision: TypeAlias = PermissionDecisionAllow | PermissionDecisionDeny | OrUnknownObject
 
 
 class PermissionRequestHookSpecificOutput(
@@ -293,7 +289,8 @@ class WorktreeCreateHookSpecificOutput(
     worktreePath: str
 
 
-KnownHookSpecificOutput: TypeAlias = (
+#: What a hook answers beyond the common fields, by event.
+HookSpecificOutput: TypeAlias = (
     CwdChangedHookSpecificOutput
     | ElicitationHookSpecificOutput
     | ElicitationResultHookSpecificOutput
@@ -316,12 +313,8 @@ KnownHookSpecificOutput: TypeAlias = (
     | UserPromptExpansionHookSpecificOutput
     | UserPromptSubmitHookSpecificOutput
     | WorktreeCreateHookSpecificOutput
+    | OrUnknownObject
 )
-if TYPE_CHECKING:
-    HookSpecificOutput: TypeAlias = KnownHookSpecificOutput | UnknownObject
-else:
-    #: What a hook answers beyond the common fields, by event.
-    HookSpecificOutput = KnownHookSpecificOutput
 
 
 class HookOutput(Wire, kw_only=True, rename={"continue_": "continue"}, frozen=True):
