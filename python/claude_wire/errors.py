@@ -45,7 +45,7 @@ line of at most 80 characters between quotation marks, by the kind of the messag
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from claude_wire.foundation.printable import quoted, reason_in
 
@@ -83,11 +83,17 @@ __all__ = [
     "UnfinishedTurnError",
 ]
 
+E = TypeVar("E", bound="ClaudeWireError")
+
 _SIGNALS = {int(number): number.name for number in signal.Signals}
 
 
 class ClaudeWireError(Exception):
     """The root of every exception of this package."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy has the text and the attributes. The default would call the class with the text alone.
+        return _blank, (type(self),), {"args": self.args, **vars(self)}
 
 
 class InvalidLineError(ClaudeWireError, ValueError):
@@ -103,9 +109,6 @@ class InvalidLineError(ClaudeWireError, ValueError):
         super().__init__(f"line {line.line_number} at byte {line.offset} is not one JSON object: {line.reason}")
         self.line = line
         self.messages: list[Any] = [] if messages is None else messages
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.line, self.messages)
 
 
 class LineTooLongError(ClaudeWireError, ValueError):
@@ -127,9 +130,6 @@ class LineTooLongError(ClaudeWireError, ValueError):
         self.line_number = line_number
         self.offset = offset
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.lines, self.head, self.length, self.line_number, self.offset)
-
 
 class EncodeError(ClaudeWireError, ValueError):
     """A message holds a value that JSON has no form for, such as an object of a foreign class."""
@@ -145,9 +145,6 @@ class PayloadError(ClaudeWireError, ValueError):
     def __init__(self, message: str, payload: Any = None) -> None:
         super().__init__(message)
         self.payload = payload
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.payload)
 
 
 class HandleError(ClaudeWireError, RuntimeError):
@@ -169,9 +166,6 @@ class ByteBudgetError(ClaudeWireError):
     def __init__(self, limit: int) -> None:
         super().__init__(f"more than {limit} bytes wait to be read in this process")
         self.limit = limit
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.limit,)
 
 
 class CLINotFoundError(ClaudeWireError, FileNotFoundError):
@@ -206,9 +200,6 @@ class ProcessError(ClaudeWireError):
         self.stderr_tail = stderr_tail
         self.last_result = last_result
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _process_error, (type(self), self.returncode, self.stderr_tail, self.last_result, str(self))
-
 
 class UnfinishedTurnError(ProcessError):
     """The output of a process ended in the middle of a turn, or in the middle of a line; attributes as ProcessError.
@@ -228,10 +219,6 @@ class RequestError(ClaudeWireError):
     def __init__(self, subtype: str, problem: str) -> None:
         super().__init__(f"{subtype}: {problem}")
         self.subtype = subtype
-        self._problem = problem
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.subtype, self._problem)
 
 
 class RequestRefusedError(RequestError):
@@ -249,9 +236,6 @@ class RequestRefusedError(RequestError):
         self.error = error
         self.error_code = error_code
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.subtype, self.error, self.error_code)
-
 
 class RequestTimeoutError(RequestError, TimeoutError):
     """A control request was not answered in time; it has been withdrawn.
@@ -263,9 +247,6 @@ class RequestTimeoutError(RequestError, TimeoutError):
     def __init__(self, subtype: str, seconds: float) -> None:
         super().__init__(subtype, f"no answer within {seconds:g} seconds")
         self.seconds = seconds
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.subtype, self.seconds)
 
 
 class SessionEndedError(RequestError):
@@ -285,10 +266,6 @@ class PromptError(ClaudeWireError):
     def __init__(self, uuid: str | None, problem: str) -> None:
         super().__init__(problem)
         self.uuid = uuid
-        self._problem = problem
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.uuid, self._problem)
 
 
 class PromptAnsweredError(PromptError):
@@ -318,9 +295,6 @@ class TurnError(ClaudeWireError):
         said = f'the CLI says "{words}"' if words else ""
         super().__init__("; ".join(filter(None, (self._describe(result), said, self._advise(result)))))
         self.result = result
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.result,)
 
     def _describe(self, result: ResultMessage) -> str:
         subtype = result.subtype if _is_name(result.subtype) else "an error"
@@ -438,10 +412,8 @@ def _is_name(reason: str | None) -> bool:
     return reason is not None and len(reason) <= 64 and reason.isascii() and reason.isidentifier()
 
 
-def _process_error(
-    cls: type[ProcessError], returncode: int | None, stderr_tail: bytes, last_result: Any, message: str
-) -> ProcessError:
-    return cls(returncode, stderr_tail, last_result, message=message)
+def _blank(cls: type[E]) -> E:
+    return cls.__new__(cls)
 
 
 def exit_signal(returncode: int | None) -> int | None:
