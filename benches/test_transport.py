@@ -127,7 +127,7 @@ async def thrown_away(process: claude_wire.Process[Any], command: bytes, size: i
     """The loop of the two above, without decoding."""
     await process.send_bytes(command)
     while size:
-        size -= len(await process._chunks.receive())
+        size -= len(await process._receiver.chunks.receive())
 
 
 def test_block_writer(contest: Contest, lines_file: Path, stock: Stock | None, runner: Runner) -> None:

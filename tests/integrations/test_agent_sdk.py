@@ -978,7 +978,8 @@ async def test_leaving_a_query_early_ends_the_cli(cli: Callable[..., str]) -> No
     with anyio.fail_after(DEADLINE):
         await messages.__anext__()
         assert transport.process is not None
-        transport.process._settings = transport.process._settings._replace(grace=0.3)
+        exchange = transport.process._exchange
+        exchange._settings = exchange._settings._replace(grace=0.3)
         pid = transport.process.pid
         assert is_alive(pid)
         await messages.aclose()
@@ -1035,7 +1036,8 @@ async def test_closing_is_not_cut_short_by_a_cancellation_of_asyncio(
     await transport.connect()
     await until(started.exists)
     assert transport.process is not None
-    transport.process._settings = transport.process._settings._replace(grace=0.3)
+    exchange = transport.process._exchange
+    exchange._settings = exchange._settings._replace(grace=0.3)
     pid = transport.process.pid
     assert left_over(home)
     closing = asyncio.ensure_future(transport.close())

@@ -2104,8 +2104,8 @@ def test_what_comes_through_a_thread_after_the_loop_has_ended_is_nobodys_error(
     with through_a_thread(monkeypatch) as (readable, writable):
         stream = backend.run(main, readable)
         os.write(writable, RESULT)
-        wait_until(lambda: stream._chunks.drain.ready)
-        stream._chunks.drain.close()
+        wait_until(lambda: stream._receiver.chunks.drain.ready)
+        stream._receiver.chunks.drain.close()
     assert not caplog.records
 
 
@@ -2136,7 +2136,7 @@ def test_a_dropped_stream_does_not_live_on_in_its_thread(
 ) -> None:
     async def main(readable: int, writable: int) -> None:
         stream = MessageStream(readable)
-        gone = weakref.ref(stream._chunks.drain)
+        gone = weakref.ref(stream._receiver.chunks.drain)
         assert isinstance(gone(), ThreadDrain)
         os.write(writable, RESULT)
         await anext(stream)

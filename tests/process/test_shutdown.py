@@ -192,7 +192,7 @@ async def by_two_who_close_of_whom_one_is_cancelled(ladder: Ladder) -> None:
             async with ladder.process() as process:
                 await ladder.ready(process)
                 group.start_soon(process.aclose)
-                while not process._child.closed:
+                while not process._exchange.child.closed:
                     await anyio.sleep(0)
                 scope.cancel()
         ladder.check()
@@ -286,7 +286,7 @@ def test_without_grace_it_is_killed_at_once_and_gone_at_the_end_of_the_block(bac
                     await process.__anext__()
                     if another:  # is closing it already
                         group.start_soon(process.aclose)
-                        while not process._child.closed:
+                        while not process._exchange.child.closed:
                             await anyio.sleep(0)
                 assert process.returncode in (-signal.SIGTERM, -signal.SIGKILL)
                 assert not exists(process.pid)

@@ -151,7 +151,7 @@ def test_a_session_whose_beginning_is_cancelled_leaves_no_process(backend: Backe
                 group.start_soon(session.__aenter__)
                 assert session.process is not None
                 with anyio.fail_after(60):
-                    while not (session.process._child and session.process.stderr_tail):
+                    while not (session.process._exchange.child and session.process.stderr_tail):
                         await anyio.sleep(0.001)
                 assert exists(session.process.pid)
                 scope.cancel()
@@ -335,8 +335,8 @@ def test_an_input_that_takes_nothing_is_not_waited_for(backend: Backend, how: st
             else:
                 await process.send_bytes(b'{"type":"user"}\n')
                 await process.end_input()
-            assert process._turn.unfinished() or how == "full"
-            assert not process._write_in_turn(b"x\n")
+            assert process._exchange.turn.unfinished() or how == "full"
+            assert not process._exchange.write_in_turn(b"x\n")
             group.cancel_scope.cancel()
 
     backend.run(main)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args, overload
 
 from claude_wire.codec.encoder import encode
-from claude_wire.errors import HandleError, ProcessError, UnfinishedTurnError, describe_end
+from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import (
     kind_of,
     require_function,
@@ -21,13 +21,14 @@ from claude_wire.foundation.arguments import (
     shown,
 )
 from claude_wire.io.message_stream import MessageStream
+from claude_wire.io.receiver import Receiver, require_decoder
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.native.overflow import Overflow
-from claude_wire.process.child import Child, Settings
-from claude_wire.process.turn import Turn
+from claude_wire.process.child import Settings
+from claude_wire.process.exchange import Exchange, NotStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from typing_extensions import Self
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from claude_wire.process.child import StderrTo, StrPath
 
 
-__all__ = ["Process", "open_process"]
+__all__ = ["GRACE_SECONDS", "Process", "exchange_of", "open_process", "require_environment"]
 
 T = TypeVar("T")
 
@@ -137,7 +138,7 @@ def open_process(
         raise TypeError("argv is empty")
     environment = _environment(env, extra_env)
     settings = Settings(command, cwd, environment, user, stderr, overflow, spill_limit, grace, start_new_session)
-    return Process(settings, decoder)
+    return Process(settings, require_decoder(decoder))
 
 
 def require_environment(name: str, env: object) -> None:
@@ -182,44 +183,43 @@ class Process(MessageStream[T], Generic[T]):
     that outlives such a host. After a fork, only the parent may use this.
     """
 
-    def __init__(self, settings: Settings, decoder: Decoder[T] | None) -> None:
-        self._begin(decoder)
-        self._chunks = _NotStarted()
-        self._settings = settings
-        self._child: Child | None = None
-        self._turn = Turn()
-        # Whether the output ended in the middle of a line; whether how it ended was said.
-        self._cut = self._told = False
+    def __init__(self, settings: Settings, decoder: Decoder[T]) -> None:
+        self._exchange = Exchange(settings, sees_results=decoder.only is None or "result" in decoder.only)
+        self._receiver = Receiver(decoder, self._exchange)
+        self._receiver.chunks = NotStarted()
+        self._ready = self._receiver.ready
 
-    def _state(self) -> str:
-        if self._child is None:
-            return "not started"
-        # The exit code may be out of date: asking the system for it would reap the process.
-        popen = self._child.popen
-        code = popen.returncode
-        return f"pid {popen.pid} {'running' if code is None else f'exited with {code}'}"
+    def __repr__(self) -> str:
+        child = self._exchange.child
+        if child is None:
+            state = "not started"
+        else:
+            # The exit code may be out of date: asking the system for it would reap the process.
+            code = child.popen.returncode
+            state = f"pid {child.popen.pid} {'running' if code is None else f'exited with {code}'}"
+        return f"<{type(self).__name__} {state}: {self.stats.summary()}>"
 
     # --- what is known of it
 
     @property
     def pid(self) -> int:
         """The process id."""
-        return self._started().popen.pid
+        return self._exchange.started().popen.pid
 
     @property
     def returncode(self) -> int | None:
         """The exit code, minus the number of the signal that ended the process, or None while it runs."""
-        return self._started().popen.poll()
+        return self._exchange.started().popen.poll()
 
     @property
     def stderr_tail(self) -> bytes:
         """The last 64 KiB of its standard error so far; nothing with ``stderr="inherit"``."""
-        return self._started().stderr_tail()
+        return self._exchange.started().stderr_tail()
 
     @property
     def last_result(self) -> Any:
         """The last result message that was decoded, or None."""
-        return self._turn.last_result
+        return self._exchange.turn.last_result
 
     # --- its input
 
@@ -238,36 +238,14 @@ class Process(MessageStream[T], Generic[T]):
 
     async def send_bytes(self, lines: bytes) -> None:
         """Write lines that are encoded already, with their line feeds; otherwise as :meth:`send`."""
-        await self._write(lines, None, is_answer=False)
-
-    async def _write(self, lines: bytes, begun: Callable[[], object] | None, *, is_answer: bool) -> None:
-        """``begun`` is called with the first byte that was written: from then on the lines are as good as sent.
-
-        An answer to a control request is no prompt, and its task, new as it is, need not let others go first.
-        """
-
-        def first() -> None:
-            if not is_answer:
-                self._turn.sent(lines)
-            if begun is not None:
-                begun()
-
-        await self._started().stdin.write(lines, first, is_answer)
-
-    def _write_in_turn(self, line: bytes) -> bool:
-        """Write a line if a turn is under way or asked for, by what was sent and decoded. This never waits.
-
-        Returns whether the line was written. An input that is ended, full, or in use by a sender takes none.
-        """
-        child = self._child
-        return bool(self._turn.unfinished()) and child is not None and not child.foreign and child.stdin.write_now(line)
+        await self._exchange.write(lines)
 
     async def end_input(self) -> None:
         """Close the standard input, which tells the CLI to finish and end. May be called again.
 
         Waits for a send that is under way. The rest of a line whose sender was cancelled is given a second.
         """
-        await self._started().stdin.end()
+        await self._exchange.started().stdin.end()
 
     # --- its end
 
@@ -276,7 +254,7 @@ class Process(MessageStream[T], Generic[T]):
 
         It ends only if its output is taken: by an iteration, or up to the byte budget by the drain.
         """
-        child = self._started()
+        child = self._exchange.started()
         while not await child.wait(3600.0):
             pass
         return cast("int", child.popen.returncode)
@@ -287,62 +265,16 @@ class Process(MessageStream[T], Generic[T]):
         Cancellation does not cut this short, and is passed on afterwards. KeyboardInterrupt does: then a thread goes on
         with it, as it does for a process that was dropped without being closed.
         """
-        self._forget()
-        if self._child is not None and not self._child.foreign:
-            await self._child.close(self._settings.grace)
+        self._receiver.forget()
+        await self._exchange.close()
 
     async def __aenter__(self) -> Self:
-        if self._child is not None or self._closed:
+        if self._exchange.child is not None or self._receiver.closed:
             raise HandleError("a process can be entered only once; make another one")
-        self._child = Child(self._settings)
-        self._chunks = self._child.chunks
+        self._receiver.chunks = self._exchange.start().chunks
         return self
 
-    # --- what the iteration calls
 
-    def _saw(self, batch: list[T]) -> None:
-        self._turn.see(batch)
-
-    def _end_of_data(self) -> tuple[list[T], bool]:
-        invalid = self.stats.invalid
-        try:
-            return super()._end_of_data()
-        finally:
-            self._cut = self._cut or self.stats.invalid > invalid
-
-    async def _finish(self) -> None:
-        child = self._started()
-        if self._told or child.closed:
-            return
-        await child.wait(self._settings.grace)
-        await child.read_stderr()
-        if child.closed:  # in the meantime, by another task: how it ended is its own doing
-            return
-        self._told = True
-        code = child.popen.returncode
-        details = code, self.stderr_tail, self.last_result
-        only = self._inbox.decoder.only
-        sees_results = only is None or "result" in only
-        where = "in the middle of a line" if self._cut else self._turn.unfinished() if sees_results else ""
-        if where:
-            end = describe_end(code, details[1])
-            raise UnfinishedTurnError(*details, message=f"the output ended {where}; the process {end}")
-        if code:
-            raise ProcessError(*details)
-
-    def _started(self) -> Child:
-        if self._child is None:
-            raise HandleError("this process is not started: use it as `async with open_process(...) as process`")
-        if self._child.foreign:
-            raise HandleError("this process was started before a fork: only the parent may use it")
-        return self._child
-
-
-class _NotStarted:
-    final: tuple[type[Exception], ...] = ()
-
-    async def receive(self) -> bytes:
-        raise HandleError("this process is not started: use it as `async with open_process(...) as process`")
-
-    async def aclose(self) -> None:
-        pass
+def exchange_of(process: Process[Any]) -> Exchange:
+    """What passes between the host and a process, for a session that takes part in it."""
+    return process._exchange  # pyright: ignore[reportPrivateUsage]

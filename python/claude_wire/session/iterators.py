@@ -17,8 +17,9 @@ __all__ = ["SessionBatches", "SessionMessages"]
 class SessionBatches:
     """Iterates over a :class:`Session` in lists; made by its ``batches()``."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, take: Callable[[], Awaitable[list[Message | InvalidLine]]]) -> None:
         self._session = session
+        self._take = take
 
     def __repr__(self) -> str:
         return f"<SessionBatches of {self._session!r}>"
@@ -26,8 +27,8 @@ class SessionBatches:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> list[Message | InvalidLine]:
-        return await self._session._next_batch()  # pyright: ignore[reportPrivateUsage]  # the other half of it
+    def __anext__(self) -> Awaitable[list[Message | InvalidLine]]:
+        return self._take()
 
 
 class SessionMessages:

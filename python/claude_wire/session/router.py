@@ -20,7 +20,7 @@ from anyio.lowlevel import checkpoint
 
 from claude_wire.codec.encoder import encode
 from claude_wire.errors import ByteBudgetError, HandleError
-from claude_wire.io.message_stream import read_ahead, stop_reading_ahead
+from claude_wire.io.message_stream import receiver_of
 from claude_wire.io.tasks import set_event
 from claude_wire.io.waiting import cancel_scope, move_on_after
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
@@ -29,7 +29,7 @@ from claude_wire.native.budget import has_room
 if TYPE_CHECKING:
     from claude_wire.codec.decoder import Decoder
     from claude_wire.codec.follower import Follower
-    from claude_wire.io.message_stream import Batches, MessageStream
+    from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import ReadAhead, Tap
 
 __all__ = ["Router"]
@@ -86,7 +86,6 @@ class Router:
     _ahead: ReadAhead
     _found: _Found
     _decoder: Decoder[Any]
-    _batches: Batches[Any]
 
     def __init__(
         self,
@@ -97,7 +96,7 @@ class Router:
         is_full: Callable[[], bool],
         failed: Callable[[Exception], None],
     ) -> None:
-        self._stream = stream
+        self._receiver = receiver_of(stream)
         self._tap = tap
         self._control = control
         self._is_wanted = is_wanted
@@ -124,12 +123,12 @@ class Router:
             TypeError: its decoder gives something else, or not all of it.
             HandleError: it has a router already.
         """
-        self._ahead, self._decoder, ready = read_ahead(self._stream, self._tap)
+        self._ahead, ready = self._receiver.take_over(self._tap)
+        self._decoder = self._receiver.decoder
         if not self._decoder.typed or self._decoder.raises:
             raise TypeError("a session needs a stream that gives typed messages, and does not raise for bad lines")
         if self._decoder.only is not None:
             raise TypeError("a session needs all lines of its stream: a decoder with only= passes over requests")
-        self._batches = self._stream.batches()
         if self._ahead.found is None:
             self._ahead.found = _Found()
         self._found = self._ahead.found
@@ -159,7 +158,7 @@ class Router:
                 finally:
                     self._scope = None
                 if self._closed:
-                    stop_reading_ahead(self._stream, batch)  # it came just then
+                    self._receiver.give_back(batch)  # it came just then
                 else:
                     self._route(batch)
                     if not self.ready:
@@ -172,7 +171,7 @@ class Router:
     async def _next_batch(self) -> list[Any]:
         while self._is_full() and not self._closed:
             await sleep(ROOM_SECONDS)
-        return await self._batches.__anext__()
+        return await self._receiver.next_batch()
 
     def require_idle(self) -> None:
         """Raises HandleError if a task is in a step."""
@@ -188,7 +187,7 @@ class Router:
         """End the iteration, also for a task that is in a step, and leave the stream to its owner."""
         self._closed = True
         if self._started:
-            stop_reading_ahead(self._stream, self.ready)
+            self._receiver.give_back(self.ready)
         self.ready.clear()
         if self._scope is not None:
             self._scope.cancel()

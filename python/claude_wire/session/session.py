@@ -69,7 +69,7 @@ from claude_wire.messages import (
 from claude_wire.messages.base import Wire
 from claude_wire.process.options import PLACES as OPTION_PLACES
 from claude_wire.process.options import ClaudeOptions, PermissionMode
-from claude_wire.process.process import GRACE_SECONDS, Process
+from claude_wire.process.process import GRACE_SECONDS, Process, exchange_of
 from claude_wire.process.stdin import LAST_SECONDS
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.iterators import SessionBatches, SessionMessages
@@ -196,6 +196,7 @@ class Session:
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
         #: The process that is spoken to, or None.
         self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
+        self._exchange = None if self.process is None else exchange_of(self.process)
         if send is None and self.process is None:
             raise TypeError("a stream that is no Process needs a function that sends")
         self._send_line = send
@@ -335,9 +336,9 @@ class Session:
 
     def _interrupt(self) -> None:
         """End the turn that is under way, in a process that this session runs."""
-        if self._opens is not None and self.process is not None:
+        if self._opens is not None and self._exchange is not None:
             line = self._requests.line(InterruptRequest(cancel_queued=True))
-            if self.process._write_in_turn(line):  # pyright: ignore[reportPrivateUsage]  # send_bytes would wait
+            if self._exchange.write_in_turn(line):
                 show(self._on_sent, line, "on_sent")
 
     def _begin_to_close(self) -> None:
@@ -556,9 +557,8 @@ class Session:
                 begun()
 
         self._require_open()
-        if self.process is not None:
-            write = self.process._write  # pyright: ignore[reportPrivateUsage]  # what send_bytes does
-            await write(line, first, is_answer=is_answer)
+        if self._exchange is not None:
+            await self._exchange.write(line, first, is_answer=is_answer)
             return
         assert self._send_line is not None
         await self._sending.acquire()
@@ -620,7 +620,7 @@ class Session:
 
     def batches(self) -> SessionBatches:
         """Iterate over lists of messages instead, each of at least one; see :meth:`MessageStream.batches`."""
-        return SessionBatches(self)
+        return SessionBatches(self, self._next_batch)
 
     def receive_response(self) -> SessionMessages:
         """Iterate up to the result of the turn, and with it. What comes after it remains."""
