@@ -3,8 +3,6 @@
 Knows JSON-RPC as far as ids go; not when a server is run, and run again.
 """
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import logging

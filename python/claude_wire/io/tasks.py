@@ -18,8 +18,6 @@ raises another ``BaseException``         logged as an error
 =======================================  ===========================================================================
 """
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import contextlib
@@ -164,7 +162,7 @@ class Task:
 
     __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_name", "_scope", "_then")
 
-    def __init__(self, name: str | None, then: Callable[[Task], object] | None) -> None:
+    def __init__(self, name: str, then: Callable[[Task], object] | None) -> None:
         self._name = name
         self._then = then
         self._scope = cancel_scope()
@@ -220,6 +218,34 @@ class Task:
             if self._event is None:
                 self._event = Event()
             await self._event.wait()
+
+    def start(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Have the loop run ``function()``. For :func:`spawn`, once."""
+        if running_trio():
+            import trio
+
+            passed = GeneratorExit, trio.Cancelled
+            context = contextvars.copy_context()
+            trio.lowlevel.spawn_system_task(self._run, function, passed, name=self._name, context=context)
+            return
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        run = self._run(function, (GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit))
+        task: Any = loop.create_task(run, name=self._name)
+        if not self._done:  # at once, as eager tasks do
+            self._asyncio_task = task
+        # asyncio would log a task that is collected with its owner, as it is when their loop is gone: no fault.
+        with suppress(AttributeError):  # a task factory may make other tasks
+            task._log_destroy_pending = False
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._asyncio_task = None
+            self._end()  # one that the loop cancelled before its first step has not said so
+            if not task.cancelled():
+                task.exception()  # the loop has raised it, so nobody needs to be told that nobody took it
+
+        task.add_done_callback(ended)
 
     async def _run(
         self, function: Callable[[], Coroutine[Any, Any, None]], passed: tuple[type[BaseException], ...]
@@ -289,35 +315,9 @@ def spawn(
     Raises:
         RuntimeError: no event loop runs, or (trio) it is about to end and takes no more system tasks.
     """
-    if name is None:
-        name = getattr(function, "__qualname__", type(function).__name__)
-    if running_trio():
-        task = Task(name, then)
-        import trio
-
-        trio.lowlevel.spawn_system_task(
-            task._run, function, (GeneratorExit, trio.Cancelled), name=name, context=contextvars.copy_context()
-        )
-        return task
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    task = Task(name, then)
-    passed = (GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit)
-    asyncio_task: Any = loop.create_task(task._run(function, passed), name=name)
-    if not task.done:  # at once, as eager tasks do
-        task._asyncio_task = asyncio_task
-    # asyncio would log the task when it is collected with its owner. That happens when their loop is gone: no fault.
-    with suppress(AttributeError):  # a task factory may make other tasks
-        asyncio_task._log_destroy_pending = False
-
-    def ended(asyncio_task: asyncio.Task[None]) -> None:
-        task._asyncio_task = None
-        task._end()  # one that the loop cancelled before its first step has not said so
-        if not asyncio_task.cancelled():
-            asyncio_task.exception()  # the loop has raised it, so nobody needs to be told that nobody took it
-
-    asyncio_task.add_done_callback(ended)
+    qualname: str = getattr(function, "__qualname__", type(function).__name__)
+    task = Task(name or qualname, then)
+    task.start(function)
     return task
 
 
