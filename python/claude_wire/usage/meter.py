@@ -25,15 +25,16 @@ Sans-IO: knows messages, not where they come from. Its memory does not grow with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import ClassVar
 
 from claude_wire.foundation.ids import Ids, Key, key_of
 from claude_wire.messages.conversation.results import ResultMessage
 from claude_wire.messages.conversation.usage import ModelUsage, Usage
 from claude_wire.messages.invalid import InvalidLine
 from claude_wire.messages.union import Message, require_message
+from claude_wire.usage.sums import OTHERS, Sums, name_within
 
 __all__ = ["MOST_MODELS", "MOST_SESSIONS", "OTHERS", "ModelTotals", "Tokens", "Totals", "UsageMeter"]
 
@@ -43,20 +44,15 @@ MOST_SESSIONS = 1000
 #: Of one sum at most this many models are told apart; further ones are added up as :data:`OTHERS`.
 MOST_MODELS = 50
 
-#: The name of all sessions or models that are not told apart.
-OTHERS = "(others)"
-
 #: A name of a model or session longer than this many characters counts as :data:`OTHERS`.
 MOST_NAME_CHARS = 200
 
 #: A meter remembers the uuids of this many results, and counts a result that comes again within them once.
 MOST_RESULTS = 10_000
 
-T = TypeVar("T")
-
 
 @dataclass
-class Tokens:
+class Tokens(Sums):
     """Tokens by kind. The three kinds of input are apart: ``input_tokens`` leaves out what the cache counts."""
 
     input_tokens: int = 0
@@ -68,11 +64,6 @@ class Tokens:
     #: Of those written to the cache, for one hour.
     cache_creation_1h: int = 0
     cache_read_input_tokens: int = 0
-
-    def add(self, other: Tokens) -> None:
-        """Add those of another, as far as this class has fields for them."""
-        for each in fields(self):
-            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
 @dataclass
@@ -87,8 +78,10 @@ class ModelTotals(Tokens):
 
 
 @dataclass
-class Totals:
+class Totals(Sums):
     """What one turn, one session or a whole stream has used."""
+
+    most_names: ClassVar[int] = MOST_MODELS
 
     #: Results that were counted.
     turns: int = 0
@@ -113,15 +106,6 @@ class Totals:
         for model in self.models.values():
             total.add(model)
         return total
-
-    def add(self, other: Totals) -> None:
-        """Add those of another, model by model."""
-        for each in fields(self):
-            if each.name not in ("models", "main_loop"):
-                setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
-        for name, model in other.models.items():
-            _slot(self.models, name, MOST_MODELS, ModelTotals).add(model)
-        self.main_loop.add(other.main_loop)
 
 
 @dataclass
@@ -182,8 +166,8 @@ class UsageMeter:
             return None
         turn = self._turn(message)
         id = message.session_id
-        name = OTHERS if id is not None and len(id) > MOST_NAME_CHARS else id
-        _slot(self.sessions, name, MOST_SESSIONS, Totals).add(turn)
+        name = None if id is None else _short(id)
+        self.sessions.setdefault(name_within(self.sessions, name, MOST_SESSIONS), Totals()).add(turn)
         self.total.add(turn)
         return turn
 
@@ -215,17 +199,15 @@ class UsageMeter:
         return turn
 
 
-def _slot(names: dict[Any, T], name: str | None, most: int, make: Callable[[], T]) -> T:
-    """The value of a name, made if need be, or that of :data:`OTHERS` when there are too many names."""
-    if name not in names and len(names) >= most:
-        name = OTHERS
-    return names.setdefault(name, make())
+def _short(name: str) -> str:
+    return name if len(name) <= MOST_NAME_CHARS else OTHERS
 
 
 def _models(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:
     models: dict[str, ModelTotals] = {}
     for name, usage in (usages or {}).items():
-        _slot(models, name if len(name) <= MOST_NAME_CHARS else OTHERS, MOST_MODELS, ModelTotals).add(_model(usage))
+        key = name_within(models, _short(name), MOST_MODELS)
+        models.setdefault(key, ModelTotals()).add(_model(usage))
     return models
 
 

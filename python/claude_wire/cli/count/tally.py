@@ -8,9 +8,9 @@ remembered.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar, cast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
 
 from claude_wire import Decoder
 from claude_wire.cli.show.names import message_name, why_failed
@@ -29,55 +29,18 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.process.turn import Turn
-from claude_wire.usage.meter import OTHERS, Totals, UsageMeter
+from claude_wire.usage.meter import Totals, UsageMeter
+from claude_wire.usage.sums import Sums, name_within
 
 __all__ = ["MOST_NAMES", "Count", "Stats", "Tally", "Tool"]
 
-#: At most this many tools and reasons are told apart; what comes after them counts as :data:`OTHERS`.
+#: At most this many tools and reasons are told apart; what comes after them counts as ``(others)``.
 MOST_NAMES = 1000
 
 #: Kinds of lines that are no messages.
 INVALID, BLANK = "invalid", "blank"
 
 T = TypeVar("T")
-
-
-@dataclass
-class Sums:
-    """Numbers that add up, and mappings of names to such."""
-
-    def add(self, other: Any) -> None:
-        """Add those of another, field by field."""
-        for each in fields(self):
-            mine, theirs = getattr(self, each.name), getattr(other, each.name)
-            if isinstance(mine, (Sums, Totals)):
-                mine.add(theirs)
-            elif isinstance(mine, dict):
-                _add_names(cast("dict[str, Any]", mine), theirs)
-            else:
-                setattr(self, each.name, mine + theirs)
-
-
-def _add_names(mine: dict[str, Any], theirs: Mapping[str, Any]) -> None:
-    for name, value in theirs.items():
-        if isinstance(value, Sums):
-            slot(mine, name, type(value)).add(value)
-        else:
-            count(mine, name, value)
-
-
-def slot(names: dict[str, T], name: str, make: Callable[[], T]) -> T:
-    """The value of a name, made if need be, or that of :data:`OTHERS` when there are too many names."""
-    if name not in names and len(names) >= MOST_NAMES:
-        name = OTHERS
-    return names.setdefault(name, make())
-
-
-def count(names: dict[str, int], name: str, times: int = 1) -> None:
-    """Count a name, or :data:`OTHERS` when there are too many names."""
-    if name not in names and len(names) >= MOST_NAMES:
-        name = OTHERS
-    names[name] = names.get(name, 0) + times
 
 
 @dataclass
@@ -104,6 +67,8 @@ class Tool(Sums):
 @dataclass
 class Stats(Sums):
     """What one stream adds up to, or several together."""
+
+    most_names: ClassVar[int] = MOST_NAMES
 
     #: Bytes, line feeds included.
     bytes: int = 0
@@ -161,13 +126,13 @@ class Tally:
         stats.unfinished = int(self._turn.open)
         stats.usage = self._usage.total
         for tool in self._waiting.values():
-            slot(stats.tools, tool, Tool).unanswered += 1
+            _named(stats.tools, tool, Tool).unanswered += 1
         return stats
 
     def _line(self, messages: list[Message | InvalidLine]) -> None:
         message = messages[0] if messages else None
         name = BLANK if message is None else INVALID if isinstance(message, InvalidLine) else message_name(message)
-        lines = slot(self._stats.kinds, name, Count)
+        lines = _named(self._stats.kinds, name, Count)
         lines.lines += 1
         lines.bytes += self._line_bytes
         self._line_bytes = 0
@@ -198,11 +163,11 @@ class Tally:
     def _call(self, id: str, name: str) -> None:
         if id in self._waiting:  # the CLI sends a block again where it supersedes an earlier line
             return
-        slot(self._stats.tools, name, Tool).calls += 1
+        _named(self._stats.tools, name, Tool).calls += 1
         self._waiting[id] = name
         if len(self._waiting) > MOST_NAMES:
             oldest = next(iter(self._waiting))
-            slot(self._stats.tools, self._waiting.pop(oldest), Tool).unanswered += 1
+            _named(self._stats.tools, self._waiting.pop(oldest), Tool).unanswered += 1
 
     def _answer(self, result: Any) -> None:
         """Count the result of a call, of whatever kind; other blocks have no ``tool_use_id``."""
@@ -210,7 +175,7 @@ class Tally:
         if name is None:
             return
         failed = getattr(result, "is_error", None) or hasattr(getattr(result, "content", None), "error_code")
-        slot(self._stats.tools, name, Tool).errors += bool(failed)
+        _named(self._stats.tools, name, Tool).errors += bool(failed)
 
     # --- results ------------------------------------------------------------------------------------------------------
 
@@ -222,6 +187,11 @@ class Tally:
         if result.ok:
             stats.ok += 1
         else:
-            count(stats.failed, why_failed(result))
+            reason = name_within(stats.failed, why_failed(result), MOST_NAMES)
+            stats.failed[reason] = stats.failed.get(reason, 0) + 1
         for denial in result.permission_denials or ():
-            slot(stats.tools, denial.tool_name, Tool).denied += 1
+            _named(stats.tools, denial.tool_name, Tool).denied += 1
+
+
+def _named(known: dict[str, T], name: str, make: Callable[[], T]) -> T:
+    return known.setdefault(name_within(known, name, MOST_NAMES), make())
