@@ -121,6 +121,15 @@ def mcp_server_that_never_reads(found: dict[str, Any]) -> None:
         assert 4090 < number <= 4096  # a few are on their way to it
 
 
+def usage_of_many_models(found: dict[str, Any]) -> None:
+    """Sums are kept within 20 MB, and what has no row of its own is counted all the same."""
+    assert found["rows"] <= 4096 + 2 * 51
+    assert found["running"] <= 4096
+    assert found["turns"] == found["results"]
+    assert found["input"] == 50 * found["results"] * 2**53
+    assert found["kept"] < 20 * MEGABYTE
+
+
 DRIVEN = [
     long_request_ids,
     many_request_ids,
@@ -134,6 +143,7 @@ DRIVEN = [
     unknown_types,
     accumulated_text,
     accumulated_pieces,
+    usage_of_many_models,
     mcp_server_that_never_reads,
 ]
 
@@ -191,6 +201,7 @@ ROWS: dict[str, list[str]] = {
     "types of lines that no table knows": ["unknown_types"],
     "kinds that were seen by `peek`": ["unknown_types"],
     "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
+    "sums of a `UsageMeter`": ["usage_of_many_models"],
     "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
 }
 
@@ -213,6 +224,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.native import budget
     from claude_wire.session import router as _routing
     from claude_wire.session import session
+    from claude_wire.usage import meter
 
     text = PAGE.read_text()
     for number in (
@@ -220,6 +232,10 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"a delta counts {accumulate.DELTA_CHARS} more and any other event {accumulate.EVENT_CHARS:,} more",
         f"{limits.DEFAULT_MAX_LINE_BYTES >> 20} MiB",
         f"{budget.DEFAULT_BYTE_BUDGET >> 20} MiB",
+        f"{meter.MOST_SESSIONS:,} sessions, {meter.MOST_MODELS} models in a session",
+        f"{meter.MOST_ROWS:,} models in all sessions",
+        f"of names with at most {meter.MOST_NAME_CHARS} characters",
+        f"ids of {meter.MOST_RESULTS:,} results",
         f"{_routing.SHARE_BYTES >> 10} KiB",
         f"{_ids.MOST_IDS:,}; an id of more than {LONGEST_ID} characters",
         f"{session.MOST_WAITING_BYTES >> 20} MiB in a session, and {session.MOST_TASKS:,} tasks",

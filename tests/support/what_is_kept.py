@@ -19,8 +19,9 @@ from typing import Any
 
 import anyio
 
-from claude_wire import Accumulator, CanUseToolRequest, Decoder, PermissionResult, decode, peek
+from claude_wire import Accumulator, CanUseToolRequest, Decoder, PermissionResult, ResultMessage, decode, peek
 from claude_wire.native.drain_thread import ThreadDrain
+from claude_wire.usage.meter import UsageMeter
 from long_tests import LONG
 from session_peer import Peer, allow, line, never, opened, queued_bytes
 
@@ -347,6 +348,27 @@ async def mcp_server_that_never_reads() -> dict[str, Any]:
         run._task.cancel()
         await server.aclose()
     return {"waiting": found}
+
+
+async def usage_of_many_models() -> dict[str, Any]:
+    """Results, each of a session of its own with 50 models, whose names and numbers are long."""
+    results, meter = often(10_100, 300), UsageMeter()
+    mark()
+    for number in range(results):
+        models = {f"{number:06}-{each}-" + "\U0001f600" * 190: {"inputTokens": 10**400} for each in range(50)}
+        uuid = f"{number:06}" + "\U0001f600" * 122
+        result = {"type": "result", "subtype": "success", "uuid": uuid, "session_id": uuid, "modelUsage": models}
+        message = decode(line({**result, "duration_ms": 10**400}))
+        assert isinstance(message, ResultMessage)
+        meter.add(message)
+    return {
+        "kept": kept(),
+        "results": results,
+        "turns": meter.total.turns,
+        "input": meter.total.tokens.input_tokens,
+        "rows": sum(len(session.models) for session in meter.sessions.values()),
+        "running": sum(len(each.models) for each in meter._running.values()),
+    }
 
 
 def main() -> None:

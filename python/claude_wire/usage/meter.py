@@ -20,14 +20,14 @@ to have been used since the one before it.
 ``TurnError``, whose ``result`` counts, too: ``meter.add(error.result)``. The results that ``ask()`` passes over, of
 turns which background work began, reach no meter; ``receive_run()`` gives them all.
 
-Sans-IO: knows messages, not where they come from. Its memory does not grow with the stream.
+Sans-IO: knows messages, not where they come from. A meter takes 20 MB at most, whatever the stream holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from claude_wire.foundation.ids import Ids, Key, key_of
 from claude_wire.messages.conversation.results import ResultMessage
@@ -47,8 +47,17 @@ MOST_MODELS = 50
 #: A name of a model or session longer than this many characters counts as :data:`OTHERS`.
 MOST_NAME_CHARS = 200
 
+#: A meter has this many rows, each of one model in one session. Then a turn with a model that is new in its session
+#: counts as :data:`OTHERS`. The running totals of as many rows are remembered.
+MOST_ROWS = 4096
+
+#: A number above this counts as this. A row then takes 2 KB at most.
+MOST_NUMBER = 2**53
+
 #: A meter remembers the uuids of this many results, and counts a result that comes again within them once.
 MOST_RESULTS = 10_000
+
+N = TypeVar("N", int, float)
 
 
 @dataclass
@@ -142,6 +151,8 @@ class UsageMeter:
         self.total: Totals = Totals()
         self.sessions: dict[str | None, Totals] = {}
         self._running: dict[Key | None, _Running] = {}
+        # The number of all models in `sessions`, and in `_running`.
+        self._rows = self._running_rows = 0
         # The uuids of the last results.
         self._counted = Ids(MOST_RESULTS)
 
@@ -166,8 +177,14 @@ class UsageMeter:
             return None
         turn = self._turn(message)
         id = message.session_id
-        name = None if id is None else _short(id)
-        self.sessions.setdefault(name_within(self.sessions, name, MOST_SESSIONS), Totals()).add(turn)
+        name = name_within(self.sessions, None if id is None else _short(id), MOST_SESSIONS)
+        known = self.sessions.get(name) or Totals()
+        if self._rows >= MOST_ROWS and not turn.models.keys() <= known.models.keys():
+            name = OTHERS
+        session = self.sessions.setdefault(name, Totals())
+        self._rows -= len(session.models)
+        session.add(turn)
+        self._rows += len(session.models)
         self.total.add(turn)
         return turn
 
@@ -179,12 +196,14 @@ class UsageMeter:
         return repeated
 
     def _turn(self, result: ResultMessage) -> Totals:
-        turn = Totals(turns=1, num_turns=result.num_turns or 0, duration_ms=result.duration_ms or 0)
+        turn = Totals(turns=1, num_turns=_bounded(result.num_turns), duration_ms=_bounded(result.duration_ms))
         if result.usage is not None:
             turn.main_loop = _tokens(result.usage)
         key = None if result.session_id is None else key_of(result.session_id)
         before = self._running.pop(key, None) or _Running()
-        cost, api_ms, models = result.total_cost_usd or 0.0, result.duration_api_ms or 0.0, _models(result.modelUsage)
+        self._running_rows -= len(before.models)
+        cost, api_ms = _bounded(result.total_cost_usd or 0.0), _bounded(result.duration_api_ms or 0.0)
+        models = _models(result.modelUsage)
         if result.model_usage_since_last_result is not None:
             turn.models = _models(result.model_usage_since_last_result)
             turn.cost_usd = sum(model.cost_usd for model in turn.models.values())
@@ -193,10 +212,16 @@ class UsageMeter:
             turn.cost_usd = _grown(cost, before.cost_usd)
         turn.duration_api_ms = _grown(api_ms, before.api_ms)
         # Failed starts and local commands have zeros in the place of totals: those before go on.
-        self._running[key] = _Running(cost or before.cost_usd, api_ms or before.api_ms, models or before.models)
-        if len(self._running) > MOST_SESSIONS:
-            del self._running[next(iter(self._running))]
+        now = _Running(cost or before.cost_usd, api_ms or before.api_ms, models or before.models)
+        self._running[key] = now
+        self._running_rows += len(now.models)
+        while len(self._running) > MOST_SESSIONS or self._running_rows > MOST_ROWS:
+            self._running_rows -= len(self._running.pop(next(iter(self._running))).models)
         return turn
+
+
+def _bounded(number: N | None) -> N | int:
+    return 0 if number is None else number if abs(number) <= MOST_NUMBER else MOST_NUMBER
 
 
 def _short(name: str) -> str:
@@ -213,27 +238,27 @@ def _models(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:
 
 def _model(usage: ModelUsage) -> ModelTotals:
     return ModelTotals(
-        input_tokens=usage.inputTokens or usage.input_tokens or 0,
-        output_tokens=usage.outputTokens or usage.output_tokens or 0,
-        cache_creation_input_tokens=usage.cacheCreationInputTokens or 0,
-        cache_creation_5m=usage.cacheCreationEphemeral5mInputTokens or 0,
-        cache_creation_1h=usage.cacheCreationEphemeral1hInputTokens or 0,
-        cache_read_input_tokens=usage.cacheReadInputTokens or 0,
-        cost_usd=usage.costUSD or 0.0,
-        thinking_tokens=usage.thinkingTokens or 0,
-        web_search_requests=usage.webSearchRequests or 0,
+        input_tokens=_bounded(usage.inputTokens or usage.input_tokens),
+        output_tokens=_bounded(usage.outputTokens or usage.output_tokens),
+        cache_creation_input_tokens=_bounded(usage.cacheCreationInputTokens),
+        cache_creation_5m=_bounded(usage.cacheCreationEphemeral5mInputTokens),
+        cache_creation_1h=_bounded(usage.cacheCreationEphemeral1hInputTokens),
+        cache_read_input_tokens=_bounded(usage.cacheReadInputTokens),
+        cost_usd=_bounded(usage.costUSD or 0.0),
+        thinking_tokens=_bounded(usage.thinkingTokens),
+        web_search_requests=_bounded(usage.webSearchRequests),
     )
 
 
 def _tokens(usage: Usage) -> Tokens:
     split = usage.cache_creation or None
     return Tokens(
-        input_tokens=usage.input_tokens or 0,
-        output_tokens=usage.output_tokens or 0,
-        cache_creation_input_tokens=usage.cache_creation_input_tokens or 0,
-        cache_creation_5m=split.ephemeral_5m_input_tokens if split else 0,
-        cache_creation_1h=split.ephemeral_1h_input_tokens if split else 0,
-        cache_read_input_tokens=usage.cache_read_input_tokens or 0,
+        input_tokens=_bounded(usage.input_tokens),
+        output_tokens=_bounded(usage.output_tokens),
+        cache_creation_input_tokens=_bounded(usage.cache_creation_input_tokens or None),
+        cache_creation_5m=_bounded(split.ephemeral_5m_input_tokens if split else None),
+        cache_creation_1h=_bounded(split.ephemeral_1h_input_tokens if split else None),
+        cache_read_input_tokens=_bounded(usage.cache_read_input_tokens or None),
     )
 
 
