@@ -29,7 +29,7 @@ from claude_wire.native import drain as draining
 from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, byte_budget, set_byte_budget
 from claude_wire.native.drain import Drain, open_drain
 from claude_wire.native.drain_thread import ThreadDrain
-from claude_wire.native.overflow import CHUNK_BYTES, DrainStats
+from claude_wire.native.overflow import CHUNK_BYTES, DrainOptions, DrainStats
 
 AnyDrain: TypeAlias = Drain | ThreadDrain
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Pipe:
     def __init__(self, kind: type[Drain] | type[ThreadDrain] = Drain, **options: Any) -> None:
         read_end, self.write_end = os.pipe()
         try:
-            self.drain: AnyDrain = kind(read_end, **options)
+            self.drain: AnyDrain = kind(read_end, DrainOptions(**options))
         finally:
             os.close(read_end)
         self._writer: threading.Thread | None = None
@@ -663,6 +663,7 @@ def test_a_disk_that_is_full_means_a_pause_and_no_loss(kind: str, room: int) -> 
         from claude_wire.native.library import ffi, lib
         from claude_wire.native.budget import set_byte_budget
         from claude_wire.native.drain import {kind} as Kind
+        from claude_wire.native.overflow import DrainOptions
         def queued():
             if Kind is drain_thread.ThreadDrain:
                 return native_budget.shared.queued
@@ -674,7 +675,7 @@ def test_a_disk_that_is_full_means_a_pause_and_no_loss(kind: str, room: int) -> 
         set_byte_budget(1 << 18)
         data = random.Random(0).randbytes(1 << 20)
         read_end, write_end = os.pipe()
-        drain = Kind(read_end, overflow="spill")
+        drain = Kind(read_end, DrainOptions(overflow="spill"))
         def write():
             at = 0
             while at < len(data):
@@ -1296,7 +1297,7 @@ def test_options_out_of_range_are_refused(
     kind: type[AnyDrain], options: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        kind(0, **options)
+        kind(0, DrainOptions(**options))
 
 
 @linux
@@ -1335,7 +1336,7 @@ def test_no_descriptor_left_is_an_error_that_leaves_nothing() -> None:
 
 def test_open_drain_gives_what_this_system_has() -> None:
     read_end, write_end = os.pipe()
-    drain = open_drain(read_end, keep_last=3)
+    drain = open_drain(read_end, DrainOptions(keep_last=3))
     assert type(drain) is (Drain if sys.platform == "linux" else ThreadDrain)
     os.write(write_end, b"12345")
     os.close(write_end)
@@ -1405,7 +1406,7 @@ def test_a_forked_child_is_refused_and_makes_its_own(kind: str) -> None:
 
         def drained():
             read_end, write_end = os.pipe()
-            drain = Kind(read_end, keep_last=None)
+            drain = Kind(read_end)
             os.close(read_end)
             return drain, write_end
 
@@ -1520,7 +1521,7 @@ def test_a_fork_while_streams_are_rescued_leaves_the_child_no_lock() -> None:
         "drain.discard(); flood()",
         "set_byte_budget(1 << 18); flood(); time.sleep(0.1)",
         "os.close(write_end)",
-        "other = Kind(read_end, keep_last=10)",
+        "other = Kind(read_end, DrainOptions(keep_last=10))",
         "threading.Thread(target=read_on, daemon=True).start()",
         "atexit.register(lambda: (Kind(read_end).close(), drain.stats, drain.close()))",
         "cycle = [drain]; cycle.append(cycle); del drain, cycle; gc.disable()",
@@ -1534,6 +1535,7 @@ def test_open_drains_do_not_disturb_the_end_of_the_interpreter(kind: str, state:
         from claude_wire import HandleError
         from claude_wire.native.budget import set_byte_budget
         from claude_wire.native.drain import {kind} as Kind
+        from claude_wire.native.overflow import DrainOptions
         read_end, write_end = os.pipe()
         drain = Kind(read_end)
         def read_on():
@@ -1561,9 +1563,10 @@ def test_after_the_rescuer_was_stopped_readers_still_read() -> None:
         import os
         from claude_wire.native import drain as draining
         from claude_wire.native.drain import Drain
+        from claude_wire.native.overflow import DrainOptions
         read_end, write_end = os.pipe()
         drain = Drain(read_end)
-        kept = Drain(os.dup(read_end), keep_last=3)
+        kept = Drain(os.dup(read_end), DrainOptions(keep_last=3))
         assert draining.lib.cw_drain_stop(1000) == 0
         while len(os.listdir("/proc/self/task")) > 1:
             pass

@@ -411,7 +411,7 @@ def test_the_error_has_the_last_of_stderr_also_where_a_thread_reads_it(
     run = _Pump.run
 
     def late(pump: _Pump) -> None:
-        if pump.keep_last is not None:
+        if pump.options.keep_last is not None:
             time.sleep(0.1)
         run(pump)
 

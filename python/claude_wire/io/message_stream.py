@@ -5,24 +5,24 @@ Knows chunks and when to wait for the next one; not what a process is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.stats import DecoderStats
-from claude_wire.foundation.arguments import require_one_of
 from claude_wire.io.receiver import Receiver, require_decoder
 from claude_wire.io.sources import open_source
 from claude_wire.limits import DEFAULT_SPILL_BYTES
-from claude_wire.native.overflow import DrainStats, Overflow
+from claude_wire.native.overflow import DrainOptions, DrainStats
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from types import TracebackType
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from claude_wire.io.sources import Source
     from claude_wire.messages import InvalidLine, Message
+    from claude_wire.native.overflow import Overflow, OverflowArguments
 
 __all__ = ["Batches", "MessageStream", "receiver_of"]
 
@@ -41,7 +41,9 @@ class MessageStream(Generic[T]):
         decoder: says what messages become, and what is done with bad lines; ``Decoder()`` if not given. It must not be
             used otherwise.
         overflow, spill_limit: for descriptors, what happens when nobody reads and the bytes that wait exceed the budget
-            of the process; see :class:`~claude_wire.Drain`.
+            of the process (:func:`~claude_wire.set_byte_budget`). ``"pause"``: the writer has to wait. ``"spill"``:
+            they go to a temporary file, of at most ``spill_limit`` bytes; above that the writer has to wait.
+            ``"error"``: the writer has to wait, and the next step raises.
 
     An exception does not end the iteration: the next step goes on behind what caused it. If the source itself has
     failed, that is what is left, a last line that was cut, and then the end. After the end, and after :meth:`aclose`,
@@ -60,19 +62,10 @@ class MessageStream(Generic[T]):
         self: MessageStream[Message | InvalidLine],
         source: Source,
         decoder: None = None,
-        *,
-        overflow: Overflow = ...,
-        spill_limit: int = ...,
+        **waiting: Unpack[OverflowArguments],
     ) -> None: ...
     @overload
-    def __init__(
-        self,
-        source: Source,
-        decoder: Decoder[T],
-        *,
-        overflow: Overflow = ...,
-        spill_limit: int = ...,
-    ) -> None: ...
+    def __init__(self, source: Source, decoder: Decoder[T], **waiting: Unpack[OverflowArguments]) -> None: ...
     def __init__(
         self,
         source: Source,
@@ -81,9 +74,9 @@ class MessageStream(Generic[T]):
         overflow: Overflow = "pause",
         spill_limit: int = DEFAULT_SPILL_BYTES,
     ) -> None:
-        require_one_of("overflow", overflow, get_args(Overflow))
+        options = DrainOptions(overflow, spill_limit)
         self._receiver: Receiver[T] = Receiver(require_decoder(decoder))
-        self._receiver.chunks = open_source(source, overflow, spill_limit)
+        self._receiver.chunks = open_source(source, options)
         self._ready = self._receiver.ready
 
     @property

@@ -30,7 +30,6 @@ from claude_wire.io.waiting import cancel_scope, running_trio
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.native.drain import Drain, open_drain
 from claude_wire.native.drain_thread import ThreadDrain
-from claude_wire.native.overflow import Overflow
 
 if TYPE_CHECKING:
     import asyncio
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream
 
     from claude_wire.io.read_ahead import Chunks
+    from claude_wire.native.overflow import DrainOptions
 
     class HasFileno(Protocol):
         def fileno(self) -> int: ...
@@ -52,7 +52,7 @@ __all__ = ["Drained", "Slices", "open_source"]
 SLICE_SECONDS = 0.001
 
 
-def open_source(source: Any, overflow: Overflow, spill_limit: int) -> Chunks:
+def open_source(source: Any, options: DrainOptions) -> Chunks:
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None and isinstance(source, asyncio.StreamReader):
         return _FromStreamReader(source)
@@ -61,7 +61,7 @@ def open_source(source: Any, overflow: Overflow, spill_limit: int) -> Chunks:
             source = source.fileno()
     if isinstance(source, int) and not isinstance(source, bool):
         try:
-            return Drained(open_drain(source, overflow=overflow, spill_limit=spill_limit))
+            return Drained(open_drain(source, options))
         except PermissionError:  # a file is always readable: there is nothing to wait for
             return _FromFile(source)
     from anyio.abc import ByteReceiveStream

@@ -24,16 +24,14 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from claude_wire.errors import HandleError
-from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.library import error as library_error
 from claude_wire.native.library import ffi, lib
 from claude_wire.native.overflow import (
     CHUNK_BYTES,
-    MODES,
+    DEFAULTS,
+    DrainOptions,
     DrainStats,
-    Overflow,
-    check_arguments,
     check_fd,
     warn_of_pause,
 )
@@ -63,6 +61,7 @@ class _Stats(Protocol):
     paused: int
 
 
+_MODES = {"pause": lib.CW_OVERFLOW_PAUSE, "spill": lib.CW_OVERFLOW_SPILL, "error": lib.CW_OVERFLOW_ERROR}
 _END = lib.CW_DRAIN_END
 _PAUSED = lib.CW_DRAIN_PAUSED
 _WATCHED = lib.CW_DRAIN_WATCHED
@@ -95,10 +94,7 @@ class Drain:
 
     Args:
         fd: the number of a descriptor that can be read.
-        overflow: see :data:`Overflow`.
-        spill_limit: most bytes of the file for ``overflow="spill"``, which is made in ``tempfile.gettempdir()``.
-        keep_last: there is no queue, and nothing for :meth:`read`: only the last so many bytes are kept, for
-            :meth:`tail`. They do not count in the budget.
+        options: what becomes of bytes that are not read. With ``keep_last``, :meth:`tail` gives them.
 
     Raises:
         OSError: EPERM (PermissionError) if ``fd`` is a regular file, which is never waited for; EBADF if it is closed,
@@ -112,22 +108,15 @@ class Drain:
     #: Whether what :meth:`watch` was given has become readable, as far as :meth:`read` has noticed.
     watched: bool
 
-    def __init__(
-        self,
-        fd: int,
-        *,
-        overflow: Overflow = "pause",
-        spill_limit: int = DEFAULT_SPILL_BYTES,
-        keep_last: int | None = None,
-    ) -> None:
-        check_arguments(fd, overflow, spill_limit, keep_last)
-        mode, limit, directory = MODES[overflow], 0, b""
-        if keep_last is not None:
-            mode, limit = lib.CW_OVERFLOW_KEEP_LAST, keep_last
-        elif overflow == "spill":
+    def __init__(self, fd: int, options: DrainOptions = DEFAULTS) -> None:
+        check_fd(fd)
+        mode, limit, directory = _MODES[options.overflow], 0, b""
+        if options.keep_last is not None:
+            mode, limit = lib.CW_OVERFLOW_KEEP_LAST, options.keep_last
+        elif options.overflow == "spill":
             import tempfile  # it takes longer to import than all of this package's transport
 
-            limit, directory = min(spill_limit, 2**64 - 1), b"/tmp"
+            limit, directory = min(options.spill_limit, 2**64 - 1), b"/tmp"
             with suppress(FileNotFoundError):  # it writes to the disk to try it, which may be full just now
                 directory = os.fsencode(tempfile.gettempdir())
         handle = ffi.new("uint64_t *")
@@ -136,11 +125,11 @@ class Drain:
             raise library_error(status)
         self._handle: int = handle[0]
         self._finalize = weakref.finalize(self, lib.cw_drain_free, self._handle)
-        self._keep_last = keep_last
+        self._keep_last = options.keep_last
         # The view that the last read returned and the scratch it is of, if it did return one.
         self._lent: list[tuple[memoryview, tuple[Any, Any]]] = []
         # Whether a pause was told of, which with "error" the exception does.
-        self._warned = overflow == "error"
+        self._warned = options.overflow == "error"
         self._final_stats: DrainStats | None = None
         self.watched = False
 
@@ -289,13 +278,6 @@ class Drain:
 atexit.register(lib.cw_drain_stop, STOP_MILLISECONDS)
 
 
-def open_drain(
-    fd: int,
-    *,
-    overflow: Overflow = "pause",
-    spill_limit: int = DEFAULT_SPILL_BYTES,
-    keep_last: int | None = None,
-) -> Drain | ThreadDrain:
+def open_drain(fd: int, options: DrainOptions = DEFAULTS) -> Drain | ThreadDrain:
     """A :class:`Drain` on Linux, elsewhere a :class:`ThreadDrain`; arguments and exceptions are theirs."""
-    kind = Drain if sys.platform == "linux" else ThreadDrain
-    return kind(fd, overflow=overflow, spill_limit=spill_limit, keep_last=keep_last)
+    return (Drain if sys.platform == "linux" else ThreadDrain)(fd, options)

@@ -12,15 +12,16 @@ from errno import EIO, EPERM
 from typing import TYPE_CHECKING, cast
 
 from claude_wire.errors import ByteBudgetError
-from claude_wire.limits import DEFAULT_SPILL_BYTES, JOINED_BYTES
+from claude_wire.limits import JOINED_BYTES
 from claude_wire.native import budget
 from claude_wire.native.library import error as library_error
 from claude_wire.native.library import lib
 from claude_wire.native.overflow import (
     CHUNK_BYTES,
+    DEFAULTS,
+    DrainOptions,
     DrainStats,
-    Overflow,
-    check_arguments,
+    check_fd,
     warn_of_pause,
 )
 
@@ -34,13 +35,11 @@ __all__ = ["ThreadDrain"]
 class _Pump:
     """A stream as its thread sees it. It does not know its :class:`ThreadDrain`, so that one can be collected."""
 
-    def __init__(self, fd: int, overflow: Overflow, spill_limit: int, keep_last: int | None) -> None:
+    def __init__(self, fd: int, options: DrainOptions) -> None:
         self.fd = fd
         self.is_terminal = os.isatty(fd)
         self.budget = budget.shared  # that of the process which made it
-        self.overflow = overflow
-        self.spill_limit = spill_limit
-        self.keep_last = keep_last
+        self.options = options
         self.queue: deque[bytes] = deque()
         self.tail = bytearray()
         self.file: BinaryIO | None = None
@@ -118,38 +117,38 @@ class _Pump:
         self.file_read = self.file_written = 0
 
     def _keeps_nothing(self) -> bool:
-        return self.discarding or self.keep_last is not None
+        return self.discarding or self.options.keep_last is not None
 
     def _has_room(self) -> bool:
         if self.closed or self._keeps_nothing():
             return True
         if self.after:
             return False
-        if self.overflow == "spill" and not self.spill_failed:
-            return self.file_written < self.spill_limit
+        if self.options.overflow == "spill" and not self.spill_failed:
+            return self.file_written < self.options.spill_limit
         return self.budget.queued < self.budget.limit
 
     def _may_go_on(self) -> bool:
         if self.closed or self._keeps_nothing():
             return True
-        can_spill = self.overflow == "spill" and not self.spill_failed
+        can_spill = self.options.overflow == "spill" and not self.spill_failed
         return self.file is None and not self.after and (can_spill or self.budget.queued <= self.budget.limit // 2)
 
     def _pause(self) -> None:
         self.paused = True
         self.pauses += 1
-        self.say_budget |= self.overflow == "error"
+        self.say_budget |= self.options.overflow == "error"
 
     def _take(self, data: bytes) -> None:
         self.rescued += len(data)
         if self.discarding:
             self.discarded += len(data)
-        elif self.keep_last is not None:
+        elif self.options.keep_last is not None:
             self.tail += data
-            excess = max(0, len(self.tail) - self.keep_last)
+            excess = max(0, len(self.tail) - self.options.keep_last)
             del self.tail[:excess]
             self.discarded += excess
-        elif self.overflow == "spill" and (self.file is not None or self.budget.queued >= self.budget.limit):
+        elif self.options.overflow == "spill" and (self.file is not None or self.budget.queued >= self.budget.limit):
             self._spill(data)
         else:
             self.rescues += not self.queue
@@ -215,20 +214,13 @@ class ThreadDrain:
 
     __slots__ = ("__weakref__", "_finalize", "_pid", "_pump", "_warned")
 
-    def __init__(
-        self,
-        fd: int,
-        *,
-        overflow: Overflow = "pause",
-        spill_limit: int = DEFAULT_SPILL_BYTES,
-        keep_last: int | None = None,
-    ) -> None:
-        check_arguments(fd, overflow, spill_limit, keep_last)
+    def __init__(self, fd: int, options: DrainOptions = DEFAULTS) -> None:
+        check_fd(fd)
         own = os.dup(fd)
         try:
             if stat.S_ISREG(os.fstat(own).st_mode):
                 raise PermissionError(EPERM, os.strerror(EPERM))
-            self._pump = _Pump(own, overflow, spill_limit, keep_last)
+            self._pump = _Pump(own, options)
             threading.Thread(target=self._pump.run, name="claude-wire-drain", daemon=True).start()
         except BaseException:
             os.close(own)
@@ -236,7 +228,7 @@ class ThreadDrain:
         self._pid = os.getpid()
         self._finalize = weakref.finalize(self, self._pump.stop)
         # Whether a pause was told of, which with "error" the exception does.
-        self._warned = overflow == "error"
+        self._warned = options.overflow == "error"
 
     def read(self) -> bytes | None:
         """As :meth:`Drain.read`. After None the callback of :meth:`set_wakeup` is called for the next bytes."""
@@ -307,7 +299,7 @@ class ThreadDrain:
     def tail(self) -> bytes:
         """As :meth:`Drain.tail`, as far as the thread has read."""
         pump = self._own()
-        if pump.keep_last is None:
+        if pump.options.keep_last is None:
             raise ValueError("this drain was made without keep_last")
         with budget.changed:
             return bytes(pump.tail)

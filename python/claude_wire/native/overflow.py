@@ -1,23 +1,25 @@
-"""What all drains have in common: what they do without room, what they count, and which arguments they refuse."""
+"""What all drains have in common: what they do without room, and what they count."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from errno import EBADF
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, get_args
 
-from claude_wire.foundation.arguments import require_int
-from claude_wire.native.library import lib
+from claude_wire.foundation.arguments import require_int, require_one_of
+from claude_wire.limits import DEFAULT_SPILL_BYTES
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
 __all__ = [
     "CHUNK_BYTES",
-    "MODES",
+    "DEFAULTS",
+    "DrainOptions",
     "DrainStats",
     "Overflow",
-    "check_arguments",
+    "OverflowArguments",
     "check_fd",
     "warn_of_pause",
 ]
@@ -35,7 +37,40 @@ CHUNK_BYTES = 64 * 1024
 #: A reader that reads can always do so.
 Overflow: TypeAlias = Literal["pause", "spill", "error"]
 
-MODES: dict[str, int] = {"pause": lib.CW_OVERFLOW_PAUSE, "spill": lib.CW_OVERFLOW_SPILL, "error": lib.CW_OVERFLOW_ERROR}
+
+class OverflowArguments(TypedDict, total=False):
+    """The arguments of public functions that :class:`DrainOptions` is made of."""
+
+    overflow: Overflow
+    spill_limit: int
+
+
+@dataclasses.dataclass(frozen=True)
+class DrainOptions:
+    """What a drain does with the bytes that its reader has not taken.
+
+    Raises:
+        TypeError, ValueError: an option is out of range, or ``keep_last`` is given with an ``overflow``.
+    """
+
+    #: What happens without room.
+    overflow: Overflow = "pause"
+    #: Most bytes of the file for ``overflow="spill"``, which is made in ``tempfile.gettempdir()``.
+    spill_limit: int = DEFAULT_SPILL_BYTES
+    #: There is no queue, and nothing to read: only the last so many bytes are kept. They do not count in the budget.
+    keep_last: int | None = None
+
+    def __post_init__(self) -> None:
+        require_one_of("overflow", self.overflow, get_args(Overflow))
+        require_int("spill_limit", self.spill_limit, 1)
+        if self.keep_last is not None:
+            require_int("keep_last", self.keep_last, 1)
+            if self.overflow != "pause":
+                raise ValueError("a drain with keep_last has no queue that could overflow")
+
+
+#: Those of a stream for which nothing else was said.
+DEFAULTS = DrainOptions()
 
 
 class DrainStats(NamedTuple):
@@ -69,17 +104,6 @@ def warn_of_pause() -> None:
     logging.getLogger("claude_wire").warning(
         "a stream was paused: its reader was away, and the byte budget or the memory is exhausted; its writer waited"
     )
-
-
-def check_arguments(fd: int, overflow: str, spill_limit: int, keep_last: int | None) -> None:
-    check_fd(fd)
-    if overflow not in MODES:
-        raise ValueError(f"overflow must be one of {', '.join(map(repr, MODES))}")
-    require_int("spill_limit", spill_limit, 1)
-    if keep_last is not None:
-        require_int("keep_last", keep_last, 1)
-        if overflow != "pause":
-            raise ValueError("a drain with keep_last has no queue that could overflow")
 
 
 def check_fd(fd: int) -> None:

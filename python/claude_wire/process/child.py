@@ -19,7 +19,7 @@ from claude_wire.io.tasks import Home
 from claude_wire.io.waiting import Readiness, cancel_scope, move_on_after
 from claude_wire.native.drain import Drain, open_drain
 from claude_wire.native.drain_thread import ThreadDrain
-from claude_wire.native.overflow import Overflow
+from claude_wire.native.overflow import DrainOptions
 from claude_wire.process.stderr import STDERR_TAIL_BYTES, StderrLines
 from claude_wire.process.stdin import LAST_SECONDS, Stdin
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["Child", "Settings"]
 
 
+_STDERR = DrainOptions(keep_last=STDERR_TAIL_BYTES)
+
+
 class Settings(NamedTuple):
     """The arguments of :func:`open_process`, checked."""
 
@@ -40,8 +43,7 @@ class Settings(NamedTuple):
     env: dict[str, str] | None
     user: str | int | None
     stderr: StderrTo
-    overflow: Overflow
-    spill_limit: int
+    output: DrainOptions
     grace: float
     start_new_session: bool
 
@@ -83,7 +85,7 @@ class Child:
             assert popen.stdin is not None
             assert popen.stdout is not None
             self.stdin = Stdin(popen)
-            drain = open_drain(popen.stdout.fileno(), overflow=settings.overflow, spill_limit=settings.spill_limit)
+            drain = open_drain(popen.stdout.fileno(), settings.output)
             self.chunks = Drained(drain)
             popen.stdout.close()
             self._pidfd = _pidfd(popen.pid)
@@ -93,7 +95,7 @@ class Child:
                 if callable(stderr):
                     self._stderr = StderrLines(open_drain(popen.stderr.fileno()), stderr)
                 else:
-                    self._stderr = open_drain(popen.stderr.fileno(), keep_last=STDERR_TAIL_BYTES)
+                    self._stderr = open_drain(popen.stderr.fileno(), _STDERR)
                 popen.stderr.close()
         except BaseException:
             _end_at_once(popen)

@@ -8,29 +8,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Set
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from claude_wire.codec.encoder import encode
 from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import (
     kind_of,
     require_function,
-    require_int,
-    require_one_of,
     require_seconds,
     shown,
 )
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.io.receiver import Receiver, require_decoder
 from claude_wire.limits import DEFAULT_SPILL_BYTES
-from claude_wire.native.overflow import Overflow
+from claude_wire.native.overflow import DrainOptions, Overflow, OverflowArguments
 from claude_wire.process.child import Settings
 from claude_wire.process.exchange import Exchange, NotStarted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from claude_wire.codec.decoder import Decoder
     from claude_wire.messages import InvalidLine, Message
@@ -45,36 +43,24 @@ T = TypeVar("T")
 GRACE_SECONDS = 5.0
 
 
+class _Arguments(OverflowArguments, total=False):
+    """The arguments of :func:`open_process` that its overloads have in common."""
+
+    cwd: StrPath | None
+    env: Mapping[str, str] | None
+    extra_env: Mapping[str, str] | None
+    user: str | int | None
+    stderr: StderrTo
+    grace: float
+    start_new_session: bool
+
+
 @overload
 def open_process(
-    argv: Sequence[StrPath],
-    decoder: None = None,
-    *,
-    cwd: StrPath | None = ...,
-    env: Mapping[str, str] | None = ...,
-    extra_env: Mapping[str, str] | None = ...,
-    user: str | int | None = ...,
-    stderr: StderrTo = ...,
-    overflow: Overflow = ...,
-    spill_limit: int = ...,
-    grace: float = ...,
-    start_new_session: bool = ...,
+    argv: Sequence[StrPath], decoder: None = None, **arguments: Unpack[_Arguments]
 ) -> Process[Message | InvalidLine]: ...
 @overload
-def open_process(
-    argv: Sequence[StrPath],
-    decoder: Decoder[T],
-    *,
-    cwd: StrPath | None = ...,
-    env: Mapping[str, str] | None = ...,
-    extra_env: Mapping[str, str] | None = ...,
-    user: str | int | None = ...,
-    stderr: StderrTo = ...,
-    overflow: Overflow = ...,
-    spill_limit: int = ...,
-    grace: float = ...,
-    start_new_session: bool = ...,
-) -> Process[T]: ...
+def open_process(argv: Sequence[StrPath], decoder: Decoder[T], **arguments: Unpack[_Arguments]) -> Process[T]: ...
 def open_process(
     argv: Sequence[StrPath],
     decoder: Decoder[Any] | None = None,
@@ -123,13 +109,12 @@ def open_process(
         raise ValueError(f"stderr must be None, 'inherit' or a function, not {shown(stderr)}")
     if not (stderr is None or isinstance(stderr, str)):
         require_function("stderr", stderr, "each line", awaited=False)
-    require_one_of("overflow", overflow, get_args(Overflow))
+    output = DrainOptions(overflow, spill_limit)
     require_seconds("grace", grace, or_zero=True, or_none=False)
     require_environment("env", env)
     require_environment("extra_env", extra_env)
     if not isinstance(cwd, (str, os.PathLike, type(None))):
         raise TypeError(f"cwd must be a path, not {kind_of(cwd)}")
-    require_int("spill_limit", spill_limit, 1)
     try:
         command = [os.fspath(argument) for argument in argv]
     except TypeError as error:
@@ -137,7 +122,7 @@ def open_process(
     if not command:
         raise TypeError("argv is empty")
     environment = _environment(env, extra_env)
-    settings = Settings(command, cwd, environment, user, stderr, overflow, spill_limit, grace, start_new_session)
+    settings = Settings(command, cwd, environment, user, stderr, output, grace, start_new_session)
     return Process(settings, require_decoder(decoder))
 
 
