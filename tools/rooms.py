@@ -17,10 +17,6 @@ MOST_LINES = 500
 MOST_MODULES = 12
 #: maturin makes it, and chooses its name.
 GENERATED = "native/_native"
-#: Modules that are longer, and still to be split.
-TO_SPLIT = {
-    "session/session.py",
-}
 #: How a package hands on names that are imported when they are first asked for.
 LAZY_NAMES = {"__getattr__", "__dir__"}
 
@@ -35,7 +31,7 @@ def faults(package: Path) -> Iterator[str]:
         place = path.relative_to(package.parent)
         text = path.read_text(encoding="utf-8")
         lines = text.count("\n")
-        if lines > MOST_LINES and path.relative_to(package).as_posix() not in TO_SPLIT:
+        if lines > MOST_LINES:
             yield f"{place} has {lines} lines, more than {MOST_LINES}: split it by what its parts are about"
         if path.name == "__init__.py":
             yield from (f"{place}:{line} defines {name}: move it into a module" for line, name in defined(text))

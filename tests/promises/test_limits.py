@@ -221,9 +221,9 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.accumulate import accumulator as accumulate
     from claude_wire.control import answers as _control
     from claude_wire.foundation import ids as _ids
+    from claude_wire.io import read_ahead
     from claude_wire.native import budget
-    from claude_wire.session import router as _routing
-    from claude_wire.session import session
+    from claude_wire.session import control
     from claude_wire.usage import meter
 
     text = PAGE.read_text()
@@ -236,9 +236,9 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"{meter.MOST_ROWS:,} models in all sessions",
         f"of names with at most {meter.MOST_NAME_CHARS} characters",
         f"ids of {meter.MOST_RESULTS:,} results",
-        f"{_routing.SHARE_BYTES >> 10} KiB",
+        f"{read_ahead.SHARE_BYTES >> 10} KiB",
         f"{_ids.MOST_IDS:,}; an id of more than {LONGEST_ID} characters",
-        f"{session.MOST_WAITING_BYTES >> 20} MiB in a session, and {session.MOST_TASKS:,} tasks",
+        f"{control.MOST_WAITING_BYTES >> 20} MiB in a session, and {control.MOST_TASKS:,} tasks",
         f"{_control.MOST_OPEN:,} in a session",
         f"{_decoding.MOST_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
         f"{kinds.MOST_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",

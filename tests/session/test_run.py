@@ -21,7 +21,7 @@ from claude_wire import (
     UserMessage,
     decode,
 )
-from claude_wire.session.run import MARKS, SETTLE_SECONDS, TRANSITIONS, Event, Prompt, Run, State
+from claude_wire.session.run import MARKS, SETTLE_SECONDS, TRANSITIONS, Event, Run, SentPrompt, State
 from session_peer import INIT, RESULT, Peer, line, opened
 from virtual_time import VirtualBackend, every_virtual_backend
 
@@ -51,7 +51,7 @@ def seen(run: Run, *messages: dict[str, Any]) -> None:
             run.see(typed)
 
 
-def asked(run: Run, uuid: str | None = None, now: float = 0.0) -> Prompt:
+def asked(run: Run, uuid: str | None = None, now: float = 0.0) -> SentPrompt:
     prompt = run.ask(uuid, now)
     assert prompt is not None
     return prompt

@@ -18,7 +18,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-import claude_wire.session.session as session_module
+import claude_wire.session.control as control_module
 from async_backends import ASYNCIO, Backend, every_backend
 from children import linux_only, nothing_left, python
 from claude_wire import (
@@ -39,7 +39,7 @@ from claude_wire import (
     open_session,
     set_byte_budget,
 )
-from claude_wire.session.router import SHARE_BYTES
+from claude_wire.io.read_ahead import SHARE_BYTES
 from long_tests import LONG
 from session_peer import RESULT, Peer, line, numbered, numbers, queued_bytes
 from virtual_time import VirtualBackend, every_virtual_backend
@@ -447,7 +447,7 @@ def test_one_session_that_exhausts_the_budget_does_not_silence_the_others(backen
 def test_a_peer_that_goes_on_asking_is_read_no_further_until_there_is_room(
     backend: Backend, who: str, how: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(session_module, "MOST_TASKS", 10)
+    monkeypatch.setattr(control_module, "MOST_TASKS", 10)
 
     async def main() -> None:
         go = anyio.Event()
@@ -501,7 +501,7 @@ def test_the_timers_of_callbacks_that_are_over_do_not_count(
     backend: Backend, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long their time would have been: else the session would read nothing any more after some thousands."""
-    monkeypatch.setattr(session_module, "MOST_TASKS", 5)
+    monkeypatch.setattr(control_module, "MOST_TASKS", 5)
 
     async def main() -> None:
         begun: list[str | None] = []
@@ -530,7 +530,7 @@ def test_the_timers_of_callbacks_that_are_over_do_not_count(
 def test_a_session_whose_requests_are_too_many_bytes_reads_nothing_more(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_module, "MOST_WAITING_BYTES", 2000)
+    monkeypatch.setattr(control_module, "MOST_WAITING_BYTES", 2000)
 
     async def main() -> None:
         go = anyio.Event()
@@ -543,7 +543,7 @@ def test_a_session_whose_requests_are_too_many_bytes_reads_nothing_more(
             for number in range(20):
                 peer.say(Peer.permission(f"p{number}", input={"command": "x" * 500}))
             with anyio.fail_after(60):
-                while session._answers.waiting_bytes < 2000:
+                while session._control.answers.waiting_bytes < 2000:
                     await anyio.sleep(0.001)
             await anyio.wait_all_tasks_blocked()
             assert peer.output.waiting >= 16
@@ -560,7 +560,7 @@ def test_the_bytes_of_requests_that_are_over_do_not_count(
     backend: Backend, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the session would read nothing any more after some tens of megabytes."""
-    monkeypatch.setattr(session_module, "MOST_WAITING_BYTES", 2000)
+    monkeypatch.setattr(control_module, "MOST_WAITING_BYTES", 2000)
 
     async def main() -> None:
         begun: list[str | None] = []
@@ -586,14 +586,14 @@ def test_the_bytes_of_requests_that_are_over_do_not_count(
                 else:
                     await peer.answer_to(request_id)
             await anyio.wait_all_tasks_blocked()
-            assert kind == "withdrawn" or session._answers.waiting_bytes == 0
+            assert kind == "withdrawn" or session._control.answers.waiting_bytes == 0
 
     backend.run(main)
 
 
 @every_backend
 def test_closing_ends_a_step_that_waits_for_room(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "MOST_TASKS", 3)
+    monkeypatch.setattr(control_module, "MOST_TASKS", 3)
 
     async def main() -> None:
         async def forever(request: CanUseToolRequest) -> PermissionResult:
@@ -723,13 +723,13 @@ def test_control_messages_that_were_seen_ahead_are_served_once_and_then_forgotte
     async def main() -> None:
         async with opened() as (peer, session):
             served: list[Any] = []
-            control = session._router._control
+            handle = session._control.handle
 
             def counted(message: Any) -> None:
                 served.append(message)
-                control(message)
+                handle(message)
 
-            session._router._control = counted
+            session._control.handle = counted
             for turn in range(3):
                 for number in range(5):
                     request_id = f"p{turn}-{number}"

@@ -665,7 +665,7 @@ def test_a_prompt_that_is_cancelled_before_its_turn_to_be_sent_is_not_sent(backe
             await anyio.wait_all_tasks_blocked()
             assert len(sent) == 1
             assert b"first" in sent[0]
-            assert not session._run.over
+            assert not session._reading.run.over
 
     backend.run(main)
 

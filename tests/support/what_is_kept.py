@@ -94,7 +94,7 @@ async def many_request_ids() -> dict[str, Any]:
         peer.say(Peer.permission(f"{count - 1}"), Peer.permission("0"))
         await peer.until(lambda: peer.lines)
         again = [message["response"]["request_id"] for message in peer.lines]
-        return {"remembered": len(session._answers._settled), "again": again}
+        return {"remembered": len(session._control.answers._settled), "again": again}
 
 
 async def long_task_ids() -> dict[str, Any]:
@@ -108,9 +108,9 @@ async def long_task_ids() -> dict[str, Any]:
                 peer.say(_task("task_started", task_id))
                 await session.__anext__()
             peer.say(_task("task_notification", ids[-1]))
-            before = len(session._run._tasks)
+            before = len(session._reading.run._tasks)
             await session.__anext__()
-            sizes += [before, len(session._run._tasks)]
+            sizes += [before, len(session._reading.run._tasks)]
         del ids, task_id
         return {"sizes": sizes, "kept": kept()}
 
@@ -142,15 +142,15 @@ async def waiting_request_bytes() -> dict[str, Any]:
         count = often(200, 100)
         for number in range(count):
             peer.say(Peer.permission(f"{number}", input={"content": "x" * MEGABYTE}))
-        while not session._is_full():
+        while not session._control.is_full():
             more = anyio.Event()
             await more.wait()
         await anyio.wait_all_tasks_blocked()
-        read, held = peer.output.given_bytes - before, session._answers.waiting_bytes
+        read, held = peer.output.given_bytes - before, session._control.answers.waiting_bytes
         free.set()
         await peer.until(lambda: len(peer.lines) == count)
         await anyio.wait_all_tasks_blocked()
-        return {"read": read, "held": held, "left": session._answers.waiting_bytes}
+        return {"read": read, "held": held, "left": session._control.answers.waiting_bytes}
 
 
 async def answers_not_taken() -> dict[str, Any]:
@@ -163,15 +163,15 @@ async def answers_not_taken() -> dict[str, Any]:
         count = often(200, 100)
         for number in range(count):
             peer.say(Peer.permission(f"{number}", input={"content": "x" * MEGABYTE}))
-        while not session._is_full():
+        while not session._control.is_full():
             await anyio.sleep(0.001)
         await anyio.wait_all_tasks_blocked()
-        read, held = peer.output.given_bytes - before, session._answers.waiting_bytes
+        read, held = peer.output.given_bytes - before, session._control.answers.waiting_bytes
         peer.hold = anyio.lowlevel.checkpoint
         taken.set()
         await peer.until(lambda: len(peer.lines) == count)
         await anyio.wait_all_tasks_blocked()
-        return {"read": read, "held": held, "left": session._answers.waiting_bytes}
+        return {"read": read, "held": held, "left": session._control.answers.waiting_bytes}
 
 
 async def requests_in_one_line() -> dict[str, Any]:
@@ -184,7 +184,7 @@ async def requests_in_one_line() -> dict[str, Any]:
         listed = [Peer.permission(f"{number}") for number in range(often(20_000, 10_000))]
         peer.answer("nobody asked", {}, pending_permission_requests=listed)
         await anyio.wait_all_tasks_blocked()
-        return {"open": len(session._answers._open), "tasks": len(session._tasks)}
+        return {"open": len(session._control.answers._open), "tasks": len(session._tasks)}
 
 
 async def control_messages_ahead() -> dict[str, Any]:

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from claude_wire.io.tasks import set_event
 from claude_wire.limits import JOINED_BYTES
-from claude_wire.native.budget import count_kept
+from claude_wire.native.budget import count_kept, has_room
 
 if TYPE_CHECKING:
     from anyio import Event
 
 __all__ = ["Chunks", "ReadAhead", "Tap", "show"]
+
+#: What each reader may keep, in bytes, however much others do: their consumers must not silence it.
+SHARE_BYTES = 256 * 1024
 
 #: Is shown each chunk that is read, as it was read.
 Tap = Callable[[bytes], object]
@@ -76,6 +79,10 @@ class ReadAhead:
     def final(self) -> tuple[type[Exception], ...]:
         """As of the source."""
         return self.source.final
+
+    def may_keep_more(self) -> bool:
+        """Whether there is room for more: in the share that each may keep, or in the byte budget."""
+        return self.kept_bytes < SHARE_BYTES or has_room()
 
     async def receive(self) -> bytes | memoryview:
         """The next bytes for the reader, as :meth:`Chunks.receive`."""

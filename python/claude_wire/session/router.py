@@ -11,7 +11,6 @@ lines. The consumer comes across those again, and passes over them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -24,20 +23,18 @@ from claude_wire.io.message_stream import receiver_of
 from claude_wire.io.tasks import set_event
 from claude_wire.io.waiting import cancel_scope, move_on_after
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, KeepAlive, UnknownMessage
-from claude_wire.native.budget import has_room
 
 if TYPE_CHECKING:
     from claude_wire.codec.decoder import Decoder
     from claude_wire.codec.follower import Follower
     from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import ReadAhead, Tap
+    from claude_wire.session.control import Control
 
 __all__ = ["Router"]
 
 #: Seconds without a step of the consumer after which the stream is read ahead of it.
 AWAY_SECONDS = 0.01
-#: What each router may keep, in bytes, however much others do: their consumers must not silence it.
-SHARE_BYTES = 256 * 1024
 #: Seconds after which it is seen again whether there is room.
 ROOM_SECONDS = 0.05
 
@@ -76,11 +73,8 @@ class Router:
     Args:
         stream: of typed messages, with bad lines as values. From now on only this reads it.
         tap: is shown the chunks that are read.
-        control: is called with each control message, in order, once. One that does not fit its type is an
-            :class:`UnknownMessage`; the consumer gets that, too.
-        is_wanted: says whether a control message is waited for.
-        is_full: says whether no more control messages can be taken now. Until it does not, nothing is read.
-        failed: is called with what the stream raises while nobody iterates.
+        control: handles the control messages. One that does not fit its type is an :class:`UnknownMessage`; the
+            consumer gets that, too. While it is full, nothing is read.
     """
 
     _ahead: ReadAhead
@@ -91,17 +85,11 @@ class Router:
         self,
         stream: MessageStream[Any],
         tap: Tap | None,
-        control: Callable[[Any], None],
-        is_wanted: Callable[[], bool],
-        is_full: Callable[[], bool],
-        failed: Callable[[Exception], None],
+        control: Control,
     ) -> None:
         self._receiver = receiver_of(stream)
         self._tap = tap
         self._control = control
-        self._is_wanted = is_wanted
-        self._is_full = is_full
-        self._failed = failed
         #: Decoded and not taken yet, without control messages; and their types, those of control messages perhaps too.
         self.ready: deque[Any] = deque()
         self.types: set[type] = set()
@@ -109,7 +97,9 @@ class Router:
         self._stepping = False
         self._scope: CancelScope | None = None
         self._steps = 0
-        self._started = self._closed = False
+        self._started = False
+        #: Whether it was closed.
+        self.closed: bool = False
         # What read_on() waits for: somebody has it look again. Whether it has to be told of the end of a step.
         self._noticed: Event | None = None
         self._asleep = False
@@ -145,7 +135,7 @@ class Router:
         self._stepping = True
         try:
             while not self.ready:
-                if self._closed:
+                if self.closed:
                     raise StopAsyncIteration
                 self._steps += 1
                 batch: list[Any] = []
@@ -157,7 +147,7 @@ class Router:
                             batch = await self._next_batch()
                 finally:
                     self._scope = None
-                if self._closed:
+                if self.closed:
                     self._receiver.give_back(batch)  # it came just then
                 else:
                     self._route(batch)
@@ -169,7 +159,7 @@ class Router:
                 self.notice()
 
     async def _next_batch(self) -> list[Any]:
-        while self._is_full() and not self._closed:
+        while self._control.is_full() and not self.closed:
             await sleep(ROOM_SECONDS)
         return await self._receiver.next_batch()
 
@@ -185,7 +175,7 @@ class Router:
 
     def close(self) -> None:
         """End the iteration, also for a task that is in a step, and leave the stream to its owner."""
-        self._closed = True
+        self.closed = True
         if self._started:
             self._receiver.give_back(self.ready)
         self.ready.clear()
@@ -204,7 +194,7 @@ class Router:
         # Only now, for what begins with it may begin at once, and iterate.
         for message in control:
             if not self._was_seen(message):
-                self._control(message)
+                self._control.handle(message)
 
     def _was_seen(self, message: Any) -> bool:
         """Whether it was seen ahead. The consumer has then passed by all that were seen before it."""
@@ -222,7 +212,7 @@ class Router:
         ahead = self._ahead
         while True:
             await self._consumer_away()
-            if self._is_full() or (ahead.kept_bytes >= SHARE_BYTES and not has_room()):
+            if self._control.is_full() or not ahead.may_keep_more():
                 await sleep(ROOM_SECONDS)
                 continue
             try:
@@ -232,7 +222,7 @@ class Router:
             except ByteBudgetError:
                 continue  # the consumer gets it; what comes behind it comes
             except Exception as error:  # the consumer gets it, and may have the stream go on
-                self._failed(error)
+                self._control.reading_failed(error)
                 await self._consumer_back()
                 continue
             self._look_at(data)
@@ -242,7 +232,7 @@ class Router:
     async def _consumer_away(self) -> None:
         """Wait until the consumer is away, at a cost that does not depend on the number of its steps."""
         before = -1
-        while self._stepping or not (self._is_wanted() or self._away_since == self._steps):
+        while self._stepping or not (self._control.is_awaited or self._away_since == self._steps):
             steps, stepping = self._steps, self._stepping
             # Who was in one step all the time waits for the stream. Until it has got something, there is nothing to do.
             self._asleep = stepping and steps == before
@@ -276,4 +266,4 @@ class Router:
                 message = found.follower.decode(line)
                 if _is_control(message):
                     found.control.append(_digest(message))
-                    self._control(message)
+                    self._control.handle(message)

@@ -61,7 +61,7 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
 
-__all__ = ["MARKS", "SETTLE_SECONDS", "TRANSITIONS", "Event", "Prompt", "Run", "State"]
+__all__ = ["MARKS", "SETTLE_SECONDS", "TRANSITIONS", "Event", "Run", "SentPrompt", "State"]
 
 #: The types of messages that :meth:`Run.see` looks at.
 MARKS = frozenset(
@@ -185,7 +185,7 @@ _LIFECYCLE = {
 }
 
 
-class Prompt:
+class SentPrompt:
     """A prompt that was sent, and what is known of it.
 
     Args:
@@ -228,10 +228,10 @@ class Run:
         self._tasks = Ids()
         # The uuids of all prompts; and the prompts that have not ended, in the order of sending, by their uuids.
         self._uuids: set[str] = set()
-        self._open: dict[str | Prompt, Prompt] = {}
+        self._open: dict[str | SentPrompt, SentPrompt] = {}
         # Of these, the ones without a uuid, and the ones that are FOLDED: a result concerns them without naming them.
-        self._unnamed: dict[Prompt, None] = {}
-        self._folded: dict[Prompt, None] = {}
+        self._unnamed: dict[SentPrompt, None] = {}
+        self._folded: dict[SentPrompt, None] = {}
         self._count = 0
         # Whether a turn is under way; whether the CLI ever said that one begins; how many it says are queued.
         self._turn = self._announces = False
@@ -260,7 +260,7 @@ class Run:
 
         Args:
             ceiling: seconds to wait when nothing is known to be under way.
-            now: by the clock of :attr:`Prompt.sent_at`.
+            now: by the clock of :attr:`SentPrompt.sent_at`.
         """
         if self._under_way:
             return None
@@ -286,7 +286,7 @@ class Run:
         for prompt in list(self._open.values()):
             self._happens(prompt, Event.SETTLED)
 
-    def ask(self, uuid: str | None, now: float) -> Prompt | None:
+    def ask(self, uuid: str | None, now: float) -> SentPrompt | None:
         """A prompt is sent. Returns None if no turn is owed for it, because an earlier one had its uuid.
 
         An empty uuid is none: the CLI reads it so.
@@ -296,7 +296,7 @@ class Run:
             return None
         if uuid is not None:
             self._uuids.add(uuid)
-        prompt = Prompt(uuid, now, self._count)
+        prompt = SentPrompt(uuid, now, self._count)
         self._count += 1
         self._open[uuid or prompt] = prompt
         if uuid is None:
@@ -307,17 +307,17 @@ class Run:
         """Whether a prompt with this uuid was sent before."""
         return uuid in self._uuids
 
-    def take_back(self, prompt: Prompt) -> None:
+    def take_back(self, prompt: SentPrompt) -> None:
         """The prompt was not sent after all."""
         if prompt.uuid is not None:
             self._uuids.discard(prompt.uuid)
         self._forget(prompt)
 
-    def unnamed(self) -> list[Prompt]:
+    def unnamed(self) -> list[SentPrompt]:
         """The prompts without a uuid that have not ended."""
         return list(self._unnamed)
 
-    def drop(self, uuids: Iterable[str], swept: Iterable[Prompt] = ()) -> None:
+    def drop(self, uuids: Iterable[str], swept: Iterable[SentPrompt] = ()) -> None:
         """The CLI answers that it has taken these prompts out of its queue.
 
         Args:
@@ -393,7 +393,7 @@ class Run:
                 continue
             self._happens(prompt, event, result)
 
-    def _happens(self, prompt: Prompt | None, event: Event, result: ResultMessage | None = None) -> None:
+    def _happens(self, prompt: SentPrompt | None, event: Event, result: ResultMessage | None = None) -> None:
         if prompt is not None:
             prompt.happens(event, result)
             if prompt.ended:
@@ -403,7 +403,7 @@ class Run:
             else:
                 self._folded.pop(prompt, None)
 
-    def _forget(self, prompt: Prompt) -> None:
+    def _forget(self, prompt: SentPrompt) -> None:
         self._open.pop(prompt.uuid or prompt, None)
         self._unnamed.pop(prompt, None)
         self._folded.pop(prompt, None)

@@ -8,31 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import uuid as uuids
-import weakref
-from collections import deque
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import msgspec
-from anyio import CancelScope, Semaphore, current_time
 
-from claude_wire.codec.encoder import encode
-from claude_wire.control.answers import Answers
-from claude_wire.control.requests import Requests
 from claude_wire.control.sending import Send
 from claude_wire.errors import (
     HandleError,
-    ProcessError,
     ProcessInputError,
-    PromptAnsweredError,
-    PromptCancelledError,
-    PromptError,
     RequestError,
     SessionEndedError,
-    TurnError,
 )
 from claude_wire.foundation.arguments import (
     kind_of,
@@ -43,48 +30,40 @@ from claude_wire.foundation.arguments import (
     tells_where,
 )
 from claude_wire.io.message_stream import MessageStream
-from claude_wire.io.read_ahead import show
 from claude_wire.io.tasks import Home, Tasks
 from claude_wire.io.waiting import Lock, cancel_scope, move_on_after
 from claude_wire.messages import (
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
-    ControlCancelRequest,
-    ControlRequest,
     ControlRequestBody,
-    ControlResponse,
     InitializeRequest,
     InitializeResponse,
     InterruptRequest,
     InterruptResponse,
-    McpMessageRequest,
     ResultMessage,
     SetModelRequest,
     SetModelResponse,
     SetPermissionModeRequest,
     SetPermissionModeResponse,
-    UnknownObject,
     UserMessage,
 )
-from claude_wire.messages.base import Wire
 from claude_wire.process.options import PLACES as OPTION_PLACES
 from claude_wire.process.options import ClaudeOptions, PermissionMode
 from claude_wire.process.process import GRACE_SECONDS, Process, exchange_of
-from claude_wire.process.stdin import LAST_SECONDS
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
+from claude_wire.session.control import Control
 from claude_wire.session.iterators import SessionBatches, SessionMessages
+from claude_wire.session.prompts import Prompt, Prompts, message_of
+from claude_wire.session.reading import Reading
 from claude_wire.session.router import Router
-from claude_wire.session.run import MARKS, Run, State
-from claude_wire.session.run import Prompt as Sent
+from claude_wire.session.sending import Sender
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
 
-    from claude_wire.messages import ContentBlock, InvalidLine, Message
-
-    Prompt = str | Sequence[ContentBlock] | UserMessage
+    from claude_wire.messages import InvalidLine, Message
 
 __all__ = ["PLACES", "REQUEST_SECONDS", "Session"]
 
@@ -96,13 +75,6 @@ _log = logging.getLogger("claude_wire")
 REQUEST_SECONDS = 60.0
 #: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.
 CEILING_SECONDS = 600.0
-#: Tasks of a session above which it reads no more: one for each callback and for each answer that is being sent, and
-#: another one for a callback with a time limit. A peer that goes on asking, or that does not take its answers, must not
-#: fill the memory.
-MOST_TASKS = 4096
-#: Bytes of waiting requests and answers, as JSON, above which a session reads no more.
-MOST_WAITING_BYTES = 64 * 1024 * 1024
-
 #: Options of the CLI, and of claude-agent-sdk, that are no arguments here, and where each goes.
 PLACES: dict[str, str] = {
     **OPTION_PLACES,
@@ -196,57 +168,37 @@ class Session:
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
         #: The process that is spoken to, or None.
         self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
-        self._exchange = None if self.process is None else exchange_of(self.process)
-        if send is None and self.process is None:
-            raise TypeError("a stream that is no Process needs a function that sends")
-        self._send_line = send
         require_seconds("request_timeout", request_timeout)
         self._request_timeout = request_timeout
-        self._on_sent = on_sent
         #: What the CLI answered to ``initialize``.
         self.info: InitializeResponse | None = None
-        # Tasks that wait in the loop must not keep a dropped session alive. They keep the following objects, which
-        # refer to the session weakly.
+        # Tasks that wait in the loop keep the following objects. None of these knows the session, so a session that
+        # is dropped is collected, which closes it.
         self._tasks = Tasks()
-        self._requests = requests = Requests(_Weakly(self._send).call_async, self._tasks)
-        self._answers = Answers(self._callbacks.find, _Weakly(self._send_answer).call_async, self._tasks)
-        self._run = Run()
-        self._entered = self._closed = False
-        self._router = Router(
-            stream,
-            on_received,
-            _Weakly(self._control, self._answers).call,
-            lambda: requests.waiting,
-            _Weakly(self._is_full).call,
-            lambda error: requests.fail_waiting("reading failed", error),
-        )
-        self._was_full = False
+        self._sender = Sender(None if self.process is None else exchange_of(self.process), send, on_sent, self._tasks)
+        self._control = Control(self._callbacks, self._sender, self._tasks)
+        self._router = Router(stream, on_received, self._control)
+        self._reading = Reading(self._router, self._control.requests, self.process)
+        self._ready = self._reading.ready
+        self._prompts = Prompts(self._sender, self._reading)
         # MCP servers that were connected to this session.
         self._connected: dict[str, McpServer] = {}
         # What the end of the session waits for.
         self._ending: list[Tasks] = []
-        self._ready: deque[Message | InvalidLine] = self._router.ready
-        # True while no queued message changes the run's state.
-        self._unmarked = False
-        # Cancelling it ends the wait for a message of the run.
-        self._waiting: CancelScope | None = None
-        # True while ask() reads the session.
-        self._reserved = False
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else "open" if self._entered else "not entered"
-        run = "nothing under way" if self._run.over else "a run under way"
+        state = "closed" if self._sender.closed else "open" if self._sender.entered else "not entered"
+        run = "nothing under way" if self._reading.run.over else "a run under way"
         stream = "" if self.process is None else f", {self.process!r}"
         return f"<Session {state}: {run}{stream}>"
 
     # --- from the beginning to the end
 
     async def __aenter__(self) -> Self:
-        if self._entered or self._closed:
+        if self._sender.entered or self._sender.closed:
             raise HandleError("a session can be entered only once, and not when it is closed; make another one")
-        self._entered = True
         self._home = Home()
-        self._sending = Semaphore(1)
+        self._sender.start()
         self._asking = Lock()
         if self._opens is not None:
             assert self.process is not None
@@ -271,15 +223,9 @@ class Session:
             _ = self.process.pid  # raises if it is not started
         self._router.start(ends_with_stream=self._opens is not None)
         for name, server in self._callbacks.mcp_servers.items():
-            server.connect(self._carrier(name))
+            server.connect(self._control.carrier(name))
             self._connected[name] = server
-        router, ended = self._router, _Weakly(self._output_ended).call_async
-
-        async def read_on() -> None:
-            await router.read_on()
-            await ended()
-
-        self._tasks.start(read_on, "claude-wire-reader")
+        self._tasks.start(self._reading.read_on, "claude-wire-reader")
 
     async def _open(self, request: InitializeRequest) -> None:
         try:
@@ -325,29 +271,24 @@ class Session:
     def _leave(self) -> None:
         """Close the session from outside of its loop: in the loop if that runs, else by releasing what waits there."""
         assert self._home is not None
-        if self._closed or self._home.foreign or self._home.call_soon(self._begin_to_close):
+        if self._sender.closed or self._home.foreign or self._home.call_soon(self._begin_to_close):
             return
-        self._closed = True
-        self._interrupt()
-        self._answers.close()
+        self._stop()
         self._tasks.abandon()
         with suppress(RuntimeError):  # a step waits there, too
             self._router.close()
 
-    def _interrupt(self) -> None:
-        """End the turn that is under way, in a process that this session runs."""
-        if self._opens is not None and self._exchange is not None:
-            line = self._requests.line(InterruptRequest(cancel_queued=True))
-            if self._exchange.write_in_turn(line):
-                show(self._on_sent, line, "on_sent")
+    def _stop(self) -> None:
+        """Send and answer nothing any more. A turn that is under way in a process that this session runs ends."""
+        interrupt = self._control.requests.line(InterruptRequest(cancel_queued=True))
+        self._sender.close(None if self._opens is None else interrupt)
+        self._control.answers.close()
 
     def _begin_to_close(self) -> None:
-        if self._closed:
+        if self._sender.closed:
             return
-        self._closed = True
-        self._interrupt()
-        self._answers.close()
-        self._requests.fail("the session was closed")
+        self._stop()
+        self._control.requests.fail("the session was closed")
         self._router.close()
         closing = Tasks()
         for name, server in self._connected.items():
@@ -396,32 +337,10 @@ class Session:
                 await self.query(one, session_id=session_id)
             return
         if not isinstance(prompt, UserMessage):
-            prompt = _message_of(prompt, uuid or str(uuids.uuid4()), session_id)
+            prompt = message_of(prompt, uuid, session_id)
         elif uuid is not None:
             prompt = msgspec.structs.replace(prompt, uuid=uuid)
-        await self._send_prompt(prompt)
-
-    async def _send_prompt(self, prompt: UserMessage) -> Sent | None:
-        """Send a prompt. Returns None if no turn is owed for it."""
-        line = encode(prompt)
-        has_begun = False
-        # Before it is sent: another task may see the result before this one goes on.
-        sent = self._run.ask(prompt.uuid, current_time())
-
-        def begun() -> None:
-            nonlocal has_begun, sent
-            has_begun = True
-            if sent is None:  # an earlier prompt had its uuid, but may have been given up meanwhile
-                sent = self._run.ask(prompt.uuid, current_time())
-
-        try:
-            await self._send(line, begun)
-        except BaseException as error:
-            # One that is cancelled in the middle of its line is sent all the same.
-            if sent is not None and (isinstance(error, Exception) or not has_begun):
-                self._run.take_back(sent)
-            raise
-        return sent
+        await self._prompts.send(prompt)
 
     async def ask(self, prompt: Prompt, *, ceiling: float | None = CEILING_SECONDS) -> ResultMessage:
         """Send a prompt, pass over all messages up to its result, and return that.
@@ -445,47 +364,12 @@ class Session:
             SessionEndedError: the output ended before the result.
         """
         require_seconds("ceiling", ceiling, or_zero=True)
-        self._require_open()
-        if not isinstance(prompt, UserMessage):
-            prompt = _message_of(prompt, str(uuids.uuid4()), "")
-        elif not prompt.uuid:  # by which the result is known
-            prompt = msgspec.structs.replace(prompt, uuid=str(uuids.uuid4()))
+        self._sender.require_open()
+        prompt = message_of(prompt)
         if self._tasks.current is not None:
             raise HandleError("ask() within a callback would wait for its own turn; query() sends a prompt")
         async with self._asking:
-            self._require_open()
-            self._router.require_idle()
-            if self._run.had(prompt.uuid):
-                raise ValueError("a prompt with this uuid was sent before, and the CLI starts no turn for it again")
-            self._reserved = True
-            try:
-                return await self._ask(prompt, ceiling)
-            finally:
-                self._reserved = False
-
-    async def _ask(self, prompt: UserMessage, ceiling: float | None) -> ResultMessage:
-        sent = await self._send_prompt(prompt)
-        assert sent is not None
-        while not sent.ended:
-            if self._ready:
-                self._run_sees(self._ready.popleft())
-                continue
-            try:
-                waited = await self._wait(ceiling, reserved=True)
-            except StopAsyncIteration:
-                raise SessionEndedError("query", "the output ended before the result") from None
-            if not (waited or sent.ended):
-                raise PromptError(prompt.uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
-        if sent.state is State.REPEATED:
-            raise PromptAnsweredError(
-                prompt.uuid, "this prompt was answered before the session was resumed; a new uuid asks again"
-            )
-        if sent.result is None:
-            raise PromptCancelledError(prompt.uuid, "the CLI took this prompt out of its queue")
-        error = sent.result.to_error(self._run.reason)
-        if error is not None:
-            raise error
-        return sent.result
+            return await self._prompts.ask(prompt, ceiling)
 
     async def request(self, request: ControlRequestBody[A], *, timeout: float | None = None) -> A:
         """Send a control request and return its answer, typed: ``await session.request(McpStatusRequest())``.
@@ -502,23 +386,23 @@ class Session:
             PayloadError: it does not fit the request.
             ProcessInputError: the process is gone, or its input was ended.
         """
-        self._require_open()
+        self._sender.require_open()
         if not isinstance(request, ControlRequestBody):
             raise TypeError(f"request() takes a request such as McpStatusRequest(), not {kind_of(request)}")
         require_seconds("timeout", timeout, or_zero=True)
         subtype = cast("str", type(request).__struct_config__.tag)
         seconds = self._request_timeout if timeout is None else timeout
-        unnamed = self._run.unnamed()
+        unnamed = self._reading.run.unnamed()
         # What a callback asks for may have the CLI withdraw the callback's own request. The answer comes first.
         callback = self._tasks.current
         with nullcontext() if callback is None else callback.cancelled_later():
-            answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
+            answer = await self._control.requests.ask(request, subtype, seconds, self._router.notice)
         parsed = request.parse_answer(answer.response or {})
         if isinstance(parsed, CancelAsyncMessageResponse) and isinstance(request, CancelAsyncMessageRequest):
-            self._drop([request.message_uuid] if parsed.cancelled else [])
+            self._reading.drop([request.message_uuid] if parsed.cancelled else [])
         elif isinstance(parsed, InterruptResponse):
             # Only an emptied queue comes with a list.
-            self._drop(parsed.cancelled or [], [] if parsed.cancelled is None else unnamed)
+            self._reading.drop(parsed.cancelled or [], [] if parsed.cancelled is None else unnamed)
         return parsed
 
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
@@ -545,82 +429,23 @@ class Session:
         require_one_of("mode", mode, get_args(PermissionMode), otherwise)
         return await self.request(SetPermissionModeRequest(mode=mode))
 
-    async def _send_answer(self, line: bytes) -> None:
-        await self._send(line, is_answer=True)
-
-    async def _send(self, line: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
-        """Write a line. It is as good as sent when ``begun`` is called; until then nothing is sent."""
-
-        def first() -> None:
-            show(self._on_sent, line, "on_sent")
-            if begun is not None:
-                begun()
-
-        self._require_open()
-        if self._exchange is not None:
-            await self._exchange.write(line, first, is_answer=is_answer)
-            return
-        assert self._send_line is not None
-        await self._sending.acquire()
-        try:
-            self._require_open()
-        except HandleError:
-            self._sending.release()
-            raise
-        written = False
-        failed: list[Exception] = []
-
-        async def write_whole(send: Send = self._send_line) -> None:
-            # In a task of its own, for who is cancelled must not cut the line.
-            nonlocal written
-            try:
-                sent = send(line)
-                if isawaitable(sent):
-                    await sent
-                written = True
-            except Exception as error:
-                failed.append(error)
-
-        first()
-        await self._tasks.start(write_whole, "claude-wire-writer", self._sending.release).wait()
-        if failed:
-            raise failed[0]
-        if not written:
-            self._require_open()
-            raise HandleError("what sends for this session was cancelled, by nobody in it")
-
-    def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
-        carry = _Weakly(self._carry)
-
-        return lambda message: carry.call_async(message, server_name)
-
-    async def _carry(self, message: dict[str, Any], server_name: str) -> None:
-        self._require_open()
-        await self._send(self._requests.line(McpMessageRequest(server_name=server_name, message=message)))
-
-    def _require_open(self) -> None:
-        if not self._entered:
-            raise HandleError("this session is not entered: use it as `async with ... as session`")
-        if self._closed:
-            raise HandleError("this session is closed")
-
     # --- what is received
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Message | InvalidLine:
-        ready = self._ready
+        ready, reading = self._ready, self._reading
         while True:
             if not ready:
-                await self._step()
+                await reading.step()
             message = ready.popleft()
-            if self._unmarked or not self._run_sees(message):
+            if not (reading.has_marks and reading.run_sees(message)):
                 return message
 
     def batches(self) -> SessionBatches:
         """Iterate over lists of messages instead, each of at least one; see :meth:`MessageStream.batches`."""
-        return SessionBatches(self, self._next_batch)
+        return SessionBatches(self, self._reading.next_batch)
 
     def receive_response(self) -> SessionMessages:
         """Iterate up to the result of the turn, and with it. What comes after it remains."""
@@ -638,7 +463,7 @@ class Session:
                 way: a shell in the background may run for ever. None: no limit.
         """
         require_seconds("ceiling", ceiling, or_zero=True)
-        return SessionMessages(lambda: self._next_of_run(ceiling), lambda _: False)
+        return SessionMessages(lambda: self._reading.next_of_run(ceiling), lambda _: False)
 
     async def end_input(self) -> None:
         """Close the input of the process, which tells the CLI to finish and end. Callbacks cannot be answered then.
@@ -649,154 +474,3 @@ class Session:
         if self.process is None:
             raise TypeError("only the input of a process can be ended here")
         await self.process.end_input()
-
-    async def _next_batch(self) -> list[Message | InvalidLine]:
-        while True:
-            if not self._ready:
-                await self._step()
-            batch = list(self._ready)
-            self._ready.clear()
-            if not self._unmarked:
-                batch = [message for message in batch if not self._run_sees(message)]
-            if batch:
-                return batch
-
-    async def _next_of_run(self, ceiling: float | None) -> Message | InvalidLine:
-        while not self._run.over:
-            if self._ready:
-                message = self._ready.popleft()
-                if not self._run_sees(message):
-                    return message
-            elif not await self._wait(ceiling):
-                break
-        raise StopAsyncIteration
-
-    async def _wait(self, ceiling: float | None, *, reserved: bool = False) -> bool:
-        """Wait for a message, or a change of the run. Returns false if none came for as long as is worth waiting."""
-        with move_on_after(self._run.patience(ceiling, current_time())) as scope:
-            before, self._waiting = self._waiting, scope
-            try:
-                await self._step(reserved=reserved)
-            finally:
-                self._waiting = before  # that of the task that reads, if this one may not
-        if self._ready or current_time() < scope.deadline:
-            return True
-        self._run.settle()
-        return False
-
-    def _drop(self, uuids: Sequence[str], swept: Sequence[Sent] = ()) -> None:
-        """The CLI has taken these prompts out of its queue, and may send no message about it: a wait for them ends."""
-        self._run.drop(uuids, swept)
-        if self._waiting is not None:
-            self._waiting.cancel()
-
-    def _run_sees(self, message: Message | InvalidLine) -> bool:
-        """Show a message to the run. Returns whether it is for the host alone."""
-        return type(message) in MARKS and self._run.see(message)
-
-    async def _step(self, *, reserved: bool = False) -> None:
-        """Wait until there is something in ``_ready``."""
-        if self._reserved and not reserved:
-            raise HandleError("ask() is reading this session")
-        try:
-            await self._router.step()
-            self._unmarked = MARKS.isdisjoint(self._router.types)
-        except StopAsyncIteration:
-            await self._output_ended()
-            raise
-        except ProcessError as error:
-            await self._output_ended(error)
-            failed = self._failed_turn(error)
-            if failed is None:
-                raise
-            raise failed from error
-
-    def _failed_turn(self, error: ProcessError) -> TurnError | None:
-        """What the last result says of a process that has ended as it does when that is an error."""
-        result = error.last_result
-        if type(error) is ProcessError and error.returncode == 1 and isinstance(result, ResultMessage):
-            return result.to_error(self._run.reason)
-        return None
-
-    def _control(self, message: Any) -> None:
-        if type(message) is ControlRequest:
-            self._answers.take(message)
-        elif type(message) is ControlResponse:
-            self._requests.resolve(message)
-            if not isinstance(message.response, UnknownObject):
-                for pending in (
-                    message.response.pending_permission_requests,
-                    message.response.pending_user_dialog_requests,
-                    message.response.pending_elicitation_requests,
-                ):
-                    for request in pending or ():
-                        self._answers.take(request)
-        elif type(message) is ControlCancelRequest:
-            self._answers.withdraw(message.request_id)
-        elif message.type == "control_request":
-            request_id = message.get("request_id", msgspec.UNSET)
-            if request_id is None or request_id is msgspec.UNSET or type(request_id) in (str, int, float):
-                self._answers.refuse(request_id, "this control request cannot be read")
-
-    def _is_full(self) -> bool:
-        if len(self._tasks) < MOST_TASKS and self._answers.waiting_bytes < MOST_WAITING_BYTES:
-            return False
-        if not self._was_full:
-            self._was_full = True
-            _log.warning(
-                "a session reads nothing until its callbacks and answers are fewer than %d tasks, and %d bytes",
-                MOST_TASKS,
-                MOST_WAITING_BYTES,
-            )
-        return True
-
-    async def _output_ended(self, cause: ProcessError | None = None) -> None:
-        """No answer will come any more."""
-        if cause is None and self.process is not None and not self._closed:
-            with move_on_after(LAST_SECONDS):
-                await self.process.wait()
-            cause = ProcessError(self.process.returncode, self.process.stderr_tail, self.process.last_result)
-        self._requests.fail("the output has ended", cause)
-
-
-class _Weakly:
-    """A method of a session, for holders that must not keep the session alive.
-
-    Args:
-        method: is called as long as the session exists.
-        keep: an object that is kept alive.
-    """
-
-    __slots__ = ("_function", "_keep", "_session")
-
-    def __init__(self, method: Any, keep: object = None) -> None:
-        # As weakref.WeakMethod, which takes 2 µs for each call.
-        self._session = weakref.ref(method.__self__)
-        self._function = method.__func__
-        self._keep = keep
-
-    def call(self, *arguments: Any) -> Any:
-        """Call the method. Returns None if the session was dropped."""
-        session = self._session()
-        return None if session is None else self._function(session, *arguments)
-
-    def call_async(self, *arguments: Any) -> Awaitable[None]:
-        """Call the method, for the caller to await.
-
-        Raises:
-            HandleError: the session was dropped.
-        """
-        session = self._session()
-        if session is None:
-            raise HandleError("this session was dropped")
-        awaitable: Awaitable[None] = self._function(session, *arguments)
-        return awaitable
-
-
-def _message_of(prompt: Prompt, uuid: str, session_id: str) -> UserMessage:
-    is_text = isinstance(prompt, str)
-    items: tuple[object, ...] = tuple(prompt) if isinstance(prompt, Sequence) and not is_text else ()
-    if not is_text and not (items and all(isinstance(item, (Wire, dict)) for item in items)):
-        kind = type(prompt).__name__
-        raise TypeError(f"a prompt is text, content blocks such as [TextBlock(...)], or a UserMessage, not {kind}")
-    return UserMessage.of(cast("str | Sequence[ContentBlock]", prompt), uuid=uuid, session_id=session_id)

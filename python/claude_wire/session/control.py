@@ -1,0 +1,101 @@
+"""The control messages of a session: each of the CLI's goes to the half of the protocol that it concerns.
+
+Knows which message is a request, an answer or a withdrawal, and how much may wait; not what is asked.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from claude_wire.control.answers import Answers
+from claude_wire.control.requests import Requests
+from claude_wire.messages import (
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    McpMessageRequest,
+    UnknownObject,
+)
+
+if TYPE_CHECKING:
+    from claude_wire.io.tasks import Tasks
+    from claude_wire.session.callbacks import Callbacks
+    from claude_wire.session.sending import Sender
+
+__all__ = ["Control"]
+
+#: Tasks of a session above which it reads no more: one for each callback and for each answer that is being sent, and
+#: another one for a callback with a time limit. A peer that goes on asking, or that does not take its answers, must not
+#: fill the memory.
+MOST_TASKS = 4096
+#: Bytes of waiting requests and answers, as JSON, above which a session reads no more.
+MOST_WAITING_BYTES = 64 * 1024 * 1024
+
+_log = logging.getLogger("claude_wire")
+
+
+class Control:
+    """Both halves of the control protocol: what this side asks, and what it answers by its callbacks."""
+
+    def __init__(self, callbacks: Callbacks, sender: Sender, tasks: Tasks) -> None:
+        self.requests = Requests(sender.send, tasks)
+        self.answers = Answers(callbacks.find, sender.send_answer, tasks)
+        self._sender = sender
+        self._tasks = tasks
+        self._was_full = False
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for a control message."""
+        return self.requests.waiting
+
+    def is_full(self) -> bool:
+        """Whether so much waits that no more control messages can be taken."""
+        if len(self._tasks) < MOST_TASKS and self.answers.waiting_bytes < MOST_WAITING_BYTES:
+            return False
+        if not self._was_full:
+            self._was_full = True
+            _log.warning(
+                "a session reads nothing until its callbacks and answers are fewer than %d tasks, and %d bytes",
+                MOST_TASKS,
+                MOST_WAITING_BYTES,
+            )
+        return True
+
+    def handle(self, message: Any) -> None:
+        """Take a control message: each once, in the order of the stream."""
+        if type(message) is ControlRequest:
+            self.answers.take(message)
+        elif type(message) is ControlResponse:
+            self.requests.resolve(message)
+            if not isinstance(message.response, UnknownObject):
+                for pending in (
+                    message.response.pending_permission_requests,
+                    message.response.pending_user_dialog_requests,
+                    message.response.pending_elicitation_requests,
+                ):
+                    for request in pending or ():
+                        self.answers.take(request)
+        elif type(message) is ControlCancelRequest:
+            self.answers.withdraw(message.request_id)
+        elif message.type == "control_request":
+            request_id = message.get("request_id", msgspec.UNSET)
+            if request_id is None or request_id is msgspec.UNSET or type(request_id) in (str, int, float):
+                self.answers.refuse(request_id, "this control request cannot be read")
+
+    def reading_failed(self, error: Exception) -> None:
+        """The stream raised while nobody iterates: no request that waits now gets its answer."""
+        self.requests.fail_waiting("reading failed", error)
+
+    def carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
+        """A function by which an MCP server of this process sends to the CLI."""
+
+        async def carry(message: dict[str, Any]) -> None:
+            self._sender.require_open()
+            await self._sender.send(self.requests.line(McpMessageRequest(server_name=server_name, message=message)))
+
+        return carry

@@ -1,0 +1,104 @@
+"""The prompts of a session: how one is sent, and what its asker gets.
+
+Knows what became of a prompt by its state in :mod:`claude_wire.session.run`; not how lines are sent and read.
+"""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+from anyio import current_time
+
+from claude_wire.codec.encoder import encode
+from claude_wire.errors import PromptAnsweredError, PromptCancelledError, PromptError, SessionEndedError
+from claude_wire.messages import ContentBlock, ResultMessage, UserMessage
+from claude_wire.messages.base import Wire
+from claude_wire.session.run import State
+
+if TYPE_CHECKING:
+    from claude_wire.session.reading import Reading
+    from claude_wire.session.run import SentPrompt
+    from claude_wire.session.sending import Sender
+
+__all__ = ["Prompt", "Prompts", "message_of"]
+
+#: What a user gives as a prompt.
+Prompt: TypeAlias = "str | Sequence[ContentBlock] | UserMessage"
+
+
+def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") -> UserMessage:
+    """The message of a prompt, with a random uuid if it has none: by that its result is known.
+
+    Raises:
+        TypeError: it is none of a text, content blocks and a :class:`UserMessage`.
+    """
+    if isinstance(prompt, UserMessage):
+        return prompt if prompt.uuid else msgspec.structs.replace(prompt, uuid=str(uuids.uuid4()))
+    is_text = isinstance(prompt, str)
+    items: tuple[object, ...] = tuple(prompt) if isinstance(prompt, Sequence) and not is_text else ()
+    if not is_text and not (items and all(isinstance(item, (Wire, dict)) for item in items)):
+        kind = type(prompt).__name__
+        raise TypeError(f"a prompt is text, content blocks such as [TextBlock(...)], or a UserMessage, not {kind}")
+    return UserMessage.of(prompt, uuid=uuid or str(uuids.uuid4()), session_id=session_id)
+
+
+class Prompts:
+    """Sends prompts, and waits for what becomes of one."""
+
+    def __init__(self, sender: Sender, reading: Reading) -> None:
+        self._sender = sender
+        self._reading = reading
+        self._run = reading.run
+
+    async def send(self, prompt: UserMessage) -> SentPrompt | None:
+        """Send a prompt. Returns None if no turn is owed for it."""
+        line = encode(prompt)
+        has_begun = False
+        # Before it is sent: another task may see the result before this one goes on.
+        sent = self._run.ask(prompt.uuid, current_time())
+
+        def begun() -> None:
+            nonlocal has_begun, sent
+            has_begun = True
+            if sent is None:  # an earlier prompt had its uuid, but may have been given up meanwhile
+                sent = self._run.ask(prompt.uuid, current_time())
+
+        try:
+            await self._sender.send(line, begun)
+        except BaseException as error:
+            # One that is cancelled in the middle of its line is sent all the same.
+            if sent is not None and (isinstance(error, Exception) or not has_begun):
+                self._run.take_back(sent)
+            raise
+        return sent
+
+    async def ask(self, prompt: UserMessage, ceiling: float | None) -> ResultMessage:
+        """Send a prompt with a uuid, and pass over all messages up to its result. One task asks at a time.
+
+        Raises:
+            HandleError, ValueError, TurnError, PromptError, SessionEndedError: as :meth:`Session.ask` says.
+        """
+        self._sender.require_open()
+        if self._run.had(prompt.uuid):
+            raise ValueError("a prompt with this uuid was sent before, and the CLI starts no turn for it again")
+        with self._reading.reserved():
+            sent = await self.send(prompt)
+            assert sent is not None
+            try:
+                if not await self._reading.pass_to_the_end_of(sent, ceiling):
+                    raise PromptError(prompt.uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
+            except StopAsyncIteration:
+                raise SessionEndedError("query", "the output ended before the result") from None
+        if sent.state is State.REPEATED:
+            raise PromptAnsweredError(
+                prompt.uuid, "this prompt was answered before the session was resumed; a new uuid asks again"
+            )
+        if sent.result is None:
+            raise PromptCancelledError(prompt.uuid, "the CLI took this prompt out of its queue")
+        error = sent.result.to_error(self._run.reason)
+        if error is not None:
+            raise error
+        return sent.result

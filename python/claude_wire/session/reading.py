@@ -1,0 +1,149 @@
+"""The messages of a session, for its consumer: one step at a time, one task at a time.
+
+Knows when a wait for a message ends, and what the end of the stream means; not what is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from anyio import CancelScope, current_time
+
+from claude_wire.errors import HandleError, ProcessError, TurnError
+from claude_wire.io.waiting import move_on_after
+from claude_wire.messages import ResultMessage
+from claude_wire.process.stdin import LAST_SECONDS
+from claude_wire.session.run import MARKS, Run, SentPrompt
+
+if TYPE_CHECKING:
+    from collections import deque
+
+    from claude_wire.control.requests import Requests
+    from claude_wire.messages import InvalidLine, Message
+    from claude_wire.process.process import Process
+    from claude_wire.session.router import Router
+
+__all__ = ["Reading"]
+
+
+class Reading:
+    """Takes messages from a router, and shows the run those that say something of it."""
+
+    def __init__(self, router: Router, requests: Requests, process: Process[Any] | None) -> None:
+        self.run = Run()
+        #: What was read and not taken yet.
+        self.ready: deque[Message | InvalidLine] = router.ready
+        #: Whether a message in ``ready`` may change the state of the run.
+        self.has_marks: bool = True
+        # True while ask() reads the session, and nobody else may.
+        self._reserved = False
+        self._router = router
+        self._requests = requests
+        self._process = process
+        # Cancelling it ends the wait for a message of the run.
+        self._waiting: CancelScope | None = None
+
+    def run_sees(self, message: Message | InvalidLine) -> bool:
+        """Show a message to the run. Returns whether it is for the host alone."""
+        return type(message) in MARKS and self.run.see(message)
+
+    async def step(self, *, reserved: bool = False) -> None:
+        """Wait until there is something in ``ready``. Raises what the stream raises, and StopAsyncIteration."""
+        if self._reserved and not reserved:
+            raise HandleError("ask() is reading this session")
+        try:
+            await self._router.step()
+            self.has_marks = not MARKS.isdisjoint(self._router.types)
+        except StopAsyncIteration:
+            await self._output_ended()
+            raise
+        except ProcessError as error:
+            await self._output_ended(error)
+            failed = self._failed_turn(error)
+            if failed is None:
+                raise
+            raise failed from error
+
+    async def next_batch(self) -> list[Message | InvalidLine]:
+        """All messages that can be taken, at least one."""
+        while True:
+            if not self.ready:
+                await self.step()
+            batch = list(self.ready)
+            self.ready.clear()
+            if self.has_marks:
+                batch = [message for message in batch if not self.run_sees(message)]
+            if batch:
+                return batch
+
+    async def next_of_run(self, ceiling: float | None) -> Message | InvalidLine:
+        """The next message, until the run is over."""
+        while not self.run.over:
+            if self.ready:
+                message = self.ready.popleft()
+                if not self.run_sees(message):
+                    return message
+            elif not await self._wait(ceiling):
+                break
+        raise StopAsyncIteration
+
+    @contextmanager
+    def reserved(self) -> Generator[None, None, None]:
+        """Within the block only :meth:`pass_to_the_end_of` may step. Raises HandleError if a task is in a step."""
+        self._router.require_idle()
+        self._reserved = True
+        try:
+            yield
+        finally:
+            self._reserved = False
+
+    async def pass_to_the_end_of(self, prompt: SentPrompt, ceiling: float | None) -> bool:
+        """Pass over all messages until the state of a prompt is final. Returns false if the ceiling ends the wait."""
+        while not prompt.ended:
+            if self.ready:
+                self.run_sees(self.ready.popleft())
+            elif not await self._wait(ceiling, reserved=True) and not prompt.ended:
+                return False
+        return True
+
+    def drop(self, uuids: Sequence[str], swept: Sequence[SentPrompt] = ()) -> None:
+        """The CLI has taken these prompts out of its queue, and may send no message about it: a wait for them ends."""
+        self.run.drop(uuids, swept)
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def read_on(self) -> None:
+        """Read ahead while nobody iterates, until the end of the stream. To be run in a task of its own."""
+        await self._router.read_on()
+        await self._output_ended()
+
+    async def _wait(self, ceiling: float | None, *, reserved: bool = False) -> bool:
+        """Wait for a message, or a change of the run. Returns false if none came for as long as is worth waiting."""
+        with move_on_after(self.run.patience(ceiling, current_time())) as scope:
+            before, self._waiting = self._waiting, scope
+            try:
+                await self.step(reserved=reserved)
+            finally:
+                self._waiting = before  # that of the task that reads, if this one may not
+        if self.ready or current_time() < scope.deadline:
+            return True
+        self.run.settle()
+        return False
+
+    def _failed_turn(self, error: ProcessError) -> TurnError | None:
+        """What the last result says of a process that has ended as it does when that is an error."""
+        result = error.last_result
+        if type(error) is ProcessError and error.returncode == 1 and isinstance(result, ResultMessage):
+            return result.to_error(self.run.reason)
+        return None
+
+    async def _output_ended(self, cause: ProcessError | None = None) -> None:
+        """No answer will come any more."""
+        process = self._process
+        if cause is None and process is not None and not self._router.closed:
+            with move_on_after(LAST_SECONDS):
+                await process.wait()
+            cause = ProcessError(process.returncode, process.stderr_tail, process.last_result)
+        self._requests.fail("the output has ended", cause)

@@ -1,0 +1,121 @@
+"""Where the lines of a session go: to its process, or to the function that it was given.
+
+Knows lines, and who may send now; not what is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import isawaitable
+from typing import TYPE_CHECKING
+
+from anyio import Semaphore
+
+from claude_wire.errors import HandleError
+from claude_wire.io.read_ahead import Tap, show
+
+if TYPE_CHECKING:
+    from claude_wire.control.sending import Send
+    from claude_wire.io.tasks import Tasks
+    from claude_wire.process.exchange import Exchange
+
+__all__ = ["Sender"]
+
+
+class Sender:
+    """Sends whole lines, one at a time, between the beginning of a session and its end.
+
+    Args:
+        exchange: with the process that the lines are for; None for a stream that is no process.
+        send: writes a line for such a stream; a plain function or an async one.
+        tap: is shown each line when its first byte is written.
+        tasks: those of the session.
+    """
+
+    def __init__(self, exchange: Exchange | None, send: Send | None, tap: Tap | None, tasks: Tasks) -> None:
+        if send is None and exchange is None:
+            raise TypeError("a stream that is no Process needs a function that sends")
+        self._exchange = exchange
+        self._send = send
+        self._tap = tap
+        self._tasks = tasks
+        self._turns: Semaphore | None = None
+        #: Whether the session was entered, and whether it was closed.
+        self.entered: bool = False
+        self.closed: bool = False
+
+    def start(self) -> None:
+        """The session begins, in the loop that this is called in."""
+        self.entered = True
+        self._turns = Semaphore(1)
+
+    def close(self, last: bytes | None = None) -> None:
+        """The session ends. Whoever still has this, such as an MCP server, keeps no process alive by it.
+
+        Args:
+            last: a line that is written before, if a turn is under way in the process and its pipe has room.
+        """
+        self.closed = True
+        if last is not None and self._exchange is not None and self._exchange.write_in_turn(last):
+            show(self._tap, last, "on_sent")
+        self._exchange = self._send = self._tap = None
+
+    def require_open(self) -> None:
+        """Raises HandleError before the beginning of the session, and after its end."""
+        if not self.entered:
+            raise HandleError("this session is not entered: use it as `async with ... as session`")
+        if self.closed:
+            raise HandleError("this session is closed")
+
+    async def send_answer(self, line: bytes) -> None:
+        """Send the answer to a request of the CLI."""
+        await self.send(line, is_answer=True)
+
+    async def send(self, line: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
+        """Send a line. It is as good as sent when ``begun`` is called; until then nothing is sent.
+
+        Raises:
+            HandleError: the session is not open, or something outside of it has cancelled the function that sends.
+            ProcessInputError: the process is gone, or its input was ended.
+            Exception: what the function that sends has raised.
+        """
+        self.require_open()
+        tap = self._tap
+
+        def first() -> None:
+            show(tap, line, "on_sent")
+            if begun is not None:
+                begun()
+
+        if self._exchange is not None:
+            await self._exchange.write(line, begun if tap is None else first, is_answer=is_answer)
+            return
+        assert self._send is not None
+        assert self._turns is not None
+        await self._turns.acquire()
+        try:
+            self.require_open()
+        except HandleError:
+            self._turns.release()
+            raise
+        written = False
+        failed: list[Exception] = []
+
+        async def write_whole(send: Send = self._send) -> None:
+            # In a task of its own, for who is cancelled must not cut the line.
+            nonlocal written
+            try:
+                sent = send(line)
+                if isawaitable(sent):
+                    await sent
+                written = True
+            except Exception as error:
+                failed.append(error)
+
+        first()
+        await self._tasks.start(write_whole, "claude-wire-writer", self._turns.release).wait()
+        if failed:
+            raise failed[0]
+        if not written:
+            self.require_open()
+            raise HandleError("what sends for this session was cancelled, by nobody in it")
