@@ -13,7 +13,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from claude_wire.foundation.arguments import kind_of, require_one_of, tells_where
@@ -123,14 +122,17 @@ def _nothing(value: Any) -> list[str] | None:
 def _flag(
     name: str,
     kind: _Kind,
+    default: object = None,
     *,
     joined: bool = False,
     known: Any = None,
     least: int | None = None,
     above: int | None = None,
-) -> dict[str, _Flag]:
-    """The metadata of a field. ``known`` is a Literal of the words that the CLI takes."""
-    return {"flag": _Flag(name, *kind, joined, get_args(known), least, above)}
+) -> Any:
+    """A field for a flag. ``known`` is a Literal of the words that the CLI takes."""
+    return dataclasses.field(
+        default=default, metadata={"flag": _Flag(name, *kind, joined, get_args(known), least, above)}
+    )
 
 
 _BOOL: _Kind = "bool", _nothing
@@ -265,55 +267,49 @@ class ClaudeOptions:
 
     cli_path: Path | None = None
     # In the order in which claude-agent-sdk writes them, and --name=value where it does: tests compare the two.
-    system_prompt: str | None = field(default=None, metadata=_flag("--system-prompt", _TEXT))
-    system_prompt_file: Path | None = field(default=None, metadata=_flag("--system-prompt-file", _PATH))
-    append_system_prompt: str | None = field(default=None, metadata=_flag("--append-system-prompt", _TEXT))
-    append_system_prompt_file: Path | None = field(default=None, metadata=_flag("--append-system-prompt-file", _PATH))
-    tools: Sequence[str] | None = field(default=None, metadata=_flag("--tools", _LIST))
-    allowed_tools: Sequence[str] = field(default=(), metadata=_flag("--allowedTools", _LIST))
-    max_turns: int | None = field(default=None, metadata=_flag("--max-turns", _INT, least=1))
-    max_budget_usd: float | None = field(default=None, metadata=_flag("--max-budget-usd", _NUMBER, above=0))
-    disallowed_tools: Sequence[str] = field(default=(), metadata=_flag("--disallowedTools", _LIST))
-    task_budget: int | None = field(default=None, metadata=_flag("--task-budget", _INT, least=1))
-    model: str | None = field(default=None, metadata=_flag("--model", _TEXT))
-    fallback_model: str | None = field(default=None, metadata=_flag("--fallback-model", _TEXT))
-    betas: Sequence[str] = field(default=(), metadata=_flag("--betas", _LIST))
-    permission_prompt_tool: str | None = field(default=None, metadata=_flag("--permission-prompt-tool", _TEXT))
-    permission_mode: PermissionMode | None = field(
-        default=None, metadata=_flag("--permission-mode", _TEXT, known=PermissionMode)
+    system_prompt: str | None = _flag("--system-prompt", _TEXT)
+    system_prompt_file: Path | None = _flag("--system-prompt-file", _PATH)
+    append_system_prompt: str | None = _flag("--append-system-prompt", _TEXT)
+    append_system_prompt_file: Path | None = _flag("--append-system-prompt-file", _PATH)
+    tools: Sequence[str] | None = _flag("--tools", _LIST)
+    allowed_tools: Sequence[str] = _flag("--allowedTools", _LIST, ())
+    max_turns: int | None = _flag("--max-turns", _INT, least=1)
+    max_budget_usd: float | None = _flag("--max-budget-usd", _NUMBER, above=0)
+    disallowed_tools: Sequence[str] = _flag("--disallowedTools", _LIST, ())
+    task_budget: int | None = _flag("--task-budget", _INT, least=1)
+    model: str | None = _flag("--model", _TEXT)
+    fallback_model: str | None = _flag("--fallback-model", _TEXT)
+    betas: Sequence[str] = _flag("--betas", _LIST, ())
+    permission_prompt_tool: str | None = _flag("--permission-prompt-tool", _TEXT)
+    permission_mode: PermissionMode | None = _flag("--permission-mode", _TEXT, known=PermissionMode)
+    continue_conversation: bool = _flag("--continue", _BOOL, False)
+    resume: str | None = _flag("--resume", _TEXT, joined=True)
+    session_id: str | None = _flag("--session-id", _TEXT, joined=True)
+    settings: FileOrJson | None = _flag("--settings", _FILE_OR_JSON)
+    add_dir: Sequence[Path] = _flag("--add-dir", _PATHS, ())
+    mcp_config: FileOrJson | Sequence[FileOrJson] | None = _flag("--mcp-config", _FILES_OR_JSON)
+    include_partial_messages: bool = _flag("--include-partial-messages", _BOOL, False)
+    include_hook_events: bool = _flag("--include-hook-events", _BOOL, False)
+    strict_mcp_config: bool = _flag("--strict-mcp-config", _BOOL, False)
+    fork_session: bool = _flag("--fork-session", _BOOL, False)
+    resume_session_at: str | None = _flag("--resume-session-at", _TEXT, joined=True)
+    resume_drops_turn: str | None = _flag("--resume-drops-turn", _TEXT, joined=True)
+    session_mirror: bool = _flag("--session-mirror", _BOOL, False)
+    setting_sources: Sequence[SettingSource] | None = _flag(
+        "--setting-sources", _LIST, joined=True, known=SettingSource
     )
-    continue_conversation: bool = field(default=False, metadata=_flag("--continue", _BOOL))
-    resume: str | None = field(default=None, metadata=_flag("--resume", _TEXT, joined=True))
-    session_id: str | None = field(default=None, metadata=_flag("--session-id", _TEXT, joined=True))
-    settings: FileOrJson | None = field(default=None, metadata=_flag("--settings", _FILE_OR_JSON))
-    add_dir: Sequence[Path] = field(default=(), metadata=_flag("--add-dir", _PATHS))
-    mcp_config: FileOrJson | Sequence[FileOrJson] | None = field(
-        default=None, metadata=_flag("--mcp-config", _FILES_OR_JSON)
-    )
-    include_partial_messages: bool = field(default=False, metadata=_flag("--include-partial-messages", _BOOL))
-    include_hook_events: bool = field(default=False, metadata=_flag("--include-hook-events", _BOOL))
-    strict_mcp_config: bool = field(default=False, metadata=_flag("--strict-mcp-config", _BOOL))
-    fork_session: bool = field(default=False, metadata=_flag("--fork-session", _BOOL))
-    resume_session_at: str | None = field(default=None, metadata=_flag("--resume-session-at", _TEXT, joined=True))
-    resume_drops_turn: str | None = field(default=None, metadata=_flag("--resume-drops-turn", _TEXT, joined=True))
-    session_mirror: bool = field(default=False, metadata=_flag("--session-mirror", _BOOL))
-    setting_sources: Sequence[SettingSource] | None = field(
-        default=None, metadata=_flag("--setting-sources", _LIST, joined=True, known=SettingSource)
-    )
-    plugin_dir: Sequence[Path] = field(default=(), metadata=_flag("--plugin-dir", _PATHS))
-    agent: str | None = field(default=None, metadata=_flag("--agent", _TEXT))
-    agents: FileOrJson | None = field(default=None, metadata=_flag("--agents", _FILE_OR_JSON))
-    replay_user_messages: bool = field(default=False, metadata=_flag("--replay-user-messages", _BOOL))
-    forward_subagent_text: bool = field(default=False, metadata=_flag("--forward-subagent-text", _BOOL))
-    no_session_persistence: bool = field(default=False, metadata=_flag("--no-session-persistence", _BOOL))
-    extra_args: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
-    thinking: Thinking | None = field(default=None, metadata=_flag("--thinking", _TEXT, known=Thinking))
-    max_thinking_tokens: int | None = field(default=None, metadata=_flag("--max-thinking-tokens", _INT, least=0))
-    thinking_display: ThinkingDisplay | None = field(
-        default=None, metadata=_flag("--thinking-display", _TEXT, known=ThinkingDisplay)
-    )
-    effort: Effort | None = field(default=None, metadata=_flag("--effort", _TEXT, known=Effort))
-    json_schema: str | Mapping[str, Any] | None = field(default=None, metadata=_flag("--json-schema", _JSON))
+    plugin_dir: Sequence[Path] = _flag("--plugin-dir", _PATHS, ())
+    agent: str | None = _flag("--agent", _TEXT)
+    agents: FileOrJson | None = _flag("--agents", _FILE_OR_JSON)
+    replay_user_messages: bool = _flag("--replay-user-messages", _BOOL, False)
+    forward_subagent_text: bool = _flag("--forward-subagent-text", _BOOL, False)
+    no_session_persistence: bool = _flag("--no-session-persistence", _BOOL, False)
+    extra_args: Mapping[str, str | None] = dataclasses.field(default_factory=dict[str, "str | None"])
+    thinking: Thinking | None = _flag("--thinking", _TEXT, known=Thinking)
+    max_thinking_tokens: int | None = _flag("--max-thinking-tokens", _INT, least=0)
+    thinking_display: ThinkingDisplay | None = _flag("--thinking-display", _TEXT, known=ThinkingDisplay)
+    effort: Effort | None = _flag("--effort", _TEXT, known=Effort)
+    json_schema: str | Mapping[str, Any] | None = _flag("--json-schema", _JSON)
 
     def __post_init__(self) -> None:
         if self.cli_path is not None:
