@@ -10,10 +10,10 @@
 
 Knows the messages; not where they come from. Nothing in it raises for what a stream may hold.
 
-A message is two append-only lists: the pieces of text that its deltas bring, and marks, which are all other events,
-each with the number of pieces before it; a delta that does not go on where the one before it ended is a mark too. So a
-snapshot is two lengths. What a message says is found by going through its marks, of which there are a few for each
-block; the text itself is joined when it is read.
+A message is a list of marks: all its events, but for a delta that goes on where the one before it ended. Of such a
+delta only the text is kept, as one more piece of the text that goes on. So a snapshot is two lengths: that of the marks,
+and that of those pieces. What a snapshot says is found by applying its marks again, of which each block has a few. A
+text is joined when it is read.
 
 The result is what the CLI puts into the ``assistant`` lines, by the CLI's own rules, but that the input of tools is as
 the model wrote it: of its own tools the CLI changes some (``Edit`` gets ``replace_all``, ``Write`` loses white space at
@@ -54,7 +54,7 @@ from typing import Any, TypeAlias, cast
 
 from msgspec.structs import replace
 
-from claude_wire.accumulate.partial_message import PartialBlock, State
+from claude_wire.accumulate.partial_message import TEXT_FIELDS, PartialBlock, State
 from claude_wire.codec.encoder import encode
 from claude_wire.foundation.arguments import require_int
 from claude_wire.messages import (
@@ -101,10 +101,9 @@ class _Log:
 
     __slots__ = (
         "api_id",
+        "delta_type",
         "id",
         "index",
-        "key",
-        "kind",
         "marked",
         "marks",
         "parent",
@@ -115,36 +114,39 @@ class _Log:
         "ttft_ms",
     )
 
-    def __init__(self, key: Key, message: StreamEvent) -> None:
-        self.key: Key = key
-        self.session_id: str | None = key[0]
-        self.parent: str | None = key[1]
-        #: Characters of all but the pieces.
-        self.marked: int = EVENT_CHARS + sum(len(name or "") for name in (*key, message.api_message_id))
+    def __init__(self, message: StreamEvent) -> None:
+        self.session_id: str | None = message.session_id
+        self.parent: str | None = message.parent_tool_use_id
         self.id: str | None = message.api_message_id
         self.ttft_ms: int | float | None = message.ttft_ms
+        #: Characters of all but the pieces.
+        self.marked: int = EVENT_CHARS + sum(len(name or "") for name in (self.session_id, self.parent, self.id))
+        #: Each event, the number of pieces that the text before it has then, and the pieces of the text that goes on.
+        self.marks: list[tuple[Event | None, int, list[str]]] = []
+        #: Those of the text that goes on.
         self.pieces: list[str] = []
-        self.marks: list[tuple[int, Event | None]] = []
-        self.state: State = State(self.pieces)
+        self.state: State = State()
         self.partial: PartialMessage = PartialMessage(self)
-        #: Of the delta before: its block, its kind, and what its line said of the message's id.
+        #: Of the delta before: its block, its type, and what its line said of the message's id.
         self.index: int = -1
-        self.kind: type[object] | None = None
+        self.delta_type: type[object] | None = None
         self.api_id: str | None = None
 
     def mark(self, event: Event | None) -> int:
         """Take an event that is no mere piece of text; None abandons the message. Returns the characters it counts."""
-        at = len(self.pieces)
-        self.marks.append((at, event))
-        self.state.apply(at, event)
-        self.kind = None
-        count = EVENT_CHARS + (0 if event is None else len(encode(cast(Any, event))))
-        self.marked += count
-        return count
+        count, state = len(self.pieces), self.state
+        state.apply(event, count)
+        self.delta_type = None
+        self.pieces = [] if state.text is None else state.text.pieces
+        self.marks.append((event, count, self.pieces))
+        chars = EVENT_CHARS + (0 if event is None else len(encode(cast(Any, event))))
+        self.marked += chars
+        return chars
 
     def chars(self) -> int:
         """Characters of all that is kept."""
-        return self.marked + sum(map(len, self.pieces)) + DELTA_CHARS * len(self.pieces)
+        texts = {id(pieces): pieces for _, _, pieces in self.marks}
+        return self.marked + sum(sum(map(len, pieces)) + DELTA_CHARS * len(pieces) for pieces in texts.values())
 
 
 class PartialMessage:
@@ -155,7 +157,7 @@ class PartialMessage:
 
     def __init__(self, log: _Log, pieces: int = 0, marks: int | None = None) -> None:
         self._log = log
-        #: For a snapshot, how many pieces and marks it has.
+        #: For a snapshot, how many marks it has, and how many pieces the text that goes on has.
         self._pieces = pieces
         self._marks = marks
         self._state = log.state if marks is None else None
@@ -163,9 +165,10 @@ class PartialMessage:
     def _now(self) -> State:
         state = self._state
         if state is None:
-            state = State(self._log.pieces, self._pieces)
-            for at, event in self._log.marks[: self._marks]:
-                state.apply(at, event)
+            state = State()
+            for event, count, pieces in self._log.marks[: self._marks]:
+                state.apply(event, count, pieces)
+            state.end_text(self._pieces)
             self._state = state
         return state
 
@@ -175,37 +178,34 @@ class PartialMessage:
         It costs the same whatever the size of the message: it shares the message's lists, and remembers how long they
         are. What is read of it is made at the first reading.
         """
-        return (
-            self if self._marks is not None else PartialMessage(self._log, len(self._log.pieces), len(self._log.marks))
-        )
+        log = self._log
+        return PartialMessage(log, len(log.pieces), len(log.marks)) if self._marks is None else self
 
     @property
     def session_id(self) -> str | None:
         """The session that it belongs to; None where the stream does not say."""
-        return self._log.key[0]
+        return self._log.session_id
 
     @property
     def parent_tool_use_id(self) -> str | None:
         """The tool call whose subagent speaks; None for the main conversation."""
-        return self._log.key[1]
+        return self._log.parent
 
     @property
     def id(self) -> str | None:
         """The API's id of the message, which the ``assistant`` lines share."""
-        start = self._now().start
-        return self._log.id if start is None or start.id is None else start.id
+        id = self._now().message.id
+        return self._log.id if id is None else id
 
     @property
     def model(self) -> str | None:
         """The model that writes it, None if the start was not seen."""
-        start = self._now().start
-        return None if start is None else start.model
+        return self._now().message.model
 
     @property
     def role(self) -> str | None:
         """``assistant``."""
-        start = self._now().start
-        return "assistant" if start is None else start.role
+        return self._now().message.role
 
     @property
     def ttft_ms(self) -> float | None:
@@ -215,7 +215,7 @@ class PartialMessage:
     @property
     def started(self) -> bool:
         """Whether its start was seen. If not, text may be missing at the front."""
-        return self._now().start is not None
+        return self._now().started
 
     @property
     def done(self) -> bool:
@@ -231,17 +231,17 @@ class PartialMessage:
     @property
     def stop_reason(self) -> str | None:
         """Why the model stopped, such as ``end_turn`` or ``tool_use``; None until then."""
-        return self._now().stop_reason
+        return self._now().message.stop_reason
 
     @property
     def stop_sequence(self) -> str | None:
         """The stop sequence that ended it, if one did."""
-        return self._now().stop_sequence
+        return self._now().message.stop_sequence
 
     @property
     def usage(self) -> Usage | None:
         """The tokens known so far; the final ones come shortly before the stop."""
-        return self._now().usage
+        return self._now().message.usage
 
     @property
     def error(self) -> ErrorEvent | None:
@@ -282,23 +282,11 @@ class PartialMessage:
         ``content`` is what the ``assistant`` lines of this id have one by one. Stop reason and usage are better than
         theirs, which are those of the message's start.
         """
-        state = self._now()
-        start = state.start or ApiMessage(role="assistant", content=[], id=self._log.id, type="message")
-        return replace(
-            start,
-            content=self.content,
-            usage=state.usage,
-            stop_reason=state.stop_reason,
-            stop_sequence=state.stop_sequence,
-            stop_details=state.stop_details,
-            container=state.container,
-            context_management=state.context_management,
-            input_transformations=state.input_transformations,
-        )
+        return replace(self._now().message, id=self.id, content=self.content)
 
     def __repr__(self) -> str:
         state = self._now()
-        names = (("id", self.id), ("blocks", len(state.blocks)), ("stop_reason", state.stop_reason))
+        names = (("id", self.id), ("blocks", len(state.blocks)), ("stop_reason", state.message.stop_reason))
         return short_repr("PartialMessage", [*names, ("done", state.done)])
 
 
@@ -373,7 +361,7 @@ class Accumulator:
             # against ``text += delta`` in a dict by session, parent and index, in one run of CPython 3.11: 239 to 251
             # in messages of 200 deltas, 194 to 356 with 2,000, 261 to 1,203 with 20,000. A piece takes 9 bytes beside
             # its str, a snapshot 147 ns.
-            if type(delta) is log.kind and event.index == log.index and message.api_message_id == log.api_id:
+            if type(delta) is log.delta_type and event.index == log.index and message.api_message_id == log.api_id:
                 if type(delta) is TextDelta:
                     text = delta.text
                 elif type(delta) is InputJsonDelta:
@@ -402,18 +390,12 @@ class Accumulator:
         if isinstance(event, MessageStopEvent) and message.abandoned_blocks is not None:
             self._left -= log.mark(None)
         if isinstance(event, ContentBlockDeltaEvent):
-            delta = event.delta
-            piece: str | None = None
-            if isinstance(delta, TextDelta):
-                piece = delta.text
-            elif isinstance(delta, InputJsonDelta):
-                piece = delta.partial_json
-            elif isinstance(delta, ThinkingDelta):
-                piece = delta.thinking
-            if piece is not None:
+            field = TEXT_FIELDS.get(type(event.delta))
+            if field is not None:
+                piece: str = getattr(event.delta, field)
                 log.pieces.append(piece)
                 self._left -= len(piece) + DELTA_CHARS
-                log.index, log.kind, log.api_id = event.index, type(delta), message.api_message_id
+                log.index, log.delta_type, log.api_id = event.index, type(event.delta), message.api_message_id
         if self._left < 0:
             self._make_room()
         return log.partial
@@ -427,7 +409,7 @@ class Accumulator:
                 before.mark(None)
         while len(self._logs) >= self._keep:
             self._drop(self._oldest())
-        log = self._logs[key] = _Log(key, message)
+        log = self._logs[key] = _Log(message)
         self._left -= log.marked
         if message.parent_tool_use_id is None:
             self._current = log.partial
@@ -476,7 +458,7 @@ class Accumulator:
         """Abandon the finished messages without a stop reason: the CLI ended them, not the API."""
         for key, log in self._logs.items():
             state = log.state
-            if session in (None, key[0]) and state.done and state.stop_reason is None and not state.abandoned:
+            if session in (None, key[0]) and state.done and state.message.stop_reason is None and not state.abandoned:
                 self._left -= log.mark(None)
 
 

@@ -4,13 +4,15 @@ Knows events, one at a time and in any order; not lines, and not which conversat
 those that :mod:`claude_wire.accumulate.accumulator` states.
 """
 
+# Only a State changes blocks, and users see blocks: so what it calls of them is private.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-import msgspec
-from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, replace
 
 from claude_wire.accumulate.partial_json import NotJson, read_part, read_whole
 from claude_wire.messages import (
@@ -19,22 +21,18 @@ from claude_wire.messages import (
     CitationsDelta,
     CompactionBlock,
     CompactionDelta,
-    Container,
     ContentBlock,
     ContentBlockDeltaEvent,
     ContentBlockStartEvent,
     ContentBlockStopEvent,
-    ContextManagementResponse,
+    Delta,
     ErrorEvent,
     Event,
     InputJsonDelta,
-    InputTransformation,
     McpToolUseBlock,
     MessageDeltaEvent,
-    MessageDeltaUsage,
     MessageStartEvent,
     MessageStopEvent,
-    RefusalStopDetails,
     ServerToolUseBlock,
     SignatureDelta,
     TextBlock,
@@ -48,8 +46,24 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import short_repr
 
-__all__ = ["PartialBlock", "State"]
+__all__ = ["TEXT_FIELDS", "PartialBlock", "State"]
 
+#: The field that holds the text of a delta, by the type of the delta.
+TEXT_FIELDS: dict[type[object], str] = {
+    TextDelta: "text",
+    ThinkingDelta: "thinking",
+    InputJsonDelta: "partial_json",
+}
+#: What a block without a start is taken for, by the type of its first delta.
+_BLANKS: dict[type[object], ContentBlock] = {
+    TextDelta: TextBlock(""),
+    CitationsDelta: TextBlock(""),
+    ThinkingDelta: ThinkingBlock("", ""),
+    SignatureDelta: ThinkingBlock("", ""),
+    InputJsonDelta: ToolUseBlock(id="", name="", input={}),
+    CompactionDelta: CompactionBlock(),
+}
+_NOT_STARTED = ApiMessage(type="message", role="assistant", content=[])
 #: As many UTF-16 units of input that is no JSON are kept by the CLI.
 _RAW_UNITS = 2048
 #: Counts that a zero at the end of a message does not replace.
@@ -76,35 +90,25 @@ def _joined(text: str, pieces: list[str]) -> str:
 
 
 class _Text:
-    """A text that lies in one or more runs of a message's pieces."""
+    """A text in pieces. That of a snapshot shares the list of pieces, and has those before ``end``."""
 
-    __slots__ = ("_read", "_runs")
+    __slots__ = ("_read", "end", "pieces")
 
     def __init__(self, text: str = "") -> None:
-        #: Each the number of its first piece and of the one after its last, None while it goes on.
-        self._runs: list[list[int | None]] = []
-        #: The number of runs that were read to their ends, that of the piece after the last that was read, and what
-        #: was read. One tuple, so that two threads that read a snapshot at a time both read it right.
-        self._read = (0, 0, text)
+        self.pieces: list[str] = []
+        #: The number of pieces; None while the text goes on.
+        self.end: int | None = None
+        #: How many pieces were read, and what they said. One tuple: of two threads that read a snapshot at a time, each
+        #: stores both.
+        self._read = (0, text)
 
-    def go_on(self, at: int) -> list[int | None]:
-        run: list[int | None] = [at, None]
-        self._runs.append(run)
-        return run
-
-    def read(self, pieces: list[str], limit: int, whole: bool) -> str:
-        passed, at, text = self._read
-        new: list[str] = []
-        for run in self._runs[passed:]:  # they lie one after another
-            start, end = cast(int, run[0]), run[1]
-            end = limit if end is None else end
-            if end > at:
-                new += pieces[max(start, at) : end]
-                at = end
-        if new:
-            text = _joined(text, new)
-            self._read = (len(self._runs) - 1, at, text)
-        if not whole and "\ud800" <= text[-1:] <= "\udbff":
+    def read(self, done: bool) -> str:
+        count, text = self._read
+        end = len(self.pieces) if self.end is None else self.end
+        if end > count:
+            text = _joined(text, self.pieces[count:end])
+            self._read = (end, text)
+        if not done and "\ud800" <= text[-1:] <= "\udbff":
             return text[:-1]  # its other half is to come
         return text
 
@@ -117,64 +121,38 @@ class PartialBlock:
         start: the block as it began, None if that was not seen. It is complete for types without deltas.
     """
 
-    __slots__ = (
-        "_citations",
-        "_compaction",
-        "_estimated",
-        "_guess",
-        "_input",
-        "_json",
-        "_signature",
-        "_state",
-        "_stopped",
-        "_text",
-        "_thinking",
-        "_unknown",
-        "index",
-        "start",
-    )
+    __slots__ = ("_blank", "_deltas", "_input", "_state", "_stopped", "_texts", "_whole", "index", "start")
 
     def __init__(self, state: State, index: int, start: ContentBlock | None, whole: bool = False) -> None:
         self.index: int = index
         self.start: ContentBlock | None = start
         self._state = state
-        self._stopped = whole
-        self._text: _Text | None = None
-        self._thinking: _Text | None = None
-        self._json: _Text | None = None
-        self._signature: str | None = None
-        self._citations: list[Citation] = []
-        self._compaction: dict[str, Any] = {}
-        self._estimated = 0
-        self._unknown: list[UnknownDelta] = []
-        #: Without a start: the block's type, by the first delta.
-        self._guess: type[msgspec.Struct] | None = None
+        #: Whether the block came at once, as part of a message: then its text counts as if deltas had brought it.
+        self._whole = self._stopped = whole
+        #: By the field of the delta that brings it.
+        self._texts: dict[str, _Text] = {}
+        #: The deltas that say something beside their text.
+        self._deltas: list[Delta] = []
+        #: Without a start: what stands in its place.
+        self._blank: ContentBlock | None = None
         #: The length and completeness of the JSON that was read last, what it said, and why it is none.
         self._input: tuple[int, bool, Any, str | None] | None = None
-        if whole:
-            self._take(start)
+        if whole and isinstance(start, TextBlock):
+            self._texts["text"] = _Text(start.text)
+        elif whole and isinstance(start, ThinkingBlock):
+            self._texts["thinking"] = _Text(start.thinking)
 
-    def _take(self, start: object) -> None:
-        """Keep the text of a block that came whole as if deltas had brought it: this makes it count."""
-        if isinstance(start, TextBlock):
-            self._text = _Text(start.text)
-        elif isinstance(start, ThinkingBlock):
-            self._thinking = _Text(start.thinking)
-            self._signature = start.signature
-        elif isinstance(start, _WITH_INPUT):
-            self._input = (0, True, start.input, None)
-
-    def _read(self, text: _Text | None) -> str:
-        return "" if text is None else text.read(self._state.pieces, self._state.limit, self.done)
+    def _read(self, field: str) -> str:
+        text = self._texts.get(field)
+        return "" if text is None else text.read(self.done)
 
     @property
     def type(self) -> str:
         """The block's type, such as ``text`` or ``tool_use``; empty if its start and all that it is were unknown."""
-        if isinstance(self.start, msgspec.Struct):
-            return str(self.start.__struct_config__.tag)
-        if self.start is not None:
-            return self.start.type or ""
-        return "" if self._guess is None else str(self._guess.__struct_config__.tag)
+        block = self._blank if self.start is None else self.start
+        if block is None:
+            return ""
+        return str(block.__struct_config__.tag) if isinstance(block, Struct) else block.type or ""
 
     @property
     def id(self) -> str | None:
@@ -198,38 +176,41 @@ class PartialBlock:
         Reading it copies it if more of it came since the last reading, which takes time in proportion to its length:
         after each delta, that is quadratic. To show a text while it grows, use the text of each event's delta.
         """
-        return self._read(self._text)
+        return self._read("text")
 
     @property
     def thinking(self) -> str:
         """The reasoning so far; read like :attr:`text`."""
-        return self._read(self._thinking)
+        return self._read("thinking")
 
     @property
     def signature(self) -> str:
         """The signature of a thinking block, empty before it came."""
-        return self._signature or ""
+        given = [delta.signature for delta in self._deltas if isinstance(delta, SignatureDelta)]
+        if not given and self._whole and isinstance(self.start, ThinkingBlock):
+            return self.start.signature or ""
+        return given[-1] if given else ""
 
     @property
     def estimated_tokens(self) -> int:
         """The sum of the estimates that thinking deltas brought; 0 if none did."""
-        return self._estimated
+        return sum(delta.estimated_tokens or 0 for delta in self._deltas if isinstance(delta, ThinkingDelta))
 
     @property
     def citations(self) -> list[Citation]:
         """The citations so far, those of the start included."""
         first = self.start.citations if isinstance(self.start, TextBlock) else None
-        return [*(first or ()), *self._citations]
+        return [*(first or ()), *(delta.citation for delta in self._deltas if isinstance(delta, CitationsDelta))]
 
     @property
     def unknown_deltas(self) -> list[UnknownDelta]:
         """The deltas that are of an unknown type or do not fit theirs, in order. They change nothing else."""
-        return list(self._unknown)
+        return [delta for delta in self._deltas if isinstance(delta, UnknownDelta)]
 
     @property
     def partial_json(self) -> str:
         """The JSON text of a tool's input so far, exactly as it came; read like :attr:`text`."""
-        return self._read(self._json)
+        return self._read("partial_json")
 
     @property
     def input(self) -> Any:
@@ -252,14 +233,13 @@ class PartialBlock:
         return self._read_input()[3]
 
     def _read_input(self) -> tuple[int, bool, Any, str | None]:
-        if self._json is None:
-            if self._input is None:
-                # Of the other two kinds of calls the input of the start does not count.
-                whole: Any = self.start.input if isinstance(self.start, McpToolUseBlock) else {}
-                self._input = (0, True, whole, None)
-            return self._input
-        text, done = self._read(self._json), self.done
-        read = self._input
+        start, read = self.start, self._input
+        if "partial_json" not in self._texts:
+            # The start of the other two types of calls says nothing of the input.
+            given = isinstance(start, McpToolUseBlock) or (self._whole and isinstance(start, _WITH_INPUT))
+            read = self._input = read or (0, True, getattr(start, "input", None) if given else {}, None)
+            return read
+        text, done = self._read("partial_json"), self.done
         if read is None or read[:2] != (len(text), done):
             value, error = _final_input(text) if done else (read_part(text), None)
             read = self._input = (len(text), done, value, error)
@@ -278,58 +258,28 @@ class PartialBlock:
 
         A block without a start gets an empty tool id and name; a block of an unknown type is as it started.
         """
-        start = self.start
+        start = self._blank if self.start is None else self.start
         if start is None:
-            return self._content_without_start()
+            return UnknownBlock.because({}, "its start was not seen")
         if isinstance(start, TextBlock):
-            return replace(start, text=self.text, citations=self.citations if self._citations else start.citations)
+            return replace(start, text=self.text, citations=self.citations or start.citations)
         if isinstance(start, ThinkingBlock):
             return replace(start, thinking=self.thinking, signature=self.signature)
         if isinstance(start, _WITH_INPUT):
             return replace(start, input=self.input)
         if isinstance(start, CompactionBlock):
-            return replace(start, **self._compaction)
+            for delta in self._deltas:
+                if isinstance(delta, CompactionDelta):
+                    start = replace(start, **_given(asdict(delta)))
         return start
 
-    def _content_without_start(self) -> ContentBlock:
-        if self._guess is TextBlock:
-            return TextBlock(self.text, citations=self.citations if self._citations else UNSET)
-        if self._guess is ThinkingBlock:
-            return ThinkingBlock(self.thinking, self.signature)
-        if self._guess is ToolUseBlock:
-            return ToolUseBlock(id="", name="", input=self.input)
-        if self._guess is CompactionBlock:
-            return CompactionBlock(**self._compaction)
-        return UnknownBlock.because({}, "its start was not seen")
-
-    def _add(self, delta: object, at: int) -> list[int | None] | None:
-        """Take a delta that is no mere piece of the text under way; returns the run of text that begins with it."""
-        text: _Text | None = None
-        kind: type[msgspec.Struct] | None = None
-        if isinstance(delta, TextDelta):
-            kind, text = TextBlock, self._text or _Text()
-            self._text = text
-        elif isinstance(delta, ThinkingDelta):
-            kind, text = ThinkingBlock, self._thinking or _Text()
-            self._thinking = text
-            self._estimated += delta.estimated_tokens or 0
-        elif isinstance(delta, InputJsonDelta):
-            kind, text = ToolUseBlock, self._json or _Text()
-            self._json = text
-        elif isinstance(delta, SignatureDelta):
-            kind = ThinkingBlock
-            self._signature = delta.signature
-        elif isinstance(delta, CitationsDelta):
-            kind = TextBlock
-            self._citations.append(delta.citation)
-        elif isinstance(delta, CompactionDelta):
-            kind = CompactionBlock
-            given = {"content": delta.content, "encrypted_content": delta.encrypted_content}
-            self._compaction.update({k: v for k, v in given.items() if not isinstance(v, UnsetType)})
-        else:
-            self._unknown.append(cast(UnknownDelta, delta))
-        self._guess = self._guess or kind
-        return None if text is None else text.go_on(at)
+    def _add(self, delta: Delta) -> _Text | None:
+        """Take a delta that is no mere piece of the text under way. Returns the text that its own text goes to."""
+        self._blank = self._blank or _BLANKS.get(type(delta))
+        field = TEXT_FIELDS.get(type(delta))
+        if field is None or (isinstance(delta, ThinkingDelta) and delta.estimated_tokens):
+            self._deltas.append(delta)
+        return None if field is None else self._texts.setdefault(field, _Text())
 
     def __repr__(self) -> str:
         return short_repr("PartialBlock", [("index", self.index), ("type", self.type), ("done", self.done)])
@@ -350,67 +300,50 @@ def _final_input(text: str) -> tuple[Any, str | None]:
 class State:
     """What a message says, by its marks up to some point."""
 
-    __slots__ = (
-        "_limit",
-        "abandoned",
-        "blocks",
-        "container",
-        "context_management",
-        "done",
-        "error",
-        "input_transformations",
-        "others",
-        "pieces",
-        "run",
-        "start",
-        "stop_details",
-        "stop_reason",
-        "stop_sequence",
-        "usage",
-    )
+    __slots__ = ("abandoned", "blocks", "done", "error", "message", "others", "started", "text")
 
-    def __init__(self, pieces: list[str], limit: int | None = None) -> None:
-        self.pieces: list[str] = pieces
-        self._limit = limit
-        #: The run of text that goes on.
-        self.run: list[int | None] | None = None
-        self.start: ApiMessage | None = None
+    def __init__(self) -> None:
+        #: The message without its content.
+        self.message: ApiMessage = _NOT_STARTED
+        self.started: bool = False
         self.blocks: dict[int, PartialBlock] = {}
-        self.usage: Usage | None = None
-        self.stop_reason: str | None = None
-        self.stop_sequence: str | None = None
-        self.stop_details: RefusalStopDetails | UnsetType | None = UNSET
-        self.container: Container | UnsetType | None = UNSET
-        self.context_management: ContextManagementResponse | UnsetType | None = UNSET
-        self.input_transformations: list[InputTransformation] | UnsetType | None = UNSET
+        #: The text that goes on.
+        self.text: _Text | None = None
         self.done: bool = False
         self.abandoned: bool = False
         self.error: ErrorEvent | None = None
         self.others: list[Event] = []
 
-    @property
-    def limit(self) -> int:
-        return len(self.pieces) if self._limit is None else self._limit
+    def end_text(self, count: int) -> None:
+        """End the text that goes on. It has so many pieces."""
+        if self.text is not None:
+            self.text.end = count
+            self.text = None
 
-    def apply(self, at: int, event: Event | None) -> None:
-        """Take a mark: the event, None for the abandoning of the message, and the number of pieces before it."""
-        if self.run is not None:
-            self.run[1] = at
-            self.run = None
+    def apply(self, event: Event | None, count: int, pieces: list[str] | None = None) -> None:
+        """Take a mark.
+
+        Args:
+            event: None abandons the message.
+            count: how many pieces the text before it has.
+            pieces: for a snapshot, those of the text that goes on with the event.
+        """
+        self.end_text(count)
         if isinstance(event, ContentBlockDeltaEvent):
             block = self.blocks.get(event.index)
             if block is None:
                 block = self.blocks[event.index] = PartialBlock(self, event.index, None)
-            self.run = block._add(event.delta, at)  # pyright: ignore[reportPrivateUsage]
+            self.text = block._add(event.delta)
+            if self.text is not None:
+                self.text.end = None
+                self.text.pieces = self.text.pieces if pieces is None else pieces
         elif isinstance(event, ContentBlockStartEvent):
             self.blocks[event.index] = PartialBlock(self, event.index, event.content_block)
-        elif isinstance(event, ContentBlockStopEvent):
-            if event.index in self.blocks:
-                self.blocks[event.index]._stopped = True  # pyright: ignore[reportPrivateUsage]
-            else:
-                self.others.append(event)
+        elif isinstance(event, ContentBlockStopEvent) and event.index in self.blocks:
+            self.blocks[event.index]._stopped = True
         elif isinstance(event, MessageStartEvent):
-            self._begin(event.message)
+            self.message, self.started = event.message, True
+            self.blocks = {at: PartialBlock(self, at, block, True) for at, block in enumerate(event.message.content)}
         elif isinstance(event, MessageDeltaEvent):
             self._end(event)
         elif isinstance(event, MessageStopEvent):
@@ -422,33 +355,16 @@ class State:
                 self.error = event
             self.others.append(event)
 
-    def _begin(self, message: ApiMessage) -> None:
-        self.start = message
-        self.usage = message.usage
-        self.stop_reason, self.stop_sequence = message.stop_reason, message.stop_sequence
-        self.stop_details, self.container = message.stop_details, message.container
-        self.context_management = message.context_management
-        self.input_transformations = message.input_transformations
-        self.blocks = {index: PartialBlock(self, index, block, True) for index, block in enumerate(message.content)}
-
     def _end(self, event: MessageDeltaEvent) -> None:
-        delta = event.delta
-        self.stop_reason, self.stop_sequence = delta.stop_reason, delta.stop_sequence
-        for name, value in (
-            ("stop_details", delta.stop_details),
-            ("container", delta.container),
-            ("context_management", event.context_management),
-            ("input_transformations", event.input_transformations),
-        ):
-            if value is not UNSET:
-                setattr(self, name, value)
-        self.usage = replace(self.usage or Usage(), **_given(event.usage))
+        usage = {
+            name: value
+            for name, value in asdict(event.usage).items()
+            if value is not None and value is not UNSET and (value or name not in _INPUT_COUNTS)
+        }
+        end = {**asdict(event), **asdict(event.delta), "usage": replace(self.message.usage or Usage(), **usage)}
+        del end["delta"]
+        self.message = replace(self.message, **_given(end))
 
 
-def _given(usage: MessageDeltaUsage) -> dict[str, Any]:
-    given = {name: getattr(usage, name) for name in usage.__struct_fields__}
-    return {
-        name: value
-        for name, value in given.items()
-        if value is not None and value is not UNSET and (value or name not in _INPUT_COUNTS)
-    }
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not UNSET}
