@@ -30,24 +30,25 @@ T = TypeVar("T")
 
 
 class MessageStream(Generic[T]):
-    """Iterates over what a source of bytes says: ``async for message in stream``, or in lists with :meth:`batches`.
+    """Iterates over the messages of a source of bytes: ``async for message in stream``, or :meth:`batches`.
 
     Args:
         source: a descriptor (an ``int``) of a pipe, socket, terminal or file, or an object whose ``fileno()`` gives
             one; an :class:`asyncio.StreamReader`; an anyio ``ByteReceiveStream``; or an asynchronous iterable of bytes.
             A descriptor is duplicated and remains the caller's; a pipe becomes non-blocking until the stream is closed.
-            Bytes that a file object has read into its own buffer already are not seen.
-            Cancelling a step loses nothing, except with a generator, which cancellation ends.
-        decoder: says what messages become, and what is done with bad lines; ``Decoder()`` if not given. It must not be
-            used otherwise.
+            What a file object has read into its buffer already is not seen.
+            A step may be cancelled without loss, but for a generator, which ends by that.
+        decoder: says what messages are made of lines, and what of bad lines; ``Decoder()`` if not given. Nobody else
+            may use it.
         overflow, spill_limit: for descriptors, what happens when nobody reads and the bytes that wait exceed the budget
             of the process (:func:`~claude_wire.set_byte_budget`). ``"pause"``: the writer has to wait. ``"spill"``:
             they go to a temporary file, of at most ``spill_limit`` bytes; above that the writer has to wait.
             ``"error"``: the writer has to wait, and the next step raises.
 
-    An exception does not end the iteration: the next step goes on behind what caused it. If the source itself has
-    failed, that is what is left, a last line that was cut, and then the end. After the end, and after :meth:`aclose`,
-    there are no more steps. A stream belongs to one event loop, to one task at a time, and to the process that made it.
+    An exception does not end the iteration: the next step goes on behind its cause. When the source itself has failed,
+    the next steps give what was read before, with a last line that may be cut, and then the end. After the end, and
+    after :meth:`aclose`, there are no more steps. A stream belongs to one event loop, to one task at a time, and to the
+    process that made it.
 
     Raises:
         OSError: the descriptor cannot be duplicated, or (by a step) read.
@@ -86,7 +87,7 @@ class MessageStream(Generic[T]):
 
     @property
     def drain_stats(self) -> DrainStats | None:
-        """What became of the bytes of a pipe so far; None for sources without a drain."""
+        """Where the bytes of a pipe have gone so far; None for a source without a drain."""
         return self._receiver.drain_stats
 
     def __repr__(self) -> str:
@@ -103,16 +104,16 @@ class MessageStream(Generic[T]):
         return ready.popleft()
 
     def batches(self) -> Batches[T]:
-        """Iterate over lists of messages instead, each of at least one: what one read of the source gave.
+        """Iterate over lists instead. Each has the messages of one read, and at least one.
 
         A list costs less than its messages one by one: about 0.1 µs a message.
         """
         return Batches(self, self._receiver)
 
     async def aclose(self) -> None:
-        """Stop, and give back what the stream holds. May be called again, and from another task than the iterating one.
+        """End the iteration, and release what the stream holds. May be called again, and by another task.
 
-        An asynchronous generator that was given as the source is closed; what else was given remains the caller's.
+        A source that is an asynchronous generator is closed. Any other source remains the caller's.
         """
         await self._receiver.aclose()
 

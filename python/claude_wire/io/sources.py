@@ -1,15 +1,15 @@
 """Where the bytes of a stream come from: descriptors, asyncio's readers, anyio's streams, asynchronous iterables.
 
 Knows chunks and event loops; not what the bytes say. The bytes of a pipe, socket or terminal come through a
-:class:`~claude_wire.native.drain.Drain`, which takes them off the system's hands while nobody iterates.
+:class:`~claude_wire.native.drain.Drain`, which reads them while nobody iterates.
 
-How it waits: while a task waits for messages, the event loop reads the pipe itself, on asyncio in the very callback
-that tells of readability. When no task waits it reads one chunk ahead there, then stops looking; from then on the
-drain's thread does.
-How it shares the loop: after 1 ms of reading without a pause it lets other tasks run, then goes on. Decoding is not
-interrupted: a chunk of 64 KiB takes about 0.1 ms, but a single line is decoded at once, however long it is. A line of
-100 MB, a string of ASCII, holds the loop for 75 ms, and for 130 ms if each 60th character is an escape (CPython 3.11,
-two cores, best of five). While it arrives, other tasks run as ever.
+Waiting: while a task waits for messages, the event loop reads the pipe, on asyncio in the callback for its readability.
+When no task waits, that callback reads one chunk ahead and unregisters itself. From then on the drain's thread reads.
+
+Sharing the loop: after 1 ms of reading without a pause, other tasks may run. Decoding is not interrupted. A chunk of
+64 KiB takes about 0.1 ms, but a single line is decoded at once, however long it is: a line of 100 MB, a string of
+ASCII, holds the loop for 75 ms, and for 130 ms if each 60th character is an escape (CPython 3.11, two cores, best of
+five). Other tasks run while such a line arrives.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Drained", "Slices", "open_source"]
 
-#: Seconds of reading without a pause after which other tasks are let run.
+#: Seconds of reading without a pause after which other tasks may run.
 SLICE_SECONDS = 0.001
 
 
@@ -57,12 +57,12 @@ def open_source(source: Any, options: DrainOptions) -> Chunks:
     if asyncio is not None and isinstance(source, asyncio.StreamReader):
         return _FromStreamReader(source)
     if hasattr(source, "fileno"):
-        with suppress(UnsupportedOperation):  # files in memory have the method only
+        with suppress(UnsupportedOperation):  # a file in memory has the method, and no descriptor
             source = source.fileno()
     if isinstance(source, int) and not isinstance(source, bool):
         try:
             return Drained(open_drain(source, options))
-        except PermissionError:  # a file is always readable: there is nothing to wait for
+        except PermissionError:  # a regular file, which is always readable
             return _FromFile(source)
     from anyio.abc import ByteReceiveStream
 
@@ -77,7 +77,7 @@ def open_source(source: Any, options: DrainOptions) -> Chunks:
 
 
 class Slices:
-    """Lets other tasks run when there is one chunk after another to read or write without ever waiting."""
+    """Lets other tasks run while there is always a chunk that can be read or written at once."""
 
     __slots__ = ("_since",)
 
@@ -93,7 +93,7 @@ class Slices:
 
 
 class _FromOther(ABC):
-    """Chunks of a source that waits by itself. Closing ends a step that waits."""
+    """Chunks of an object that has its own way to wait. Closing ends a wait that is under way."""
 
     final: tuple[type[Exception], ...] = ()
 
@@ -153,7 +153,7 @@ class _FromIterable(_FromOther):
 
     async def _next(self) -> bytes:
         data = b""
-        while not data:  # an empty chunk is not the end
+        while not data:  # an empty chunk does not mean the end
             await self._slices.pause()
             try:
                 data = await self._iterator.__anext__()
@@ -163,7 +163,7 @@ class _FromIterable(_FromOther):
 
     async def aclose(self) -> None:
         if self._scope is not None:
-            self._scope.cancel()  # a generator that waits is ended by it
+            self._scope.cancel()  # which also ends a generator that waits
         elif isinstance(self._iterator, AsyncGenerator):
             await self._iterator.aclose()  # pyright: ignore[reportUnknownMemberType]  # what is sent to it has no type
 
@@ -206,7 +206,7 @@ class Drained:
         waiter = self._waiter
         if waiter is None:
             waiter = self._waiter = _waiter(self.drain)
-        # Waiting, even for what is there already, is what lets other tasks run.
+        # Once the slice is over, wait even for what is there already: that lets other tasks run.
         data = waiter.read() if monotonic() - self._resumed < SLICE_SECONDS else waiter.take()
         while data is None:
             if waiter.closed:
@@ -214,7 +214,7 @@ class Drained:
             if self.drain.watched:
                 from anyio.lowlevel import checkpoint
 
-                # What was watched, the end of the writer, may have come after the last read. Another may write on.
+                # The process may have written between the last read and its end. Another writer may go on.
                 await checkpoint()
                 self._resumed = monotonic()
                 return waiter.read() or b""
@@ -224,7 +224,7 @@ class Drained:
         return data
 
     def stop(self) -> None:
-        """End the iteration, also for a task that is waiting; the drain remains."""
+        """End the iteration, also for a task that is waiting. The drain stays open."""
         if self._waiter is None:
             self._stopped = True
         else:
@@ -236,7 +236,7 @@ class Drained:
 
 
 def _waiter(drain: Drain | ThreadDrain) -> _AsyncioWaiter | _TrioWaiter:
-    """What waits for the drain in the event loop that is running."""
+    """Make the waiter for the event loop that is running."""
     if running_trio():
         return _TrioWaiter(drain)
     import asyncio
@@ -245,17 +245,17 @@ def _waiter(drain: Drain | ThreadDrain) -> _AsyncioWaiter | _TrioWaiter:
 
 
 def _call_soon(call: Callable[[Callable[[], None]], object], function: Callable[[], None]) -> None:
-    with suppress(RuntimeError):  # the loop has ended, so nobody waits
+    with suppress(RuntimeError):  # the loop is closed, so nobody waits
         call(function)
 
 
 class _AsyncioWaiter:
     """Reads in the loop's callback, one chunk ahead of the task that takes it.
 
-    The callback stays registered from wait to wait: a registration costs two system calls. When a chunk lies there that
-    nobody took, it is removed, or a loop would spin on a pipe that stays readable.
+    The callback stays registered between waits, as a registration costs two system calls. It is removed when nobody
+    has taken the chunk before: the loop would spin on a pipe that stays readable.
 
-    The loop knows it by a :class:`_Registration`, so that a stream that was dropped does not live on in the loop.
+    The loop holds a :class:`_Registration`, which refers to this weakly, so that a dropped stream is collected.
     """
 
     __slots__ = (
@@ -276,7 +276,7 @@ class _AsyncioWaiter:
     def __init__(self, drain: Drain | ThreadDrain, loop: asyncio.AbstractEventLoop) -> None:
         import asyncio
 
-        # First what __del__ looks at: a drain that was made before a fork has no number any more.
+        # __del__ needs these two even if fileno() raises, as that of a drain made before a fork does.
         self._watching = False
         self._fd: int | None = None
         self._drain = drain
@@ -292,7 +292,7 @@ class _AsyncioWaiter:
         self.closed = False
 
     def take(self) -> bytes | memoryview | None:
-        """What the callback read ahead."""
+        """Take what the callback has read ahead. Returns None if that is nothing."""
         if self._error is not None:
             error, self._error = self._error, None
             raise error
@@ -300,17 +300,17 @@ class _AsyncioWaiter:
         return data
 
     def read(self) -> bytes | memoryview | None:
-        """What can be had without waiting."""
+        """Read without waiting. Returns None if nothing is there."""
         data = self.take()
         return self._drain.read() if data is None and not self.closed else data
 
     async def wait(self) -> None:
-        """Until there may be something to read."""
+        """Wait until there may be something to read."""
         if os.getpid() != self._pid:
             raise HandleError("this stream was made before a fork: only the parent may use it")
         if not self._runs_here():
             raise HandleError("this stream belongs to the event loop in which it was first read")
-        # A drain with a thread calls back once; a registration with the loop stays.
+        # A ThreadDrain calls back once. A callback of the loop stays registered.
         if not self._watching or self._fd is None:
             self._watch()
         if self._arrived is not None or self._error is not None:
@@ -341,9 +341,9 @@ class _AsyncioWaiter:
             self._watching = False
             if self._fd is None:
                 if isinstance(self._drain, ThreadDrain):
-                    with suppress(HandleError):  # collected before this waiter, or of the process that has forked
+                    with suppress(HandleError):  # the drain was collected before this waiter, or before a fork
                         self._drain.set_wakeup(None)
-            # After a fork the selector of the loop, if it is an epoll, is one with that of the parent.
+            # After a fork, the epoll instance of the loop is shared with the parent.
             elif not self._loop.is_closed() and os.getpid() == self._pid:
                 self._loop.remove_reader(self._fd)
 
@@ -369,7 +369,7 @@ class _AsyncioWaiter:
             return False
 
     def __del__(self) -> None:
-        # The collector may run in any thread, but a loop that runs may be told to forget a descriptor by its own only.
+        # The collector may run in any thread. Only the loop's own thread may unregister from a loop that runs.
         if self._fd is None or not self._loop.is_running() or self._runs_here():
             self._unwatch()
         elif self._watching and os.getpid() == self._pid:
@@ -378,15 +378,15 @@ class _AsyncioWaiter:
 
 
 class _Registration:
-    """What a loop holds of a waiter."""
+    """The object that the loop holds in place of a waiter."""
 
     __slots__ = ("_drain", "_waiter", "held")
 
     def __init__(self, waiter: _AsyncioWaiter, drain: Drain | None) -> None:
         self._waiter = weakref.ref(waiter)
-        # Until the loop has forgotten its descriptor it stays open, or the number might be that of another one.
+        # The descriptor stays open until it is unregistered; else another file might get its number.
         self._drain = drain
-        #: The waiter while a task waits: nothing else may hold that task, and it must not be collected meanwhile.
+        #: The waiter, while a task waits. Nothing else may hold that task, which must not be collected meanwhile.
         self.held: _AsyncioWaiter | None = None
 
     def readable(self) -> None:

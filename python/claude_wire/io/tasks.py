@@ -1,8 +1,7 @@
 """Tasks that belong to no task group, since they live from one call to another, on asyncio and trio.
 
-Knows the event loops, and nothing of what its tasks do. Whoever spawns a task owns it and keeps it: the task ends by
-itself, or its owner cancels it. If the loop of asyncio is gone, the task is collected with its owner, and nothing is
-logged.
+Knows event loops; not what tasks do. The caller of :func:`spawn` owns the task and keeps it: the task ends by itself,
+or its owner cancels it. If a loop of asyncio is gone, the task is collected with its owner, and nothing is logged.
 
 =======================================  ===========================================================================
 what the function of a task does         what becomes of it
@@ -41,7 +40,7 @@ _current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_w
 
 
 class Home:
-    """The event loop in which this was made. Objects that may outlive their loop ask it whether the loop still runs.
+    """The event loop in which this was made. Tells objects that may outlive their loop whether it still runs.
 
     Raises:
         RuntimeError: no event loop runs.
@@ -64,7 +63,7 @@ class Home:
 
     @property
     def foreign(self) -> bool:
-        """Whether this is a forked child's copy: the loop is the parent's, and nothing of it may be touched."""
+        """Whether this is the copy in a forked child. The loop is the parent's, and nothing of it may be touched."""
         return os.getpid() != self._pid
 
     @property
@@ -107,7 +106,7 @@ class Home:
         return True
 
     async def can_wait(self) -> bool:
-        """Whether the caller may wait. A coroutine that is closed may not, since no task runs it any more."""
+        """Whether the caller may wait. One whose coroutine is being closed may not: no task runs it any more."""
         try:
             Home()
         except RuntimeError:
@@ -117,8 +116,8 @@ class Home:
         if not self.runs_here():
             return False
         if self._loop is not None:
-            # In an asynchronous generator that is closed, one may wait. In a task that was collected one may not, and
-            # all ends here, before a cancel scope is entered: it would be one of the task that is running.
+            # An asynchronous generator that is closed may wait. A task that was collected may not: its coroutine ends
+            # here, before it enters a cancel scope, which anyio would take for one of the task that is running.
             import asyncio
 
             with suppress(asyncio.CancelledError):
@@ -137,9 +136,9 @@ def set_event(event: Event) -> None:
 
 
 def cancelled_by_nobody() -> bool:
-    """Whether a cancellation that has just been caught is none of the catching task: what it waited for was cancelled.
+    """Whether a cancellation that was just caught is not the catching task's: what it waited for was cancelled.
 
-    Only asyncio has such a thing, and can tell since Python 3.11.
+    This happens on asyncio only, which can tell since Python 3.11.
     """
     if running_trio():
         return False
@@ -150,7 +149,7 @@ def cancelled_by_nobody() -> bool:
 
 
 def current_task() -> Task | None:
-    """The task that the caller runs in, or that has begun the one that it runs in; None if it is none of these."""
+    """The task that the caller runs in, or that has started the one that it runs in. None if there is neither."""
     return _current.get()
 
 
@@ -167,13 +166,13 @@ class Task:
         self._then = then
         self._scope = cancel_scope()
         self._done = False
-        # How many blocks of cancelled_later() it is in.
+        # The number of blocks of cancelled_later() that it is in.
         self._holds = 0
         # True once cancel() was called.
         self._cancelled = False
         # Kept here because the loop does not keep it.
         self._asyncio_task: Any = None
-        # What those who wait for the end wait for.
+        # Set at its end, once somebody waits for that.
         self._event: Event | None = None
 
     def __repr__(self) -> str:
@@ -187,8 +186,8 @@ class Task:
     def cancel(self) -> None:
         """Cancel it, by an anyio cancel scope: it is interrupted wherever it waits, unless a shield is there.
 
-        A task that has not begun never calls its function. This does not wait; a task that has ended does not mind. A
-        task within :meth:`cancelled_later` is cancelled at the end of that block.
+        A task that has not begun never calls its function. A task that has ended stays as it is. A task within
+        :meth:`cancelled_later` is cancelled at the end of that block. This does not wait.
         """
         self._cancelled = True
         if not self._holds:
@@ -208,9 +207,9 @@ class Task:
     def abandon(self) -> None:
         """Close its coroutine where it waits. For a task whose loop does not run."""
         if self._asyncio_task is not None and not self._done:
-            with suppress(RuntimeError, ValueError):  # a callback goes on all the same; or it runs just now
+            with suppress(RuntimeError, ValueError):  # its function ignores GeneratorExit; or it runs just now
                 self._asyncio_task.get_coro().close()
-            self._end()  # one that had not begun has not said so
+            self._end()  # _run() has not, if it had not begun
 
     async def wait(self) -> None:
         """Wait until it has ended. Never raises what the task raised; cancelling this does not cancel the task."""
@@ -235,15 +234,15 @@ class Task:
         task: Any = loop.create_task(run, name=self._name)
         if not self._done:  # at once, as eager tasks do
             self._asyncio_task = task
-        # asyncio would log a task that is collected with its owner, as it is when their loop is gone: no fault.
+        # asyncio would log a task that is collected while it waits. Here that means that its loop is gone.
         with suppress(AttributeError):  # a task factory may make other tasks
             task._log_destroy_pending = False
 
         def ended(task: asyncio.Task[None]) -> None:
             self._asyncio_task = None
-            self._end()  # one that the loop cancelled before its first step has not said so
+            self._end()  # _run() has not, if the loop cancelled the task before its first step
             if not task.cancelled():
-                task.exception()  # the loop has raised it, so nobody needs to be told that nobody took it
+                task.exception()  # now asyncio does not log it: the loop has raised it
 
         task.add_done_callback(ended)
 
@@ -268,7 +267,7 @@ class Task:
             self._done = True
             if self._event is not None:
                 set_event(self._event)
-            then, self._then = self._then, None  # what it refers to may refer to this task
+            then, self._then = self._then, None  # it may refer to this task
             if then is not None:
                 try:
                     then(self)
@@ -277,7 +276,7 @@ class Task:
                         raise
 
     def _is_closed(self) -> bool:
-        """Whether its coroutine is being closed, as that of a task that was destroyed, instead of run by the task."""
+        """Whether its coroutine is being closed, because the task was collected, and not run by the task."""
         if self._asyncio_task is None:
             return False
         import asyncio
@@ -289,7 +288,7 @@ class Task:
 
     def _log(self, error: BaseException) -> None:
         left: BaseException | None = error
-        if split := getattr(error, "split", None):  # a group, which trio makes of the cancellations of a task group too
+        if split := getattr(error, "split", None):  # a group; trio makes one of a task group's cancellations, too
             left = split(get_cancelled_exc_class())[1]
         if left is not None:
             logging.getLogger("claude_wire").error(
@@ -322,7 +321,7 @@ def spawn(
 
 
 class Tasks:
-    """Tasks that end with their owner, all of one event loop."""
+    """Tasks of one event loop that end with their owner."""
 
     def __init__(self) -> None:
         self._tasks: set[Task] = set()
@@ -341,16 +340,16 @@ class Tasks:
         return task if task in self._tasks else None
 
     def remember_context(self) -> None:
-        """From now on tasks have the context variables of the caller of this, not of who starts them.
+        """From now on, start tasks with the context variables of the caller of this.
 
-        Which task comes to read a request is chance.
+        Which task happens to read a request, and starts a task for it, is chance.
         """
         self._context = contextvars.copy_context()
 
     def start(
         self, function: Callable[[], Coroutine[Any, Any, None]], name: str, then: Callable[[], object] | None = None
     ) -> Task:
-        """Run ``function()`` in a task of its own. ``then`` is called when that has ended, even if it never began.
+        """Run ``function()`` in a task of its own. ``then`` is called when the task has ended, even if it never began.
 
         Raises:
             RuntimeError: no event loop runs, or another one than that of the first task.
@@ -373,19 +372,19 @@ class Tasks:
         return task
 
     def cancel(self) -> None:
-        """Cancel all, and those that are still started."""
+        """Cancel all, and each that is started from now on."""
         self._closed = True
         for task in list(self._tasks):
             task.cancel()
 
     def abandon(self) -> None:
-        """Close the coroutines of all tasks, which releases what they hold. For tasks whose loop does not run."""
+        """Close the coroutines of all tasks, to release what they hold. For tasks whose loop does not run."""
         self._closed = True
         for task in list(self._tasks):
             task.abandon()
 
     async def wait(self, seconds: float) -> None:
-        """Wait until all have ended but the caller's; those that have not by then are left to themselves."""
+        """Wait for at most so many seconds until all have ended, except the caller's."""
         others = self._tasks - {current_task()}
         with move_on_after(seconds):
             for task in others:

@@ -1,11 +1,11 @@
 """Cancel scopes and waits that let their task be collected with its event loop.
 
 A loop may be closed while its tasks wait. anyio keeps each task that is in a cancel scope, or waits for a descriptor,
-in a table of the process: when the loop is gone, nothing ever collects the task, nor what its coroutine holds. And when
-such a coroutine is closed, anyio's scopes raise RuntimeError. The scopes here hold their task weakly and end quietly,
-and what waits for a descriptor is known to the loop alone.
+in a table of the process. When the loop is gone, that task and all that its coroutine holds are never collected, and
+closing the coroutine makes anyio's scopes raise RuntimeError. The scopes here hold their task weakly and end quietly,
+and only the loop holds what waits for a descriptor.
 
-Knows event loops, anyio's scopes and descriptors, and nothing of what is done with them.
+Knows event loops, anyio's scopes and descriptors.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def running_trio() -> bool:
 
 
 def closing_coroutine() -> bool:
-    """Whether the caller runs because its coroutine is closed, or an asynchronous generator that it runs in."""
+    """Whether the caller runs because its coroutine, or the asynchronous generator around it, is being closed."""
     return sys.exc_info()[0] is GeneratorExit
 
 
 def cancel_scope(*, shield: bool = False) -> anyio.CancelScope:
     """As :class:`anyio.CancelScope`."""
-    if running_trio():  # which ends all its tasks, and keeps them itself
+    if running_trio():  # trio ends all its tasks
         return anyio.CancelScope(shield=shield)
     scope: anyio.CancelScope = _asyncio_kind()(shield=shield)
     return scope
@@ -64,20 +64,20 @@ def move_on_after(seconds: float | None) -> anyio.CancelScope:
 
 @cache
 def _asyncio_kind() -> Any:
-    asyncio.get_running_loop()  # raises: without a loop anyio gives something else
+    asyncio.get_running_loop()  # raises without a loop: anyio would then give another class
     base: Any = type(anyio.CancelScope())
     weak_set: type[weakref.WeakSet[Any]] = weakref.WeakSet  # WeakSet[Any]() takes twice as long
 
-    class Scope(base):  # type: ignore[misc]  # anyio does not say what its class is
+    class Scope(base):  # type: ignore[misc]  # anyio declares no type of it
         __slots__ = ("_host",)
 
         def __init__(self, *, shield: bool) -> None:
             self._host: Any = None
             base.__init__(self, math.inf, shield)
-            with suppress(AttributeError):  # an anyio that keeps its tasks otherwise: the scope is an ordinary one
+            with suppress(AttributeError):  # in an anyio without this attribute, the scope keeps its tasks
                 setattr(self, "_tasks", weak_set())  # noqa: B010 - a slot of the base, which has no type
 
-        # The name under which anyio stores the task. With an anyio of another name the scope keeps its task.
+        # anyio stores the task under this name. In an anyio with another name, the scope keeps its task.
         @property
         def _host_task(self) -> Any:
             return None if self._host is None else self._host()
@@ -87,7 +87,7 @@ def _asyncio_kind() -> Any:
             self._host = None if task is None else weakref.ref(task)
 
         def __enter__(self) -> Any:
-            # A timer keeps the context that it is made in, and the scope keeps the timer.
+            # A timer keeps the context in which it is made, and the scope keeps the timer.
             entered: Any = contextvars.Context().run(base.__enter__, self)
             return entered
 
@@ -98,7 +98,7 @@ def _asyncio_kind() -> Any:
                 done: Any = base.__exit__(self, kind, value, traceback)
                 return done
             except RuntimeError:
-                if kind is GeneratorExit:  # the coroutine is not closed by its own task
+                if kind is GeneratorExit:  # another task closes the coroutine
                     return False
                 raise
 
@@ -126,12 +126,12 @@ class Lock:
         try:
             self._lock.release()
         except RuntimeError:
-            if kind is not GeneratorExit:  # the coroutine is not closed by its own task
+            if kind is not GeneratorExit:  # else another task closes the coroutine
                 raise
 
 
 class Readiness:
-    """Waits until a descriptor can be read, or written. One task at a time."""
+    """Waits until a descriptor can be read, or written, for one task at a time."""
 
     __slots__ = ("_fd", "_stop", "_writable")
 
@@ -142,7 +142,7 @@ class Readiness:
         self._stop: Callable[[], None] | None = None
 
     async def wait(self) -> None:
-        """Wait. Also returns when :meth:`close` is called."""
+        """Wait until then, or until :meth:`close`."""
         if running_trio():
             import trio
 
