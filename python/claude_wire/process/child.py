@@ -49,7 +49,7 @@ class Settings(NamedTuple):
 
 
 class Child:
-    """A spawned process with its pipes: whoever makes one closes it."""
+    """A spawned process with its pipes. Its owner closes it."""
 
     popen: subprocess.Popen[bytes]
     stdin: Stdin
@@ -62,7 +62,8 @@ class Child:
         self._stderr: Drain | ThreadDrain | StderrLines | None = None
         self._host = os.getpid()
         self._home = Home()
-        # Spawned in the loop's thread, as asyncio does it: a cancelled task could leave behind what a thread spawns.
+        # Spawned in the loop's thread, as asyncio does: a task that is cancelled could leave behind a process that
+        # another thread spawns.
         try:
             self.popen = popen = subprocess.Popen(
                 settings.argv,
@@ -109,32 +110,32 @@ class Child:
 
     @property
     def foreign(self) -> bool:
-        """Whether this is the copy in a forked child, where it has nothing to say and nothing to end."""
+        """Whether this is the copy in a forked child, which may neither use nor end the process."""
         return os.getpid() != self._host
 
     def stderr_tail(self) -> bytes:
         return self._last_stderr if self._stderr is None else self._stderr.tail()
 
     async def read_stderr(self) -> None:
-        """Wait, not for long, until all is read that a process that has ended wrote, and the callback has it."""
+        """Wait, for at most a second, until the standard error of a process that has ended is read to its end."""
         stderr = self._stderr
         if isinstance(stderr, StderrLines):
             await stderr.wait(LAST_SECONDS)
         elif isinstance(stderr, ThreadDrain):
-            # It queues nothing, so it is ready when it has read the end. A Drain reads what is there when it is asked.
+            # It queues nothing, so it is ready when it has read the end. A Drain reads what is there in tail().
             with move_on_after(LAST_SECONDS):
                 while self._stderr is stderr and not stderr.ready:
                     await sleep(0.001)
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until the process has ended; false if it has not after so many seconds."""
+        """Wait until the process has ended. Returns False if it has not after so many seconds."""
         until = monotonic() + seconds
         pause = 0.001
         while self.popen.poll() is None:
             left = until - monotonic()
             if left <= 0:
                 return False
-            pidfd = _pidfd(self.popen.pid)  # one for each that waits
+            pidfd = _pidfd(self.popen.pid)  # one for each task that waits
             if pidfd is None:
                 await sleep(min(pause, left))
                 pause = min(2 * pause, 0.05)
@@ -147,7 +148,10 @@ class Child:
         return True
 
     async def close(self, grace: float) -> None:
-        """EOF, SIGTERM, SIGKILL, with ``grace`` seconds between them; then let go of everything."""
+        """End the input, SIGTERM, SIGKILL, with ``grace`` seconds between them; then release everything.
+
+        A second caller waits until the first has finished.
+        """
         import asyncio
 
         first, self.closed = not self.closed, True
@@ -155,7 +159,7 @@ class Child:
         try:
             if first:
                 self.chunks.stop()
-                with suppress(HandleError):  # it was collected, as this is being
+                with suppress(HandleError):  # the drain was collected, with this
                     self.chunks.drain.discard()
                 self.stdin.close()
             if not await self._home.can_wait():
@@ -164,7 +168,7 @@ class Child:
             with cancel_scope(shield=True):
                 ladder = (None, grace), (self.popen.terminate, grace), (self.popen.kill, max(grace, LAST_SECONDS))
                 for insist, seconds in ladder:
-                    if first and insist is not None:  # who comes second waits for as long
+                    if first and insist is not None:
                         insist()
                     until = monotonic() + seconds
                     ended = False
@@ -179,7 +183,7 @@ class Child:
         except asyncio.CancelledError as error:
             cancelled = error
         finally:
-            # It has ended, if nothing else was raised: KeyboardInterrupt, or GeneratorExit where no loop runs any more.
+            # The process has ended, unless KeyboardInterrupt was raised, or GeneratorExit where no loop runs any more.
             if first:
                 self._let_go()
         if cancelled is not None:
@@ -195,13 +199,13 @@ class Child:
         self._abandon()
 
     def __del__(self) -> None:
-        # While the loop runs, the callback gets the lines up to the end of the process.
+        # If the loop runs, the callback goes on to get lines, up to the end of the process.
         if isinstance(self._stderr, StderrLines) and not self._home.foreign:
             self._stderr.abandon()
 
 
 def _pidfd(pid: int) -> int | None:
-    """A descriptor that is readable once the process has ended, where the system has such."""
+    """A descriptor that is readable once the process has ended. None where the system has no such thing."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -209,7 +213,7 @@ def _pidfd(pid: int) -> int | None:
 
 
 def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundError:
-    """The error for the one that is missing: the working directory, the program, or the interpreter of a script."""
+    """The error for what is missing: the working directory, the program, or the interpreter of a script."""
     program = settings.argv[0]
     if settings.cwd is not None and error.filename == os.fspath(settings.cwd):
         return FileNotFoundError(error.errno, "the working directory (cwd) does not exist", error.filename)
@@ -224,12 +228,12 @@ def _not_found(settings: Settings, error: FileNotFoundError) -> FileNotFoundErro
 
 # --- processes that nobody closed -------------------------------------------------------------------------------------
 
-#: All that run, so that none outlives this interpreter.
+#: All children that run, so that none outlives this interpreter.
 _children: set[subprocess.Popen[bytes]] = set()
 
 
 def _in_child() -> None:
-    """A forked child has nothing to end, and must not keep open what tells a process to end."""
+    """Close a forked child's copies of the inputs, whose end tells the processes to end."""
     for popen in _children:
         assert popen.stdin is not None
         with suppress(OSError):
@@ -242,7 +246,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
-    """Kill and reap, and close the pipes."""
+    """Close the pipes, kill and reap."""
     for pipe in (popen.stdin, popen.stdout, popen.stderr):
         if pipe is not None:
             pipe.close()
@@ -253,8 +257,8 @@ def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
 
 
 def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: float) -> None:
-    """End a process whose owner is gone, if it has not ended, without holding anybody up."""
-    if popen not in _children:  # a copy in a forked child
+    """End a process whose owner is gone, in a thread, so that nobody waits for it."""
+    if popen not in _children:  # this is a forked child
         return
     if pidfd is not None:
         os.close(pidfd)
@@ -263,7 +267,7 @@ def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: flo
     if popen.poll() is not None:
         _children.discard(popen)
         return
-    with suppress(RuntimeError):  # at interpreter exit no thread starts; then _end_all follows
+    with suppress(RuntimeError):  # at interpreter exit no thread starts; _end_all follows
         threading.Thread(target=_end_patiently, args=(popen, grace), name="claude-wire-reaper", daemon=True).start()
 
 
@@ -293,5 +297,5 @@ def _end_all() -> None:
             popen.wait(LAST_SECONDS)
     for popen in list(_children):
         if popen.stdin is not None:
-            popen.stdin.close()  # else the interpreter warns of a file that nobody closed
+            popen.stdin.close()  # else the interpreter warns of an unclosed file
     _children.clear()

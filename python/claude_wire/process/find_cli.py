@@ -15,15 +15,15 @@ __all__ = ["find_cli"]
 def find_cli() -> str:
     """Return the path of the Claude Code CLI on this machine.
 
-    It is looked for in ``PATH``; where its installers put it; and in the wheel of claude-agent-sdk, if that is
-    installed, which has one with it. The first that is there is taken; its version is not asked for. On Windows only a
-    native ``claude.exe`` counts, as in claude-agent-sdk: see :meth:`ClaudeOptions.argv`.
+    The first that is found is taken: in ``PATH``; where its installers put it; in the wheel of claude-agent-sdk, if
+    that is installed. Its version is not asked for. On Windows only a native ``claude.exe`` counts, as in
+    claude-agent-sdk: see :meth:`ClaudeOptions.argv`.
 
     Raises:
         CLINotFoundError: it is in none of these places. The message says how to get it.
     """
     for path in _candidates():
-        # os.path.isfile, unlike Path.is_file, says no to a directory that may not be read.
+        # os.path.isfile is False in a directory that may not be read, where Path.is_file raises.
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return os.path.abspath(path)
     if sys.platform == "win32":
@@ -40,7 +40,7 @@ def _candidates() -> list[str]:
     """Paths at which the CLI may be, best first. The places are those where claude-agent-sdk looks."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
-        # shutil.which would look into the working directory first, and would find npm's claude.cmd.
+        # shutil.which looks into the working directory first, and finds npm's claude.cmd.
         folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
         found = [os.path.join(folder, "claude.exe") for folder in folders]
         found.append(os.path.join(home, ".local", "bin", "claude.exe"))
@@ -58,7 +58,7 @@ def _candidates() -> list[str]:
     try:
         spec = importlib.util.find_spec("claude_agent_sdk")  # does not import it
     except (ImportError, ValueError):
-        spec = None  # sys.modules has something else by that name
+        spec = None  # sys.modules has something else under that name
     for folder in (spec and spec.submodule_search_locations) or ():
         found.append(os.path.join(folder, "_bundled", "claude.exe" if sys.platform == "win32" else "claude"))
     return found

@@ -1,7 +1,7 @@
 """A child process that speaks the protocol: its pipes, its standard error, its exit, and how it is ended.
 
-Knows processes and when a turn is over; not the control protocol. What the process writes is a
-:class:`~claude_wire.MessageStream` over its standard output, so nothing is lost while nobody iterates.
+Knows the arguments of a process, and how it is entered and left; not the control protocol. Its output is read as that
+of any :class:`~claude_wire.MessageStream`, so nothing is lost while nobody iterates.
 """
 
 from __future__ import annotations
@@ -77,27 +77,27 @@ def open_process(
 ) -> Process[Any]:
     """Run a process that speaks the protocol: ``async with open_process(argv) as process``.
 
-    It is spawned at the beginning of the block and has ended at its end, however the block is left.
+    The block begins when the process is spawned. However the block is left, the process has ended by then.
 
     Args:
         argv: the program and its arguments; :class:`~claude_wire.ClaudeOptions` makes them for the Claude Code CLI.
-        decoder: says what messages become; ``Decoder()`` if not given. It must not be used otherwise.
+        decoder: says what messages are made of lines; ``Decoder()`` if not given. Nobody else may use it.
         cwd: the working directory; the host's if None.
         env: the whole environment, in place of the host's; the host's if None.
-        extra_env: merged into the one or the other. Nothing else is added, and nothing is taken away.
+        extra_env: merged into that environment. Nothing else is added, and nothing is taken away.
         user: name or number of the user to run as (POSIX).
-        stderr: what becomes of the standard error. It is always read. ``None`` keeps the last 64 KiB, for
-            :attr:`Process.stderr_tail` and for errors; a function is called with each line besides (without its end,
-            decoded as UTF-8, wrong bytes replaced; above 64 KiB in pieces) in the event loop's thread, and the type of
-            what it raises is logged; ``"inherit"`` leaves it to the host's own standard error.
+        stderr: where the standard error goes. ``None`` keeps its last 64 KiB, for :attr:`Process.stderr_tail` and for
+            errors. A function is also called with each line, in the event loop's thread: without the line's end,
+            decoded as UTF-8, with wrong bytes replaced, and above 64 KiB in pieces; the type of what it raises is
+            logged. ``"inherit"`` is the host's own standard error.
         overflow, spill_limit: as for :class:`~claude_wire.MessageStream`, for the standard output.
         grace: seconds that the process is given to end, first after the end of its input, then after SIGTERM.
-        start_new_session: keep the signals of the host's terminal from it (POSIX): Ctrl-C is the host's alone then.
+        start_new_session: keep the signals of the host's terminal from it (POSIX): Ctrl-C then reaches the host alone.
 
     Raises:
         CLINotFoundError: by entering the block, there is no such program.
         OSError: by entering the block, the process cannot be spawned: there is no such working directory
-            (``FileNotFoundError``), ``PermissionError``, or too many open files. Nothing is left over then.
+            (``FileNotFoundError``), ``PermissionError``, or too many open files. Nothing is left behind.
         TypeError: ``argv`` is no list of arguments, or empty, or ``decoder`` is no :class:`~claude_wire.Decoder`.
         ValueError: ``stderr``, ``overflow``, ``spill_limit`` or ``grace`` is none of the above.
     """
@@ -127,7 +127,7 @@ def open_process(
 
 
 def require_environment(name: str, env: object) -> None:
-    """Refuse what cannot be the environment of a process. None is allowed.
+    """Refuse a value that cannot be the environment of a process. None can.
 
     Raises:
         TypeError: it is no dict of texts.
@@ -149,23 +149,23 @@ def _environment(env: Mapping[str, str] | None, extra_env: Mapping[str, str] | N
 
 
 class Process(MessageStream[T], Generic[T]):
-    """A running process, and an iteration over what it says; made by :func:`open_process`.
+    """A running process, and an iteration over its messages; made by :func:`open_process`.
 
-    ``async for`` and :meth:`batches` are those of :class:`~claude_wire.MessageStream`. When the output has ended and
-    all was given, the next step waits until the process has ended (for at most ``grace`` seconds) and raises, once:
+    ``async for`` and :meth:`batches` are those of :class:`~claude_wire.MessageStream`. The step behind the last message
+    waits until the process has ended, for at most ``grace`` seconds, and raises, once:
 
     * :class:`~claude_wire.UnfinishedTurnError`, if the output ended in the middle of a turn or of a line, or if a
       prompt was sent and no turn came after it, whatever the exit code;
     * else :class:`~claude_wire.ProcessError`, if the exit code is not 0.
 
     A turn is open from its first ``init``, ``assistant``, ``user`` or ``stream_event`` message, those of subagents and
-    replays aside, until its ``result``. A decoder with ``only`` shows as much of it as it lets through, and nothing
-    without results. On Linux the output also ends when the process does, though another that it started may still hold
-    the pipe: when nothing is in it any more, so that what it wrote itself has all been read.
+    replays aside, until its ``result``. With ``only``, the messages that are let through are those that count; without
+    results among them no turn is unfinished. On Linux the output also ends with the process, once all that it wrote
+    has been read, even if a process that it started still holds the pipe.
 
-    The process ends by the end of its input, SIGTERM and SIGKILL, with ``grace`` seconds between them, when the block
-    is left. A host that is killed closes the pipe, too, and the CLI ends at the end of its input; a child that ignores
-    that outlives such a host. After a fork, only the parent may use this.
+    When the block is left, the process gets the end of its input, SIGTERM and SIGKILL, with ``grace`` seconds between
+    them. If the host is killed, its end of the pipe is closed, too: the CLI then ends, and a child that ignores the end
+    of its input lives on. After a fork, only the parent may use this.
     """
 
     def __init__(self, settings: Settings, decoder: Decoder[T]) -> None:
@@ -193,7 +193,7 @@ class Process(MessageStream[T], Generic[T]):
 
     @property
     def returncode(self) -> int | None:
-        """The exit code, minus the number of the signal that ended the process, or None while it runs."""
+        """The exit code, or None while it runs. If a signal ended it: minus the number of the signal."""
         return self._exchange.started().popen.poll()
 
     @property
@@ -211,9 +211,9 @@ class Process(MessageStream[T], Generic[T]):
     async def send(self, message: Message | dict[str, Any]) -> None:
         """Encode a message and write its line to the standard input. Several tasks may send; lines never mix.
 
-        Waits while the process does not read and its pipe is full; its output is read meanwhile. If a send is
-        cancelled before its first byte was written, nothing is sent; after that, the line is completed by the next
-        send or by :meth:`end_input`.
+        Waits while the pipe is full because the process does not read; its output is read meanwhile. If a send is
+        cancelled before its first byte is written, nothing is sent. If it is cancelled later, the next send, or
+        :meth:`end_input`, completes the line.
 
         Raises:
             ProcessInputError: the process is gone or has closed its input, or the input was ended.
@@ -222,13 +222,14 @@ class Process(MessageStream[T], Generic[T]):
         await self.send_bytes(encode(message))
 
     async def send_bytes(self, lines: bytes) -> None:
-        """Write lines that are encoded already, with their line feeds; otherwise as :meth:`send`."""
+        """Write lines that are encoded already, with their line feeds; else as :meth:`send`."""
         await self._exchange.write(lines)
 
     async def end_input(self) -> None:
         """Close the standard input, which tells the CLI to finish and end. May be called again.
 
-        Waits for a send that is under way. The rest of a line whose sender was cancelled is given a second.
+        Waits for a send that is under way. If a sender was cancelled in the middle of its line, the rest of the line is
+        written first, for at most a second.
         """
         await self._exchange.started().stdin.end()
 
@@ -237,7 +238,8 @@ class Process(MessageStream[T], Generic[T]):
     async def wait(self) -> int:
         """Wait until the process has ended, and return its exit code.
 
-        It ends only if its output is taken: by an iteration, or up to the byte budget by the drain.
+        A process whose pipe is full may not end. Its output is read by an iteration, or, up to the byte budget, by the
+        drain.
         """
         child = self._exchange.started()
         while not await child.wait(3600.0):
@@ -245,10 +247,10 @@ class Process(MessageStream[T], Generic[T]):
         return cast("int", child.popen.returncode)
 
     async def aclose(self) -> None:
-        """End the process if it runs, as described above, and give back all that it holds. May be called again.
+        """End the process if it runs, as described above, and release all that it holds. May be called again.
 
-        Cancellation does not cut this short, and is passed on afterwards. KeyboardInterrupt does: then a thread goes on
-        with it, as it does for a process that was dropped without being closed.
+        Cancellation does not cut this short, and is passed on afterwards. KeyboardInterrupt does: a thread then ends
+        the process, as it does for one that was dropped without being closed.
         """
         self._receiver.forget()
         await self._exchange.close()

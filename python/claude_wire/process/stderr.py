@@ -1,4 +1,4 @@
-"""The standard error of a child, line by line."""
+"""The standard error of a child, line by line. Knows lines of text; not what they say."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class StderrLines:
                 self._tail += data
                 del self._tail[:-STDERR_TAIL_BYTES]
                 *lines, unfinished = (unfinished + data).split(b"\n")
-                if len(unfinished) > BLOCK_BYTES:  # a line without end is given in pieces
+                if len(unfinished) > BLOCK_BYTES:  # a long line is given in pieces
                     lines.append(unfinished)
                     unfinished = b""
                 for line in lines:

@@ -1,4 +1,4 @@
-"""The standard input of a child: whole lines, one sender at a time."""
+"""The standard input of a child. Knows pipes and senders; not what lines say."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ LAST_SECONDS = 1.0
 
 
 class Stdin:
-    """The standard input: whole lines, one at a time."""
+    """The standard input: whole lines, of one sender at a time."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
         self._pipe = cast("io.FileIO", popen.stdin)
-        # Readiness says nothing about pipes of Windows; there, each write has a thread.
+        # No loop waits for pipes of Windows. There each write has a thread.
         self._blocking = os.name == "nt"
         os.set_blocking(self._pipe.fileno(), self._blocking)
         self._room = Readiness(self._pipe.fileno(), writable=True)
@@ -47,12 +47,12 @@ class Stdin:
             await self._write(lines, begun, is_answer)
 
     def write_now(self, line: bytes) -> bool:
-        # A pipe that blocks, as those of Windows do, could keep the caller waiting.
+        # A pipe that blocks, as on Windows, could hold up the caller.
         if self._blocking or self._unsent or self._pipe.closed or self._lock.locked() or len(line) > select.PIPE_BUF:
             return False
         try:
-            return os.write(self._pipe.fileno(), line) == len(line)  # all or nothing, up to PIPE_BUF
-        except OSError:  # it is full, or nobody reads it any more
+            return os.write(self._pipe.fileno(), line) == len(line)  # up to PIPE_BUF all is written, or nothing
+        except OSError:  # the pipe is full, or nobody reads it any more
             return False
 
     async def end(self) -> None:
@@ -62,7 +62,7 @@ class Stdin:
                     with move_on_after(LAST_SECONDS):
                         await self._write(self._unsent)
             except ProcessInputError:
-                pass  # it is gone, and so is its input
+                pass  # the process is gone
             finally:
                 self.close()
 
@@ -91,7 +91,7 @@ class Stdin:
                     if not before and written and begun is not None:
                         begun()
                 except BlockingIOError:
-                    # Bounded, because the end of the process is not seen here while another holds its end of the pipe.
+                    # Not for longer: while another process holds the pipe, the end of this one wakes nobody.
                     with move_on_after(LAST_SECONDS):
                         await self._room.wait()
         except BrokenPipeError as error:

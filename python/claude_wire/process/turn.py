@@ -26,14 +26,14 @@ __all__ = ["Turn"]
 
 #: What may end a turn, or the wait for one.
 _ENDING = frozenset([CommandLifecycleMessage, ResultMessage, *RESULT_BY_SUBTYPE.values()])
-#: Of ``command_lifecycle``: no turn for this prompt is to come. ``completed`` is also said of a prompt that the resumed
-#: session had already.
+#: States of ``command_lifecycle`` behind which no turn for the prompt is to come. A prompt that the resumed session had
+#: already is ``completed``, too.
 _SETTLED = frozenset(("completed", "cancelled", "discarded", "refused"))
 _OPENING = (AssistantMessage, InitMessage, StreamEvent, UserMessage)
 
 
 class _Sent(msgspec.Struct):
-    """What is looked at of a line that was sent."""
+    """The fields of a sent line that are looked at."""
 
     type: Any = None
     uuid: Any = None
@@ -52,27 +52,27 @@ class Turn:
 
     def __init__(self) -> None:
         self.open: bool = False
-        # The prompts whose turn was not seen yet: the uuids of those that have one, and whether there are others.
+        # The prompts whose turn has not begun: the uuids, and whether there are prompts without a uuid.
         self._asked = Ids()
         self._asked_unnamed = False
-        # Of the last prompts that were sent: a second one with the same starts no turn.
+        # The uuids of the last prompts. The CLI starts no turn for a second prompt with the same uuid.
         self._uuids = Ids()
         self.last_result: Any = None
 
     def unfinished(self) -> str:
-        """Where the output stands if it ends now, in words, unless it stands between turns."""
+        """Where the output would end if it ended now, in words; nothing if that is between turns."""
         if self.open:
             return "in the middle of a turn"
         return "before the turn that was asked for" if self._asked or self._asked_unnamed else ""
 
     def sent(self, lines: bytes) -> None:
-        """Look for prompts in what the host wrote."""
+        """Note the prompts among lines that the host has written."""
         for line in lines.splitlines():
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process will say so
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process answers such a line
                 sent = _decode_sent(line)
                 if sent.type != "user":
                     continue
-                if isinstance(sent.uuid, str) and sent.uuid:  # an empty one is none
+                if isinstance(sent.uuid, str) and sent.uuid:  # an empty uuid counts as none
                     if sent.uuid in self._uuids:
                         continue
                     self._uuids.add(sent.uuid)
@@ -81,7 +81,7 @@ class Turn:
                     self._asked_unnamed = True
 
     def see(self, batch: Iterable[Any]) -> None:
-        # Most batches are within a turn and end nothing: looking at their types is enough.
+        # Most batches lie within a turn and end nothing. Their types tell that.
         types = set(map(type, batch))
         if self.open and types.isdisjoint(_ENDING) and not any(issubclass(cls, dict) for cls in types):
             return
@@ -124,5 +124,5 @@ class Turn:
             for named in uuids:  # pyright: ignore[reportUnknownVariableType]  # any JSON
                 if isinstance(named, str):
                     self._asked.discard(named)
-        else:  # it does not say for which, or only for which at last: for all that were merged
+        else:  # a result that names no prompt is for all prompts that were merged
             self._asked = Ids()
