@@ -106,11 +106,7 @@ fn filter(data: &[u8], mut filter: Filter) -> usize {
     while end < data.len() {
         end = data.len().min(end + CHUNK);
         while start < end {
-            let place = Place {
-                offset: start as u64,
-                line_number: 1,
-            };
-            let taken = filter.take(&data[start..end], usize::MAX, place);
+            let taken = filter.take(&data[start..end], usize::MAX, Place::default());
             let bytes = taken.expect("memory").bytes;
             let full = filter.is_full();
             filter.finish().expect("memory");

@@ -63,54 +63,57 @@ fn lines(data: &[u8], max_line: usize, bom: Bom) -> Vec<Line> {
 fn fed(chunks: &[&[u8]], max_line: usize, bom: Bom) -> Vec<Line> {
     let mut buffer = Buffer::new(max_line, bom);
     let mut found = Vec::new();
+    let mut fed = 0;
     for chunk in chunks {
         let mut at = 0;
         while at < chunk.len() {
             let (consumed, step) = buffer.next(&chunk[at..]).unwrap();
             assert!(consumed > 0);
-            took(&chunk[at..], step, &mut found);
+            took(
+                &chunk[at..],
+                step,
+                fed,
+                fed + consumed as u64 - 1,
+                &mut found,
+            );
             at += consumed;
+            fed += consumed as u64;
         }
     }
     let step = buffer.close().unwrap();
-    took(&[], step, &mut found);
+    took(&[], step, fed, fed, &mut found);
     found
 }
 
-fn took(data: &[u8], step: Step, found: &mut Vec<Line>) {
+/// Takes a step at `start` of the stream. A line of its own ends at `end`.
+fn took(data: &[u8], step: Step, start: u64, end: u64, found: &mut Vec<Line>) {
+    let line_number = 1 + found.len() as u64;
     match step {
-        Step::Nothing => (),
-        Step::Carry {
-            line,
-            place,
-            defects,
-        } => {
+        Step::Nothing { passed } => assert_eq!(passed, 0),
+        Step::Carry { line, defects } => {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
+            let length = line.len() as u64;
             found.push((
                 line.to_vec(),
-                line.len() as u64,
-                place.offset,
-                place.line_number,
+                length,
+                end - length,
+                line_number,
                 Some(defects),
             ));
         }
-        Step::TooLong {
-            head,
-            length,
-            place,
-        } => {
-            found.push((head.to_vec(), length, place.offset, place.line_number, None));
+        Step::TooLong { head, length } => {
+            found.push((head.to_vec(), length, end - length, line_number, None));
         }
         Step::Filtered { .. } => unreachable!("without a filter"),
         Step::Body {
             end,
             lines,
-            place,
             defects,
         } => {
             assert!(lines == 1 || end <= BLOCK_BYTES);
-            let [mut offset, mut line_number] = [place.offset, place.line_number];
+            let mut offset = start;
             let mut all = 0;
+            let before = found.len();
             for line in data[..end].split_inclusive(|&byte| byte == b'\n') {
                 let line = line
                     .strip_suffix(b"\n")
@@ -120,16 +123,12 @@ fn took(data: &[u8], step: Step, found: &mut Vec<Line>) {
                     line.to_vec(),
                     line.len() as u64,
                     offset,
-                    line_number,
+                    1 + found.len() as u64,
                     Some(defects_of(line)),
                 ));
                 offset += line.len() as u64 + 1;
-                line_number += 1;
             }
-            assert_eq!(
-                (line_number - place.line_number, defects),
-                (lines as u64, all)
-            );
+            assert_eq!((found.len() - before, defects), (lines, all));
         }
     }
 }

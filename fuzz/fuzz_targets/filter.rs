@@ -34,12 +34,12 @@ fuzz_target!(|input: &[u8]| {
     let mut filters = [Level::Fast, Level::Plain].map(|level| Filter::new(names, coalesce, level));
     let mut model = oracle::Filter::new(names, coalesce, max_line);
     let [mut skipped, mut merged] = [0, 0];
-    let mut start = Place::START;
+    let mut start = Place::default();
     for feed in lines.chunks(lines_per_feed) {
         let expected = model.feed(feed, false);
         let place_of = |index: usize| Place {
             offset: start.offset + length(&feed[..index]),
-            line_number: start.line_number + index as u64,
+            lines: start.lines + index as u64,
         };
         let places: Vec<_> = expected
             .lines

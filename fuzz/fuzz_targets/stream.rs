@@ -53,6 +53,8 @@ fuzz_target!(|input: &[u8]| {
         };
         (Buffer::new(max_line, Bom::Skip), filter)
     });
+    // Lines that each of the streams has passed.
+    let mut passed = [0; 2];
     // Where the stream's mark is no part of a line any more.
     let mut line_start = if data.starts_with(b"\xef\xbb\xbf") {
         3
@@ -77,8 +79,9 @@ fuzz_target!(|input: &[u8]| {
         } else {
             Vec::new()
         };
-        for (buffer, filter) in &mut streams {
-            assert_eq!(fed(buffer, filter, data, at, end), expected);
+        for ((buffer, filter), passed) in streams.iter_mut().zip(&mut passed) {
+            assert_eq!(fed(buffer, filter, data, at, end, passed), expected);
+            assert_eq!(*passed, oracle::lines(&data[..complete]).len());
         }
         at = end;
     }
@@ -137,6 +140,7 @@ fn fed(
     data: &[u8],
     mut at: usize,
     end: usize,
+    passed: &mut usize,
 ) -> Vec<Found> {
     let mut found = Vec::new();
     while at < end {
@@ -144,34 +148,59 @@ fn fed(
         let (consumed, step) = filter.next(buffer, &data[at..end]).unwrap();
         assert!(consumed > 0);
         at += consumed;
-        note(step, data, start, &mut found);
-        if matches!(step, Step::Carry { .. }) && at < end {
+        let carried = matches!(step, Step::Carry { .. });
+        let filtered = matches!(step, Step::Filtered { .. });
+        let (first, lines) = note(step, data, start, at, &mut found);
+        assert_eq!(oracle::lines(&data[..first]).len(), *passed);
+        for place in filter.places().iter().filter(|_| filtered) {
+            let before = &data[..first + usize::try_from(place.offset).unwrap()];
+            let number = *passed + usize::try_from(place.lines).unwrap();
+            assert_eq!(oracle::lines(before).len(), number);
+        }
+        *passed += lines;
+        if carried && at < end {
             // As the C border does: the rest of the chunk in the same call.
             let (consumed, step) = filter.follow(buffer, &data[at..end]).unwrap();
-            note(step, data, at, &mut found);
+            *passed += note(step, data, at, at + consumed, &mut found).1;
             at += consumed;
         }
     }
     found
 }
 
-/// What a step from `start` of the data on gave. What it says of the data before it is checked.
-fn note(step: Step, data: &[u8], start: usize, found: &mut Vec<Found>) {
-    let place = match step {
-        Step::Nothing => return,
-        Step::Carry { line, place, .. } => {
-            found.push(Found::Kept(line[..line.len() - 1].to_vec()));
-            place
+/// What a step gave, to which `data[start..at]` was shown. Returns where the first line that it passed begins, and how many
+/// lines it passed.
+fn note(
+    step: Step,
+    data: &[u8],
+    start: usize,
+    at: usize,
+    found: &mut Vec<Found>,
+) -> (usize, usize) {
+    match step {
+        Step::Nothing { passed } => {
+            let lines = oracle::lines(&data[..at]).len();
+            let first = data[..at]
+                .split_inclusive(|&byte| byte == b'\n')
+                .take(lines - passed)
+                .map(<[u8]>::len)
+                .sum();
+            (first, passed)
         }
-        Step::Body { end, place, .. } => {
-            let lines = oracle::lines(&data[start..start + end]).into_iter();
-            found.extend(lines.map(|line| Found::Kept(line.to_vec())));
-            place
+        Step::Carry { line, .. } => {
+            found.push(Found::Kept(line[..line.len() - 1].to_vec()));
+            (at - line.len(), 1)
+        }
+        Step::Body { end, lines, .. } => {
+            let all = oracle::lines(&data[start..start + end]).into_iter();
+            found.extend(all.map(|line| Found::Kept(line.to_vec())));
+            (start, lines)
         }
         Step::Filtered {
             block,
             lines,
-            place,
+            passed,
+            begun,
             defects,
         } => {
             assert_eq!(
@@ -181,18 +210,11 @@ fn note(step: Step, data: &[u8], start: usize, found: &mut Vec<Found>) {
             let kept = oracle::lines(block);
             assert_eq!(kept.len(), lines);
             found.extend(kept.into_iter().map(|line| Found::Kept(line.to_vec())));
-            place
+            (start - begun, passed)
         }
-        Step::TooLong {
-            head,
-            length,
-            place,
-        } => {
+        Step::TooLong { head, length } => {
             found.push(Found::TooLong(head.to_vec(), length));
-            place
+            (at - usize::try_from(length).unwrap() - 1, 1)
         }
-    };
-    let before = &data[..usize::try_from(place.offset).unwrap()];
-    let line_number = 1 + oracle::lines(before).len() as u64;
-    assert_eq!(place.line_number, line_number);
+    }
 }

@@ -22,7 +22,7 @@ from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.block import Block
 from claude_wire.native.line_buffer import LineBuffer
 from delta_lines import BASE, CLOSING, EARNING, MERGEABLE, NOT_MERGEABLE, TEXT_KEYS, block, delta
-from feeding import cut, earned, fed, said, without_vectors
+from feeding import blocks, cut, earned, fed, last_block, said, without_vectors
 from long_tests import LONG
 from mutations import mutated
 from traffic import traffic
@@ -439,9 +439,9 @@ def test_whole_messages_are_the_same(text: Any) -> None:
 def lines_out(chunks: Iterable[bytes], **options: Any) -> list[bytes]:
     """The lines that come out of the native filter, before anything is decoded."""
     buffer = LineBuffer(options.get("max_line_bytes", DEFAULT_MAX_LINE_BYTES), only=options.get("only"), coalesce=True)
-    parts = itertools.chain.from_iterable(map(buffer.blocks, chunks))
-    blocks = [bytes(part.data) for part in itertools.chain(parts, buffer.close_blocks()) if isinstance(part, Block)]
-    return [line for part in blocks for line in part.removesuffix(b"\n").split(b"\n")]
+    parts = [part for chunk in chunks for part in blocks(buffer, chunk)] + last_block(buffer)
+    kept = [bytes(part.data) for part in parts if isinstance(part, Block)]
+    return [line for part in kept for line in part.removesuffix(b"\n").split(b"\n")]
 
 
 def check_merging(chunks: list[bytes], type_: Any, **options: Any) -> None:

@@ -18,6 +18,7 @@ from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.block import Block, LongLine
 from claude_wire.native.line_buffer import COPY_BYTES, LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
+from feeding import blocks, last_block
 from interrupts import at_each_line, interrupted
 
 BOM = b"\xef\xbb\xbf"
@@ -75,14 +76,8 @@ def in_pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def blocks_of(chunks: Iterable[bytes], buffer: LineBuffer) -> list[Block | LongLine]:
-    """All blocks, with their data copied out before the iterator goes on."""
-    found: list[Block | LongLine] = []
-    for chunk in chunks:
-        for block in buffer.blocks(chunk):
-            found.append(block if isinstance(block, LongLine) else block._replace(data=bytes(block.data)))
-    for block in buffer.close_blocks():
-        found.append(block if isinstance(block, LongLine) else block._replace(data=bytes(block.data)))
-    return found
+    """All blocks of a stream, with their data copied out while it is lent."""
+    return [block for chunk in chunks for block in blocks(buffer, chunk)] + last_block(buffer)
 
 
 # --- LineSplitter: the same lines at every chunking -------------------------------------------------------------------
@@ -265,7 +260,7 @@ def test_an_interrupt_at_any_line_of_code_leaves_the_stream_in_step(first: bytes
         splitter = LineSplitter(keepends=keepends, max_line_bytes=KIB64)
         splitter.feed(first)
         was_interrupted = interrupted(lambda: feed_all(splitter, chunk), at)
-        if splitter._buffer.shown == len(first):  # it came before anything was taken
+        if splitter._buffer.fed == len(first):  # it came before anything was taken
             feed_all(splitter, chunk)
         assert feed_all(splitter, b"2}\n")[-1].rstrip() == b'{"b":2}'
         with pytest.raises(LineTooLongError) as caught:
@@ -396,7 +391,7 @@ def test_no_line_bytes_are_in_the_text_of_the_error() -> None:
 
 def test_a_chunk_of_whole_lines_is_lent_as_it_is() -> None:
     chunk = b'{"a":1}\n{}\n'
-    (block,) = LineBuffer().blocks(chunk)
+    (block,) = blocks(LineBuffer(), chunk)
     assert isinstance(block, Block)
     assert block.data is chunk
     assert block[1:] == (2, True, 0, 1, True, False)
@@ -461,25 +456,38 @@ def test_numbers_and_offsets_count_everything(size: int) -> None:
     ]
 
 
-def test_lent_memory_cannot_be_read_after_the_loop_goes_on() -> None:
+def test_lent_memory_cannot_be_read_after_it_was_handled() -> None:
     buffer = LineBuffer()
     line = b'{"":"' + b"x" * COPY_BYTES + b'"}\n'  # a shorter one is copied
-    list(buffer.blocks(line[:-2]))
-    blocks = buffer.blocks(line[-2:] + b"{}\n")
-    lent = next(blocks)
-    assert isinstance(lent, Block)
-    assert bytes(lent.data) == line
-    assert bytes(next(blocks).data) == b"{}\n"
-    with pytest.raises(ValueError, match="released"):
-        bytes(lent.data)
+    blocks(buffer, line[:-2])
+    lent: list[Any] = []
+    read: list[bytes] = []
 
-
-def test_a_loop_left_early_gives_the_buffer_back() -> None:
-    buffer = LineBuffer()
-    for block in buffer.blocks(b"{}\n{"):
+    def handle(block: Block | LongLine) -> None:
         assert isinstance(block, Block)
-        break
-    assert blocks_of([b"}\n"], buffer) == [Block(b"{}\n", 1, True, 3, 2, True)]
+        lent.append(block.data)
+        read.append(bytes(block.data))
+
+    buffer.feed(line[-2:] + b"{}\n", handle)
+    assert read == [line, b"{}\n"]
+    with pytest.raises(ValueError, match="released"):
+        bytes(lent[0])
+
+
+@pytest.mark.parametrize("rest", [b"", b"{}\n", b'{"a":1}\n' * 50_000], ids=["nothing", "a line", "blocks"])
+def test_who_handles_a_block_and_raises_leaves_the_stream_in_step(rest: bytes) -> None:
+    buffer = LineBuffer()
+
+    def handle(_: Block | LongLine) -> None:
+        raise KeyError
+
+    blocks(buffer, b"{")
+    chunk = b"}\n" + rest + b"{"
+    with pytest.raises(KeyError):
+        buffer.feed(chunk, handle)
+    before = b"{" + chunk[:-1]
+    expected = Block(b"{}\n", 1, True, len(before), before.count(b"\n") + 1, True)
+    assert blocks_of([b"}\n"], buffer) == [expected]
 
 
 # --- Cost -------------------------------------------------------------------------------------------------------------
@@ -493,8 +501,7 @@ def test_work_is_linear_at_any_chunking(size: int, line: bytes) -> None:
     stream = line * (1 + 400_000 // len(line))
     buffer = LineBuffer()
     for chunk in in_pieces(stream, size):
-        for _ in buffer.blocks(chunk):
-            pass
+        blocks(buffer, chunk)
     searched, copied, _ = buffer.stats()
     assert searched == len(stream)
     assert copied <= 3 * len(stream)  # once in, and moved at most twice where capacity doubles
@@ -503,7 +510,7 @@ def test_work_is_linear_at_any_chunking(size: int, line: bytes) -> None:
 def test_whole_lines_are_not_copied() -> None:
     buffer = LineBuffer()
     for _ in range(10):
-        list(buffer.blocks(b"{}\n" * 1000))
+        blocks(buffer, b"{}\n" * 1000)
     assert buffer.stats() == (30_000, 0, 0)
 
 
@@ -513,19 +520,19 @@ def test_memory_of_a_huge_line_goes_back(size: int, closed: bool) -> None:
     buffer = LineBuffer()
     held = 0
     for chunk in in_pieces(b"x" * 10_000_000, size):
-        list(buffer.blocks(chunk))
+        blocks(buffer, chunk)
         held = max(held, buffer.stats().held)
     assert held >= 10_000_000
-    assert len(list(buffer.close_blocks() if closed else buffer.blocks(b"\n"))) == 1
+    assert len(last_block(buffer) if closed else blocks(buffer, b"\n")) == 1
     assert buffer.stats().held <= KIB64
 
 
 def test_a_line_too_long_is_dropped_in_bounded_memory() -> None:
     buffer = LineBuffer(max_line_bytes=100_000)
     for _ in range(1000):
-        assert list(buffer.blocks(b"x" * 10_000)) == []
+        assert blocks(buffer, b"x" * 10_000) == []
         assert buffer.stats().held <= 2 * 100_000
-    assert list(buffer.blocks(b"\n")) == [LongLine(b"x" * 1024, 10_000_000, 0, 1)]
+    assert blocks(buffer, b"\n") == [LongLine(b"x" * 1024, 10_000_000, 0, 1)]
 
 
 # --- One user at a time -----------------------------------------------------------------------------------------------
@@ -547,13 +554,18 @@ def test_an_exception_passes_through_the_context_manager() -> None:
 
 def test_a_buffer_refuses_to_be_used_inside_its_own_loop() -> None:
     buffer = LineBuffer()
-    list(buffer.blocks(b"{"))
-    for block in buffer.blocks(b"}\n{}\n"):
-        for call in (lambda: list(buffer.blocks(b"x")), lambda: list(buffer.close_blocks()), buffer.free):
+    blocks(buffer, b"{")
+    handled: list[bytes] = []
+
+    def handle(block: Block | LongLine) -> None:
+        for call in (lambda: blocks(buffer, b"x"), lambda: last_block(buffer), buffer.free):
             with pytest.raises(HandleError, match="from inside its own loop"):
                 call()
         assert isinstance(block, Block)
-        assert bytes(block.data) == b"{}\n"
+        handled.append(bytes(block.data))
+
+    buffer.feed(b"}\n{}\n", handle)
+    assert handled == [b"{}\n"] * 2
     buffer.free()
     buffer.free()
 
@@ -568,9 +580,9 @@ def test_block_size_is_that_of_the_documentation() -> None:
 def test_an_idle_buffer_holds_little_after_a_carried_line_of_any_length(size: int, rest: bytes) -> None:
     buffer = LineBuffer()
     for _ in range(3):
-        list(buffer.blocks(b"{" + b"x" * size))
-        list(buffer.blocks(b"}\n" + rest))
-        list(buffer.blocks(b"}\n" if rest.endswith(b"{") else b""))
+        blocks(buffer, b"{" + b"x" * size)
+        blocks(buffer, b"}\n" + rest)
+        blocks(buffer, b"}\n" if rest.endswith(b"{") else b"")
         assert buffer.stats().held <= BLOCK_BYTES
 
 
@@ -580,9 +592,9 @@ def test_a_huge_line_leaves_nothing_behind_in_a_sieve(only: frozenset[str], last
     buffer = LineBuffer(only=only, coalesce=True)
     line = b'{"type":"assistant","text":"' + b"x" * 10_000_000 + b'"}'
     for at in range(0, len(line), 100_000):
-        assert list(buffer.blocks(line[at : at + 100_000])) == []
+        assert blocks(buffer, line[at : at + 100_000]) == []
     assert buffer.stats().held >= 10_000_000
-    kept = sum(block.lines for block in buffer.blocks(last))
+    kept = sum(block.lines for block in blocks(buffer, last) if isinstance(block, Block))
     assert kept == (only == {"assistant"}) + last.endswith(b"}\n")
     assert buffer.stats().held <= 2 * BLOCK_BYTES
 
@@ -595,20 +607,17 @@ def test_the_unfinished_line_is_what_came_after_the_last_line_feed(name: str) ->
         for at in range(len(stream) + 1):
             unfinished = stream[:at].rpartition(b"\n")[2]
             assert buffer.unfinished() == (None if len(unfinished) > limit else unfinished)
-            for _ in buffer.blocks(stream[at : at + 1]):
-                pass
+            blocks(buffer, stream[at : at + 1])
 
 
 def test_the_unfinished_line_remains() -> None:
     buffer = LineBuffer()
     assert buffer.unfinished() == b""
-    assert [block.data for block in buffer.blocks(b"{}\n{") if isinstance(block, Block)] == [b"{}\n"]
+    assert [block.data for block in blocks(buffer, b"{}\n{") if isinstance(block, Block)] == [b"{}\n"]
     assert buffer.unfinished() == buffer.unfinished() == b"{"
-    assert [bytes(block.data) for block in buffer.blocks(b"}\n") if isinstance(block, Block)] == [b"{}\n"]
-    for _ in buffer.blocks(b"{"):
-        pass
-    for _ in buffer.close_blocks():
-        pass
+    assert [block.data for block in blocks(buffer, b"}\n") if isinstance(block, Block)] == [b"{}\n"]
+    blocks(buffer, b"{")
+    last_block(buffer)
     assert buffer.unfinished() == b""
     buffer.free()
     with pytest.raises(HandleError):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from claude_wire.codec.dict_lines import DictLines
@@ -27,7 +26,7 @@ from claude_wire.foundation.arguments import kind_of, require_function, shown
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
 from claude_wire.messages.invalid import InvalidKind
-from claude_wire.native.block import Block, LongLine, byte_view, line_starts
+from claude_wire.native.block import Block, LongLine, line_starts
 from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
 
@@ -124,8 +123,6 @@ class Decoder(Generic[T]):
         "_at_rest",
         "_buffer",
         "_busy",
-        "_bytes",
-        "_bytes_before",
         "_decode_one",
         "_has_short_cut",
         "_invalid",
@@ -134,8 +131,6 @@ class Decoder(Generic[T]):
         "_on_invalid",
         "_only",
         "_pending",
-        "_short_bytes",
-        "_short_lines",
     )
 
     @overload
@@ -214,9 +209,8 @@ class Decoder(Generic[T]):
         self._only = None if only is None else kind_names(only)
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid = on_invalid
-        self._bytes = self._messages = self._invalid = 0
-        # Bytes of the streams before this one.
-        self._bytes_before = 0
+        # Messages of the lines that went through the buffer.
+        self._messages = self._invalid = 0
         # Whether somebody is using it now: a lock that costs next to nothing. It is looked at and set without a call
         # in between, so no other thread can do so at the same time (in Python 3.10 one might).
         self._busy = False
@@ -228,8 +222,6 @@ class Decoder(Generic[T]):
         self._decode_one = cast("Callable[[bytes], T]", decode_one or self._lines.line)
         # `_process` while nobody uses the decoder, no line is unfinished, and nothing is held back; else anything else.
         self._at_rest: object = None
-        # The lines that were read that way.
-        self._short_lines = self._short_bytes = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[T]:
         """Take the next bytes of the stream, cut anywhere, and return what the lines that they complete say, in order.
@@ -259,12 +251,12 @@ class Decoder(Generic[T]):
                 and 10 not in (line := data[_BUT_LAST])
                 and (data.isascii() or is_utf8(data))
             ):
-                decode = self._decode_one
-                self._short_lines, self._short_bytes = self._short_lines + 1, self._short_bytes + size
+                buffer, decode = self._buffer, self._decode_one
+                buffer.passed_lines, buffer.passed_bytes = buffer.passed_lines + 1, buffer.passed_bytes + size
                 try:
                     return [decode(line)]
                 except REFUSED:  # the long way, then
-                    self._short_lines, self._short_bytes = self._short_lines - 1, self._short_bytes - size
+                    buffer.passed_lines, buffer.passed_bytes = buffer.passed_lines - 1, buffer.passed_bytes - size
         return self._take(data)
 
     def close(self) -> list[T]:
@@ -293,11 +285,10 @@ class Decoder(Generic[T]):
     @property
     def stats(self) -> DecoderStats:
         """What was seen so far."""
-        messages = self._messages + self._short_lines
-        lines = messages + self._invalid
-        bytes_ = self._bytes + self._short_bytes
-        seen = self._lines
-        return DecoderStats(bytes_, lines, messages, self._invalid, seen.unknown, seen.repaired, *self._buffer.sifted())
+        buffer, seen, invalid = self._buffer, self._lines, self._invalid
+        messages = self._messages + buffer.passed_lines
+        lines = messages + invalid
+        return DecoderStats(buffer.fed, lines, messages, invalid, seen.unknown, seen.repaired, *buffer.sifted())
 
     def __repr__(self) -> str:
         type = "Message" if self.typed else "dict"
@@ -321,8 +312,7 @@ class Decoder(Generic[T]):
         same messages. Of a line that is already too long it gives the rest.
         """
         splitter = LineSplitter(max_line_bytes=self._buffer.max_line_bytes)
-        self._buffer.skip(self._short_lines, self._short_bytes)
-        if self._bytes + self._short_bytes > self._bytes_before:
+        if self._buffer.has_begun:
             unfinished = self._buffer.unfinished()
             # The line feed, because a byte order mark is one at the start of a stream only. The rest of a line that is
             # being dropped must not look like a line.
@@ -337,35 +327,17 @@ class Decoder(Generic[T]):
         return HandleError("this decoder is used by two threads at the same time, or from its own on_invalid or loads")
 
     def _take(self, data: bytes | bytearray | memoryview, *, ending: bool = False) -> list[T]:
-        size = len(data) if type(data) is bytes else len(byte_view(data))
         if self._busy:
             raise self._refusal()
-        blocks: Iterable[Block | LongLine] = ()
         try:
             self._busy = True
             self._at_rest = None
-            shown = self._buffer.shown
-            self._buffer.skip(self._short_lines, self._short_bytes)
             held = bool(self._pending.ready)
             invalid = self._invalid
-            total = self._bytes + size
-            try:
-                blocks = self._buffer.close_blocks() if ending else self._buffer.take(data)
-                self._decode_blocks(blocks)
-                self._bytes = total
-                if ending:
-                    self._bytes_before = total + self._short_bytes
-            except HandleError:
-                raise
-            except BaseException:
-                # The stream stays in step, though lines are lost.
-                if isinstance(blocks, GeneratorType):
-                    blocks.close()
-                self._buffer.drop_rest(data, shown)
-                self._bytes = total
-                raise
-            finally:
-                del blocks  # the caller's memory must not hang on an exception
+            if ending:
+                self._buffer.close(self._decode)
+            else:
+                self._buffer.feed(data, self._decode)
             if self._on_invalid == "return" or not (held or self._invalid != invalid):
                 ready, self._pending.ready = self._pending.ready, []
                 return ready
@@ -375,26 +347,24 @@ class Decoder(Generic[T]):
             if self._has_short_cut and self._buffer.at_line_start and not self._pending.ready:
                 self._at_rest = _process
 
-    def _decode_blocks(self, blocks: Iterable[Block | LongLine]) -> None:
-        decode_block = self._lines.block
+    def _decode(self, block: Block | LongLine) -> None:
         state = self._pending
-        for block in blocks:
-            if type(block) is not Block:
-                self._too_long(block, state.ready)
-                continue
-            lines, count, clean, _, _, terminated, _ = block
-            if not (clean and terminated):
-                self._one_by_one(block, state.ready)
-                continue
-            messages = decode_block(lines, count)
-            self._messages += count
-            if self._lines.bad:
-                self._put_invalid(messages, block)
-            if len(state.ready) < len(messages):
-                messages[:0] = state.ready  # a chunk's first block is often a single line
-                state.ready = messages
-            else:
-                state.ready += messages
+        if type(block) is not Block:
+            self._too_long(block, state.ready)
+            return
+        lines, count, clean, _, _, terminated, _ = block
+        if not (clean and terminated):
+            self._one_by_one(block, state.ready)
+            return
+        messages = self._lines.block(lines, count)
+        self._messages += count
+        if self._lines.bad:
+            self._put_invalid(messages, block)
+        if len(state.ready) < len(messages):
+            messages[:0] = state.ready  # a chunk's first block is often a single line
+            state.ready = messages
+        else:
+            state.ready += messages
 
     def _put_invalid(self, messages: list[Any], block: Block) -> None:
         """Put an :class:`InvalidLine` in the place of each line of a decoded block that is none."""
@@ -416,7 +386,7 @@ class Decoder(Generic[T]):
     def _places(self, block: Block, starts: list[int]) -> list[tuple[int, int]]:
         """Offset and number of each line of a block, of which ``starts`` says where they begin in it."""
         if block.sifted:
-            return self._buffer.places(block.lines)
+            return self._buffer.places(block)
         return [(block.offset + start, number) for number, start in enumerate(starts[:-1], block.line_number)]
 
     def _each(self, data: bytes | memoryview, terminated: bool, places: list[tuple[int, int]], out: list[Any]) -> None:

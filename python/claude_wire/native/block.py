@@ -15,7 +15,7 @@ class Block(NamedTuple):
     """Complete lines that follow each other in the stream."""
 
     #: The lines with their line feeds: the caller's ``bytes`` if they are all of it, else a view of the caller's
-    #: memory; or a view of native memory, which is released when the iterator that gave it goes on.
+    #: memory; or a view of native memory, which is released when the block was handled.
     data: bytes | memoryview
     #: Number of lines, at least 1.
     lines: int
@@ -28,8 +28,8 @@ class Block(NamedTuple):
     line_number: int
     #: False only for a last line without line feed.
     terminated: bool
-    #: Whether these lines are what a sieve let through: then they need not follow each other in the stream, and
-    #: :meth:`LineBuffer.places` tells where each of them stood.
+    #: Whether a filter let these lines through: then they need not follow each other in the stream, and
+    #: :meth:`LineBuffer.places` tells where each of them stood. Offset and number are those of the first line passed.
     sifted: bool = False
 
 

@@ -6,6 +6,9 @@ What it must not know: JSON types and messages.
 :class:`LineBuffer` is what the decoder stands on: it gives *blocks* of complete lines, found and checked natively, and
 copies only lines that are cut by a chunk's end.
 
+The stream's position, an offset and a line number, is kept here alone: the native code tells of each step how many
+lines it passed. So a line that needs no framing may pass it by.
+
 The rules of a line: it ends with 0x0A and nothing else (U+2028, U+0085 and a lone CR are ordinary bytes of
 JSON text); a UTF-8 byte order mark at the very start of a stream is not part of it; a line above ``max_line_bytes``
 is dropped while it arrives, with its length and its first 1,024 bytes kept.
@@ -30,7 +33,7 @@ from claude_wire.native.library import STEP, ffi, lib
 from claude_wire.native.library import error as library_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator
 
 __all__ = ["LineBuffer", "Stats"]
 
@@ -47,15 +50,18 @@ class _Stats(Protocol):
     taken: int
 
 
-_NOTHING = lib.CW_NOTHING
 _CARRY = lib.CW_CARRY
 _BODY = lib.CW_BODY
+_TOO_LONG = lib.CW_TOO_LONG
 _SIFTED = lib.CW_SIFTED
+_UNFILTERED = frozenset((_BODY, _CARRY))
 _next = lib.cw_buffer_next
-_next_two = lib.cw_buffer_next_two
-#: Where the copy stands in the native result, behind two steps.
-_LINE = 2 * STEP.size
 _unpack_from = STEP.unpack_from
+_SIZE = STEP.size
+#: Where the copy of a short line stands in the native result, behind two steps.
+_LINE = 2 * _SIZE
+#: The steps of a result, by their number.
+_STEPS = ((), (0,), (0, 1))
 _buffer = ffi.buffer
 # A NamedTuple's own constructor takes three times as long.
 _new = cast(
@@ -73,7 +79,7 @@ class Stats(NamedTuple):
 
 
 class LineBuffer:
-    """A native line buffer. Belongs to one thread at a time and to the process that made it.
+    """A native line buffer, and where in the stream it stands. Belongs to one thread at a time and to its process.
 
     Args:
         max_line_bytes: longest line that is kept, without its line feed.
@@ -83,25 +89,26 @@ class LineBuffer:
         plain: whether the native code for processors without vectors sifts, which tests compare with.
 
     Raises:
-        HandleError: by any method, when the object is used by two threads at once, from inside a loop over its own
-            blocks, in a forked child, or after :meth:`free`.
+        HandleError: by any method, when the object is used by two threads at once, by what it calls itself, in a
+            forked child, or after :meth:`free`.
     """
 
     __slots__ = (
         "__weakref__",
-        "_at_line_start",
         "_busy",
         "_finalize",
         "_handle",
+        "_line_number",
         "_max_line_bytes",
         "_out",
-        "_shown",
         "_sieves",
         "_sifted",
-        "_skipped_before",
-        "_skipped_bytes",
-        "_skipped_lines",
+        "_start",
         "_steps",
+        "_taken",
+        "at_line_start",
+        "passed_bytes",
+        "passed_lines",
     )
 
     def __init__(
@@ -133,13 +140,15 @@ class LineBuffer:
         self._busy = False
         self._out = ffi.new("CwSteps *")
         self._steps = ffi.buffer(self._out)
-        # Bytes that the native library was or is to be shown.
-        self._shown = 0
         self._max_line_bytes = max_line_bytes
-        self._at_line_start = False
-        # What the native library has not been shown, of this stream and of those before it.
-        self._skipped_bytes = self._skipped_lines = 0
-        self._skipped_before = 0, 0
+        #: Whole lines that passed it by, at the start of a line, and their bytes. Who takes them counts them here.
+        self.passed_lines = self.passed_bytes = 0
+        # Bytes that the native library has taken, and the bytes that were fed before this stream began.
+        self._taken = self._start = 0
+        # Number of the line that is unfinished or comes next, without those that passed by.
+        self._line_number = 1
+        #: Whether the next line may pass by: none is unfinished, no byte order mark may come, and no filter is at work.
+        self.at_line_start = False
 
     @property
     def max_line_bytes(self) -> int:
@@ -147,78 +156,26 @@ class LineBuffer:
         return self._max_line_bytes
 
     @property
-    def at_line_start(self) -> bool:
-        """Whether no line is unfinished, and the stream is past its start, where a byte order mark may stand."""
-        return self._at_line_start
+    def fed(self) -> int:
+        """Bytes that were fed since it was made, those included that passed by."""
+        return self._taken + self.passed_bytes
 
-    def skip(self, lines: int, length: int) -> None:
-        """Say how many whole lines, and bytes in them, somebody else has taken, always at the start of a line.
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of the stream has come."""
+        return self.fed > self._start
 
-        Both are counted since the buffer was made.
-        """
-        self._skipped_lines = lines - self._skipped_before[0]
-        self._skipped_bytes = length - self._skipped_before[1]
+    def feed(self, data: bytes | bytearray | memoryview, handle: Callable[[Block | LongLine], None]) -> None:
+        """Call ``handle`` with what ``data``, the next bytes of the stream, completes.
 
-    def blocks(self, data: bytes | bytearray | memoryview) -> Generator[Block | LongLine, None, None]:
-        """Yields what ``data``, the next bytes of the stream, completes.
-
-        The iterator must be exhausted: the part of ``data`` that it has not come to is lost otherwise. ``data`` must
-        not change meanwhile; a bytearray cannot be resized.
+        ``data`` must not change meanwhile; a bytearray cannot be resized. All of it is taken, also when ``handle``
+        raises, or a ``KeyboardInterrupt`` comes: then lines are lost.
 
         Raises:
             TypeError: ``data`` is a str, or has no bytes.
             ValueError: ``data`` is a view with gaps.
-            MemoryError: no memory for the head of an unfinished line, or for what a sieve keeps.
+            MemoryError: no memory for the head of an unfinished line, or for what a filter keeps.
         """
-        yield from self._rest(*self._first(data))
-
-    def take(self, data: bytes | bytearray | memoryview) -> Iterable[Block | LongLine]:
-        """As :meth:`blocks`, but when it returns, the first part of ``data`` was taken, and mostly all of it.
-
-        Then what it returns is ready, and lends no native memory: a line that was begun before, not too long, and the
-        lines after it; or the few that a sieve let through. That saves a good part of what surrounds the native call.
-        """
-        source, chunk, first = self._first(data)
-        steps = self._steps
-        length = len(source)
-        status = first
-        _, size, at, offset, line_number, lines, defects, _ = _unpack_from(steps)
-        skipped_bytes = self._skipped_bytes
-        skipped_lines = self._skipped_lines
-        start = 0
-        carried = None
-        if status & 7 == _CARRY and size <= COPY_BYTES:
-            line = steps[_LINE : _LINE + size]
-            carried = _new(
-                Block, (line, 1, not defects, offset + skipped_bytes, line_number + skipped_lines, True, False)
-            )
-            if status == _CARRY:
-                self._at_line_start = at == length
-                return (carried,) if at == length else self._rest(source, chunk, first)
-            status = (status >> 3) - 1
-            start = at
-            _, size, at, offset, line_number, lines, defects, _ = _unpack_from(steps, STEP.size)
-        if at == length:
-            if status == _BODY:
-                self._at_line_start = start + size == length
-                block = source if size == length else memoryview(source)[start : start + size]
-                body = _new(
-                    Block,
-                    (block, lines, not defects, offset + skipped_bytes, line_number + skipped_lines, True, False),
-                )
-                return (body,) if carried is None else (carried, body)
-            if status == _NOTHING:
-                self._at_line_start = self._at_line_start and not length
-                return () if carried is None else (carried,)
-            if status == _SIFTED and size <= COPY_BYTES:
-                self._at_line_start = False  # so that the next line goes through the sieve, even one that comes alone
-                lent = steps[_LINE : _LINE + size]
-                place = offset + skipped_bytes, line_number + skipped_lines
-                return (_new(Block, (lent, lines, not defects, *place, True, True)),)
-        return self._rest(source, chunk, first)
-
-    def _first(self, data: bytes | bytearray | memoryview) -> tuple[bytes | memoryview, Any, int]:
-        """Takes the first step, or two; what came of it is in the result struct, and its status is returned."""
         source: bytes | memoryview
         if type(data) is bytes:
             source = chunk = data
@@ -227,79 +184,65 @@ class LineBuffer:
             chunk = ffi.from_buffer("uint8_t[]", source)
         if self._busy:
             raise self.refusal()
-        length = len(source)
-        self._shown += length
-        status = _next_two(self._handle, chunk, length, 0, self._out)
-        if status < 0:
-            raise library_error(status)
-        return source, chunk, status
-
-    def _rest(self, source: bytes | memoryview, chunk: Any, status: int) -> Generator[Block | LongLine, None, None]:
-        """Yields what the steps that were taken gave, takes the others, and yields what they give."""
-        length = len(source)
-        handle = self._handle
-        skipped_bytes = self._skipped_bytes
-        skipped_lines = self._skipped_lines
-        out, steps = self._out, self._steps
-        if self._busy:
-            raise self.refusal()
         try:
             self._busy = True
-            at = 0
+            offset = self._taken + self.passed_bytes - self._start  # of the chunk
+            line_number = self._line_number + self.passed_lines
+            out, steps = self._out, self._steps
+            length = len(source)
+            at = kind = 0
+            huge = False
             while True:
-                last = 0
-                huge = False
-                if status & 7 == _CARRY:
-                    _, size, at, offset, line_number, _, defects, _ = _unpack_from(steps)
-                    offset += skipped_bytes
-                    line_number += skipped_lines
-                    self._at_line_start = at == length
-                    if size <= COPY_BYTES:
-                        line = steps[_LINE : _LINE + size]
-                        yield _new(Block, (line, 1, not defects, offset, line_number, True, False))
-                    else:
-                        with _lent(out.steps[0].lent, size) as view:
-                            yield _new(Block, (view, 1, not defects, offset, line_number, True, False))
-                        huge = size > BLOCK_BYTES // 4  # its memory may be twice that
-                    last = 1
-                    status = (status >> 3) - 1  # of the step after it, if one was taken
-                if status >= 0:
-                    start = at
-                    _, size, at, offset, line_number, lines, defects, line_length = _unpack_from(
-                        steps, last * STEP.size
-                    )
-                    offset += skipped_bytes
-                    line_number += skipped_lines
-                    if status == _BODY:
-                        self._at_line_start = start + size == length
-                        block = source if size == length else memoryview(source)[start : start + size]
-                        yield _new(Block, (block, lines, not defects, offset, line_number, True, False))
-                    elif status == _NOTHING:
-                        self._at_line_start = False
-                    elif status == _SIFTED:
-                        self._at_line_start = False  # as in take()
-                        if size <= COPY_BYTES and not last:
-                            copy = steps[_LINE : _LINE + size]
-                            yield _new(Block, (copy, lines, not defects, offset, line_number, True, True))
+                count = _next(self._handle, chunk, length, at, out)
+                if count < 0:
+                    raise library_error(count)
+                for step in _STEPS[count]:
+                    _, kind, size, end, lines, passed, defects, extra = _unpack_from(steps, step * _SIZE)
+                    if kind == _BODY:
+                        part = source if size == length else memoryview(source)[at : at + size]
+                        handle(_new(Block, (part, lines, not defects, offset + at, line_number, True, False)))
+                    elif kind == _TOO_LONG:
+                        head = bytes(_buffer(out.steps[step].lent, size))
+                        handle(LongLine(head, extra, offset + end - extra - 1, line_number))
+                    elif kind:
+                        sifted = kind == _SIFTED
+                        start = offset + (at - extra if sifted else end - size)
+                        place = lines, not defects, start, line_number, True, sifted
+                        if size <= COPY_BYTES and not step:
+                            handle(_new(Block, (steps[_LINE : _LINE + size], *place)))
                         else:
-                            with _lent(out.steps[last].lent, size) as view:
-                                yield _new(Block, (view, lines, not defects, offset, line_number, True, True))
-                            huge = size > BLOCK_BYTES // 4
-                    else:
-                        self._at_line_start = at == length and not self._sieves
-                        yield LongLine(bytes(_buffer(out.steps[last].lent, size)), line_length, offset, line_number)
+                            with _lent(out.steps[step].lent, size) as view:
+                                handle(_new(Block, (view, *place)))
+                            huge = huge or size > BLOCK_BYTES // 4  # its memory may be twice that
+                    line_number += passed
+                    at = end
                 if at == length:
-                    if huge:
-                        _next(handle, b"", 0, 0, out.steps)  # takes the memory back
-                    return
-                status = _next_two(handle, chunk, length, at, out)
-                if status < 0:
-                    raise library_error(status)
+                    break
+            if huge:
+                _next(self._handle, b"", 0, 0, out)  # takes the memory back
+            self.at_line_start = kind in _UNFILTERED and source[-1] == 10
+            self._taken, self._line_number = self._taken + length, line_number - self.passed_lines
+        except BaseException as error:
+            if not isinstance(error, HandleError):
+                self._drop_rest(source)
+            part = source = chunk = b""  # the caller's memory must not hang on an exception
+            raise
         finally:
             self._busy = False
 
-    def close_blocks(self) -> Generator[Block | LongLine, None, None]:
-        """Ends the stream and yields its last line if that has no line feed. The next bytes begin a new stream."""
+    def _drop_rest(self, source: bytes | memoryview) -> None:
+        """Take what was not taken yet of a chunk, and count all of it."""
+        self.at_line_start = False
+        length = len(source)
+        at = self._stats().taken - self._taken
+        chunk = ffi.from_buffer("uint8_t[]", source)
+        while at < length and _next(self._handle, chunk, length, at, self._out) > 0:
+            at = self._stats().taken - self._taken
+        # What cannot be taken, for want of memory, is never taken.
+        self._taken, self._line_number = self._taken + at, self._line_number + bytes(source[:at]).count(b"\n")
+
+    def close(self, handle: Callable[[Block | LongLine], None]) -> None:
+        """End the stream, and call ``handle`` with its last line if that has no line feed. A new stream begins."""
         out, steps = self._out, self._steps
         if self._busy:
             raise self.refusal()
@@ -308,57 +251,30 @@ class LineBuffer:
             status = lib.cw_buffer_close(self._handle, out.steps)
             if status < 0:
                 raise library_error(status)
-            _, size, _, offset, line_number, _, defects, line_length = _unpack_from(steps)
-            offset += self._skipped_bytes
-            line_number += self._skipped_lines
-            lines_before, bytes_before = self._skipped_before
-            self._skipped_before = lines_before + self._skipped_lines, bytes_before + self._skipped_bytes
-            self._skipped_bytes = self._skipped_lines = 0
-            self._at_line_start = False
-            if status == _CARRY:
+            end, line_number = self.fed - self._start, self._line_number + self.passed_lines
+            self._start, self._line_number = self.fed, 1 - self.passed_lines
+            self.at_line_start = False
+            _, kind, size, _, _, _, defects, length = _unpack_from(steps)
+            if kind == _CARRY:
                 with _lent(out.steps[0].lent, size) as line:
-                    yield Block(line, 1, not defects, offset, line_number, False)
-            elif status > 0:
-                yield LongLine(bytes(_buffer(out.steps[0].lent, size)), line_length, offset, line_number)
-            _next(self._handle, b"", 0, 0, out.steps)  # takes the memory back
+                    handle(Block(line, 1, not defects, end - size, line_number, False))
+            elif kind == _TOO_LONG:
+                handle(LongLine(bytes(_buffer(out.steps[0].lent, size)), length, end - length, line_number))
+            _next(self._handle, b"", 0, 0, out)  # takes the memory back
         finally:
             self._busy = False
 
-    @property
-    def shown(self) -> int:
-        """Bytes that were given to it."""
-        return self._shown
-
-    def drop_rest(self, data: bytes | bytearray | memoryview, shown: int) -> None:
-        """Take all of ``data`` that was not taken yet, and lose its lines: after an exception that came from outside.
-
-        Such is ``KeyboardInterrupt``, which may come between any two operations. ``shown`` is what :attr:`shown` was
-        before ``data``.
-        """
-        source = byte_view(data)
-        self._at_line_start = False
-        length = len(source)
-        taken = self._stats().taken
-        if self._shown == shown:
-            self._shown += length
-        at = length - (self._shown - taken)
-        chunk = ffi.from_buffer("uint8_t[]", source)
-        while at < length and _next(self._handle, chunk, length, at, self._out.steps) >= 0:
-            at = _unpack_from(self._steps)[2]
-        self._shown -= length - at  # what cannot be taken, for want of memory, is never taken
-
-    def places(self, count: int) -> list[tuple[int, int]]:
-        """Offset and line number of each of the ``count`` lines of the sifted block that was given last.
-
-        To be called before the iterator that gave it goes on.
-        """
-        out = ffi.new("uint64_t[]", 2 * count)
-        status = lib.cw_buffer_places(self._handle, out, count)
+    def places(self, block: Block) -> list[tuple[int, int]]:
+        """Offset and line number of each line of the block that a filter gave last, while it is handled."""
+        out = ffi.new("uint64_t[]", 2 * block.lines)
+        status = lib.cw_buffer_places(self._handle, out, block.lines)
         if status < 0:
             raise library_error(status)
-        numbers = ffi.unpack(out, 2 * count)
-        offset, line_number = self._skipped_bytes, self._skipped_lines
-        return [(numbers[at] + offset, numbers[at + 1] + line_number) for at in range(0, 2 * count, 2)]
+        numbers = ffi.unpack(out, 2 * block.lines)
+        return [
+            (block.offset + offset, block.line_number + lines)
+            for offset, lines in zip(numbers[::2], numbers[1::2], strict=True)
+        ]
 
     def unfinished(self) -> bytes | None:
         """A copy of the unfinished line as far as it has come; None if it is above the limit and being dropped."""
@@ -367,8 +283,8 @@ class LineBuffer:
         status = lib.cw_buffer_unfinished(self._handle, self._out.steps)
         if status < 0:
             raise library_error(status)
-        size = _unpack_from(self._steps)[1]
-        return None if status == lib.CW_TOO_LONG else _buffer(self._out.steps[0].lent, size)[:]
+        _, kind, size, *_ = _unpack_from(self._steps)
+        return None if kind == _TOO_LONG else _buffer(self._out.steps[0].lent, size)[:]
 
     def stats(self) -> Stats:
         """Counts the work done, so that a test can see that it is linear."""
@@ -397,7 +313,7 @@ class LineBuffer:
                 raise self.refusal()
             self.sifted()
             self._finalize()
-            self._at_line_start = False
+            self.at_line_start = False
 
     def refusal(self) -> Exception:
         try:

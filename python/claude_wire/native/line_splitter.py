@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from claude_wire.errors import HandleError, LineTooLongError
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
-from claude_wire.native.block import Block, LongLine, byte_view
+from claude_wire.native.block import Block, LongLine
 from claude_wire.native.line_buffer import LineBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
     from types import TracebackType
 
     from typing_extensions import Self
@@ -66,16 +65,14 @@ class LineSplitter:
             ValueError: ``data`` is a view with gaps.
             HandleError: the splitter is in use elsewhere, or was left as a context manager.
         """
-        if type(data) is not bytes:
-            byte_view(data)  # raises for what it does not take
-        return self._take(self._buffer.blocks(data), data)
+        return self._take(data)
 
     def close(self) -> list[bytes]:
         """Ends the stream and returns its last line if that has no line feed, and whatever else is left.
 
         The next bytes begin a new stream. Raises like :meth:`feed`; after :class:`LineTooLongError` call it again.
         """
-        return self._take(self._buffer.close_blocks(), b"")
+        return self._take(b"", ending=True)
 
     def __enter__(self) -> Self:
         return self
@@ -85,22 +82,15 @@ class LineSplitter:
     ) -> None:
         self._buffer.free()
 
-    def _take(
-        self, blocks: Generator[Block | LongLine, None, None], data: bytes | bytearray | memoryview
-    ) -> list[bytes]:
+    def _take(self, data: bytes | bytearray | memoryview, *, ending: bool = False) -> list[bytes]:
         if self._busy:
             raise self._buffer.refusal()
         try:
             self._busy = True
-            shown = self._buffer.shown
-            try:
-                self._split_blocks(blocks)
-            except HandleError:
-                raise
-            except BaseException:  # the stream stays in step, though lines are lost
-                blocks.close()
-                self._buffer.drop_rest(data, shown)
-                raise
+            if ending:
+                self._buffer.close(self._handle)
+            else:
+                self._buffer.feed(data, self._handle)
             if self._long:
                 before, (head, length, offset, line_number) = self._long.popleft()
                 raise LineTooLongError(before, head, length, line_number, offset)
@@ -110,14 +100,12 @@ class LineSplitter:
         finally:
             self._busy = False
 
-    def _split_blocks(self, blocks: Iterable[Block | LongLine]) -> None:
-        # In a frame of its own: the caller's memory must not hang on an exception.
-        for block in blocks:
-            if isinstance(block, LongLine):
-                self._long.append((self._lines, block))
-                self._lines = []
-            else:
-                self._lines += _split(block, self._keepends)
+    def _handle(self, block: Block | LongLine) -> None:
+        if isinstance(block, LongLine):
+            self._long.append((self._lines, block))
+            self._lines = []
+        else:
+            self._lines += _split(block, self._keepends)
 
 
 def _split(block: Block, keepends: bool) -> list[bytes]:

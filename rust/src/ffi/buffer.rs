@@ -3,7 +3,7 @@
 use std::ptr;
 
 use super::forks::watch_forks;
-use super::step::{CwStep, CwSteps, CW_CARRY, CW_LINE_BYTES, CW_TOO_LONG};
+use super::step::{CwStep, CwSteps, CW_LINE_BYTES};
 use super::{bytes, guard, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_NOTHING};
 use crate::ffi::handle::Table;
 use crate::filter::Filter;
@@ -119,8 +119,10 @@ pub unsafe extern "C" fn cw_buffer_sieve(
     })
 }
 
-/// Takes the next step through the chunk of `len` bytes at `data`, from byte `start` of it on; see
-/// `Buffer::next`. Takes back what the call before it lent. The caller repeats it until `next` is `len`.
+/// Takes the next step through the chunk of `len` bytes at `data`, from byte `start` of it on; see `Buffer::next`. If that
+/// is `CW_CARRY`, and something of the chunk is left, also the step after it, with the carried line still lent: most chunks of
+/// a stream take two steps. Returns how many were taken. Takes back what the call before it lent. The caller repeats it until
+/// `next` of the last step is `len`.
 ///
 /// # Safety
 ///
@@ -132,56 +134,7 @@ pub unsafe extern "C" fn cw_buffer_next(
     data: *const u8,
     len: u64,
     start: u64,
-    out: *mut CwStep,
-) -> i32 {
-    // SAFETY: the caller promises it; without a place for a line one step is written.
-    unsafe { take(handle, data, len, start, out, ptr::null_mut()) }
-}
-
-/// Takes a step as [`cw_buffer_next`] does; if that is `CW_CARRY`, and something of the chunk is left, also the step after
-/// it, with the carried line still lent. Returns the status of the first, plus 8 times one more than the status of the
-/// second if there is one. Most chunks of a stream take two steps.
-///
-/// # Safety
-///
-/// As of [`cw_buffer_next`].
-#[no_mangle]
-pub unsafe extern "C" fn cw_buffer_next_two(
-    handle: u64,
-    data: *const u8,
-    len: u64,
-    start: u64,
     out: *mut CwSteps,
-) -> i32 {
-    if out.is_null() {
-        return CW_ERROR_ARGUMENT;
-    }
-    // SAFETY: not null, and the caller promises that all of it may be written: two steps, and so many bytes.
-    unsafe {
-        let line = ptr::addr_of_mut!((*out).line).cast();
-        take(
-            handle,
-            data,
-            len,
-            start,
-            ptr::addr_of_mut!((*out).steps).cast(),
-            line,
-        )
-    }
-}
-
-/// What [`cw_buffer_next`] and [`cw_buffer_next_two`] do.
-///
-/// # Safety
-///
-/// As of the one or the other: `line` is null, or two steps may be written to `out` and [`CW_LINE_BYTES`] to `line`.
-unsafe fn take(
-    handle: u64,
-    data: *const u8,
-    len: u64,
-    start: u64,
-    out: *mut CwStep,
-    line: *mut u8,
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller promises it.
@@ -191,61 +144,52 @@ unsafe fn take(
         if out.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        BUFFERS.with(
-            handle,
-            |Lines {
-                 buffer,
-                 filter,
-                 taken,
-             }| {
-                let next = match filter {
-                    Some(filter) => filter.next(buffer, rest),
-                    None => buffer.next(rest),
-                };
-                let (consumed, step) = next.map_err(|_| CW_ERROR_MEMORY)?;
-                *taken += consumed as u64;
-                let at = start + consumed;
-                if let Step::Carry { line: lent, .. } | Step::Filtered { block: lent, .. } = step {
-                    // SAFETY: the caller promises it.
-                    unsafe { copy_short(lent, line) };
+        // SAFETY: not null, and the caller promises that all of it may be written: two steps, and so many bytes.
+        let (steps, line) = unsafe {
+            let steps = ptr::addr_of_mut!((*out).steps).cast::<CwStep>();
+            (steps, ptr::addr_of_mut!((*out).line).cast::<u8>())
+        };
+        BUFFERS.with(handle, |lines| {
+            let Lines {
+                buffer,
+                filter,
+                taken,
+            } = lines;
+            let next = match filter {
+                Some(filter) => filter.next(buffer, rest),
+                None => buffer.next(rest),
+            };
+            let (consumed, step) = next.map_err(|_| CW_ERROR_MEMORY)?;
+            *taken += consumed as u64;
+            let at = start + consumed;
+            if let Step::Carry { line: lent, .. } | Step::Filtered { block: lent, .. } = step {
+                if lent.len() <= CW_LINE_BYTES {
+                    // SAFETY: so many may be written, and it is not memory of a buffer.
+                    unsafe { line.copy_from_nonoverlapping(lent.as_ptr(), lent.len()) };
                 }
-                let (status, step) = CwStep::new(step, at);
-                // SAFETY: not null, and the caller promises that it may be written.
-                unsafe { out.write(step) };
-                if line.is_null() || status != CW_CARRY || at == data.len() {
-                    return Ok(status);
-                }
-                // Without memory nothing is consumed, and the next call says so; it also takes lines that are to be merged.
-                let following = match filter {
-                    Some(filter) => filter.follow(buffer, &data[at..]),
-                    None => buffer.follow(&data[at..]),
-                };
-                let Ok((consumed @ 1.., step)) = following else {
-                    return Ok(status);
-                };
-                *taken += consumed as u64;
-                let (second, step) = CwStep::new(step, at + consumed);
-                // SAFETY: as above, and the caller promises a second one.
-                unsafe { out.add(1).write(step) };
-                Ok(status + 8 * (second + 1))
-            },
-        )?
+            }
+            // SAFETY: see above.
+            unsafe { steps.write(CwStep::new(step, at)) };
+            if !matches!(step, Step::Carry { .. }) || at == data.len() {
+                return Ok(1);
+            }
+            // Without memory nothing is consumed, and the next call says so; it also takes lines that are to be merged.
+            let following = match filter {
+                Some(filter) => filter.follow(buffer, &data[at..]),
+                None => buffer.follow(&data[at..]),
+            };
+            let Ok((consumed @ 1.., step)) = following else {
+                return Ok(1);
+            };
+            *taken += consumed as u64;
+            // SAFETY: see above.
+            unsafe { steps.add(1).write(CwStep::new(step, at + consumed)) };
+            Ok(2)
+        })?
     })
 }
 
-/// Copies what is lent to `line`, if it fits there.
-///
-/// # Safety
-///
-/// `line` is null, or [`CW_LINE_BYTES`] may be written there, and it is not memory of a buffer.
-unsafe fn copy_short(lent: &[u8], line: *mut u8) {
-    if !line.is_null() && lent.len() <= CW_LINE_BYTES {
-        // SAFETY: not null, so the caller promises that so many may be written, and that the two do not overlap.
-        unsafe { line.copy_from_nonoverlapping(lent.as_ptr(), lent.len()) };
-    }
-}
-
-/// Ends the stream: lends the last line if it has no LF (`CW_CARRY` or `CW_TOO_LONG`). The buffer then is at the
+/// Ends the stream: the step lends the last line if it has no LF (`CW_CARRY` or `CW_TOO_LONG`). The buffer then is at the
 /// start of a new stream.
 ///
 /// # Safety
@@ -262,16 +206,16 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
                 Some(filter) => filter.close(buffer),
                 None => buffer.close(),
             };
-            let (status, step) = CwStep::new(last.map_err(|_| CW_ERROR_MEMORY)?, 0);
+            let step = CwStep::new(last.map_err(|_| CW_ERROR_MEMORY)?, 0);
             // SAFETY: not null, and the caller promises that it may be written.
             unsafe { out.write(step) };
-            Ok(status)
+            Ok(CW_NOTHING)
         })?
     })
 }
 
-/// Lends the unfinished line as far as it has come: `CW_CARRY`, or `CW_NOTHING` if there is none. `CW_TOO_LONG` if it is
-/// being dropped; then only its length is told. It remains unfinished.
+/// Lends the unfinished line as far as it has come: the step is `CW_CARRY`, or `CW_NOTHING` if there is none. It is
+/// `CW_TOO_LONG` if the line is being dropped; then only its length is told. It remains unfinished, and is not checked.
 ///
 /// # Safety
 ///
@@ -283,26 +227,20 @@ pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwStep) -> 
             return Err(CW_ERROR_ARGUMENT);
         }
         BUFFERS.with(handle, |lines| {
-            let (status, line, length) = match lines.buffer.unfinished() {
-                Ok([]) => (CW_NOTHING, &[][..], 0),
-                Ok(line) => (CW_CARRY, line, line.len() as u64),
-                Err(length) => (CW_TOO_LONG, &[][..], length),
-            };
-            let step = CwStep {
-                lent: line.as_ptr(),
-                bytes: line.len() as u64,
-                length,
-                ..CwStep::nothing(0)
+            let step = match lines.buffer.unfinished() {
+                Ok([]) => Step::NOTHING,
+                Ok(line) => Step::Carry { line, defects: 0 },
+                Err(length) => Step::TooLong { head: &[], length },
             };
             // SAFETY: not null, and the caller promises that it may be written.
-            unsafe { out.write(step) };
-            Ok(status)
+            unsafe { out.write(CwStep::new(step, 0)) };
+            Ok(CW_NOTHING)
         })?
     })
 }
 
-/// Writes where in the stream the first `count` lines of the block that was lent last by `CW_SIFTED` began: of each its offset in
-/// bytes and its number. `CW_ERROR_ARGUMENT` if they are fewer.
+/// Writes where the first `count` lines of the block that was lent last by `CW_SIFTED` began: of each the bytes and the lines of the
+/// stream between the first line that the step passed and it. `CW_ERROR_ARGUMENT` if they are fewer.
 ///
 /// # Safety
 ///
@@ -321,7 +259,7 @@ pub unsafe extern "C" fn cw_buffer_places(handle: u64, out: *mut u64, count: u64
                 // SAFETY: not null, and the caller promises that so many may be written.
                 unsafe {
                     out.add(2 * index).write(place.offset);
-                    out.add(2 * index + 1).write(place.line_number);
+                    out.add(2 * index + 1).write(place.lines);
                 }
             }
             Ok(CW_NOTHING)

@@ -32,7 +32,7 @@ pub mod lines;
 pub mod step;
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 6;
+pub const CW_ABI_VERSION: u32 = 7;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;

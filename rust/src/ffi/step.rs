@@ -24,23 +24,24 @@ pub struct CwStep {
     /// First byte of what is lent: the line of `CW_CARRY`, the lines of `CW_SIFTED`, the head of `CW_TOO_LONG`, otherwise
     /// null.
     pub lent: *const u8,
+    /// `CW_CARRY`, `CW_BODY`, `CW_TOO_LONG`, `CW_SIFTED`, or `CW_NOTHING` if it gives no line.
+    pub kind: i64,
     /// Bytes at `lent`; for `CW_BODY` the bytes of the block, which begins at the `start` that the caller gave.
     pub bytes: u64,
     /// Where in the chunk the next call begins: 0 to the chunk's length.
     pub next: u64,
-    /// Bytes of the stream before the block or line.
-    pub offset: u64,
-    /// Number of its first line, counted from 1.
-    pub line_number: u64,
-    /// Lines in it.
+    /// Lines in what is lent or in the block.
     pub lines: u64,
+    /// Lines of the stream that were passed: `lines` and, with a filter, those that were not let through.
+    pub passed: u64,
     /// `CW_DEFECT_…` added up, 0 if it is clean.
     pub defects: u64,
-    /// For `CW_TOO_LONG`, the whole length of the line without its LF.
+    /// For `CW_TOO_LONG`, the whole length of the line without its LF. For `CW_SIFTED`, how many bytes before `start` the
+    /// first line that was passed began.
     pub length: u64,
 }
 
-/// The steps that `cw_buffer_next_two` takes, and what it lends if that is short: reading it from here spares the caller
+/// The steps that `cw_buffer_next` takes, and what it lends if that is short: reading it from here spares the caller
 /// following a pointer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -52,65 +53,69 @@ pub struct CwSteps {
 }
 
 impl CwStep {
-    /// A step of a stream, after its status. `next` is where in the chunk the next call begins.
-    pub(super) fn new(step: Step<'_>, next: usize) -> (i32, Self) {
-        let (status, lent, bytes, lines, place, defects, length) = match step {
-            Step::Nothing => return (CW_NOTHING, Self::nothing(next)),
-            Step::Carry {
-                line,
-                place,
-                defects,
-            } => (CW_CARRY, line.as_ptr(), line.len(), 1, place, defects, 0),
+    /// `next` is where in the chunk the next call begins.
+    pub(super) fn new(step: Step<'_>, next: usize) -> Self {
+        let nothing = Self {
+            lent: ptr::null(),
+            kind: CW_NOTHING.into(),
+            bytes: 0,
+            next: next as u64,
+            lines: 0,
+            passed: 0,
+            defects: 0,
+            length: 0,
+        };
+        match step {
+            Step::Nothing { passed } => Self {
+                passed: passed as u64,
+                ..nothing
+            },
+            Step::Carry { line, defects } => Self {
+                lent: line.as_ptr(),
+                kind: CW_CARRY.into(),
+                bytes: line.len() as u64,
+                lines: 1,
+                passed: 1,
+                defects: defects.into(),
+                ..nothing
+            },
             Step::Body {
                 end,
                 lines,
-                place,
                 defects,
-            } => (CW_BODY, ptr::null(), end, lines, place, defects, 0),
+            } => Self {
+                kind: CW_BODY.into(),
+                bytes: end as u64,
+                lines: lines as u64,
+                passed: lines as u64,
+                defects: defects.into(),
+                ..nothing
+            },
             Step::Filtered {
-                block: lent,
+                block,
                 lines,
-                place,
+                passed,
+                begun,
                 defects,
-            } => (
-                CW_SIFTED,
-                lent.as_ptr(),
-                lent.len(),
-                lines,
-                place,
-                defects,
-                0,
-            ),
-            Step::TooLong {
-                head,
+            } => Self {
+                lent: block.as_ptr(),
+                kind: CW_SIFTED.into(),
+                bytes: block.len() as u64,
+                lines: lines as u64,
+                passed: passed as u64,
+                defects: defects.into(),
+                length: begun as u64,
+                ..nothing
+            },
+            Step::TooLong { head, length } => Self {
+                lent: head.as_ptr(),
+                kind: CW_TOO_LONG.into(),
+                bytes: head.len() as u64,
+                lines: 1,
+                passed: 1,
                 length,
-                place,
-            } => (CW_TOO_LONG, head.as_ptr(), head.len(), 1, place, 0, length),
-        };
-        let step = Self {
-            lent,
-            bytes: bytes as u64,
-            next: next as u64,
-            offset: place.offset,
-            line_number: place.line_number,
-            lines: lines as u64,
-            defects: defects.into(),
-            length,
-        };
-        (status, step)
-    }
-
-    /// A step that lends nothing and says nothing else.
-    pub(super) fn nothing(next: usize) -> Self {
-        Self {
-            lent: ptr::null(),
-            bytes: 0,
-            next: next as u64,
-            offset: 0,
-            line_number: 0,
-            lines: 0,
-            defects: 0,
-            length: 0,
+                ..nothing
+            },
         }
     }
 }

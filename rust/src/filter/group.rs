@@ -201,7 +201,7 @@ impl Groups {
 impl Group {
     fn empty() -> Self {
         Self {
-            place: Place::START,
+            place: Place::default(),
             key: Vec::new(),
             line: Vec::new(),
             parts: Parts {

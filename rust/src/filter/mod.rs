@@ -189,23 +189,32 @@ impl Filter {
             self.clear();
         }
         buffer.release();
-        let mut at = buffer.skip_bom(data)?.unwrap_or(0);
-        // A body that is lent begins where the step does, so a byte order mark is a step of its own.
-        if at == data.len() || at > 0 && !self.credit.is_merging() {
-            return Ok((at, Step::Nothing));
+        if let Some(consumed) = buffer.skip_bom(data)? {
+            return Ok((consumed, Step::NOTHING));
         }
+        if data.is_empty() {
+            return Ok((0, Step::NOTHING));
+        }
+        let (mut at, mut begun) = (0, 0);
+        let mut place = Place::default();
         if buffer.is_unfinished() {
             if !self.credit.is_merging() {
                 self.credit.forget();
                 return buffer.next(data);
             }
-            let Some(completed) = buffer.complete(&data[at..])? else {
-                return Ok((data.len(), Step::Nothing));
+            let Some(completed) = buffer.complete(data)? else {
+                return Ok((data.len(), Step::NOTHING));
             };
-            at += completed.consumed;
+            at = completed.consumed;
             let mut too_long = completed.too_long;
             if too_long.is_none() {
-                let taken = self.take(buffer.completed(), usize::MAX, completed.place);
+                let line = buffer.completed();
+                begun = line.len() - at;
+                let taken = self.take(line, usize::MAX, place);
+                place = Place {
+                    offset: line.len() as u64,
+                    lines: 1,
+                };
                 if taken.is_err() {
                     // There is no memory for the line twice: it is dropped, as if it were over the limit.
                     self.clear();
@@ -216,44 +225,43 @@ impl Filter {
                 let step = Step::TooLong {
                     head: buffer.completed(),
                     length,
-                    place: completed.place,
                 };
                 return Ok((at, step));
             }
             buffer.release(); // the filter has a copy of what it keeps
         } else if !self.credit.is_merging() {
-            let plain = self.plain_part(buffer, &data[at..]);
+            let plain = self.plain_part(buffer, data);
             if plain > 0 {
-                let (consumed, step) = buffer.follow(&data[at..at + plain])?;
-                return Ok((at + consumed, step));
+                return buffer.follow(&data[..plain]);
             }
         }
-        let taken = self.take(&data[at..], buffer.max_line_bytes(), buffer.place())?;
-        buffer.pass(taken.bytes, taken.lines);
+        let taken = self.take(&data[at..], buffer.max_line_bytes(), place)?;
+        buffer.count_searched(taken.bytes);
         at += taken.bytes;
+        let passed = usize::from(place.lines > 0) + taken.lines;
         let full = self.is_full();
         self.finish()?;
         self.credit.settle();
-        if let (Some(length), []) = (taken.too_long, self.places()) {
+        if let (Some(length), 0) = (taken.too_long, passed) {
             let step = Step::TooLong {
                 head: &data[at..at + length.min(HEAD_BYTES)],
                 length: length as u64,
-                place: buffer.place(),
             };
-            buffer.pass(length + 1, 1);
+            buffer.count_searched(length + 1);
             return Ok((at + length + 1, step));
         }
-        // A line over the limit behind a block is found again by the next step.
+        // A line over the limit behind other lines is found again by the next step.
         if taken.too_long.is_none() && !full {
             buffer.keep(&data[at..], false)?;
             at = data.len();
         }
-        let step = match self.places().first() {
-            None => Step::Nothing,
-            Some(&place) => Step::Filtered {
+        let step = match self.places().len() {
+            0 => Step::Nothing { passed },
+            lines => Step::Filtered {
                 block: self.block(),
-                lines: self.places().len(),
-                place,
+                lines,
+                passed,
+                begun,
                 defects: self.defects(),
             },
         };
@@ -292,13 +300,13 @@ impl Filter {
     pub fn close<'a>(&mut self, buffer: &'a mut Buffer) -> Result<Step<'a>, TryReserveError> {
         self.credit.restart();
         Ok(match buffer.close()? {
-            Step::Carry { line, .. } if !self.keeps(line) => Step::Nothing,
+            Step::Carry { line, .. } if !self.keeps(line) => Step::NOTHING,
             step => step,
         })
     }
 
     /// Goes through the complete lines at the start of `data`, up to the first that is longer than `max_line` bytes (without its LF), or
-    /// until the block in making holds [`BLOCK_BYTES`] or the credit is spent. `place` is that of `data[0]` in the stream.
+    /// until the block in making holds [`BLOCK_BYTES`] or the credit is spent. `place` is that of `data[0]`.
     ///
     /// # Errors
     ///

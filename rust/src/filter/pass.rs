@@ -101,7 +101,7 @@ impl Pass<'_> {
     pub fn place(&self) -> Place {
         Place {
             offset: self.place.offset + self.at as u64,
-            line_number: self.place.line_number + self.lines as u64,
+            lines: self.place.lines + self.lines as u64,
         }
     }
 }
@@ -310,7 +310,7 @@ impl Visit<Known> for &mut Visitor<'_> {
                 }
                 self.places.push(Place {
                     offset: self.place.offset + from as u64,
-                    line_number: self.place.line_number + self.lines as u64,
+                    lines: self.place.lines + self.lines as u64,
                 });
                 self.credit.others(1);
                 self.room = self.room.saturating_sub(fitting.end - from);

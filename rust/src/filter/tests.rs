@@ -7,8 +7,6 @@ use crate::lines::buffer::Bom;
 use crate::oracle::lines;
 use crate::oracle::Filter as Model;
 
-const START: Place = Place::START;
-
 fn delta(session: &str, text: &str, uuid: &str) -> String {
     format!(
         r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}},"session_id":"{session}","uuid":"{uuid}"}}"#
@@ -18,7 +16,9 @@ fn delta(session: &str, text: &str, uuid: &str) -> String {
 /// The block and the line numbers that come of `lines`, in one take.
 fn filterd(filter: &mut Filter, lines: &[&str]) -> (Vec<String>, Vec<u64>) {
     let data = lines.join("\n") + "\n";
-    let taken = filter.take(data.as_bytes(), usize::MAX, START).unwrap();
+    let taken = filter
+        .take(data.as_bytes(), usize::MAX, Place::default())
+        .unwrap();
     assert_eq!((taken.lines, taken.bytes), (lines.len(), data.len()));
     filter.finish().unwrap();
     let block = std::str::from_utf8(filter.block()).unwrap();
@@ -26,7 +26,7 @@ fn filterd(filter: &mut Filter, lines: &[&str]) -> (Vec<String>, Vec<u64>) {
     let numbers = filter
         .places()
         .iter()
-        .map(|place| place.line_number)
+        .map(|place| place.lines + 1)
         .collect();
     filter.clear();
     (out, numbers)
@@ -160,7 +160,7 @@ fn a_merged_line_stays_within_the_limit() {
     for level in levels() {
         let mut filter = Filter::new(None, true, level);
         let taken = filter
-            .take(line.repeat(7).as_bytes(), line.len() + 1, START)
+            .take(line.repeat(7).as_bytes(), line.len() + 1, Place::default())
             .unwrap();
         assert_eq!(taken.lines, 7);
         filter.finish().unwrap();
@@ -173,14 +173,14 @@ fn a_merged_line_stays_within_the_limit() {
 #[test]
 fn taking_stops_before_a_line_over_the_limit() {
     let mut filter = Filter::new(Some(&[]), false, Level::Fast);
-    let taken = filter.take(b"{}\n{1}\n{}\n", 2, START).unwrap();
+    let taken = filter.take(b"{}\n{1}\n{}\n", 2, Place::default()).unwrap();
     let expected = Taken {
         lines: 1,
         bytes: 3,
         too_long: Some(3),
     };
     assert_eq!(taken, expected);
-    let taken = filter.take(b"{}\n{1}", 2, START).unwrap();
+    let taken = filter.take(b"{}\n{1}", 2, Place::default()).unwrap();
     assert_eq!((taken.bytes, taken.too_long), (3, None));
 }
 
@@ -190,7 +190,9 @@ fn a_block_holds_64_kib_and_no_line_more() {
     for coalesce in [false, true] {
         let mut filter = Filter::new(None, coalesce, Level::Fast);
         let data = line.repeat(100);
-        let taken = filter.take(data.as_bytes(), usize::MAX, START).unwrap();
+        let taken = filter
+            .take(data.as_bytes(), usize::MAX, Place::default())
+            .unwrap();
         assert!(taken.bytes < data.len());
         filter.finish().unwrap();
         let length = filter.block().len();
@@ -222,7 +224,7 @@ fn taken(
         }
         let place = Place {
             offset: at as u64,
-            line_number: 1 + lines as u64,
+            lines: lines as u64,
         };
         let taken = filter
             .take(&data[at..cut.max(at)], max_line, place)
@@ -243,14 +245,14 @@ fn taken(
         .collect();
     for place in filter.places() {
         assert_eq!(
-            starts[usize::try_from(place.line_number).unwrap() - 1] as u64,
+            starts[usize::try_from(place.lines).unwrap()] as u64,
             place.offset
         );
     }
     let defects = frame::check(&block.join(&b'\n'), usize::MAX).defects;
     assert_eq!(filter.defects() & defects, defects);
     let places = filter.places().iter();
-    let indexes = places.map(|place| usize::try_from(place.line_number).unwrap() - 1);
+    let indexes = places.map(|place| usize::try_from(place.lines).unwrap());
     let filterd = crate::oracle::Filtered {
         lines: indexes.zip(block).collect(),
         skipped: usize::try_from(filter.skipped).unwrap(),
@@ -320,7 +322,7 @@ proptest! {
 fn stepped(filter: &mut Filter, buffer: &mut Buffer, chunk: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut note = |step: Step, rest: &[u8]| match step {
-        Step::Nothing => (),
+        Step::Nothing { .. } => (),
         Step::Carry { line: block, .. } | Step::Filtered { block, .. } => {
             found.extend(lines(block).into_iter().map(<[u8]>::to_vec));
         }
@@ -442,7 +444,9 @@ fn cleared_it_holds_64_kib_at_most() {
     ] {
         for coalesce in [false, true] {
             let mut filter = Filter::new(None, coalesce, Level::Fast);
-            filter.take(data.as_bytes(), usize::MAX, START).unwrap();
+            filter
+                .take(data.as_bytes(), usize::MAX, Place::default())
+                .unwrap();
             filter.finish().unwrap();
             assert!(filter.held() > 0);
             filter.clear();
@@ -461,12 +465,16 @@ fn deltas_are_merged_up_to_a_depth() {
         for (depth, merged) in [(MOST_DEPTH, 1), (MOST_DEPTH + 1, 0), (5_000, 0)] {
             let data = line(depth).repeat(2);
             let mut filter = Filter::new(None, true, level);
-            let taken = filter.take(data.as_bytes(), usize::MAX, START).unwrap();
+            let taken = filter
+                .take(data.as_bytes(), usize::MAX, Place::default())
+                .unwrap();
             assert_eq!((taken.lines, filter.merged), (2, merged));
         }
         let deep = line(1_000_000);
         let mut filter = Filter::new(None, true, level);
-        filter.take(deep.as_bytes(), usize::MAX, START).unwrap();
+        filter
+            .take(deep.as_bytes(), usize::MAX, Place::default())
+            .unwrap();
         assert_eq!(filter.block(), deep.as_bytes());
     }
 }

@@ -32,7 +32,7 @@ use std::mem;
 use memchr::memchr;
 
 use super::frame;
-use super::step::{Place, Step};
+use super::step::Step;
 
 /// Most bytes in a block of more than one line.
 pub const BLOCK_BYTES: usize = 64 * 1024;
@@ -49,8 +49,6 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 pub(crate) struct Completed {
     /// Bytes of the data up to its end.
     pub(crate) consumed: usize,
-    /// Where it begins.
-    pub(crate) place: Place,
     /// Its length without LF, if it is over the limit.
     pub(crate) too_long: Option<u64>,
     /// Whether it is known to be ASCII.
@@ -90,8 +88,6 @@ pub struct Buffer {
     too_long: Option<u64>,
     /// How much of a BOM has been seen, until the first byte that is not part of one (`None`).
     bom: Option<usize>,
-    /// Where the unfinished line begins.
-    place: Place,
     max_line_bytes: usize,
     on_bom: Bom,
     searched: u64,
@@ -110,7 +106,6 @@ impl Buffer {
             ascii: true,
             too_long: None,
             bom: at_start(on_bom),
-            place: Place::START,
             max_line_bytes,
             on_bom,
             searched: 0,
@@ -130,10 +125,10 @@ impl Buffer {
     pub fn next<'a>(&'a mut self, data: &'a [u8]) -> Result<(usize, Step<'a>), TryReserveError> {
         self.release();
         if let Some(consumed) = self.skip_bom(data)? {
-            return Ok((consumed, Step::Nothing));
+            return Ok((consumed, Step::NOTHING));
         }
         if data.is_empty() {
-            return Ok((0, Step::Nothing));
+            return Ok((0, Step::NOTHING));
         }
         if self.is_unfinished() {
             return self.carry(data);
@@ -149,12 +144,12 @@ impl Buffer {
     pub fn follow<'a>(&mut self, data: &'a [u8]) -> Result<(usize, Step<'a>), TryReserveError> {
         debug_assert!(self.tail.is_empty() && self.too_long.is_none() && self.bom.is_none());
         if data.is_empty() {
-            return Ok((0, Step::Nothing));
+            return Ok((0, Step::NOTHING));
         }
         self.body(data)
     }
 
-    /// Ends the stream: lends the last line if it has no LF, and begins a new stream at offset 0 and line 1.
+    /// Ends the stream: lends the last line if it has no LF, and begins a new stream.
     ///
     /// # Errors
     ///
@@ -164,7 +159,6 @@ impl Buffer {
         if let Some(seen) = self.bom.filter(|&seen| seen > 0) {
             self.append(&BOM[..seen], false)?;
         }
-        let place = mem::replace(&mut self.place, Place::START);
         self.bom = at_start(self.on_bom);
         let ascii = mem::replace(&mut self.ascii, true);
         mem::swap(&mut self.tail, &mut self.lent);
@@ -172,12 +166,10 @@ impl Buffer {
             Some(length) => Step::TooLong {
                 head: &self.lent,
                 length,
-                place,
             },
-            None if self.lent.is_empty() => Step::Nothing,
+            None if self.lent.is_empty() => Step::NOTHING,
             None => Step::Carry {
                 line: &self.lent,
-                place,
                 defects: frame::check_line(&self.lent, ascii),
             },
         })
@@ -221,7 +213,6 @@ impl Buffer {
         let matched = missing.iter().zip(data).take_while(|(a, b)| a == b).count();
         if matched == missing.len() {
             self.bom = None;
-            self.place.offset = BOM.len() as u64;
             return Ok(Some(matched));
         }
         if matched == data.len() {
@@ -237,23 +228,17 @@ impl Buffer {
     fn carry<'a>(&'a mut self, data: &[u8]) -> Result<(usize, Step<'a>), TryReserveError> {
         let Some(Completed {
             consumed,
-            place,
             too_long,
             ascii,
         }) = self.complete(data)?
         else {
-            return Ok((data.len(), Step::Nothing));
+            return Ok((data.len(), Step::NOTHING));
         };
         let line = self.completed();
         let step = match too_long {
-            Some(length) => Step::TooLong {
-                head: line,
-                length,
-                place,
-            },
+            Some(length) => Step::TooLong { head: line, length },
             None => Step::Carry {
                 line,
-                place,
                 defects: frame::check_line(&line[..line.len() - 1], ascii),
             },
         };
@@ -270,17 +255,10 @@ impl Buffer {
         }
         self.append_line(&data[..=at])?;
         self.searched += at as u64 + 1;
-        let place = self.place;
         mem::swap(&mut self.tail, &mut self.lent);
-        let too_long = self.too_long.take();
-        self.advance(
-            too_long.map_or(self.lent.len() as u64, |length| length + 1),
-            1,
-        );
         Ok(Some(Completed {
             consumed: at + 1,
-            place,
-            too_long,
+            too_long: self.too_long.take(),
             ascii: mem::replace(&mut self.ascii, true) && ascii,
         }))
     }
@@ -303,19 +281,13 @@ impl Buffer {
         self.too_long.is_some() || !self.tail.is_empty()
     }
 
-    /// Where the unfinished line begins, or the next one.
-    pub(crate) fn place(&self) -> Place {
-        self.place
-    }
-
     pub(crate) fn max_line_bytes(&self) -> usize {
         self.max_line_bytes
     }
 
-    /// Counts whole lines at the start of a line as consumed, which somebody else has searched.
-    pub(crate) fn pass(&mut self, bytes: usize, lines: usize) {
+    /// Counts bytes that somebody else has searched.
+    pub(crate) fn count_searched(&mut self, bytes: usize) {
         self.searched += bytes as u64;
-        self.advance(bytes as u64, lines as u64);
     }
 
     /// Lends the lines at the start of `data`, which is the start of a line.
@@ -331,24 +303,20 @@ impl Buffer {
             .or_else(|| memchr(b'\n', &data[window.len()..]).map(|at| window.len() + at));
         let Some(end) = end else {
             self.keep(data, data.is_ascii())?;
-            return Ok((data.len(), Step::Nothing));
+            return Ok((data.len(), Step::NOTHING));
         };
         let line = &data[..end];
         let consumed = end + 1;
-        let place = self.place;
         self.searched += consumed as u64;
-        self.advance(consumed as u64, 1);
         let step = if end > self.max_line_bytes {
             Step::TooLong {
                 head: &line[..end.min(HEAD_BYTES)],
                 length: end as u64,
-                place,
             }
         } else {
             Step::Body {
                 end: consumed,
                 lines: 1,
-                place,
                 defects: frame::check_line(line, false),
             }
         };
@@ -374,12 +342,9 @@ impl Buffer {
             }
             self.searched += searched as u64;
         }
-        let place = self.place;
-        self.advance(end as u64, found.lines as u64);
         let step = Step::Body {
             end,
             lines: found.lines,
-            place,
             defects: found.defects,
         };
         Ok((consumed, step))
@@ -390,12 +355,6 @@ impl Buffer {
         self.append(data, ascii)?;
         self.searched += data.len() as u64;
         Ok(())
-    }
-
-    /// Moves the begin of the unfinished line.
-    fn advance(&mut self, bytes: u64, lines: u64) {
-        self.place.offset += bytes;
-        self.place.line_number += lines;
     }
 
     /// Adds a piece without LF to the unfinished line, or drops that if it is too long. `ascii` says whether the piece is known to

@@ -1,33 +1,26 @@
-//! The steps through a chunk, and where in the stream they stand.
+//! The steps through a chunk. Where in the stream a step stands is for the caller to count.
 
-/// Where a block or a line stands in the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where a line that a filter let through began, as seen from the first line that its step passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Bytes of the stream before it, a skipped BOM included.
+    /// Bytes from the beginning of that line.
     pub offset: u64,
-    /// Number of its first line. The first line of the stream is 1; blank and dropped lines count.
-    pub line_number: u64,
-}
-
-impl Place {
-    /// The start of a stream.
-    pub const START: Self = Self {
-        offset: 0,
-        line_number: 1,
-    };
+    /// Lines from that line.
+    pub lines: u64,
 }
 
 /// What came next in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// No line was completed.
-    Nothing,
+    /// Nothing came of the lines that were passed, if there were any.
+    Nothing {
+        /// Lines that a filter skipped, or that were blank.
+        passed: usize,
+    },
     /// One line that began in an earlier chunk, with its LF (without at [`Buffer::close`](super::buffer::Buffer::close)).
     Carry {
         /// The line, in memory of the buffer.
         line: &'a [u8],
-        /// Where it begins.
-        place: Place,
         /// See [`Frame::defects`](super::frame::Frame::defects).
         defects: u32,
     },
@@ -37,8 +30,6 @@ pub enum Step<'a> {
         end: usize,
         /// Number of lines, at least 1.
         lines: usize,
-        /// Where the first line begins.
-        place: Place,
         /// See [`Frame::defects`](super::frame::Frame::defects).
         defects: u32,
     },
@@ -48,8 +39,10 @@ pub enum Step<'a> {
         block: &'a [u8],
         /// Number of lines, at least 1.
         lines: usize,
-        /// Where the first of them begins in the stream.
-        place: Place,
+        /// Number of lines of the stream that they were let through from.
+        passed: usize,
+        /// Bytes of the first of these that came in earlier chunks.
+        begun: usize,
         /// See [`Frame::defects`](super::frame::Frame::defects).
         defects: u32,
     },
@@ -59,7 +52,10 @@ pub enum Step<'a> {
         head: &'a [u8],
         /// Its whole length, without the LF.
         length: u64,
-        /// Where it begins.
-        place: Place,
     },
+}
+
+impl Step<'_> {
+    /// No line was completed.
+    pub const NOTHING: Self = Self::Nothing { passed: 0 };
 }

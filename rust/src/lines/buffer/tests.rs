@@ -4,6 +4,20 @@ use super::*;
 
 const NO_LIMIT: usize = usize::MAX;
 
+/// Where a line stands in the stream, as the caller counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    offset: u64,
+    line_number: u64,
+}
+
+impl Place {
+    const START: Self = Self {
+        offset: 0,
+        line_number: 1,
+    };
+}
+
 /// A line that came out, as the reference and the buffer both describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
@@ -61,70 +75,70 @@ fn lines_of(block: &[u8], lines: usize, mut place: Place, defects: u32, into: &m
     }
 }
 
-fn feed(buffer: &mut Buffer, mut chunk: &[u8], into: &mut Vec<Line>) {
-    while !chunk.is_empty() {
-        let (consumed, step) = buffer.next(chunk).unwrap();
-        assert!(consumed > 0);
-        match step {
-            Step::Filtered { .. } => unreachable!("without a filter"),
-            Step::Nothing => {}
-            Step::Carry {
-                line,
-                place,
-                defects,
-            } => lines_of(line, 1, place, defects, into),
-            Step::Body {
-                end,
-                lines,
-                place,
-                defects,
-            } => lines_of(&chunk[..end], lines, place, defects, into),
-            Step::TooLong {
-                head,
-                length,
-                place,
-            } => {
-                into.push(Line {
-                    bytes: head.to_vec(),
-                    place,
-                    length: Some(length),
-                });
-            }
-        }
-        chunk = &chunk[consumed..];
-    }
+/// What a buffer made of a stream, and how much of it was fed.
+#[derive(Default)]
+struct Taken {
+    lines: Vec<Line>,
+    fed: u64,
 }
 
-fn close(buffer: &mut Buffer, into: &mut Vec<Line>) {
-    match buffer.close().unwrap() {
-        Step::Nothing => {}
-        Step::Carry {
-            line,
-            place,
-            defects,
-        } => lines_of(line, 1, place, defects, into),
-        Step::Body { .. } | Step::Filtered { .. } => panic!("there is no chunk"),
-        Step::TooLong {
-            head,
-            length,
-            place,
-        } => {
-            into.push(Line {
+impl Taken {
+    fn feed(&mut self, buffer: &mut Buffer, mut chunk: &[u8]) {
+        while !chunk.is_empty() {
+            let (consumed, step) = buffer.next(chunk).unwrap();
+            assert!(consumed > 0);
+            if let Step::Body {
+                end,
+                lines,
+                defects,
+            } = step
+            {
+                let place = self.place(self.fed);
+                lines_of(&chunk[..end], lines, place, defects, &mut self.lines);
+            }
+            self.fed += consumed as u64;
+            self.take_line(step, 1);
+            chunk = &chunk[consumed..];
+        }
+    }
+
+    fn close(&mut self, buffer: &mut Buffer) {
+        self.take_line(buffer.close().unwrap(), 0);
+    }
+
+    /// Takes a line that ends with what was fed, with so many bytes of LF.
+    fn take_line(&mut self, step: Step, lf: u64) {
+        match step {
+            Step::Carry { line, defects } => {
+                let place = self.place(self.fed - line.len() as u64);
+                lines_of(line, 1, place, defects, &mut self.lines);
+            }
+            Step::TooLong { head, length } => self.lines.push(Line {
                 bytes: head.to_vec(),
-                place,
+                place: self.place(self.fed - length - lf),
                 length: Some(length),
-            });
+            }),
+            Step::Nothing { passed } => assert_eq!(passed, 0),
+            Step::Body { .. } => assert_eq!(lf, 1, "there is no chunk"),
+            Step::Filtered { .. } => unreachable!("without a filter"),
+        }
+    }
+
+    fn place(&self, offset: u64) -> Place {
+        Place {
+            offset,
+            line_number: 1 + self.lines.len() as u64,
         }
     }
 }
 
 fn split(buffer: &mut Buffer, chunks: &[&[u8]]) -> Vec<Line> {
-    let mut lines = Vec::new();
+    let mut taken = Taken::default();
     for chunk in chunks {
-        feed(buffer, chunk, &mut lines);
+        taken.feed(buffer, chunk);
     }
-    close(buffer, &mut lines);
-    lines
+    taken.close(buffer);
+    taken.lines
 }
 
 /// Whole, byte by byte, at any one and any two cuts; on one buffer, which must be as new after each stream.
@@ -178,11 +192,9 @@ fn a_chunk_of_whole_lines_is_one_step_and_is_not_copied() {
     let mut buffer = Buffer::new(NO_LIMIT, Bom::Skip);
     let chunk = b"{}\n".repeat(1000);
     let next = buffer.next(&chunk).unwrap();
-    let place = Place::START;
     let step = Step::Body {
         end: 3000,
         lines: 1000,
-        place,
         defects: 0,
     };
     assert_eq!(next, (3000, step));
@@ -199,23 +211,16 @@ fn a_chunk_of_whole_lines_is_one_step_and_is_not_copied() {
 #[test]
 fn a_chunk_cut_at_both_ends_is_two_steps() {
     let mut buffer = Buffer::new(NO_LIMIT, Bom::Skip);
-    assert_eq!(buffer.next(b"{\"a\"").unwrap(), (4, Step::Nothing));
+    assert_eq!(buffer.next(b"{\"a\"").unwrap(), (4, Step::NOTHING));
     let chunk = b":1}\n{}\n{}\n{\"b";
-    let place = Place::START;
     let step = Step::Carry {
         line: b"{\"a\":1}\n",
-        place,
         defects: 0,
     };
     assert_eq!(buffer.next(chunk).unwrap(), (4, step));
-    let place = Place {
-        offset: 8,
-        line_number: 2,
-    };
     let step = Step::Body {
         end: 6,
         lines: 2,
-        place,
         defects: 0,
     };
     assert_eq!(buffer.next(&chunk[4..]).unwrap(), (chunk.len() - 4, step));
@@ -272,9 +277,9 @@ fn the_limit_counts_bytes_without_the_line_feed() {
 #[test]
 fn a_line_over_the_limit_is_dropped_in_bounded_memory() {
     let mut buffer = Buffer::new(100_000, Bom::Skip);
-    let mut lines = Vec::new();
+    let mut taken = Taken::default();
     for _ in 0..1000 {
-        feed(&mut buffer, &[b'x'; 10_000], &mut lines);
+        taken.feed(&mut buffer, &[b'x'; 10_000]);
         assert!(buffer.stats().held <= 100_001, "{:?}", buffer.stats());
     }
     assert!(
@@ -282,7 +287,7 @@ fn a_line_over_the_limit_is_dropped_in_bounded_memory() {
         "{:?}",
         buffer.stats()
     );
-    feed(&mut buffer, b"\n{}\n", &mut lines);
+    taken.feed(&mut buffer, b"\n{}\n");
     let place = |offset, line_number| Place {
         offset,
         line_number,
@@ -297,7 +302,7 @@ fn a_line_over_the_limit_is_dropped_in_bounded_memory() {
         place: place(10_000_001, 2),
         length: None,
     };
-    assert_eq!(lines, [dropped, after]);
+    assert_eq!(taken.lines, [dropped, after]);
 }
 
 #[test]
@@ -308,7 +313,7 @@ fn memory_lent_stays_as_it_is_until_the_next_call() {
         panic!()
     };
     let first = line.as_ptr();
-    assert_eq!(buffer.next(b"{2").unwrap().1, Step::Nothing);
+    assert_eq!(buffer.next(b"{2").unwrap().1, Step::NOTHING);
     let (_, Step::Carry { line, .. }) = buffer.next(b"2}\n").unwrap() else {
         panic!()
     };
