@@ -155,7 +155,9 @@ def test_no_name_is_exported_twice() -> None:
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
 def test_every_message_class_is_exported_by_its_module_and_the_package(module: types.ModuleType) -> None:
     own = {
-        name for name, value in vars(module).items() if is_message_class(value) and value.__module__ == module.__name__
+        name
+        for name, value in vars(module).items()
+        if is_message_class(value) and value.__module__ == module.__name__ and not name.startswith("_")
     }
     assert own == {name for name in module.__all__ if is_message_class(getattr(module, name))}
     for name in module.__all__:

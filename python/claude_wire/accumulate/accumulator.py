@@ -11,9 +11,9 @@
 Knows the messages; not where they come from. Nothing in it raises for what a stream may hold.
 
 A message is a list of marks: all its events, but for a delta that goes on where the one before it ended. Of such a
-delta only the text is kept, as one more piece of the text that goes on. So a snapshot is two lengths: that of the marks,
-and that of those pieces. What a snapshot says is found by applying its marks again, of which each block has a few. A
-text is joined when it is read.
+delta only the text is kept, as one more piece of the text that goes on. So a snapshot is two lengths: that of the
+marks, and that of those pieces. What a snapshot says is found by applying its marks again, of which each block has a
+few. A text is joined when it is read.
 
 The result is what the CLI puts into the ``assistant`` lines, by the CLI's own rules, but that the input of tools is as
 the model wrote it: of its own tools the CLI changes some (``Edit`` gets ``replace_all``, ``Write`` loses white space at

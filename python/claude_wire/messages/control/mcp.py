@@ -72,32 +72,28 @@ class McpStdioServerConfig(Wire, kw_only=True, frozen=True):
     alwaysLoad: bool | None = None
 
 
-class McpSSEServerConfig(Wire, tag_field="type", tag="sse", kw_only=True, frozen=True):
+class _McpUrlServerConfig(Wire, tag_field="type", kw_only=True, frozen=True):
+    url: str
+    headers: dict[str, str] | None = None
+    tools: list[McpServerToolPolicy] | None = None
+    timeout: Number | None = None
+    alwaysLoad: bool | None = None
+
+
+class McpSSEServerConfig(_McpUrlServerConfig, tag="sse", kw_only=True, frozen=True):
     """An MCP server that the CLI reaches over server-sent events.
 
     ``timeout`` is the limit for one tool call in milliseconds, ignored below 1000. ``headers`` often hold
     credentials.
     """
 
-    url: str
-    headers: dict[str, str] | None = None
-    tools: list[McpServerToolPolicy] | None = None
-    timeout: Number | None = None
-    alwaysLoad: bool | None = None
 
-
-class McpHttpServerConfig(Wire, tag_field="type", tag="http", kw_only=True, frozen=True):
+class McpHttpServerConfig(_McpUrlServerConfig, tag="http", kw_only=True, frozen=True):
     """An MCP server that the CLI reaches over streamable HTTP.
 
     ``timeout`` is the limit for one tool call in milliseconds, ignored below 1000. ``headers`` often hold
     credentials.
     """
-
-    url: str
-    headers: dict[str, str] | None = None
-    tools: list[McpServerToolPolicy] | None = None
-    timeout: Number | None = None
-    alwaysLoad: bool | None = None
 
 
 class McpSdkServerConfig(Wire, tag_field="type", tag="sdk", frozen=True):

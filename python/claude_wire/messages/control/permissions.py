@@ -42,13 +42,7 @@ class PermissionRuleValue(Wire, frozen=True):
     ruleContent: str | None = None
 
 
-class AddRules(Wire, tag_field="type", tag="addRules", frozen=True):
-    """Adds permission rules of one behavior (allow, deny or ask).
-
-    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
-    saved in a file.
-    """
-
+class _RulesChange(Wire, tag_field="type", frozen=True):
     rules: list[PermissionRuleValue]
     # one of allow, deny, ask
     behavior: str
@@ -56,39 +50,22 @@ class AddRules(Wire, tag_field="type", tag="addRules", frozen=True):
     destination: str
 
 
-class ReplaceRules(Wire, tag_field="type", tag="replaceRules", frozen=True):
-    """Puts new rules in place of all of one behavior at one destination.
-
-    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
-    saved in a file.
-    """
-
-    rules: list[PermissionRuleValue]
-    # one of allow, deny, ask
-    behavior: str
-    # one of session, localSettings, userSettings, projectSettings, cliArg
-    destination: str
+class AddRules(_RulesChange, tag="addRules", frozen=True):
+    """Adds permission rules of one behavior (allow, deny or ask); see :data:`PermissionUpdate`."""
 
 
-class RemoveRules(Wire, tag_field="type", tag="removeRules", frozen=True):
-    """Removes permission rules of one behavior.
+class ReplaceRules(_RulesChange, tag="replaceRules", frozen=True):
+    """Puts new rules in place of all of one behavior at one destination; see :data:`PermissionUpdate`."""
 
-    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
-    saved in a file.
-    """
 
-    rules: list[PermissionRuleValue]
-    # one of allow, deny, ask
-    behavior: str
-    # one of session, localSettings, userSettings, projectSettings, cliArg
-    destination: str
+class RemoveRules(_RulesChange, tag="removeRules", frozen=True):
+    """Removes permission rules of one behavior; see :data:`PermissionUpdate`."""
 
 
 class SetMode(Wire, tag_field="type", tag="setMode", frozen=True):
-    """Switches the permission mode, for instance to ``acceptEdits``.
+    """Switches the permission mode, for instance to ``acceptEdits``; see :data:`PermissionUpdate`.
 
-    Suggested by the CLI next to file edits. ``destination`` is where the change is kept: ``session`` is forgotten at
-    the end, the three ``...Settings`` are saved in a file.
+    The CLI suggests it next to file edits.
     """
 
     # one of default, acceptEdits, bypassPermissions, plan, dontAsk, auto
@@ -97,31 +74,22 @@ class SetMode(Wire, tag_field="type", tag="setMode", frozen=True):
     destination: str
 
 
-class AddDirectories(Wire, tag_field="type", tag="addDirectories", frozen=True):
-    """Adds directories to those that the session may work in.
-
-    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
-    saved in a file.
-    """
-
+class _DirectoriesChange(Wire, tag_field="type", frozen=True):
     directories: list[str]
     # one of session, localSettings, userSettings, projectSettings, cliArg
     destination: str
 
 
-class RemoveDirectories(Wire, tag_field="type", tag="removeDirectories", frozen=True):
-    """Takes directories away from those that the session may work in.
-
-    ``destination`` is where the change is kept: ``session`` is forgotten at the end, the three ``...Settings`` are
-    saved in a file.
-    """
-
-    directories: list[str]
-    # one of session, localSettings, userSettings, projectSettings, cliArg
-    destination: str
+class AddDirectories(_DirectoriesChange, tag="addDirectories", frozen=True):
+    """Adds directories to those that the session may work in; see :data:`PermissionUpdate`."""
 
 
-#: A change to the permission rules.
+class RemoveDirectories(_DirectoriesChange, tag="removeDirectories", frozen=True):
+    """Takes directories away from those that the session may work in; see :data:`PermissionUpdate`."""
+
+
+#: A change to the permission rules. ``destination`` is where the change is kept: ``session`` is forgotten at the end,
+#: the three ``...Settings`` are saved in a file.
 PermissionUpdate: TypeAlias = (
     AddRules | ReplaceRules | RemoveRules | SetMode | AddDirectories | RemoveDirectories | OrUnknownObject
 )

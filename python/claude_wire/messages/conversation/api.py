@@ -78,32 +78,28 @@ class ContextManagementResponse(Wire, frozen=True):
     applied_edits: list[ContextEdit]
 
 
-class CacheMissModelChanged(Wire, tag_field="type", tag="model_changed", frozen=True):
+class _CacheMiss(Wire, tag_field="type", frozen=True):
+    cache_missed_input_tokens: int
+
+
+class CacheMissModelChanged(_CacheMiss, tag="model_changed", frozen=True):
     """The prompt cache was missed because the model is another one.
 
     ``cache_missed_input_tokens`` is about how many tokens a hit would have read; so too in the other reasons that
     have it.
     """
 
-    cache_missed_input_tokens: int
 
-
-class CacheMissSystemChanged(Wire, tag_field="type", tag="system_changed", frozen=True):
+class CacheMissSystemChanged(_CacheMiss, tag="system_changed", frozen=True):
     """The prompt cache was missed because the system prompt is another one."""
 
-    cache_missed_input_tokens: int
 
-
-class CacheMissToolsChanged(Wire, tag_field="type", tag="tools_changed", frozen=True):
+class CacheMissToolsChanged(_CacheMiss, tag="tools_changed", frozen=True):
     """The prompt cache was missed because the tools are others."""
 
-    cache_missed_input_tokens: int
 
-
-class CacheMissMessagesChanged(Wire, tag_field="type", tag="messages_changed", frozen=True):
+class CacheMissMessagesChanged(_CacheMiss, tag="messages_changed", frozen=True):
     """The prompt cache was missed because earlier messages were changed."""
-
-    cache_missed_input_tokens: int
 
 
 class CacheMissPreviousMessageNotFound(Wire, tag_field="type", tag="previous_message_not_found", frozen=True):
@@ -149,28 +145,25 @@ class RefusalStopDetails(Wire, tag_field="type", tag="refusal", kw_only=True, fr
     recommended_model: str | UnsetType | None = UNSET
 
 
-class ThinkingDroppedInputTransformation(Wire, tag_field="type", tag="thinking_dropped", frozen=True):
+class _ThinkingTransformation(Wire, tag_field="type", frozen=True):
+    path: str
+    # one of model_binding_mismatch, prefix_binding_mismatch, organization_binding_mismatch, end_user_binding_mismatch
+    reason: str
+
+
+class ThinkingDroppedInputTransformation(_ThinkingTransformation, tag="thinking_dropped", frozen=True):
     """The API dropped a thinking block of the request that is bound to something else.
 
     ``path`` locates the block in the request; ``reason`` says what did not match: model, prefix, organization or end
     user.
     """
 
-    path: str
-    # one of model_binding_mismatch, prefix_binding_mismatch, organization_binding_mismatch, end_user_binding_mismatch
-    reason: str
 
-
-class ThinkingMismatchAllowedInputTransformation(Wire, tag_field="type", tag="thinking_mismatch_allowed", frozen=True):
+class ThinkingMismatchAllowedInputTransformation(_ThinkingTransformation, tag="thinking_mismatch_allowed", frozen=True):
     """The API kept a thinking block of the request although it is bound to something else.
 
-    ``path`` locates the block in the request; ``reason`` says what did not match: model, prefix, organization or end
-    user.
+    ``path`` and ``reason`` are those of :class:`ThinkingDroppedInputTransformation`.
     """
-
-    path: str
-    # one of model_binding_mismatch, prefix_binding_mismatch, organization_binding_mismatch, end_user_binding_mismatch
-    reason: str
 
 
 InputTransformation: TypeAlias = (

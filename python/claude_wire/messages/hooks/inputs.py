@@ -179,37 +179,7 @@ class PostCompactHookInput(HookInputBase, tag="PostCompact", kw_only=True, froze
     compact_summary: str
 
 
-class PreModelSwitchHookInput(HookInputBase, tag="PreModelSwitch", kw_only=True, frozen=True):
-    """A switch of the model has been asked for; the hook may deny it.
-
-    ``requested_model`` is what was asked for, null for the default; the other two are resolved ids.
-    ``context_tokens`` is what the next request must send again, ``estimated_cache_write_usd`` what caching it would
-    cost (USD, without the reply).
-    """
-
-    from_model: str
-    to_model: str
-    requested_model: str | None = null()
-    # one of sdk, command, picker
-    source: str
-    context_tokens: int
-    prompt_cache_warm: bool
-    # one of 5m, 1h
-    cache_ttl: str
-    estimated_cache_write_usd: Number
-    # one of default, configured, catalog
-    pricing: str
-
-
-class PostModelSwitchHookInput(HookInputBase, tag="PostModelSwitch", kw_only=True, frozen=True):
-    """The model of the session has changed, for whatever reason.
-
-    Unlike :class:`PreModelSwitchHookInput` it also comes for fallbacks (``auto``) and for resumed sessions.
-    ``requested_model`` is what was asked for, null for the default; the other two are resolved ids.
-    ``context_tokens`` is what the next request must send again, ``estimated_cache_write_usd`` what caching it would
-    cost (USD, without the reply).
-    """
-
+class _ModelSwitchHookInput(HookInputBase, kw_only=True, frozen=True):
     from_model: str
     to_model: str
     requested_model: str | None = null()
@@ -222,6 +192,23 @@ class PostModelSwitchHookInput(HookInputBase, tag="PostModelSwitch", kw_only=Tru
     estimated_cache_write_usd: Number
     # one of default, configured, catalog
     pricing: str
+
+
+class PreModelSwitchHookInput(_ModelSwitchHookInput, tag="PreModelSwitch", kw_only=True, frozen=True):
+    """A switch of the model has been asked for; the hook may deny it.
+
+    ``requested_model`` is what was asked for, null for the default; the other two are resolved ids.
+    ``context_tokens`` is what the next request must send again, ``estimated_cache_write_usd`` what caching it would
+    cost (USD, without the reply). ``source`` is ``sdk``, ``command`` or ``picker``.
+    """
+
+
+class PostModelSwitchHookInput(_ModelSwitchHookInput, tag="PostModelSwitch", kw_only=True, frozen=True):
+    """The model of the session has changed, for whatever reason.
+
+    Unlike :class:`PreModelSwitchHookInput`, which has the same fields, it also comes for fallbacks (``auto``) and for
+    resumed sessions.
+    """
 
 
 class SetupHookInput(HookInputBase, tag="Setup", kw_only=True, frozen=True):
@@ -241,30 +228,26 @@ class TeammateIdleHookInput(HookInputBase, tag="TeammateIdle", kw_only=True, fro
     team_name: str
 
 
-class TaskCreatedHookInput(HookInputBase, tag="TaskCreated", kw_only=True, frozen=True):
+class _TaskHookInput(HookInputBase, kw_only=True, frozen=True):
+    task_id: str
+    task_subject: str
+    task_description: str | None = None
+    teammate_name: str | None = None
+    team_name: str | None = None
+
+
+class TaskCreatedHookInput(_TaskHookInput, tag="TaskCreated", kw_only=True, frozen=True):
     """A task is being put on the task list.
 
     ``team_name`` is deprecated.
     """
 
-    task_id: str
-    task_subject: str
-    task_description: str | None = None
-    teammate_name: str | None = None
-    team_name: str | None = None
 
-
-class TaskCompletedHookInput(HookInputBase, tag="TaskCompleted", kw_only=True, frozen=True):
+class TaskCompletedHookInput(_TaskHookInput, tag="TaskCompleted", kw_only=True, frozen=True):
     """A task of the task list is being marked as completed.
 
     ``team_name`` is deprecated.
     """
-
-    task_id: str
-    task_subject: str
-    task_description: str | None = None
-    teammate_name: str | None = None
-    team_name: str | None = None
 
 
 class ElicitationHookInput(HookInputBase, tag="Elicitation", kw_only=True, frozen=True):

@@ -44,48 +44,50 @@ __all__ = [
 ]
 
 
-class CwdChangedHookSpecificOutput(Wire, tag_field="hookEventName", tag="CwdChanged", kw_only=True, frozen=True):
+class _ForEvent(Wire, tag_field="hookEventName", kw_only=True, frozen=True):
+    """The base of what a hook answers for an event."""
+
+
+class _WithContext(_ForEvent, kw_only=True, frozen=True):
+    additionalContext: str | None = None
+
+
+class _WatchPaths(_ForEvent, kw_only=True, frozen=True):
+    watchPaths: list[str] | None = None
+
+
+class _ElicitationOutput(_ForEvent, kw_only=True, frozen=True):
+    # one of cancel, accept, decline
+    action: str | None = None
+    content: dict[str, Any] | None = None
+
+
+class CwdChangedHookSpecificOutput(_WatchPaths, tag="CwdChanged", kw_only=True, frozen=True):
     """What to watch after a change of the working directory.
 
     ``watchPaths`` lists files to watch, whose changes come as :class:`FileChangedHookInput`.
     """
 
-    watchPaths: list[str] | None = None
 
-
-class ElicitationHookSpecificOutput(Wire, tag_field="hookEventName", tag="Elicitation", kw_only=True, frozen=True):
+class ElicitationHookSpecificOutput(_ElicitationOutput, tag="Elicitation", kw_only=True, frozen=True):
     """The answer to an MCP server's question, given in the user's place.
 
     Without ``action`` the user is asked; ``content`` goes with ``accept``.
     """
 
-    # one of cancel, accept, decline
-    action: str | None = None
-    content: dict[str, Any] | None = None
 
-
-class ElicitationResultHookSpecificOutput(
-    Wire, tag_field="hookEventName", tag="ElicitationResult", kw_only=True, frozen=True
-):
+class ElicitationResultHookSpecificOutput(_ElicitationOutput, tag="ElicitationResult", kw_only=True, frozen=True):
     """A different answer for the MCP server than the one the user gave."""
 
-    # one of cancel, accept, decline
-    action: str | None = None
-    content: dict[str, Any] | None = None
 
-
-class FileChangedHookSpecificOutput(Wire, tag_field="hookEventName", tag="FileChanged", kw_only=True, frozen=True):
+class FileChangedHookSpecificOutput(_WatchPaths, tag="FileChanged", kw_only=True, frozen=True):
     """What to watch after a watched file has changed.
 
     ``watchPaths`` lists files to watch, whose changes come as :class:`FileChangedHookInput`.
     """
 
-    watchPaths: list[str] | None = None
 
-
-class MessageDisplayHookSpecificOutput(
-    Wire, tag_field="hookEventName", tag="MessageDisplay", kw_only=True, frozen=True
-):
+class MessageDisplayHookSpecificOutput(_ForEvent, tag="MessageDisplay", kw_only=True, frozen=True):
     """Other text to show in place of a piece of an assistant message.
 
     For the display only: the stored message and what the model sees stay as they are. Leave ``displayContent`` out to
@@ -95,15 +97,11 @@ class MessageDisplayHookSpecificOutput(
     displayContent: str | None = None
 
 
-class NotificationHookSpecificOutput(Wire, tag_field="hookEventName", tag="Notification", kw_only=True, frozen=True):
+class NotificationHookSpecificOutput(_WithContext, tag="Notification", kw_only=True, frozen=True):
     """Text to add to the conversation after a notification."""
 
-    additionalContext: str | None = None
 
-
-class PermissionDeniedHookSpecificOutput(
-    Wire, tag_field="hookEventName", tag="PermissionDenied", kw_only=True, frozen=True
-):
+class PermissionDeniedHookSpecificOutput(_ForEvent, tag="PermissionDenied", kw_only=True, frozen=True):
     """Whether the model may try a denied tool use again."""
 
     retry: bool | None = None
@@ -132,9 +130,7 @@ class PermissionDecisionDeny(Wire, tag_field="behavior", tag="deny", kw_only=Tru
 PermissionDecision: TypeAlias = PermissionDecisionAllow | PermissionDecisionDeny | OrUnknownObject
 
 
-class PermissionRequestHookSpecificOutput(
-    Wire, tag_field="hookEventName", tag="PermissionRequest", kw_only=True, frozen=True
-):
+class PermissionRequestHookSpecificOutput(_ForEvent, tag="PermissionRequest", kw_only=True, frozen=True):
     """A hook's answer to a permission question.
 
     Leave the whole output out to leave the question to whoever else is asked, such as the host's ``can_use_tool``.
@@ -143,29 +139,19 @@ class PermissionRequestHookSpecificOutput(
     decision: PermissionDecision
 
 
-class PostModelSwitchHookSpecificOutput(
-    Wire, tag_field="hookEventName", tag="PostModelSwitch", kw_only=True, frozen=True
-):
+class PostModelSwitchHookSpecificOutput(_WithContext, tag="PostModelSwitch", kw_only=True, frozen=True):
     """Text for the new model, sent with the first request it serves."""
 
-    additionalContext: str | None = None
 
-
-class PostToolBatchHookSpecificOutput(Wire, tag_field="hookEventName", tag="PostToolBatch", kw_only=True, frozen=True):
+class PostToolBatchHookSpecificOutput(_WithContext, tag="PostToolBatch", kw_only=True, frozen=True):
     """Text for the model, added after a batch of tool results."""
 
-    additionalContext: str | None = None
 
-
-class PostToolUseFailureHookSpecificOutput(
-    Wire, tag_field="hookEventName", tag="PostToolUseFailure", kw_only=True, frozen=True
-):
+class PostToolUseFailureHookSpecificOutput(_WithContext, tag="PostToolUseFailure", kw_only=True, frozen=True):
     """Text for the model, added after the result of a failed tool use."""
 
-    additionalContext: str | None = None
 
-
-class PostToolUseHookSpecificOutput(Wire, tag_field="hookEventName", tag="PostToolUse", kw_only=True, frozen=True):
+class PostToolUseHookSpecificOutput(_WithContext, tag="PostToolUse", kw_only=True, frozen=True):
     """Text to add to a tool's result, or another result in its place.
 
     ``additionalContext`` is text the model gets to read, ``classifierContext`` is shown to auto mode's permission
@@ -173,15 +159,12 @@ class PostToolUseHookSpecificOutput(Wire, tag_field="hookEventName", tag="PostTo
     form, for MCP tools alone.
     """
 
-    additionalContext: str | None = None
     classifierContext: str | None = None
     updatedToolOutput: Any = None
     updatedMCPToolOutput: Any = None
 
 
-class PreModelSwitchHookSpecificOutput(
-    Wire, tag_field="hookEventName", tag="PreModelSwitch", kw_only=True, frozen=True
-):
+class PreModelSwitchHookSpecificOutput(_ForEvent, tag="PreModelSwitch", kw_only=True, frozen=True):
     """Whether a switch of the model may go ahead.
 
     ``ask`` has the user confirm it, and where nobody can be asked the switch is refused.
@@ -192,7 +175,7 @@ class PreModelSwitchHookSpecificOutput(
     permissionDecisionReason: str | None = None
 
 
-class PreToolUseHookSpecificOutput(Wire, tag_field="hookEventName", tag="PreToolUse", kw_only=True, frozen=True):
+class PreToolUseHookSpecificOutput(_ForEvent, tag="PreToolUse", kw_only=True, frozen=True):
     """Whether and with what input a tool may be used.
 
     ``deny`` keeps the tool from running, ``ask`` has the user decide, and ``defer`` ends the run with the tool use in
@@ -207,7 +190,7 @@ class PreToolUseHookSpecificOutput(Wire, tag_field="hookEventName", tag="PreTool
     additionalContext: str | None = None
 
 
-class SessionStartHookSpecificOutput(Wire, tag_field="hookEventName", tag="SessionStart", kw_only=True, frozen=True):
+class SessionStartHookSpecificOutput(_WithContext, tag="SessionStart", kw_only=True, frozen=True):
     """What to add to a session that begins.
 
     ``additionalContext`` is text the model gets to read, ``initialUserMessage`` a prompt to begin with,
@@ -215,75 +198,58 @@ class SessionStartHookSpecificOutput(Wire, tag_field="hookEventName", tag="Sessi
     whose changes come as :class:`FileChangedHookInput`.
     """
 
-    additionalContext: str | None = None
     initialUserMessage: str | None = None
     sessionTitle: str | None = None
     watchPaths: list[str] | None = None
     reloadSkills: bool | None = None
 
 
-class SetupHookSpecificOutput(Wire, tag_field="hookEventName", tag="Setup", kw_only=True, frozen=True):
+class SetupHookSpecificOutput(_WithContext, tag="Setup", kw_only=True, frozen=True):
     """Text for the model, added after a setup hook."""
 
-    additionalContext: str | None = None
 
-
-class StopHookSpecificOutput(Wire, tag_field="hookEventName", tag="Stop", kw_only=True, frozen=True):
+class StopHookSpecificOutput(_WithContext, tag="Stop", kw_only=True, frozen=True):
     """Feedback for the model instead of the end of its turn.
 
     Giving any makes the model go on, so a hook that always gives it never lets the turn end; look at
     ``stop_hook_active``.
     """
 
-    additionalContext: str | None = None
 
-
-class SubagentStartHookSpecificOutput(Wire, tag_field="hookEventName", tag="SubagentStart", kw_only=True, frozen=True):
+class SubagentStartHookSpecificOutput(_WithContext, tag="SubagentStart", kw_only=True, frozen=True):
     """Text for a subagent that has just been started."""
 
-    additionalContext: str | None = None
 
-
-class SubagentStopHookSpecificOutput(Wire, tag_field="hookEventName", tag="SubagentStop", kw_only=True, frozen=True):
+class SubagentStopHookSpecificOutput(_WithContext, tag="SubagentStop", kw_only=True, frozen=True):
     """Feedback for a subagent instead of its end.
 
     Giving any makes the subagent go on, so a hook that always gives it never lets the turn end; look at
     ``stop_hook_active``.
     """
 
-    additionalContext: str | None = None
 
-
-class UserPromptExpansionHookSpecificOutput(
-    Wire, tag_field="hookEventName", tag="UserPromptExpansion", kw_only=True, frozen=True
-):
+class UserPromptExpansionHookSpecificOutput(_WithContext, tag="UserPromptExpansion", kw_only=True, frozen=True):
     """Text to add to a prompt that a command was expanded into.
 
     ``suppressOriginalPrompt`` counts only together with ``decision`` ``block`` and keeps the prompt out of the
     message about it.
     """
 
-    additionalContext: str | None = None
     suppressOriginalPrompt: bool | None = None
 
 
-class UserPromptSubmitHookSpecificOutput(
-    Wire, tag_field="hookEventName", tag="UserPromptSubmit", kw_only=True, frozen=True
-):
+class UserPromptSubmitHookSpecificOutput(_WithContext, tag="UserPromptSubmit", kw_only=True, frozen=True):
     """Text to add to a submitted prompt, and a title for the session.
 
     ``suppressOriginalPrompt`` counts only together with ``decision`` ``block`` and keeps the prompt out of the
     message about it.
     """
 
-    additionalContext: str | None = None
     sessionTitle: str | None = None
     suppressOriginalPrompt: bool | None = None
 
 
-class WorktreeCreateHookSpecificOutput(
-    Wire, tag_field="hookEventName", tag="WorktreeCreate", kw_only=True, frozen=True
-):
+class WorktreeCreateHookSpecificOutput(_ForEvent, tag="WorktreeCreate", kw_only=True, frozen=True):
     """The absolute path of the worktree that the hook has created."""
 
     worktreePath: str
