@@ -99,7 +99,7 @@ fuzz_target!(|input: &[u8]| {
     };
     for (mut buffer, mut filter) in streams {
         let found = match filter.close(&mut buffer).unwrap() {
-            Step::Nothing => None,
+            Step::Nothing { .. } => None,
             Step::Carry { line, .. } => Some(Found::Kept(line.to_vec())),
             Step::TooLong { head, length, .. } => Some(Found::TooLong(head.to_vec(), length)),
             step => panic!("{step:?}"),

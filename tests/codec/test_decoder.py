@@ -1373,7 +1373,7 @@ def test_what_an_exception_leaves_over_is_not_copied() -> None:
     decoder = Decoder(on_invalid="raise")
     with pytest.raises(InvalidLineError):
         decoder.feed(b"bad\n" * 1000 + KEEP_ALIVE + b"\n")
-    left = decoder._pending.ready
+    left = decoder._ready
     assert len(left) == 1001
     for number in range(2, 1001):
         with pytest.raises(InvalidLineError) as caught:

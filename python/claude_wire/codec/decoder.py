@@ -59,19 +59,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
-class _Pending:
-    """What was decoded but not returned, because an exception came in between."""
-
-    __slots__ = ("checked", "ready", "start")
-
-    def __init__(self) -> None:
-        self.ready: list[Any] = []
-        #: Before this index all was returned.
-        self.start = 0
-        #: Before this index no invalid line is left.
-        self.checked = 0
-
-
 class _MessageByName:
     """Stands for the union :data:`Message`, whose own repr is the names of all its classes, 4 KB of them."""
 
@@ -123,14 +110,17 @@ class Decoder(Generic[T]):
         "_at_rest",
         "_buffer",
         "_busy",
+        "_checked",
         "_decode_one",
         "_has_short_cut",
+        "_in_turn",
         "_invalid",
         "_lines",
         "_messages",
         "_on_invalid",
         "_only",
-        "_pending",
+        "_ready",
+        "_returned",
     )
 
     @overload
@@ -214,7 +204,11 @@ class Decoder(Generic[T]):
         # Whether somebody is using it now: a lock that costs next to nothing. It is looked at and set without a call
         # in between, so no other thread can do so at the same time (in Python 3.10 one might).
         self._busy = False
-        self._pending = _Pending()
+        # What was decoded and not returned, because an exception came in between.
+        self._ready: list[Any] = []
+        # Before the one index all was returned, before the other no invalid line is left.
+        self._returned = self._checked = 0
+        self._in_turn = False
         # What reads one whole line, if any line may be read that way.
         decode_one: Callable[[bytes], Any] | None = self._lines.one_line_decoder()
         # One line alone is merged with nothing, so it may be read that way with `coalesce`, too.
@@ -283,6 +277,23 @@ class Decoder(Generic[T]):
         return self._on_invalid == "raise"
 
     @property
+    def holds_back(self) -> bool:
+        """Whether an exception came before messages that were decoded: ``feed(b"")`` returns them."""
+        return bool(self._ready)
+
+    def raise_in_turn(self) -> None:
+        """From now on return the messages before a line for which it raises, and raise by the next call.
+
+        That is how an iteration raises.
+        """
+        self._in_turn = True
+
+    def forget(self) -> None:
+        """Give up what was held back."""
+        self._ready = []
+        self._returned = self._checked = 0
+
+    @property
     def stats(self) -> DecoderStats:
         """What was seen so far."""
         buffer, seen, invalid = self._buffer, self._lines, self._invalid
@@ -332,39 +343,38 @@ class Decoder(Generic[T]):
         try:
             self._busy = True
             self._at_rest = None
-            held = bool(self._pending.ready)
+            held = bool(self._ready)
             invalid = self._invalid
             if ending:
                 self._buffer.close(self._decode)
             else:
                 self._buffer.feed(data, self._decode)
             if self._on_invalid == "return" or not (held or self._invalid != invalid):
-                ready, self._pending.ready = self._pending.ready, []
+                ready, self._ready = self._ready, []
                 return ready
-            return self._without_invalid(self._pending)
+            return self._without_invalid()
         finally:
             self._busy = False
-            if self._has_short_cut and self._buffer.at_line_start and not self._pending.ready:
+            if self._has_short_cut and self._buffer.at_line_start and not self._ready:
                 self._at_rest = _process
 
     def _decode(self, block: Block | LongLine) -> None:
-        state = self._pending
         if type(block) is not Block:
-            self._too_long(block, state.ready)
+            self._too_long(block)
             return
         lines, count, clean, _, _, terminated, _ = block
         if not (clean and terminated):
-            self._one_by_one(block, state.ready)
+            self._one_by_one(block)
             return
         messages = self._lines.block(lines, count)
         self._messages += count
         if self._lines.bad:
             self._put_invalid(messages, block)
-        if len(state.ready) < len(messages):
-            messages[:0] = state.ready  # a chunk's first block is often a single line
-            state.ready = messages
+        if len(self._ready) < len(messages):
+            messages[:0] = self._ready  # a chunk's first block is often a single line
+            self._ready = messages
         else:
-            state.ready += messages
+            self._ready += messages
 
     def _put_invalid(self, messages: list[Any], block: Block) -> None:
         """Put an :class:`InvalidLine` in the place of each line of a decoded block that is none."""
@@ -379,9 +389,19 @@ class Decoder(Generic[T]):
         self._invalid += self._lines.bad
         self._lines.bad = 0
 
-    def _one_by_one(self, block: Block, out: list[Any]) -> None:
+    def _one_by_one(self, block: Block) -> None:
         places = self._places(block, line_starts(block.data, block.lines))
-        self._each(block.data, block.terminated, places, out)
+        for line, (offset, line_number) in zip(bytes(block.data).split(b"\n"), places, strict=False):
+            bare = line.removesuffix(b"\r")
+            if bare.strip(_BLANK):
+                try:
+                    self._ready.append(self._lines.line(bare))
+                    self._messages += 1
+                except BadLine as bad:
+                    self._invalid += 1
+                    reason = bad.reason if block.terminated else f"truncated: {bad.reason}"
+                    kind = bad.kind if block.terminated else "truncated"
+                    self._ready.append(InvalidLine(line, line_number, offset, reason, kind=kind))
 
     def _places(self, block: Block, starts: list[int]) -> list[tuple[int, int]]:
         """Offset and number of each line of a block, of which ``starts`` says where they begin in it."""
@@ -389,42 +409,33 @@ class Decoder(Generic[T]):
             return self._buffer.places(block)
         return [(block.offset + start, number) for number, start in enumerate(starts[:-1], block.line_number)]
 
-    def _each(self, data: bytes | memoryview, terminated: bool, places: list[tuple[int, int]], out: list[Any]) -> None:
-        for line, (offset, line_number) in zip(bytes(data).split(b"\n"), places, strict=False):
-            bare = line.removesuffix(b"\r")
-            if bare.strip(_BLANK):
-                try:
-                    out.append(self._lines.line(bare))
-                    self._messages += 1
-                except BadLine as bad:
-                    self._invalid += 1
-                    reason = bad.reason if terminated else f"truncated: {bad.reason}"
-                    kind = bad.kind if terminated else "truncated"
-                    out.append(InvalidLine(line, line_number, offset, reason, kind=kind))
-
-    def _too_long(self, line: LongLine, out: list[Any]) -> None:
+    def _too_long(self, line: LongLine) -> None:
         self._invalid += 1
         over = line.length > self._buffer.max_line_bytes
         reason = "longer than max_line_bytes" if over else "more than there is memory for"
         kind: InvalidKind = "too_long" if over else "no_memory"
-        out.append(InvalidLine(line.head, line.line_number, line.offset, reason, line.length, kind))
+        self._ready.append(InvalidLine(line.head, line.line_number, line.offset, reason, line.length, kind))
 
-    def _without_invalid(self, state: _Pending) -> list[T]:
-        """Raise for the first invalid line, or call back for each. An exception leaves ``state`` where it stood."""
-        for index in range(state.checked, len(state.ready)):
-            message = state.ready[index]
-            if isinstance(message, InvalidLine):
-                before = state.start
-                state.checked = index + 1
-                if self._on_invalid == "raise":
-                    state.start = index + 1
-                    raise InvalidLineError(message, state.ready[before:index])
-                state.ready[index] = _DEALT_WITH
+    def _without_invalid(self) -> list[T]:
+        """Raise for the first invalid line, or call back for each. An exception leaves everything where it stood."""
+        ready, first = self._ready, self._returned
+        for index in range(self._checked, len(ready)):
+            message = ready[index]
+            if not isinstance(message, InvalidLine):
+                continue
+            if self._on_invalid != "raise":
+                self._checked = index + 1
+                ready[index] = _DEALT_WITH
                 cast("Callable[[InvalidLine], object]", self._on_invalid)(message)
-        ready = [message for message in state.ready[state.start :] if message is not _DEALT_WITH]
-        state.ready = []
-        state.start = state.checked = 0
-        return ready
+            elif self._in_turn and first < index:
+                self._returned = self._checked = index
+                return ready[first:index]
+            else:
+                self._returned = self._checked = index + 1
+                raise InvalidLineError(message, ready[first:index])
+        messages = [message for message in ready[first:] if message is not _DEALT_WITH]
+        self.forget()
+        return messages
 
 
 def _decode_first(line: bytes | bytearray | memoryview | str) -> Any:

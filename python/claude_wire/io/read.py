@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
@@ -12,7 +13,6 @@ from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
 from claude_wire.codec.stats import DecoderStats
 from claude_wire.foundation.arguments import kind_of
-from claude_wire.io.inbox import Inbox
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
 
@@ -34,11 +34,12 @@ class Reader(Generic[T]):
     file that the reader opened is closed at its end, by :meth:`close`, or at the end of a ``with`` block.
     """
 
-    __slots__ = ("_ended", "_file", "_inbox", "_owned", "_ready")
+    __slots__ = ("_decoder", "_ended", "_file", "_owned", "_ready")
 
     def __init__(self, source: Source, decoder: Decoder[T]) -> None:
-        self._inbox = Inbox(decoder)
-        self._ready = self._inbox.ready
+        self._decoder = decoder
+        decoder.raise_in_turn()
+        self._ready: deque[T] = deque()
         self._ended = False
         self._owned = False
         if isinstance(source, (str, os.PathLike)):
@@ -61,20 +62,20 @@ class Reader(Generic[T]):
     @property
     def stats(self) -> DecoderStats:
         """What was seen so far."""
-        return self._inbox.decoder.stats
+        return self._decoder.stats
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> T:
         while not self._ready:
-            self._inbox.resume()
-            if self._ready:
-                break
-            if self._ended:
+            if self._decoder.holds_back:
+                self._ready.extend(self._decoder.feed(b""))
+            elif self._ended:
                 self.close()
                 raise StopIteration
-            self._read()
+            else:
+                self._read()
         return self._ready.popleft()
 
     def _read(self) -> None:
@@ -83,14 +84,15 @@ class Reader(Generic[T]):
         if data is None:
             raise BlockingIOError("read() takes a blocking file")
         if data:
-            self._ready.extend(self._inbox.feed(data))
+            self._ready.extend(self._decoder.feed(data))
         else:
-            messages, self._ended = self._inbox.close()
-            self._ready.extend(messages)
+            self._ready.extend(self._decoder.close())
+            self._ended = True
 
     def close(self) -> None:
         """Close the file if the reader opened it, and end the iteration. May be called again."""
-        self._inbox.clear()
+        self._ready.clear()
+        self._decoder.forget()
         self._ended = True
         if self._owned:
             self._file.close()

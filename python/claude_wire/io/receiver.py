@@ -5,17 +5,16 @@ Knows chunks, the decoder and who may read them at a time; not where the chunks 
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import kind_of
-from claude_wire.io.inbox import Inbox
 from claude_wire.io.read_ahead import Chunks, ReadAhead, Tap
 from claude_wire.io.sources import Drained
 
 if TYPE_CHECKING:
-    from collections import deque
     from collections.abc import Iterable
 
     from claude_wire.native.overflow import DrainStats
@@ -64,10 +63,11 @@ class Receiver(Generic[T]):
     chunks: Chunks
 
     def __init__(self, decoder: Decoder[T], observer: Observer | None = None) -> None:
-        self._inbox = Inbox(decoder)
+        self.decoder: Decoder[T] = decoder
+        decoder.raise_in_turn()
         self._observer = observer
         #: What was decoded and not taken yet.
-        self.ready: deque[T] = self._inbox.ready
+        self.ready: deque[T] = deque()
         #: Whether there are no more steps.
         self.ended: bool = False
         #: Whether that is because it was closed.
@@ -76,10 +76,6 @@ class Receiver(Generic[T]):
         self._failed = self._cut = self._busy = False
         # What the chunks are read through, once somebody has read ahead.
         self._ahead: ReadAhead | None = None
-
-    @property
-    def decoder(self) -> Decoder[T]:
-        return self._inbox.decoder
 
     @property
     def drain_stats(self) -> DrainStats | None:
@@ -106,7 +102,7 @@ class Receiver(Generic[T]):
                     raise
                 if self.closed:
                     raise StopAsyncIteration
-                batch = self._inbox.feed(data) if data else self._end_of_data()
+                batch = self.decoder.feed(data) if data else self._end_of_data()
                 if batch:
                     if self._observer is not None:
                         self._observer.saw(batch)
@@ -117,14 +113,13 @@ class Receiver(Generic[T]):
     def _take(self) -> list[T]:
         """What is there already, or what an exception held back."""
         ready = self.ready
-        if not ready:
-            self._inbox.resume()
-            if not ready:
-                return []
-            if self._observer is not None:
-                self._observer.saw(list(ready))
-        batch = list(ready)
-        ready.clear()
+        if ready:
+            batch = list(ready)
+            ready.clear()
+            return batch
+        batch = self.decoder.feed(b"") if self.decoder.holds_back else []
+        if batch and self._observer is not None:
+            self._observer.saw(batch)
         return batch
 
     def _end_of_data(self) -> list[T]:
@@ -132,7 +127,8 @@ class Receiver(Generic[T]):
         stats = self.decoder.stats
         invalid = stats.invalid
         try:
-            batch, self.ended = self._inbox.close()
+            batch = self.decoder.close()
+            self.ended = True
         finally:
             self._cut = self._cut or self.decoder.stats.invalid > invalid
         return batch
@@ -169,7 +165,8 @@ class Receiver(Generic[T]):
     def forget(self) -> None:
         """End the iteration, and keep nothing for it."""
         self.closed = self.ended = True
-        self._inbox.clear()
+        self.ready.clear()
+        self.decoder.forget()
         if self._ahead is not None:
             self._ahead.forget()
 
