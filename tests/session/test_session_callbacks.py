@@ -25,9 +25,11 @@ from claude_wire import (
     HookOutput,
     PermissionResult,
     PreToolUseHookInput,
+    PreToolUseHookSpecificOutput,
     RequestRefusedError,
     RequestUserDialogRequest,
     UnknownMessage,
+    UnknownObject,
     UserDialogCancelled,
     UserDialogCompleted,
 )
@@ -73,6 +75,48 @@ def test_hooks_are_called_by_their_ids_and_give_any_kind_of_output(backend: Back
             assert (await peer.answer_to("unknown"))["subtype"] == "error"
         assert all(isinstance(given, PreToolUseHookInput) for given in inputs[: len(outputs)])
         assert inputs[0].tool_input == {"command": "ls"}
+
+    backend.run(main)
+
+
+DENY = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
+
+
+@every_backend
+@pytest.mark.parametrize(
+    ("output", "problem"),
+    [
+        ({"permissionDecision": "deny"}, "permissionDecision belongs in hookSpecificOutput"),
+        ({"hookSpecificOutput": DENY, "updatedInput": {}}, "updatedInput belongs in hookSpecificOutput"),
+        ({"decision": "deny"}, "decision must be one of 'approve', 'block', not 'deny'"),
+        (HookOutput(decision="blocked"), "(did you mean 'block'?)"),
+        ({"hookSpecificOutput": {**DENY, "permissionDecision": "denied"}}, "(did you mean 'deny'?)"),
+        (HookOutput(hookSpecificOutput=PreToolUseHookSpecificOutput(permissionDecision="denied")), "not 'denied'"),
+        ({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "no"}}}, "behavior"),
+        ({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": "deny!"}}, "behavior"),
+        ({"decision": ["block"]}, "not ['block']"),
+        ({"decision": "approve"}, None),
+        ({"decision": None, "hookSpecificOutput": None}, None),
+        ({"hookSpecificOutput": DENY, "of_tomorrow": 1}, None),
+        ({"hookSpecificOutput": UnknownObject({**DENY, "permissionDecision": "postpone"})}, None),
+        ({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}, None),
+        ({"async": True}, None),
+    ],
+)
+def test_an_answer_of_a_hook_that_would_guard_nothing_is_an_error(
+    backend: Backend, output: Any, problem: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    def guard(request: HookCallbackRequest) -> Any:
+        return output
+
+    async def main() -> None:
+        async with opened(hooks={"PreToolUse": [HookMatcher(guard)]}) as (peer, _):
+            told = (await peer.asked("initialize"))["hooks"]
+            peer.say(hook_request("h", told["PreToolUse"][0]["hookCallbackIds"][0]))
+            answer = await peer.answer_to("h")
+        assert answer["subtype"] == ("error" if problem else "success")
+        assert ("the hook guard returned what has no effect for PreToolUse: " in caplog.text) == bool(problem)
+        assert problem is None or problem in caplog.text
 
     backend.run(main)
 

@@ -44,6 +44,7 @@ from claude_wire.messages import (
     UserDialogCompleted,
 )
 from claude_wire.messages.hooks.inputs import HookInput
+from claude_wire.messages.hooks.outputs import ineffective
 
 if TYPE_CHECKING:
     from claude_wire.messages import PermissionResult, UserDialogResult
@@ -294,14 +295,20 @@ class Callbacks:
         output = await _answer(hook(request))
         if output is None:
             return {}
-        if isinstance(output, dict):
-            return {_SPELLED.get(key, key): value for key, value in cast("dict[str, Any]", output).items()}
-        if not isinstance(output, (HookOutput, AsyncHookOutput)):
+        if not isinstance(output, (HookOutput, AsyncHookOutput, dict)):
             raise WrongAnswer(
                 f"the hook {name_of(hook)} returned {kind_of(output)} for {_event_of(request)}; return a HookOutput, "
                 "an AsyncHookOutput, a dict or None"
             )
-        return output
+        given = cast("HookOutput | AsyncHookOutput | dict[str, Any]", output)
+        problem = ineffective(given)
+        if problem:
+            raise WrongAnswer(
+                f"the hook {name_of(hook)} returned what has no effect for {_event_of(request)}: {problem}"
+            )
+        if isinstance(given, dict):
+            return {_SPELLED.get(key, key): value for key, value in given.items()}
+        return given
 
     async def _mcp_message(self, request: McpMessageRequest) -> Wire:
         server = self.mcp_servers.get(request.server_name)

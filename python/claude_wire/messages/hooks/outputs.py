@@ -6,11 +6,14 @@ Every member is optional, and an empty object means: go on as if there were no h
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast, get_args
 
+from msgspec.structs import asdict
+
+from claude_wire.foundation.arguments import nearest, shown
 from claude_wire.messages.base import Number, Wire
 from claude_wire.messages.control.permissions import PermissionUpdate
-from claude_wire.messages.unknown import OrUnknownObject
+from claude_wire.messages.unknown import OrUnknownObject, Unknown
 
 __all__ = [
     "AsyncHookOutput",
@@ -312,3 +315,40 @@ class AsyncHookOutput(Wire, kw_only=True, rename={"async_": "async"}, frozen=Tru
 
     async_: bool
     asyncTimeout: Number | None = None
+
+
+#: The fields of all hook-specific outputs. At the top level none of them means anything, but for ``decision``.
+_SPECIFIC = {name for cls in get_args(HookSpecificOutput) for name in cls.__struct_encode_fields__} - {"decision"}
+
+
+def ineffective(output: HookOutput | AsyncHookOutput | dict[str, Any]) -> str:
+    """What in a hook's answer the CLI would pass over, so that it guards nothing, with the remedy; empty if all counts.
+
+    An :class:`UnknownObject` is not looked into: a later CLI may know it.
+    """
+    given: dict[str, Any] = output if isinstance(output, dict) else asdict(output)
+    misplaced = sorted(_SPECIFIC & given.keys())
+    if misplaced:
+        return f"{misplaced[0]} belongs in hookSpecificOutput, beside hookEventName"
+    specific = given.get("hookSpecificOutput")
+    permission = _member(specific, "decision")
+    return (
+        _wrong_word("decision", given.get("decision"), "approve", "block")
+        or _wrong_word("permissionDecision", _member(specific, "permissionDecision"), "allow", "deny", "ask", "defer")
+        or _wrong_word("the behavior of decision", _member(permission, "behavior", permission), "allow", "deny")
+    )
+
+
+def _member(part: Any, name: str, otherwise: Any = None) -> Any:
+    """A member of a JSON object, as a message or as a dict; ``otherwise`` if the part is none."""
+    if isinstance(part, Unknown):
+        return None
+    plain: Any = part.to_dict() if isinstance(part, Wire) else part
+    return cast("dict[str, Any]", plain).get(name) if isinstance(plain, dict) else otherwise
+
+
+def _wrong_word(name: str, word: object, *words: str) -> str:
+    if word is None or word in words:
+        return ""
+    hint = nearest(word, words) if isinstance(word, str) else ""
+    return f"{name} must be one of {', '.join(map(repr, words))}, not {shown(word)}{hint}"
