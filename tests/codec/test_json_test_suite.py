@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from claude_wire import Decoder, InvalidLine, Message, UserMessage
+from each import each
 from folders import DATA, ROOT
 
 ARCHIVE = DATA / "json_test_suite" / "test_parsing.tar.xz"
@@ -62,7 +63,7 @@ def test_no_file_is_missing() -> None:
 
 
 @pytest.mark.parametrize("kind", [Message, dict], ids=["typed", "dict"])
-@pytest.mark.parametrize("name", FILES)
+@each("name", FILES, str)
 class TestBetweenTwoGoodLines:
     def check(self, data: bytes, kind: Any) -> list[Any]:
         """Decode ``data`` between two good lines, at several chunkings; return what it became."""

@@ -33,9 +33,10 @@ from claude_wire import (
 from claude_wire.messages.base import Wire
 from claude_wire.messages.tolerant import Findings, build
 from claude_wire.messages.union import Message
+from each import each
 from examples import CLASSES, full, is_struct
 
-every_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+every_class = each("cls", CLASSES)
 
 #: A key that no class has, and that of the field that holds such keys.
 KEYS = ("of_tomorrow", "extra")

@@ -61,10 +61,11 @@ from claude_wire import (
 )
 from claude_wire.messages.base import Wire
 from claude_wire.messages.control.request_body import ControlRequestBody
+from each import each
 from examples import CLASSES, example, full, minimal, wire_fields
 from same_json import differences
 
-every_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+every_class = each("cls", CLASSES)
 
 
 def instance(cls: type[Wire], value: dict[str, Any]) -> Wire:

@@ -27,6 +27,7 @@ from claude_wire.messages.base import Wire
 from claude_wire.messages.control import mcp
 from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE, message_class
+from each import each
 from folders import DATA
 
 Spec = dict[str, Any]
@@ -343,7 +344,7 @@ def _claims(cls: StructType) -> list[Claim]:
 # --- every entry has its class ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", PROTOCOL, ids=_entry_name)
+@each("entry", PROTOCOL, _entry_name)
 def test_every_entry_of_the_protocol_has_its_class(entry: Spec) -> None:
     hint = _hint_of_entry(entry)
     if entry["fields"]:
@@ -384,7 +385,8 @@ def _tagged() -> Iterator[StructType]:
 
 
 def test_every_tagged_class_is_in_a_union() -> None:
-    assert [cls.__name__ for cls in _tagged() if cls not in _reached()] == []
+    reached = _reached()
+    assert [cls.__name__ for cls in _tagged() if cls not in reached] == []
 
 
 #: What the CLI writes or takes though no table has it.
@@ -476,7 +478,7 @@ def _allowed(cls: StructType, name: str) -> set[str]:
 CLASSES = sorted(_walk().claims, key=lambda cls: cls.__name__)
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@each("cls", CLASSES)
 def test_every_field_has_its_wire_name_and_its_presence(cls: StructType) -> None:
     fields = _fields(cls)
     wrong = {}
@@ -510,7 +512,7 @@ def test_every_exception_still_is_one() -> None:
         assert _allowed(cls, path.partition(".")[2]) == {"unset"}
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@each("cls", CLASSES)
 def test_every_field_takes_the_null_that_an_entry_may_have(cls: StructType) -> None:
     for claim in _claims(cls):
         for name, spec in claim.fields.items():
@@ -519,7 +521,7 @@ def test_every_field_takes_the_null_that_an_entry_may_have(cls: StructType) -> N
                 assert hint is Any or type(None) in get_args(hint), f"{claim.where}: {name}"
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@each("cls", CLASSES)
 def test_every_constant_is_the_tables(cls: StructType) -> None:
     for claim in _walk().claims[cls]:
         for name, spec in claim.fields.items():
@@ -719,7 +721,7 @@ UNTABLED_FIELDS: dict[str, set[str]] = {
 }
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@each("cls", CLASSES)
 def test_every_other_field_is_listed_and_may_be_absent(cls: StructType) -> None:
     in_tables = {name for claim in _claims(cls) for name in claim.fields}
     if cls in MESSAGES:
@@ -754,13 +756,13 @@ def test_every_class_of_the_tables_is_among_all_classes() -> None:
     assert not [name for name, times in Counter(cls.__name__ for cls in ALL_CLASSES).items() if times > 1]
 
 
-@pytest.mark.parametrize("cls", ALL_CLASSES, ids=lambda cls: cls.__name__)
+@each("cls", ALL_CLASSES)
 def test_no_field_can_hold_memory_that_is_not_its_own(cls: StructType) -> None:
     for field in msgspec.structs.fields(cls):
         assert not {msgspec.Raw, memoryview, bytes, bytearray} & set(_parts(field.type)), field.name
 
 
-@pytest.mark.parametrize("cls", ALL_CLASSES, ids=lambda cls: cls.__name__)
+@each("cls", ALL_CLASSES)
 def test_every_class_is_immutable_and_left_out_of_garbage_collection(cls: StructType) -> None:
     config = cls.__struct_config__
     assert (config.frozen, config.gc, config.omit_defaults) == (True, False, True)
@@ -775,7 +777,7 @@ def _is_class(value: object) -> bool:
     return isinstance(value, type) and type(value) is not types.GenericAlias  # which Python 3.10 takes for a class
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if _is_class(getattr(messages, name))])
+@each("name", [name for name in PUBLIC if _is_class(getattr(messages, name))], str)
 def test_every_public_class_says_what_it_is(name: str) -> None:
     cls = getattr(messages, name)
     assert getattr(claude_wire, name) is cls

@@ -24,9 +24,10 @@ from claude_wire import (
 from claude_wire.messages import tolerant as _tolerant
 from claude_wire.messages.base import Number, Wire
 from claude_wire.messages.tolerant import Findings, Misfit, build
+from each import each
 from examples import CLASSES, example, full, minimal, wire_fields
 
-every_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+every_class = each("cls", CLASSES)
 
 
 def built(value: Any, cls: Any) -> tuple[Any, list[Unknown]]:
@@ -43,8 +44,8 @@ def reason(value: Any, cls: Any) -> str:
 # --- The same as msgspec ----------------------------------------------------------------------------------------------
 
 
-@every_class
 @pytest.mark.parametrize("make", [minimal, full, lambda cls: full(cls, 2)], ids=["minimal", "full", "deep"])
+@every_class
 def test_what_fits_is_built_as_msgspec_builds_it(cls: type[Wire], make: Any) -> None:
     value = make(cls)
     message, unknown = built(value, cls)
