@@ -1379,9 +1379,9 @@ def test_what_an_exception_leaves_over_is_not_copied() -> None:
         with pytest.raises(InvalidLineError) as caught:
             decoder.feed(b"")
         assert caught.value.line.line_number == number
-        assert decoder._pending.ready is left
+        assert decoder._ready is left
     assert decoder.feed(b"") == [KeepAlive()]
-    assert decoder._pending.ready == []
+    assert decoder._ready == []
 
 
 def test_a_callback_that_raises_each_time_is_called_once_for_each_line_and_loses_nothing() -> None:
