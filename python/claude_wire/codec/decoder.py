@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, cast, overload
 
 from claude_wire.codec.dict_lines import DictLines
 from claude_wire.codec.follower import Follower
@@ -33,9 +33,9 @@ from claude_wire.native.line_splitter import LineSplitter
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
-__all__ = ["Decoder", "decode"]
+__all__ = ["Decoder", "DecoderArguments", "DictArguments", "decode"]
 
 T = TypeVar("T")
 OnInvalid = Literal["return", "raise"] | Callable[[InvalidLine], object]
@@ -57,6 +57,21 @@ def _in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
+
+
+class DecoderArguments(TypedDict, total=False):
+    """The arguments of a :class:`Decoder` that its overloads have in common."""
+
+    only: Iterable[KindName | Kind] | None
+    coalesce: bool
+    max_line_bytes: int
+    surrogates: Literal["keep", "replace"]
+
+
+class DictArguments(DecoderArguments, total=False):
+    """Those of one that gives dicts."""
+
+    loads: Callable[[bytes], Any] | None
 
 
 class _MessageByName:
@@ -128,46 +143,32 @@ class Decoder(Generic[T]):
         self: Decoder[dict[str, Any] | InvalidLine],
         type: type[dict[str, Any]],
         *,
-        only: Iterable[KindName | Kind] | None = ...,
-        coalesce: bool = ...,
-        max_line_bytes: int = ...,
         on_invalid: Literal["return"] = ...,
-        surrogates: Literal["keep", "replace"] = ...,
-        loads: Callable[[bytes], Any] | None = ...,
+        **arguments: Unpack[DictArguments],
     ) -> None: ...
     @overload
     def __init__(
         self: Decoder[dict[str, Any]],
         type: type[dict[str, Any]],
         *,
-        only: Iterable[KindName | Kind] | None = ...,
-        coalesce: bool = ...,
-        max_line_bytes: int = ...,
         on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
-        surrogates: Literal["keep", "replace"] = ...,
-        loads: Callable[[bytes], Any] | None = ...,
+        **arguments: Unpack[DictArguments],
     ) -> None: ...
     @overload
     def __init__(
         self: Decoder[Message | InvalidLine],
         type: Any = Message,
         *,
-        only: Iterable[KindName | Kind] | None = ...,
-        coalesce: bool = ...,
-        max_line_bytes: int = ...,
         on_invalid: Literal["return"] = ...,
-        surrogates: Literal["keep", "replace"] = ...,
+        **arguments: Unpack[DecoderArguments],
     ) -> None: ...
     @overload
     def __init__(
         self: Decoder[Message],
         type: Any = Message,
         *,
-        only: Iterable[KindName | Kind] | None = ...,
-        coalesce: bool = ...,
-        max_line_bytes: int = ...,
         on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
-        surrogates: Literal["keep", "replace"] = ...,
+        **arguments: Unpack[DecoderArguments],
     ) -> None: ...
     def __init__(
         self,

@@ -19,7 +19,9 @@ from claude_wire.messages import InvalidLine, Message
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
+
+    from claude_wire.codec.decoder import DecoderArguments, DictArguments
 
 __all__ = ["Reader", "read"]
 
@@ -123,46 +125,32 @@ def read(
     source: Source,
     type: type[dict[str, Any]],
     *,
-    only: Iterable[KindName | Kind] | None = ...,
-    coalesce: bool = ...,
-    max_line_bytes: int = ...,
     on_invalid: Literal["return"] = ...,
-    surrogates: Literal["keep", "replace"] = ...,
-    loads: Callable[[bytes], Any] | None = ...,
+    **arguments: Unpack[DictArguments],
 ) -> Reader[dict[str, Any] | InvalidLine]: ...
 @overload
 def read(
     source: Source,
     type: type[dict[str, Any]],
     *,
-    only: Iterable[KindName | Kind] | None = ...,
-    coalesce: bool = ...,
-    max_line_bytes: int = ...,
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
-    surrogates: Literal["keep", "replace"] = ...,
-    loads: Callable[[bytes], Any] | None = ...,
+    **arguments: Unpack[DictArguments],
 ) -> Reader[dict[str, Any]]: ...
 @overload
 def read(
     source: Source,
     type: Any = Message,
     *,
-    only: Iterable[KindName | Kind] | None = ...,
-    coalesce: bool = ...,
-    max_line_bytes: int = ...,
     on_invalid: Literal["return"] = ...,
-    surrogates: Literal["keep", "replace"] = ...,
+    **arguments: Unpack[DecoderArguments],
 ) -> Reader[Message | InvalidLine]: ...
 @overload
 def read(
     source: Source,
     type: Any = Message,
     *,
-    only: Iterable[KindName | Kind] | None = ...,
-    coalesce: bool = ...,
-    max_line_bytes: int = ...,
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
-    surrogates: Literal["keep", "replace"] = ...,
+    **arguments: Unpack[DecoderArguments],
 ) -> Reader[Message]: ...
 def read(
     source: Source,
