@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use claude_wire::drain::{Drain, Got, Host, Mode, CHUNK};
+use claude_wire::drain::{Drain, Got, Mode, Shared, CHUNK};
 use rustix::pipe::pipe;
 
 /// Of so many allocations of a rescuer one succeeds; 1: all of them, 0: none.
@@ -62,8 +62,8 @@ unsafe impl GlobalAlloc for Poor {
 #[global_allocator]
 static POOR: Poor = Poor;
 
-fn host(limit: usize) -> &'static Host {
-    Box::leak(Box::new(Host::new(limit, |body| {
+fn shared(limit: usize) -> &'static Shared {
+    Box::leak(Box::new(Shared::new(limit, |body| {
         let body = move || {
             IS_RESCUER.with(|it| it.set(true));
             body();
@@ -113,15 +113,15 @@ fn read_to_end(drain: &Drain) -> Vec<u8> {
 fn a_rescuer_without_memory_leaves_the_bytes_in_their_pipe_and_takes_them_later() {
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     ONE_IN.store(1, Ordering::SeqCst);
-    let host = host(1 << 30);
+    let shared = shared(1 << 30);
     let data = bytes(3 << 20);
     let (reader, writer) = pipe().unwrap();
-    let drain = Drain::new(host, reader.as_fd(), Mode::Pause).unwrap();
+    let drain = Drain::new(shared, reader.as_fd(), Mode::Pause).unwrap();
     // More streams than there is memory for from the beginning, all of them readable.
     let others: Vec<_> = (0..200)
         .map(|_| {
             let (reader, writer) = pipe().unwrap();
-            let drain = Drain::new(host, reader.as_fd(), Mode::Pause).unwrap();
+            let drain = Drain::new(shared, reader.as_fd(), Mode::Pause).unwrap();
             (drain, writer)
         })
         .collect();
@@ -133,7 +133,7 @@ fn a_rescuer_without_memory_leaves_the_bytes_in_their_pipe_and_takes_them_later(
     write_and_end(writer, data.clone());
     until(|| drain.stats().unwrap().pauses > 0);
     until(|| REFUSED.load(Ordering::SeqCst) > before + 1000);
-    assert_eq!(host.queued(), 0);
+    assert_eq!(shared.queued(), 0);
     let stats = drain.stats().unwrap();
     assert_eq!((stats.rescued, stats.pauses), (0, 1), "told once");
     // As long as there is none, a reader reads for itself.
@@ -145,9 +145,9 @@ fn a_rescuer_without_memory_leaves_the_bytes_in_their_pipe_and_takes_them_later(
     ONE_IN.store(1, Ordering::SeqCst);
     until(|| drain.stats().unwrap().rescued == data.len() as u64 - 1000);
     assert!(read_to_end(&drain) == data[1000..]);
-    until(|| host.queued() == others.len());
+    until(|| shared.queued() == others.len());
     drop((drain, others));
-    assert_eq!(host.queued(), 0);
+    assert_eq!(shared.queued(), 0);
 }
 
 #[test]
@@ -168,9 +168,9 @@ fn with_memory_now_and_then_no_byte_is_lost_in_any_mode() {
         // A file that takes nothing: what was read for it stays in memory.
         (Mode::Spill(200_000, directory), 1),
     ] {
-        let host = host(limit);
+        let shared = shared(limit);
         let (reader, writer) = pipe().unwrap();
-        let drain = Drain::new(host, reader.as_fd(), mode.clone()).unwrap();
+        let drain = Drain::new(shared, reader.as_fd(), mode.clone()).unwrap();
         let before = REFUSED.load(Ordering::SeqCst);
         ONE_IN.store(3, Ordering::SeqCst);
         write_and_end(writer, data.clone());
@@ -178,7 +178,7 @@ fn with_memory_now_and_then_no_byte_is_lost_in_any_mode() {
         assert!(read_to_end(&drain) == data, "{mode:?} {limit}");
         ONE_IN.store(1, Ordering::SeqCst);
         drop(drain);
-        assert_eq!(host.queued(), 0, "{mode:?} {limit}");
+        assert_eq!(shared.queued(), 0, "{mode:?} {limit}");
     }
 }
 
@@ -186,9 +186,9 @@ fn with_memory_now_and_then_no_byte_is_lost_in_any_mode() {
 fn the_last_bytes_are_kept_in_as_much_memory_as_there_is() {
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     ONE_IN.store(1, Ordering::SeqCst);
-    let host = host(1 << 30);
+    let shared = shared(1 << 30);
     let (reader, writer) = pipe().unwrap();
-    let drain = Drain::new(host, reader.as_fd(), Mode::KeepLast(100_000)).unwrap();
+    let drain = Drain::new(shared, reader.as_fd(), Mode::KeepLast(100_000)).unwrap();
     let data = bytes(300_000);
     write_all(&writer, &data[..1000]);
     until(|| drain.stats().unwrap().queued == 1000);

@@ -612,7 +612,7 @@ def test_with_only_the_first_deltas_are_merged_too() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_lines_that_come_alone_are_never_gone_through_a_sieve(size: int) -> None:
+def test_lines_that_come_alone_are_never_filtered(size: int) -> None:
     """Merging could not save anything: they cost what they cost without the option, and change nothing."""
     decoder = Decoder(dict, coalesce=True)
     decoder.feed(b"\n")

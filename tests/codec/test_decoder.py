@@ -1179,7 +1179,7 @@ def test_a_line_alone_over_the_limit_is_too_long(limit: int) -> None:
     [[b'{"a":'], [b'{"a', b'":'], [b'{}\n{"a":'], [b'{"a":1}\n{"a":', b""], [b'{"a"', b':1}\n{"a":'], [b'{"a":', b" "]],
     ids=range(6),
 )
-@pytest.mark.parametrize("options", [{}, {"coalesce": True}], ids=["plain", "sifted"])
+@pytest.mark.parametrize("options", [{}, {"coalesce": True}], ids=["plain", "filtered"])
 def test_what_would_be_a_line_is_none_within_another(begun: list[bytes], options: dict[str, Any]) -> None:
     decoder: Decoder[Any] = Decoder(dict, **options)
     decoder.feed(KEEP_ALIVE + b"\n")
@@ -1272,7 +1272,7 @@ def test_after_an_interrupt_the_stream_is_in_step(chunk: bytes) -> None:
     assert decoder.stats.bytes in (len(before) + 4, len(before) + 4 - len(chunk))
 
 
-@pytest.mark.parametrize("options", [{}, {"only": ["assistant"], "coalesce": True}], ids=["plain", "sifted"])
+@pytest.mark.parametrize("options", [{}, {"only": ["assistant"], "coalesce": True}], ids=["plain", "filtered"])
 @pytest.mark.parametrize(
     "chunk",
     [

@@ -343,7 +343,7 @@ if not options:
 @pytest.mark.parametrize(
     ("size", "options"),
     [(100_000_000, {}), (100_000_000, {"only": ["assistant"]}), (45_000_000, {"only": ["assistant"]})],
-    ids=["plain", "sifted", "twice"],
+    ids=["plain", "filtered", "twice"],
 )
 def test_a_line_that_is_more_than_there_is_memory_for_costs_only_itself(size: int, options: dict[str, Any]) -> None:
     subprocess.run([sys.executable, "-c", STARVED, str(size), repr(options)], check=True, timeout=60)
@@ -588,7 +588,7 @@ def test_an_idle_buffer_holds_little_after_a_carried_line_of_any_length(size: in
 
 @pytest.mark.parametrize("only", [frozenset({"assistant"}), frozenset({"result"})], ids=["kept", "passed-over"])
 @pytest.mark.parametrize("last", [b"\n", b"\n{}", b"\n{}\n"])
-def test_a_huge_line_leaves_nothing_behind_in_a_sieve(only: frozenset[str], last: bytes) -> None:
+def test_a_huge_line_leaves_nothing_behind_in_a_filter(only: frozenset[str], last: bytes) -> None:
     buffer = LineBuffer(only=only, coalesce=True)
     line = b'{"type":"assistant","text":"' + b"x" * 10_000_000 + b'"}'
     for at in range(0, len(line), 100_000):

@@ -300,7 +300,7 @@ class Decoder(Generic[T]):
         buffer, seen, invalid = self._buffer, self._lines, self._invalid
         messages = self._messages + buffer.passed_lines
         lines = messages + invalid
-        return DecoderStats(buffer.fed, lines, messages, invalid, seen.unknown, seen.repaired, *buffer.sifted())
+        return DecoderStats(buffer.fed, lines, messages, invalid, seen.unknown, seen.repaired, *buffer.filtered())
 
     def __repr__(self) -> str:
         type = "Message" if self.typed else "dict"
@@ -406,7 +406,7 @@ class Decoder(Generic[T]):
 
     def _places(self, block: Block, starts: list[int]) -> list[tuple[int, int]]:
         """Offset and number of each line of a block, of which ``starts`` says where they begin in it."""
-        if block.sifted:
+        if block.filtered:
             return self._buffer.places(block)
         return [(block.offset + start, number) for number, start in enumerate(starts[:-1], block.line_number)]
 

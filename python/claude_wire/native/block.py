@@ -30,7 +30,7 @@ class Block(NamedTuple):
     terminated: bool
     #: Whether a filter let these lines through: then they need not follow each other in the stream, and
     #: :meth:`LineBuffer.places` tells where each of them stood. Offset and number are those of the first line passed.
-    sifted: bool = False
+    filtered: bool = False
 
 
 @final

@@ -53,7 +53,7 @@ class _Stats(Protocol):
 _CARRY = lib.CW_CARRY
 _BODY = lib.CW_BODY
 _TOO_LONG = lib.CW_TOO_LONG
-_SIFTED = lib.CW_SIFTED
+_FILTERED = lib.CW_FILTERED
 _UNFILTERED = frozenset((_BODY, _CARRY))
 _next = lib.cw_buffer_next
 _unpack_from = STEP.unpack_from
@@ -86,7 +86,7 @@ class LineBuffer:
         keep_bom: a byte order mark belongs to the first line instead of being skipped.
         only: names of kinds; lines that are certainly of others are passed over. None for all lines.
         coalesce: whether deltas that follow each other within one chunk are merged; without ``only``, if it saves time.
-        plain: whether the native code for processors without vectors sifts, which tests compare with.
+        plain: whether the native code for processors without vectors filters, which tests compare with.
 
     Raises:
         HandleError: by any method, when the object is used by two threads at once, by what it calls itself, in a
@@ -96,13 +96,13 @@ class LineBuffer:
     __slots__ = (
         "__weakref__",
         "_busy",
+        "_filtered",
+        "_filters",
         "_finalize",
         "_handle",
         "_line_number",
         "_max_line_bytes",
         "_out",
-        "_sieves",
-        "_sifted",
         "_start",
         "_steps",
         "_taken",
@@ -126,13 +126,13 @@ class LineBuffer:
         if status < 0:
             raise library_error(status)
         self._handle: int = handle[0]
-        self._sieves = only is not None or coalesce
-        self._sifted = 0, 0
+        self._filters = only is not None or coalesce
+        self._filtered = 0, 0
         self._finalize = weakref.finalize(self, lib.cw_buffer_free, self._handle)
-        if self._sieves:
+        if self._filters:
             names = "\n".join(sorted(only)).encode() if only else b""
-            options = lib.CW_SIEVE_ONLY * (only is not None) + lib.CW_SIEVE_COALESCE * coalesce
-            status = lib.cw_buffer_sieve(self._handle, names, len(names), options + lib.CW_SIEVE_PLAIN * plain)
+            options = lib.CW_FILTER_ONLY * (only is not None) + lib.CW_FILTER_COALESCE * coalesce
+            status = lib.cw_buffer_filter(self._handle, names, len(names), options + lib.CW_FILTER_PLAIN * plain)
             if status < 0:
                 raise library_error(status)
         # The native library refuses a second call at the same time by itself. But between two calls, too, while the
@@ -205,9 +205,9 @@ class LineBuffer:
                         head = bytes(_buffer(out.steps[step].lent, size))
                         handle(LongLine(head, extra, offset + end - extra - 1, line_number))
                     elif kind:
-                        sifted = kind == _SIFTED
-                        start = offset + (at - extra if sifted else end - size)
-                        place = lines, not defects, start, line_number, True, sifted
+                        filtered = kind == _FILTERED
+                        start = offset + (at - extra if filtered else end - size)
+                        place = lines, not defects, start, line_number, True, filtered
                         if size <= COPY_BYTES and not step:
                             handle(_new(Block, (steps[_LINE : _LINE + size], *place)))
                         else:
@@ -291,13 +291,13 @@ class LineBuffer:
         out = self._stats()
         return Stats(out.searched, out.copied, out.held)
 
-    def sifted(self) -> tuple[int, int]:
+    def filtered(self) -> tuple[int, int]:
         """Numbers of the lines that were passed over, and of those that were merged into an earlier one."""
-        if self._sieves and self._finalize.alive:
+        if self._filters and self._finalize.alive:
             with suppress(HandleError):  # in a forked child, which knows what was so before
                 out = self._stats()
-                self._sifted = out.skipped, out.merged
-        return self._sifted
+                self._filtered = out.skipped, out.merged
+        return self._filtered
 
     def _stats(self) -> _Stats:
         out: _Stats = ffi.new("CwStats *")
@@ -311,7 +311,7 @@ class LineBuffer:
         if self._finalize.alive:
             if self._busy:
                 raise self.refusal()
-            self.sifted()
+            self.filtered()
             self._finalize()
             self.at_line_start = False
 

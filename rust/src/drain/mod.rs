@@ -20,12 +20,12 @@
 //! say that the descriptor does not say. Switching is `EPOLL_CTL_MOD`, which needs no memory and cannot fail, under the
 //! lock of the stream: no wake-up is lost between a rescuer that queues and a reader that empties the queue.
 //!
-//! *The budget.* All queues of a [`Host`] together hold at most so many bytes; [`Mode`] says what happens above.
+//! *The budget.* All queues of a [`Shared`] together hold at most so many bytes; [`Mode`] says what happens above.
 //!
 //! *Memory.* What the rescuer allocates may fail: it leaves the bytes in their pipe then, and tries again. Nothing of it
 //! aborts the host.
 //!
-//! *Forks.* A forked child must touch nothing that it shares with its parent: it makes a [`Host`] of its own and
+//! *Forks.* A forked child must touch nothing that it shares with its parent: it makes a [`Shared`] of its own and
 //! leaks the other one. Since it also keeps the parent's descriptors open, closing them does not take them out of an
 //! epoll instance: that is always done explicitly.
 //!
@@ -35,13 +35,11 @@
 //! [`TICK`]: crate::drain::TICK
 //! [`PATIENCE`]: crate::drain::PATIENCE
 //! [`Drain::fileno`]: crate::drain::Drain::fileno
-//! [`Host`]: crate::drain::Host
+//! [`Shared`]: crate::drain::Shared
 //! [`Mode`]: crate::drain::Mode
 
 use std::time::Duration;
 
-#[cfg(target_os = "linux")]
-mod host;
 #[cfg(target_os = "linux")]
 mod queue;
 #[cfg(target_os = "linux")]
@@ -50,6 +48,8 @@ mod reader;
 mod rescuer;
 #[cfg(target_os = "linux")]
 mod ring;
+#[cfg(target_os = "linux")]
+mod shared;
 #[cfg(target_os = "linux")]
 mod spill;
 #[cfg(target_os = "linux")]
@@ -60,9 +60,9 @@ mod stream;
 mod tests;
 
 #[cfg(target_os = "linux")]
-pub use host::Host;
-#[cfg(target_os = "linux")]
 pub use reader::Drain;
+#[cfg(target_os = "linux")]
+pub use shared::Shared;
 #[cfg(target_os = "linux")]
 pub use stream::Broken;
 

@@ -12,10 +12,10 @@ use rustix::fs::{fcntl_getfl, fcntl_setfl, fstat, OFlags};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
 use rustix::termios::isatty;
 
-use super::host::Host;
 use super::queue::Queue;
 use super::rescuer::Rescuer;
 use super::ring::Ring;
+use super::shared::Shared;
 use super::spill::Spill;
 use super::state::{Overflow, Sink, State, PIPE, READY, WATCHED};
 use super::stream::{Broken, Stream};
@@ -33,7 +33,7 @@ impl Drain {
     /// # Errors
     ///
     /// `EPERM` for what cannot be waited for, as regular files; `EBADF` for the writing end of a pipe; `EMFILE` and others of the system.
-    pub fn new(host: &'static Host, fd: BorrowedFd<'_>, mode: Mode) -> io::Result<Self> {
+    pub fn new(shared: &'static Shared, fd: BorrowedFd<'_>, mode: Mode) -> io::Result<Self> {
         let pipe = fcntl_dupfd_cloexec(fd, 3)?;
         let flags = fcntl_getfl(&pipe)?;
         if flags & OFlags::RWMODE == OFlags::WRONLY {
@@ -90,7 +90,7 @@ impl Drain {
             }
             Ok(Arc::new(Stream {
                 id,
-                host,
+                shared,
                 rescuer,
                 file: (file.st_dev, file.st_ino),
                 was_blocking: AtomicBool::new(was_blocking),
@@ -99,7 +99,7 @@ impl Drain {
                 state: Mutex::new(Some(state)),
             }))
         };
-        host.join(make).map(Self)
+        shared.join(make).map(Self)
     }
 
     /// The next bytes, at most as many as `out` has room for.
@@ -112,7 +112,7 @@ impl Drain {
         stream.with(|state| {
             // Under the lock, so that a rescuer that sees it also sees what was read.
             stream.reads.fetch_add(1, Ordering::Relaxed);
-            stream.host.count_read();
+            stream.shared.count_read();
             let got = state.read(stream, out);
             if let Got::Bytes(bytes) = got {
                 state.stats.read += bytes as u64;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{epoll, eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use super::host::Host;
+use super::shared::Shared;
 use super::state::Rescued;
 use super::stream::{Resumed, Stream};
 use super::{CHUNK, FAST, FAST_TICK, PATIENCE, TICK};
@@ -179,7 +179,7 @@ impl Rescuer {
     }
 
     /// What the thread does.
-    pub fn rescue_until_stopped(&self, host: &'static Host, mut work: Work) {
+    pub fn rescue_until_stopped(&self, shared: &'static Shared, mut work: Work) {
         struct End<'a>(&'a Rescuer);
         impl Drop for End<'_> {
             fn drop(&mut self) {
@@ -188,7 +188,7 @@ impl Rescuer {
         }
         let _end = End(self);
         let mut events = [const { MaybeUninit::uninit() }; EVENTS];
-        let mut reads = host.reads();
+        let mut reads = shared.reads();
         let mut sleep = None;
         loop {
             // Where more are readable than fit, the system begins with others at the next wait.
@@ -201,12 +201,12 @@ impl Rescuer {
                 return;
             }
             let ids = events.iter().map(|event| event.data.u64());
-            host.find(ids.filter(|id| *id != WAKE), &mut work.found);
+            shared.find(ids.filter(|id| *id != WAKE), &mut work.found);
             let most = look(&mut work);
-            let again = resume(host, &mut work.paused);
+            let again = resume(shared, &mut work.paused);
             // The next event is slept for only if there was no traffic since the last look: else it would wake this
             // thread at the same moment as the reader.
-            let reads_before = std::mem::replace(&mut reads, host.reads());
+            let reads_before = std::mem::replace(&mut reads, shared.reads());
             sleep = if most >= FAST {
                 Some(FAST_TICK)
             } else if again || reads != reads_before || !work.found.is_empty() {
@@ -321,10 +321,10 @@ fn rescue(stream: &Stream, paused: &mut Vec<u64>, scratch: &mut [u8]) -> usize {
 }
 
 /// Takes streams up again that may go on. Returns whether one of them must be tried again.
-fn resume(host: &'static Host, paused: &mut Vec<u64>) -> bool {
+fn resume(shared: &'static Shared, paused: &mut Vec<u64>) -> bool {
     let mut failed = false;
     paused.retain(|id| {
-        let resumed = host.stream(*id).map_or(Resumed::Done, |it| it.resume());
+        let resumed = shared.stream(*id).map_or(Resumed::Done, |it| it.resume());
         failed |= resumed == Resumed::Failed;
         resumed != Resumed::Done
     });
@@ -357,24 +357,24 @@ mod tests {
 
     #[test]
     fn a_paused_stream_that_cannot_be_taken_up_is_tried_again() {
-        let host: &'static Host = Box::leak(Box::new(Host::new(10, |_| Ok(()))));
-        host.stop(Duration::ZERO); // so that this thread is the rescuer
-        host.keep(10);
+        let shared: &'static Shared = Box::leak(Box::new(Shared::new(10, |_| Ok(()))));
+        shared.stop(Duration::ZERO); // so that this thread is the rescuer
+        shared.keep(10);
         let (reader, writer) = pipe().unwrap();
-        let drain = Drain::new(host, reader.as_fd(), Mode::Pause).unwrap();
+        let drain = Drain::new(shared, reader.as_fd(), Mode::Pause).unwrap();
         rustix::io::write(&writer, b"x").unwrap();
-        let stream = &host.stream(1).unwrap();
+        let stream = &shared.stream(1).unwrap();
         assert!(matches!(stream.take(&mut [0; 10]), Rescued::Paused));
         let mut paused = vec![stream.id()];
-        assert!(!resume(host, &mut paused));
+        assert!(!resume(shared, &mut paused));
         assert_eq!(paused, [stream.id()], "there is no room yet");
-        host.give_back_kept(10);
+        shared.give_back_kept(10);
         // What the system refuses: a descriptor that is there already.
         stream.see_again().unwrap();
-        assert!(resume(host, &mut paused));
+        assert!(resume(shared, &mut paused));
         assert_eq!(paused, [stream.id()]);
         stream.see_no_more();
-        assert!(!resume(host, &mut paused));
+        assert!(!resume(shared, &mut paused));
         assert!(paused.is_empty());
         assert!(!drain.stats().unwrap().paused);
     }

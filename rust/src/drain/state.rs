@@ -9,9 +9,9 @@ use std::sync::Arc;
 use rustix::event::{epoll, Timespec};
 use rustix::io::Errno;
 
-use super::host::Host;
 use super::queue::{read, Queue};
 use super::ring::Ring;
+use super::shared::Shared;
 use super::spill::Spill;
 use super::stream::Stream;
 use super::{Got, Stats};
@@ -149,7 +149,7 @@ impl State {
             stream.give_back(bytes);
         }
         self.settle(stream);
-        if self.paused && self.may_go_on(stream.host) {
+        if self.paused && self.may_go_on(stream.shared) {
             stream.rescuer.kick();
         }
         Got::Bytes(bytes)
@@ -160,7 +160,7 @@ impl State {
         if self.end.is_some() {
             return Rescued::Last(0);
         }
-        let Some(place) = self.destination(stream.host) else {
+        let Some(place) = self.destination(stream.shared) else {
             return self.pause(stream);
         };
         let asked = match place {
@@ -191,7 +191,7 @@ impl State {
         self.stats.rescued += bytes as u64;
         match (place, &mut self.sink) {
             (Destination::Memory(_), _) => {
-                stream.host.add(bytes);
+                stream.shared.add(bytes);
                 if bytes > 0 && bytes == self.queue.len() {
                     self.stats.rescues += 1;
                 }
@@ -220,14 +220,14 @@ impl State {
     }
 
     /// Where the next bytes go, or None if there is no room for them.
-    fn destination(&mut self, host: &Host) -> Option<Destination> {
+    fn destination(&mut self, shared: &Shared) -> Option<Destination> {
         let Sink::Queue(overflow) = &self.sink else {
             return Some(Destination::Sink);
         };
         if !self.after.is_empty() {
             return None;
         }
-        let room = host.room();
+        let room = shared.room();
         if let Overflow::Spill { limit, directory } = overflow {
             if self.file.is_none() && room == 0 {
                 self.file = Spill::create(directory).ok();
@@ -262,7 +262,7 @@ impl State {
             self.spill_failed = true;
             spare.extend_from_slice(&data[written..]);
             self.after.push(spare);
-            stream.host.add(data.len() - written);
+            stream.shared.add(data.len() - written);
         }
     }
 
@@ -283,33 +283,35 @@ impl State {
         self.end = Some(end);
         // Else it would be readable for ever.
         stream.rescuer.delete(self.pipe.as_fd());
-        self.go_on(stream.host);
+        self.go_on(stream.shared);
         self.settle(stream);
     }
 
     fn pause(&mut self, stream: &Stream) -> Rescued {
         self.paused = true;
         self.stats.pauses += 1;
-        stream.host.count_paused(true);
+        stream.shared.count_paused(true);
         // A descriptor that is in the rescuer's sight wakes it whenever its writer hangs up.
         stream.rescuer.delete(self.pipe.as_fd());
         self.settle(stream);
         Rescued::Paused
     }
 
-    pub(super) fn may_go_on(&self, host: &Host) -> bool {
+    pub(super) fn may_go_on(&self, shared: &Shared) -> bool {
         match &self.sink {
             Sink::Queue(overflow) => {
                 let can_spill = matches!(overflow, Overflow::Spill { .. }) && !self.spill_failed;
-                self.file.is_none() && self.after.is_empty() && (can_spill || host.has_room_again())
+                self.file.is_none()
+                    && self.after.is_empty()
+                    && (can_spill || shared.has_room_again())
             }
             _ => true,
         }
     }
 
-    pub(super) fn go_on(&mut self, host: &Host) {
+    pub(super) fn go_on(&mut self, shared: &Shared) {
         if std::mem::take(&mut self.paused) {
-            host.count_paused(false);
+            shared.count_paused(false);
         }
         self.spill_failed = false;
     }

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{fcntl_getfl, fcntl_setfl, OFlags};
 
-use super::host::Host;
 use super::rescuer::Rescuer;
+use super::shared::Shared;
 use super::state::{Rescued, State};
 
 /// A stream as both sides see it.
 pub struct Stream {
     pub(super) id: u64,
-    pub(super) host: &'static Host,
+    pub(super) shared: &'static Shared,
     pub(super) rescuer: Arc<Rescuer>,
     /// What its descriptor is of: device and inode.
     pub(super) file: (u64, u64),
@@ -106,13 +106,13 @@ impl Stream {
         };
         match guard.as_mut() {
             Some(state) if state.paused => {
-                if !state.may_go_on(self.host) {
+                if !state.may_go_on(self.shared) {
                     return Resumed::NotYet;
                 }
                 if self.rescuer.add(state.pipe.as_fd(), self.id).is_err() {
                     return Resumed::Failed;
                 }
-                state.go_on(self.host);
+                state.go_on(self.shared);
                 Resumed::Done
             }
             _ => Resumed::Done,
@@ -128,8 +128,8 @@ impl Stream {
             // A forked child may hold the same open file, so that closing it would not do.
             self.rescuer.delete(state.pipe.as_fd());
             state.drop_waiting(self);
-            state.go_on(self.host);
-            self.host.leave(self, || {
+            state.go_on(self.shared);
+            self.shared.leave(self, || {
                 if let Ok(flags) = fcntl_getfl(&state.pipe) {
                     let _ = fcntl_setfl(&state.pipe, flags - OFlags::NONBLOCK);
                 }
@@ -138,7 +138,7 @@ impl Stream {
     }
 
     pub(super) fn give_back(&self, bytes: usize) {
-        if self.host.give_back(bytes) {
+        if self.shared.give_back(bytes) {
             self.rescuer.kick();
         }
     }

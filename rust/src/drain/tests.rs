@@ -21,15 +21,15 @@ pub fn bytes_from(from: usize, len: usize) -> Vec<u8> {
         .collect()
 }
 
-fn host(limit: usize) -> &'static Host {
-    Box::leak(Box::new(Host::new(limit, |body| {
+fn shared(limit: usize) -> &'static Shared {
+    Box::leak(Box::new(Shared::new(limit, |body| {
         thread::Builder::new().spawn(body).map(drop)
     })))
 }
 
-fn drained(host: &'static Host, mode: Mode) -> (Drain, OwnedFd) {
+fn drained(shared: &'static Shared, mode: Mode) -> (Drain, OwnedFd) {
     let (reader, writer) = pipe().unwrap();
-    (Drain::new(host, reader.as_fd(), mode).unwrap(), writer)
+    (Drain::new(shared, reader.as_fd(), mode).unwrap(), writer)
 }
 
 fn bytes(size: usize) -> Vec<u8> {
@@ -98,8 +98,8 @@ fn order_holds_while_reader_and_rescuer_race() {
             300_000,
         ),
     ] {
-        let host = host(limit);
-        let (drain, writer) = drained(host, mode.clone());
+        let shared = shared(limit);
+        let (drain, writer) = drained(shared, mode.clone());
         thread::scope(|scope| {
             scope.spawn(|| {
                 for (number, piece) in data.chunks(50_021).enumerate() {
@@ -119,7 +119,7 @@ fn order_holds_while_reader_and_rescuer_race() {
             });
             assert!(got == data, "{mode:?} {limit}");
         });
-        assert_eq!(host.queued(), 0);
+        assert_eq!(shared.queued(), 0);
         let stats = drain.stats().unwrap();
         assert_eq!(stats.read, data.len() as u64);
         assert!(stats.rescued > 0, "{mode:?} {limit}: {stats:?}");
@@ -128,7 +128,7 @@ fn order_holds_while_reader_and_rescuer_race() {
 
 #[test]
 fn a_reader_that_waits_is_woken_by_a_rescue_and_not_by_nothing() {
-    let (drain, writer) = drained(host(DEFAULT_LIMIT), Mode::Pause);
+    let (drain, writer) = drained(shared(DEFAULT_LIMIT), Mode::Pause);
     let mut out = [0; 100];
     for _ in 0..3 {
         assert!(!is_readable(&drain, 0));
@@ -149,32 +149,32 @@ fn a_reader_that_waits_is_woken_by_a_rescue_and_not_by_nothing() {
 
 #[test]
 fn bytes_that_a_reader_keeps_leave_less_room_until_they_are_given_back() {
-    let host = host(200_000);
-    host.keep(150_000);
-    let (drain, writer) = drained(host, Mode::Pause);
+    let shared = shared(200_000);
+    shared.keep(150_000);
+    let (drain, writer) = drained(shared, Mode::Pause);
     thread::scope(|scope| {
         scope.spawn(|| write_all(&writer, &bytes(150_000)));
         until(|| drain.stats().unwrap().paused);
-        assert_eq!(host.queued(), 200_000);
+        assert_eq!(shared.queued(), 200_000);
         assert_eq!(drain.stats().unwrap().queued, 50_000);
-        host.give_back_kept(100_000);
+        shared.give_back_kept(100_000);
         until(|| drain.stats().unwrap().queued > 50_000);
-        host.give_back_kept(50_000);
-        until(|| host.queued() == 150_000);
+        shared.give_back_kept(50_000);
+        until(|| shared.queued() == 150_000);
     });
     drop(drain);
-    assert_eq!(host.queued(), 0);
+    assert_eq!(shared.queued(), 0);
 }
 
 #[test]
 fn bytes_given_back_let_others_go_on() {
-    let host = host(200_000);
-    let (first, first_writer) = drained(host, Mode::Pause);
-    let (second, second_writer) = drained(host, Mode::Error);
+    let shared = shared(200_000);
+    let (first, first_writer) = drained(shared, Mode::Pause);
+    let (second, second_writer) = drained(shared, Mode::Error);
     thread::scope(|scope| {
         scope.spawn(|| write_all(&first_writer, &bytes(260_000)));
         until(|| first.stats().unwrap().paused);
-        assert_eq!(host.queued(), 200_000);
+        assert_eq!(shared.queued(), 200_000);
         write_all(&second_writer, b"no room");
         until(|| second.stats().unwrap().paused);
         assert!(is_readable(&second, 0));
@@ -186,17 +186,17 @@ fn bytes_given_back_let_others_go_on() {
         until(|| second.stats().unwrap().queued == 10);
     });
     drop(second);
-    assert_eq!(host.queued(), 0);
+    assert_eq!(shared.queued(), 0);
 }
 
 #[test]
 fn a_paused_stream_goes_on_at_half_of_the_budget_and_no_earlier() {
-    let host = host(1000);
-    let (drain, writer) = drained(host, Mode::Pause);
+    let shared = shared(1000);
+    let (drain, writer) = drained(shared, Mode::Pause);
     let mut out = [0; 1000];
     write_all(&writer, &[1; 1500]);
     until(|| drain.stats().unwrap().paused);
-    assert_eq!(host.queued(), 1000);
+    assert_eq!(shared.queued(), 1000);
     assert_eq!(drain.read(&mut out[..499]).unwrap().0, Got::Bytes(499));
     assert!(drain.0.resume() == Resumed::NotYet);
     assert!(drain.stats().unwrap().paused);
@@ -208,14 +208,14 @@ fn a_paused_stream_goes_on_at_half_of_the_budget_and_no_earlier() {
 fn a_descriptor_that_need_not_be_read_is_out_of_the_rescuers_sight() {
     // One that has ended, or whose stream is paused, is readable for ever: the thread would spin.
     for mode in [Mode::Pause, Mode::Error, Mode::KeepLast(10)] {
-        let (drain, writer) = drained(host(DEFAULT_LIMIT), mode);
+        let (drain, writer) = drained(shared(DEFAULT_LIMIT), mode);
         let mut out = [0; 10];
         write_all(&writer, b"x");
         drop(writer);
         until(|| drain.read(&mut out).unwrap().0 == Got::End);
         assert_eq!(drain.0.rescuer.sees(), 0);
     }
-    let (drain, writer) = drained(host(10), Mode::Pause);
+    let (drain, writer) = drained(shared(10), Mode::Pause);
     write_all(&writer, &[1; 100]);
     until(|| drain.stats().unwrap().paused);
     assert_eq!(drain.0.rescuer.sees(), 0);
@@ -228,30 +228,30 @@ fn a_descriptor_that_need_not_be_read_is_out_of_the_rescuers_sight() {
 
 #[test]
 fn whoever_gives_back_the_bytes_that_a_paused_stream_waits_for_wakes_the_rescuer() {
-    let host = host(1000);
-    host.stop(Duration::ZERO); // so that this thread is the rescuer
-    host.keep(990);
-    let (drain, writer) = drained(host, Mode::Pause);
+    let shared = shared(1000);
+    shared.stop(Duration::ZERO); // so that this thread is the rescuer
+    shared.keep(990);
+    let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, &[2; 30]);
     let mut scratch = [0; 100];
     assert!(matches!(drain.0.take(&mut scratch), Rescued::Some(10)));
-    assert!(!host.give_back(490) && !drain.0.rescuer.kicked());
-    host.keep(490);
+    assert!(!shared.give_back(490) && !drain.0.rescuer.kicked());
+    shared.keep(490);
     assert!(matches!(drain.0.take(&mut scratch), Rescued::Paused));
-    assert!(!host.give_back(499));
-    assert!(host.give_back(1));
-    host.give_back_kept(1);
+    assert!(!shared.give_back(499));
+    assert!(shared.give_back(1));
+    shared.give_back_kept(1);
     assert!(drain.0.rescuer.kicked());
     drop(drain);
-    assert!(!host.give_back(1), "nobody waits any more");
+    assert!(!shared.give_back(1), "nobody waits any more");
 }
 
 #[test]
 fn a_paused_stream_that_is_discarded_goes_on_though_there_is_no_room() {
-    let host = host(10);
-    host.stop(Duration::ZERO); // so that this thread is the rescuer
-    host.keep(10);
-    let (drain, writer) = drained(host, Mode::Pause);
+    let shared = shared(10);
+    shared.stop(Duration::ZERO); // so that this thread is the rescuer
+    shared.keep(10);
+    let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, &[1; 100]);
     let mut scratch = [0; 1000];
     assert!(matches!(drain.0.take(&mut scratch), Rescued::Paused));
@@ -261,14 +261,17 @@ fn a_paused_stream_that_is_discarded_goes_on_though_there_is_no_room() {
     assert!(drain.0.rescuer.kicked());
     assert!(drain.0.resume() == Resumed::Done);
     assert!(matches!(drain.0.take(&mut scratch), Rescued::Last(100)));
-    assert_eq!((host.queued(), drain.stats().unwrap().discarded), (10, 100));
+    assert_eq!(
+        (shared.queued(), drain.stats().unwrap().discarded),
+        (10, 100)
+    );
 }
 
 #[test]
 fn a_stream_that_has_ended_while_it_was_paused_is_not_taken_up_again() {
-    let host = host(10);
-    host.stop(Duration::ZERO); // so that this thread is the rescuer
-    let (drain, writer) = drained(host, Mode::Pause);
+    let shared = shared(10);
+    shared.stop(Duration::ZERO); // so that this thread is the rescuer
+    let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, &[1; 100]);
     drop(writer);
     let mut out = [0; 100];
@@ -285,10 +288,10 @@ fn a_stream_that_has_ended_while_it_was_paused_is_not_taken_up_again() {
 
 #[test]
 fn a_budget_error_wakes_a_reader_that_the_same_bytes_had_woken_before() {
-    let host = host(10);
-    host.stop(Duration::ZERO); // so that this thread is the rescuer
-    host.keep(10);
-    let (drain, writer) = drained(host, Mode::Error);
+    let shared = shared(10);
+    shared.stop(Duration::ZERO); // so that this thread is the rescuer
+    shared.keep(10);
+    let (drain, writer) = drained(shared, Mode::Error);
     let outer = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
     let edges = || {
         let mut events = Vec::with_capacity(4);
@@ -315,34 +318,34 @@ fn a_budget_error_wakes_a_reader_that_the_same_bytes_had_woken_before() {
 
 #[test]
 fn a_higher_limit_lets_a_stream_go_on() {
-    let host = host(10);
-    let (drain, writer) = drained(host, Mode::Pause);
+    let shared = shared(10);
+    let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, &[1; 100]);
     until(|| drain.stats().unwrap().paused);
-    host.set_limit(1000);
+    shared.set_limit(1000);
     until(|| drain.stats().unwrap().queued == 100);
-    assert_eq!((host.limit(), host.queued()), (1000, 100));
+    assert_eq!((shared.limit(), shared.queued()), (1000, 100));
 }
 
 #[test]
 fn a_change_of_the_limit_wakes_the_rescuer() {
-    let host = host(10);
-    host.stop(Duration::ZERO); // so that nobody else looks
-    let (drain, _writer) = drained(host, Mode::Pause);
+    let shared = shared(10);
+    shared.stop(Duration::ZERO); // so that nobody else looks
+    let (drain, _writer) = drained(shared, Mode::Pause);
     assert!(!drain.0.rescuer.kicked());
-    host.set_limit(1000);
+    shared.set_limit(1000);
     assert!(drain.0.rescuer.kicked());
 }
 
 #[test]
 fn nothing_of_a_discarding_drain_is_kept() {
-    let host = host(DEFAULT_LIMIT);
-    let (drain, writer) = drained(host, Mode::Pause);
+    let shared = shared(DEFAULT_LIMIT);
+    let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, b"queued");
-    until(|| host.queued() == 6);
+    until(|| shared.queued() == 6);
     drain.discard().unwrap();
     drain.discard().unwrap();
-    assert_eq!(host.queued(), 0);
+    assert_eq!(shared.queued(), 0);
     write_all(&writer, &vec![0; 1 << 20]);
     drop(writer);
     assert!(is_readable(&drain, 30));
@@ -352,7 +355,7 @@ fn nothing_of_a_discarding_drain_is_kept() {
 
 #[test]
 fn the_last_bytes_are_those_in_the_pipe_too() {
-    let (drain, writer) = drained(host(1), Mode::KeepLast(10));
+    let (drain, writer) = drained(shared(1), Mode::KeepLast(10));
     let mut out = [0; 20];
     for number in 0..100 {
         let line = format!("{number:05}");
@@ -362,13 +365,13 @@ fn the_last_bytes_are_those_in_the_pipe_too() {
         assert_eq!(got, if number == 0 { 5 } else { 10 });
     }
     assert_eq!(drain.read(&mut out).unwrap().0, Got::Nothing);
-    let (other, _writer) = drained(host(1), Mode::Pause);
+    let (other, _writer) = drained(shared(1), Mode::Pause);
     assert_eq!(other.tail(&mut out).unwrap(), 0);
 }
 
 #[test]
 fn what_is_watched_is_told_once() {
-    let (drain, writer) = drained(host(DEFAULT_LIMIT), Mode::Pause);
+    let (drain, writer) = drained(shared(DEFAULT_LIMIT), Mode::Pause);
     let (watched, other_end) = pipe().unwrap();
     let mut out = [0; 10];
     drain.watch(watched.as_fd()).unwrap().unwrap();
@@ -395,11 +398,11 @@ fn what_is_watched_is_told_once() {
 
 #[test]
 fn a_panic_breaks_one_stream_and_no_other() {
-    let host = host(DEFAULT_LIMIT);
-    let (broken, broken_writer) = drained(host, Mode::Pause);
-    let (other, writer) = drained(host, Mode::Pause);
+    let shared = shared(DEFAULT_LIMIT);
+    let (broken, broken_writer) = drained(shared, Mode::Pause);
+    let (other, writer) = drained(shared, Mode::Pause);
     write_all(&broken_writer, b"queued");
-    until(|| host.queued() == 6);
+    until(|| shared.queued() == 6);
     let panic = || broken.0.with(|_| panic!("provoked by a test"));
     assert!(catch_unwind(AssertUnwindSafe(panic)).is_err());
     assert_eq!(broken.read(&mut [0; 10]), Err(Broken));
@@ -408,16 +411,16 @@ fn a_panic_breaks_one_stream_and_no_other() {
     write_all(&writer, b"other");
     until(|| other.stats().unwrap().queued == 5);
     drop(broken);
-    assert_eq!(host.queued(), 5);
+    assert_eq!(shared.queued(), 5);
     assert_eq!(rustix::io::write(&broken_writer, b"x"), Err(Errno::PIPE));
 }
 
 #[test]
 fn the_rescuer_ends_with_the_last_drain_and_another_begins() {
-    let host = host(DEFAULT_LIMIT);
+    let shared = shared(DEFAULT_LIMIT);
     for _ in 0..20 {
-        let (first, writer) = drained(host, Mode::Pause);
-        let (second, _other_writer) = drained(host, Mode::Pause);
+        let (first, writer) = drained(shared, Mode::Pause);
+        let (second, _other_writer) = drained(shared, Mode::Pause);
         let rescuer = Arc::clone(&first.0.rescuer);
         assert!(Arc::ptr_eq(&rescuer, &second.0.rescuer));
         write_all(&writer, b"x");
@@ -427,14 +430,14 @@ fn the_rescuer_ends_with_the_last_drain_and_another_begins() {
         drop(second);
         assert!(rescuer.stop(Some(Duration::from_secs(30))));
     }
-    assert_eq!(host.queued(), 0);
+    assert_eq!(shared.queued(), 0);
 }
 
 #[test]
 fn after_a_stop_readers_read_for_themselves() {
-    let host = host(DEFAULT_LIMIT);
-    assert!(host.stop(Duration::ZERO), "there is nothing to stop");
-    let (drain, writer) = drained(host, Mode::Pause);
+    let shared = shared(DEFAULT_LIMIT);
+    assert!(shared.stop(Duration::ZERO), "there is nothing to stop");
+    let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, b"x");
     let mut out = [0; 10];
     assert_eq!(drain.read(&mut out).unwrap().0, Got::Bytes(1));
@@ -443,8 +446,8 @@ fn after_a_stop_readers_read_for_themselves() {
     assert_eq!(drain.read(&mut out).unwrap().0, Got::Nothing);
     drop(writer);
     assert_eq!(drain.read(&mut out).unwrap().0, Got::End);
-    let other = Host::new(1, |_| Err(Errno::AGAIN.into()));
-    let other: &'static Host = Box::leak(Box::new(other));
+    let other = Shared::new(1, |_| Err(Errno::AGAIN.into()));
+    let other: &'static Shared = Box::leak(Box::new(other));
     let (reader, writer) = pipe().unwrap();
     let error = Drain::new(other, reader.as_fd(), Mode::Pause)
         .err()

@@ -12,11 +12,11 @@ use crate::lines::step::Step;
 use crate::simd::Level;
 
 /// An option of a filter: only lines of the named kinds are let through.
-pub const CW_SIEVE_ONLY: u32 = 1;
+pub const CW_FILTER_ONLY: u32 = 1;
 /// An option of a filter: deltas are merged.
-pub const CW_SIEVE_COALESCE: u32 = 2;
+pub const CW_FILTER_COALESCE: u32 = 2;
 /// An option of a filter: no vectors are used. Tests compare both.
-pub const CW_SIEVE_PLAIN: u32 = 4;
+pub const CW_FILTER_PLAIN: u32 = 4;
 
 /// Work done by a buffer since it was made, and the memory it holds now.
 #[repr(C)]
@@ -84,14 +84,14 @@ pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
     })
 }
 
-/// Lets only some of the lines through, from now on, and merges deltas: `options` is `CW_SIEVE_…` added up, and `names` are
+/// Lets only some of the lines through, from now on, and merges deltas: `options` is `CW_FILTER_…` added up, and `names` are
 /// `len` bytes of UTF-8, the names of kinds, with a line feed between two. See `filter`.
 ///
 /// # Safety
 ///
 /// `names` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call.
 #[no_mangle]
-pub unsafe extern "C" fn cw_buffer_sieve(
+pub unsafe extern "C" fn cw_buffer_filter(
     handle: u64,
     names: *const u8,
     len: u64,
@@ -102,13 +102,13 @@ pub unsafe extern "C" fn cw_buffer_sieve(
         let names = unsafe { bytes(names, len) }?;
         let names = std::str::from_utf8(names).map_err(|_| CW_ERROR_ARGUMENT)?;
         let names: Vec<&str> = names.split('\n').filter(|name| !name.is_empty()).collect();
-        let only = (options & CW_SIEVE_ONLY != 0).then_some(names.as_slice());
-        let level = if options & CW_SIEVE_PLAIN == 0 {
+        let only = (options & CW_FILTER_ONLY != 0).then_some(names.as_slice());
+        let level = if options & CW_FILTER_PLAIN == 0 {
             Level::Fast
         } else {
             Level::Plain
         };
-        let coalesce = options & CW_SIEVE_COALESCE != 0;
+        let coalesce = options & CW_FILTER_COALESCE != 0;
         let filter = if coalesce && only.is_none() {
             Filter::earning(level)
         } else {
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwStep) -> 
     })
 }
 
-/// Writes where the first `count` lines of the block that was lent last by `CW_SIFTED` began: of each the bytes and the lines of the
+/// Writes where the first `count` lines of the block that was lent last by `CW_FILTERED` began: of each the bytes and the lines of the
 /// stream between the first line that the step passed and it. `CW_ERROR_ARGUMENT` if they are fewer.
 ///
 /// # Safety

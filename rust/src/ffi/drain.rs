@@ -5,8 +5,8 @@
 use super::CW_ERROR_UNSUPPORTED;
 #[cfg(target_os = "linux")]
 use super::{
-    bytes, bytes_mut, forks::watch_forks, guard, host::host, CW_ERROR_ARGUMENT, CW_ERROR_BUDGET,
-    CW_ERROR_MEMORY, CW_ERROR_PANIC, CW_ERROR_SYSTEM, CW_NOTHING,
+    bytes, bytes_mut, forks::watch_forks, guard, shared::shared, CW_ERROR_ARGUMENT,
+    CW_ERROR_BUDGET, CW_ERROR_MEMORY, CW_ERROR_PANIC, CW_ERROR_SYSTEM, CW_NOTHING,
 };
 #[cfg(target_os = "linux")]
 use crate::drain::{Broken, Drain, Got, Mode, CHUNK};
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn cw_drain_new(
         if !watch_forks() {
             return Err(CW_ERROR_MEMORY);
         }
-        let drain = Drain::new(host(), borrow(fd)?, mode).map_err(system)?;
+        let drain = Drain::new(shared(), borrow(fd)?, mode).map_err(system)?;
         let handle = DRAINS.insert(drain)?;
         // SAFETY: not null, and the caller promises that it may be written.
         unsafe { out.write(handle) };
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> 
 #[no_mangle]
 pub extern "C" fn cw_drain_stop(milliseconds: u32) -> i32 {
     on_linux!({
-        let ended = host().stop(std::time::Duration::from_millis(milliseconds.into()));
+        let ended = shared().stop(std::time::Duration::from_millis(milliseconds.into()));
         Ok(i32::from(!ended))
     })
 }
@@ -256,7 +256,7 @@ pub extern "C" fn cw_budget_set(limit: u64) -> i32 {
         if !watch_forks() {
             return Err(CW_ERROR_MEMORY);
         }
-        host().set_limit(usize::try_from(limit).unwrap_or(usize::MAX));
+        shared().set_limit(usize::try_from(limit).unwrap_or(usize::MAX));
         Ok(CW_NOTHING)
     })
 }
@@ -271,9 +271,9 @@ pub extern "C" fn cw_budget_count(bytes: i64) -> i32 {
         }
         let number = usize::try_from(bytes.unsigned_abs()).map_err(|_| CW_ERROR_ARGUMENT)?;
         if bytes < 0 {
-            host().give_back_kept(number);
+            shared().give_back_kept(number);
         } else {
-            host().keep(number);
+            shared().keep(number);
         }
         Ok(CW_NOTHING)
     })
@@ -295,8 +295,8 @@ pub unsafe extern "C" fn cw_budget(limit: *mut u64, queued: *mut u64) -> i32 {
         }
         // SAFETY: neither is null, and the caller promises that both may be written.
         unsafe {
-            limit.write(host().limit() as u64);
-            queued.write(host().queued() as u64);
+            limit.write(shared().limit() as u64);
+            queued.write(shared().queued() as u64);
         }
         Ok(CW_NOTHING)
     })

@@ -11,7 +11,7 @@ pub(super) fn watch_forks() -> bool {
     extern "C" fn in_child() {
         remember_pid();
         #[cfg(target_os = "linux")]
-        super::host::leave_to_parent();
+        super::shared::leave_to_parent();
     }
     if !pid_is_remembered() {
         // SAFETY: `in_child` lives as long as the process, as this library is never unloaded. In the child of a process

@@ -9,7 +9,7 @@
 //! * [`step`]: the steps through a chunk, as C sees them; [`buffer`]: line buffers.
 //! * [`lines`]: questions about a block of lines, without a buffer.
 //! * [`drain`]: drains, and the budget that they share.
-//! * `forks`: what a forked child must learn, and forget; `host`: what the drains of a process share.
+//! * `forks`: what a forked child must learn, and forget; `shared`: what the drains of a process share.
 //!
 //! The declarations that the other side reads are generated from this folder.
 #![allow(unsafe_code)]
@@ -26,13 +26,13 @@ mod forks;
 /// cbindgen:ignore
 #[forbid(unsafe_code)]
 pub mod handle;
-#[cfg(target_os = "linux")]
-mod host;
 pub mod lines;
+#[cfg(target_os = "linux")]
+mod shared;
 pub mod step;
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 7;
+pub const CW_ABI_VERSION: u32 = 8;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;

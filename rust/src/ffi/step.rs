@@ -12,7 +12,7 @@ pub const CW_BODY: i32 = 2;
 /// A step: a line over the limit was dropped.
 pub const CW_TOO_LONG: i32 = 3;
 /// A step: lines that a filter let through, lent until the next call with the handle.
-pub const CW_SIFTED: i32 = 4;
+pub const CW_FILTERED: i32 = 4;
 
 /// Most bytes that are copied to the result of two steps.
 pub const CW_LINE_BYTES: usize = 4096;
@@ -21,10 +21,10 @@ pub const CW_LINE_BYTES: usize = 4096;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CwStep {
-    /// First byte of what is lent: the line of `CW_CARRY`, the lines of `CW_SIFTED`, the head of `CW_TOO_LONG`, otherwise
+    /// First byte of what is lent: the line of `CW_CARRY`, the lines of `CW_FILTERED`, the head of `CW_TOO_LONG`, otherwise
     /// null.
     pub lent: *const u8,
-    /// `CW_CARRY`, `CW_BODY`, `CW_TOO_LONG`, `CW_SIFTED`, or `CW_NOTHING` if it gives no line.
+    /// `CW_CARRY`, `CW_BODY`, `CW_TOO_LONG`, `CW_FILTERED`, or `CW_NOTHING` if it gives no line.
     pub kind: i64,
     /// Bytes at `lent`; for `CW_BODY` the bytes of the block, which begins at the `start` that the caller gave.
     pub bytes: u64,
@@ -36,7 +36,7 @@ pub struct CwStep {
     pub passed: u64,
     /// `CW_DEFECT_…` added up, 0 if it is clean.
     pub defects: u64,
-    /// For `CW_TOO_LONG`, the whole length of the line without its LF. For `CW_SIFTED`, how many bytes before `start` the
+    /// For `CW_TOO_LONG`, the whole length of the line without its LF. For `CW_FILTERED`, how many bytes before `start` the
     /// first line that was passed began.
     pub length: u64,
 }
@@ -48,7 +48,7 @@ pub struct CwStep {
 pub struct CwSteps {
     /// The first step, and the second if there is one.
     pub steps: [CwStep; 2],
-    /// If the first is `CW_CARRY` or `CW_SIFTED`, and what it lends has at most so many bytes: a copy of that.
+    /// If the first is `CW_CARRY` or `CW_FILTERED`, and what it lends has at most so many bytes: a copy of that.
     pub line: [u8; CW_LINE_BYTES],
 }
 
@@ -99,7 +99,7 @@ impl CwStep {
                 defects,
             } => Self {
                 lent: block.as_ptr(),
-                kind: CW_SIFTED.into(),
+                kind: CW_FILTERED.into(),
                 bytes: block.len() as u64,
                 lines: lines as u64,
                 passed: passed as u64,

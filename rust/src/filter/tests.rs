@@ -14,7 +14,7 @@ fn delta(session: &str, text: &str, uuid: &str) -> String {
 }
 
 /// The block and the line numbers that come of `lines`, in one take.
-fn filterd(filter: &mut Filter, lines: &[&str]) -> (Vec<String>, Vec<u64>) {
+fn filtered(filter: &mut Filter, lines: &[&str]) -> (Vec<String>, Vec<u64>) {
     let data = lines.join("\n") + "\n";
     let taken = filter
         .take(data.as_bytes(), usize::MAX, Place::default())
@@ -46,7 +46,7 @@ fn lines_of_other_kinds_are_passed_over() {
     for level in levels() {
         let kept = |only: &[&str]| {
             let mut filter = Filter::new(Some(only), false, level);
-            let (_, numbers) = filterd(&mut filter, &lines);
+            let (_, numbers) = filtered(&mut filter, &lines);
             assert_eq!(filter.skipped + numbers.len() as u64, 6);
             numbers
         };
@@ -82,7 +82,7 @@ fn deltas_of_one_key_become_one_line() {
     let lines: Vec<_> = lines.iter().map(String::as_str).collect();
     for level in levels() {
         let mut filter = Filter::new(None, true, level);
-        let (out, numbers) = filterd(&mut filter, &lines);
+        let (out, numbers) = filtered(&mut filter, &lines);
         let expected = [
             delta("a", "one\\ud83d\\ude00é", "5"),
             delta("b", "x", "4"),
@@ -120,7 +120,7 @@ fn what_cannot_be_checked_is_not_merged_and_keeps_its_place() {
         for other in &others {
             let lines = [&good, other, other, &good, &good];
             let lines: Vec<_> = lines.iter().map(|line| line.as_str()).collect();
-            let (out, numbers) = filterd(&mut Filter::new(None, true, level), &lines);
+            let (out, numbers) = filtered(&mut Filter::new(None, true, level), &lines);
             assert_eq!(numbers, [1, 2, 3, 4], "{other}");
             assert_eq!(out[..3], lines[..3], "{other}");
         }
@@ -133,7 +133,7 @@ fn a_delta_of_an_open_key_with_other_bytes_closes_all_groups() {
     let other = a.replace("}}", "} }");
     for level in levels() {
         let lines = [a.as_str(), &b, &other, &b, &a];
-        let (out, numbers) = filterd(&mut Filter::new(None, true, level), &lines);
+        let (out, numbers) = filtered(&mut Filter::new(None, true, level), &lines);
         assert_eq!(numbers, [1, 2, 3, 4, 5]);
         assert_eq!(out, lines);
     }
@@ -147,7 +147,7 @@ fn a_line_that_is_passed_over_closes_all_groups_however_often_it_comes() {
     for level in levels() {
         let mut filter = Filter::new(Some(&only), true, level);
         let lines = [text.as_str(), &other, &text, &text, &other].repeat(5);
-        let (out, _) = filterd(&mut filter, &lines);
+        let (out, _) = filtered(&mut filter, &lines);
         let merged = delta("a", "xx", "1");
         assert_eq!(out, [text.as_str(), &merged].repeat(5));
         assert_eq!((filter.skipped, filter.merged), (10, 5));
@@ -253,14 +253,14 @@ fn taken(
     assert_eq!(filter.defects() & defects, defects);
     let places = filter.places().iter();
     let indexes = places.map(|place| usize::try_from(place.lines).unwrap());
-    let filterd = crate::oracle::Filtered {
+    let filtered = crate::oracle::Filtered {
         lines: indexes.zip(block).collect(),
         skipped: usize::try_from(filter.skipped).unwrap(),
         merged: usize::try_from(filter.merged).unwrap(),
     };
     filter.clear();
     (filter.skipped, filter.merged, filter.settled) = (0, 0, 0);
-    filterd
+    filtered
 }
 
 fn only() -> impl Strategy<Value = Option<Vec<&'static str>>> {
@@ -398,7 +398,7 @@ fn a_backslash_does_not_hide_a_line_feed() {
     let cut = ["{\"type\":\"a\",\"uuid\":\"1\\", "\"}"];
     for level in levels() {
         let mut filter = Filter::new(Some(&[]), false, level);
-        let (out, numbers) = filterd(&mut filter, &[lines, cut, lines].concat());
+        let (out, numbers) = filtered(&mut filter, &[lines, cut, lines].concat());
         assert_eq!(out, cut);
         assert_eq!((numbers, filter.skipped), (vec![3, 4], 4));
     }
@@ -492,7 +492,7 @@ fn deltas_with_numbers_that_decoders_may_refuse_are_not_merged() {
     for (number, merged) in numbers {
         let line = delta("a", "x", "1").replacen('{', &format!("{{\"n\":{number},"), 1);
         let mut filter = Filter::new(None, true, Level::Fast);
-        filterd(&mut filter, &[&line, &line]);
+        filtered(&mut filter, &[&line, &line]);
         assert_eq!(filter.merged, merged, "{number}");
     }
 }

@@ -5,20 +5,20 @@ use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
-use crate::drain::{Host, DEFAULT_LIMIT};
+use crate::drain::{Shared, DEFAULT_LIMIT};
 
 /// Null until it is needed.
-static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
+static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
-/// The budget of the next [`HOST`]: a forked child keeps that of its parent.
+/// The budget of the next [`SHARED`]: a forked child keeps that of its parent.
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
 
 /// Made when first called, by whichever thread. It is never freed while this process can use it.
-pub(super) fn host() -> &'static Host {
-    let mut host = HOST.load(Acquire);
-    if host.is_null() {
-        let new = Box::into_raw(Box::new(Host::new(LIMIT.load(Acquire), spawn)));
-        host = match HOST.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
+pub(super) fn shared() -> &'static Shared {
+    let mut shared = SHARED.load(Acquire);
+    if shared.is_null() {
+        let new = Box::into_raw(Box::new(Shared::new(LIMIT.load(Acquire), spawn)));
+        shared = match SHARED.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
             Ok(_) => new,
             Err(other) => {
                 // SAFETY: it is from `into_raw`, and nobody else has seen it.
@@ -28,13 +28,13 @@ pub(super) fn host() -> &'static Host {
         };
     }
     // SAFETY: it is from `into_raw`, and never freed.
-    unsafe { &*host }
+    unsafe { &*shared }
 }
 
 /// Leaves what is shared to the parent, in a forked child. Atomics are all that it touches: it may be called where only
 /// async-signal-safe functions may.
 pub(super) fn leave_to_parent() {
-    let parents = HOST.swap(ptr::null_mut(), AcqRel);
+    let parents = SHARED.swap(ptr::null_mut(), AcqRel);
     // SAFETY: null, or from `into_raw` and never freed. Only an atomic of it is read: a lock of it may be held for ever.
     if let Some(parents) = unsafe { parents.as_ref() } {
         LIMIT.store(parents.limit(), Release);

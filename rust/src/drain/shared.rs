@@ -13,7 +13,7 @@ use super::stream::Stream;
 pub type Spawn = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
 /// One per process. A forked child needs another.
-pub struct Host {
+pub struct Shared {
     spawn: Spawn,
     limit: AtomicUsize,
     /// Bytes in all queues, to which the rescuer alone adds, and bytes that readers keep.
@@ -32,8 +32,8 @@ struct Members {
     stopped: bool,
 }
 
-impl Host {
-    /// A host with a budget of `limit` bytes and no drains.
+impl Shared {
+    /// For a budget of `limit` bytes and no drains.
     #[must_use]
     pub fn new(limit: usize, spawn: Spawn) -> Self {
         Self {
