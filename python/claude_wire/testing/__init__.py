@@ -16,41 +16,10 @@ and scripts of both, ``player`` is the program that they start.
 
 from __future__ import annotations
 
-from claude_wire.testing.faults import (
-    CloseStdout,
-    CutOutput,
-    ExitAtOnce,
-    Fault,
-    FloodStderr,
-    GarbageLine,
-    GiveUp,
-    HoldStdout,
-    IgnoreTerm,
-    Kill,
-    Silence,
-    Stall,
-    WriteFirst,
-)
+from claude_wire.testing import faults
+from claude_wire.testing.faults import *
 from claude_wire.testing.recording import Recording, Step
 from claude_wire.testing.replay import Replay, ReplayCLI, Writes
 
-__all__ = [
-    "CloseStdout",
-    "CutOutput",
-    "ExitAtOnce",
-    "Fault",
-    "FloodStderr",
-    "GarbageLine",
-    "GiveUp",
-    "HoldStdout",
-    "IgnoreTerm",
-    "Kill",
-    "Recording",
-    "Replay",
-    "ReplayCLI",
-    "Silence",
-    "Stall",
-    "Step",
-    "WriteFirst",
-    "Writes",
-]
+__all__ = ["Recording", "Replay", "ReplayCLI", "Step", "Writes"]
+__all__ += faults.__all__

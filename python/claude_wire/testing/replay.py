@@ -16,21 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
 
 from claude_wire.foundation.arguments import kind_of
-from claude_wire.testing.faults import (
-    CloseStdout,
-    CutOutput,
-    ExitAtOnce,
-    Fault,
-    FloodStderr,
-    GarbageLine,
-    GiveUp,
-    HoldStdout,
-    IgnoreTerm,
-    Kill,
-    Silence,
-    Stall,
-    WriteFirst,
-)
+from claude_wire.testing import faults
+from claude_wire.testing.faults import Fault
 from claude_wire.testing.player.files import packed
 from claude_wire.testing.recording import Recording, write_private
 
@@ -40,14 +27,14 @@ Writes = Literal["lines", "blocks", "bytes"]
 
 #: What the player calls the faults that have no place in the output; each has one parameter.
 _SETTINGS: dict[type[Fault], str] = {
-    CloseStdout: "close_stdout",
-    ExitAtOnce: "exit_at_once",
-    FloodStderr: "flood_stderr",
-    GiveUp: "give_up",
-    HoldStdout: "hold_stdout",
-    IgnoreTerm: "ignore_term",
-    Silence: "silence",
-    WriteFirst: "write_first",
+    faults.CloseStdout: "close_stdout",
+    faults.ExitAtOnce: "exit_at_once",
+    faults.FloodStderr: "flood_stderr",
+    faults.GiveUp: "give_up",
+    faults.HoldStdout: "hold_stdout",
+    faults.IgnoreTerm: "ignore_term",
+    faults.Silence: "silence",
+    faults.WriteFirst: "write_first",
 }
 
 
@@ -173,15 +160,15 @@ def _add(fault: Fault, settings: dict[str, Any], starts: list[int]) -> None:
     """Add a fault to the settings; ``starts`` has the byte at which each line of output begins, and the end."""
     events: list[tuple[int, str, Any]] = settings["events"]
     match fault:
-        case CutOutput(at_byte, exit_code):
+        case faults.CutOutput(at_byte, exit_code):
             events.append((_byte(at_byte, starts), "cut", exit_code))
-        case Kill(at_byte):
+        case faults.Kill(at_byte):
             events.append((_byte(at_byte, starts), "kill", None))
-        case Stall(seconds, None, before_line):
+        case faults.Stall(seconds, None, before_line):
             events.append((_start(before_line, starts), "stall_before", seconds))
-        case Stall(seconds, int(at_byte)):
+        case faults.Stall(seconds, int(at_byte)):
             events.append((_byte(at_byte, starts), "stall", seconds))
-        case GarbageLine(before_line, data):
+        case faults.GarbageLine(before_line, data):
             events.append((_start(before_line, starts), "write", data.decode("latin-1") + "\n"))
         case _:
             if type(fault) not in _SETTINGS:

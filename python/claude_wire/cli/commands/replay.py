@@ -12,24 +12,8 @@ import click
 
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.sources import Unreadable, display_name
-from claude_wire.testing import (
-    CloseStdout,
-    CutOutput,
-    ExitAtOnce,
-    Fault,
-    FloodStderr,
-    GarbageLine,
-    GiveUp,
-    HoldStdout,
-    IgnoreTerm,
-    Kill,
-    Recording,
-    Replay,
-    Silence,
-    Stall,
-    WriteFirst,
-    Writes,
-)
+from claude_wire.testing import Recording, Replay, Writes, faults
+from claude_wire.testing.faults import Fault
 
 __all__ = ["replay"]
 
@@ -57,12 +41,12 @@ def _ordered(context: click.Context) -> list[Fault]:
     return cast("list[Fault]", context.ensure_object(list))
 
 
-def _stall_at(at_byte: int, seconds: float) -> Stall:
-    return Stall(seconds, at_byte=at_byte)
+def _stall_at(at_byte: int, seconds: float) -> faults.Stall:
+    return faults.Stall(seconds, at_byte=at_byte)
 
 
-def _stall_before(before_line: int, seconds: float) -> Stall:
-    return Stall(seconds, before_line=before_line)
+def _stall_before(before_line: int, seconds: float) -> faults.Stall:
+    return faults.Stall(seconds, before_line=before_line)
 
 
 @click.command()
@@ -74,19 +58,19 @@ def _stall_before(before_line: int, seconds: float) -> Stall:
 @click.option("--writes", type=click.Choice(get_args(Writes)), default="lines", help="What is one write.")
 @click.option("--no-wait", is_flag=True, help="Wait for no input.")
 @click.option("--script", type=click.Path(dir_okay=False), help="Write an executable that plays it, and play nothing.")
-@_fault("--cut-at", CutOutput, "BYTE CODE", "Exit there, with this code.")
-@_fault("--kill-at", Kill, "BYTE", "Die there by SIGKILL.")
+@_fault("--cut-at", faults.CutOutput, "BYTE CODE", "Exit there, with this code.")
+@_fault("--kill-at", faults.Kill, "BYTE", "Die there by SIGKILL.")
 @_fault("--stall-at", _stall_at, "BYTE SECONDS", "Stand still there.")
 @_fault("--stall-before", _stall_before, "LINE SECONDS", "Stand still there.")
-@_fault("--garbage-before", GarbageLine, "LINE", "Write a line that is not JSON there.")
-@_fault("--flood-stderr", FloodStderr, "BYTES", "First write so much to standard error.")
-@_fault("--ignore-term", IgnoreTerm, "SECONDS", "Ignore SIGTERM and the end of input, for so long.")
-@_fault("--hold-stdout", HoldStdout, "SECONDS", "Leave a child that holds standard output for so long.")
-@_fault("--close-stdout", CloseStdout, "SECONDS", "At the end close standard output, and live on.")
-@_fault("--exit-at-once", ExitAtOnce, "CODE", "Read and write nothing.")
-@_fault("--write-first", WriteFirst, "BYTES", "Write so much before any input is read.")
-@_fault("--silence", Silence, "SECONDS", "Write nothing; without input, live for so long.")
-@_fault("--give-up", GiveUp, "SECONDS", "Exit when nobody has read for so long; the CLI does, after 2.")
+@_fault("--garbage-before", faults.GarbageLine, "LINE", "Write a line that is not JSON there.")
+@_fault("--flood-stderr", faults.FloodStderr, "BYTES", "First write so much to standard error.")
+@_fault("--ignore-term", faults.IgnoreTerm, "SECONDS", "Ignore SIGTERM and the end of input, for so long.")
+@_fault("--hold-stdout", faults.HoldStdout, "SECONDS", "Leave a child that holds standard output for so long.")
+@_fault("--close-stdout", faults.CloseStdout, "SECONDS", "At the end close standard output, and live on.")
+@_fault("--exit-at-once", faults.ExitAtOnce, "CODE", "Read and write nothing.")
+@_fault("--write-first", faults.WriteFirst, "BYTES", "Write so much before any input is read.")
+@_fault("--silence", faults.Silence, "SECONDS", "Write nothing; without input, live for so long.")
+@_fault("--give-up", faults.GiveUp, "SECONDS", "Exit when nobody has read for so long; the CLI does, after 2.")
 @click.pass_context
 def replay(
     context: click.Context,
