@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
 
 import click
 from rich.console import Console
@@ -54,135 +55,76 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     "what" is one of field, type, subtype, block, event, delta, request, hook event, object, message.
     Offsets and lengths are bytes; line numbers begin with 1 and count blank lines, which "lines" does not.
     """
-    report: _Report = _JsonReport() if as_json else _TextReport()
-    total = Summary()
-    for file in files:
-        total.add(_check_file(file, report))
-    report.end(total)
+    total = _check_as_json(files) if as_json else _check_as_text(files)
     if total.invalid:
         click.get_current_context().exit(1)
 
 
-# --- reports ----------------------------------------------------------------------------------------------------------
+def _check_as_text(files: tuple[str, ...]) -> Summary:
+    """Print invalid lines while they are found, so that even a file of nothing else takes no memory."""
+    total, width = Summary(), width_of(Output())
+
+    def say(line: str) -> None:
+        click.echo(wrapped(line, width))
+
+    for number, file in enumerate(files):
+        heading = ("\n" if number else "") + f"{display_name(file)}:"
+        found = _check_file(file, lambda line: say(invalid_as_text(line)), partial(say, heading))
+        for line in summary_as_text(found):
+            say(line)
+        total.add(found)
+    if len(files) > 1:
+        say(f"\nall {len(files)} files:")
+        for line in summary_as_text(total, name_sources=True):
+            say(line)
+    return total
 
 
-class _Report(Protocol):
-    def begin_file(self, name: str) -> None: ...
-    def invalid(self, line: InvalidLine) -> None: ...
-    def end_file(self, summary: Summary) -> None: ...
-    def end(self, total: Summary) -> None: ...
+def _check_as_json(files: tuple[str, ...]) -> Summary:
+    """Collect everything for one JSON object; invalid lines take memory until then, 0.5 KB each."""
+    total = Summary()
+    done: list[dict[str, Any]] = []
+    invalid: list[dict[str, Any]] = []
+    for file in files:
+        found = _check_file(file, lambda line: invalid.append(invalid_as_json(line)))
+        done.append({"file": display_name(file), **summary_as_json(found), "invalid_lines": invalid[:]})
+        invalid.clear()
+        total.add(found)
+    totals = summary_as_json(total, name_sources=True)
+    click.echo(json.dumps({"files": done, "total": totals, "protocol": PROTOCOL_VERSION}))
+    return total
 
 
-class _TextReport:
-    """Prints invalid lines while they are found, so that even a file of nothing else takes no memory."""
-
-    def __init__(self) -> None:
-        self._files = 0
-        self._width = width_of(Output())
-
-    def begin_file(self, name: str) -> None:
-        if self._files:
-            click.echo()
-        self._files += 1
-        self._say(f"{name}:")
-
-    def invalid(self, line: InvalidLine) -> None:
-        self._say(invalid_as_text(line))
-
-    def end_file(self, summary: Summary) -> None:
-        self._print(summary, name_sources=False)
-
-    def end(self, total: Summary) -> None:
-        if self._files > 1:
-            self._say(f"\nall {self._files} files:")
-            self._print(total, name_sources=True)
-
-    def _print(self, summary: Summary, *, name_sources: bool) -> None:
-        for line in summary_as_text(summary, name_sources=name_sources):
-            self._say(line)
-
-    def _say(self, line: str) -> None:
-        click.echo(wrapped(line, self._width))
-
-
-class _JsonReport:
-    """Collects everything for one JSON object; invalid lines take memory until then, 0.5 KB each."""
-
-    def __init__(self) -> None:
-        self._files: list[dict[str, Any]] = []
-        self._name = ""
-        self._invalid: list[dict[str, Any]] = []
-
-    def begin_file(self, name: str) -> None:
-        self._name = name
-        self._invalid = []
-
-    def invalid(self, line: InvalidLine) -> None:
-        self._invalid.append(invalid_as_json(line))
-
-    def end_file(self, summary: Summary) -> None:
-        self._files.append({"file": self._name, **summary_as_json(summary), "invalid_lines": self._invalid})
-
-    def end(self, total: Summary) -> None:
-        totals = summary_as_json(total, name_sources=True)
-        click.echo(json.dumps({"files": self._files, "total": totals, "protocol": PROTOCOL_VERSION}))
-
-
-# --- one file ---------------------------------------------------------------------------------------------------------
-
-
-def _check_file(file: str, report: _Report) -> Summary:
-    name = display_name(file)
-    with pieces(file) as stream, _progress(known_size(file)) as progress:
-        report.begin_file(name)
+def _check_file(
+    file: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[], object] | None = None
+) -> Summary:
+    """What a file holds. A large one has a bar on standard error, if that is a terminal."""
+    name, size, console = display_name(file), known_size(file), Console(stderr=True)
+    with ExitStack() as stack:
+        stream = stack.enter_context(pieces(file))
+        bar: Progress | None = None
+        if size > LARGE_BYTES and console.is_terminal:
+            bar = stack.enter_context(_bar(console))
+            bar.add_task("", total=size)
+        if on_open is not None:
+            on_open()
 
         def invalid(line: InvalidLine) -> None:
-            with progress.paused():
-                report.invalid(line)
+            # The bar makes room while something is printed, because both may be on the same terminal.
+            if bar is not None:
+                bar.stop()
+            on_invalid(line)
+            if bar is not None:
+                bar.start()
 
         survey = Survey(name, invalid)
         for piece in stream:
             survey.feed(piece.data)
-            progress.advance(len(piece.data))
-        summary = survey.close()
-    report.end_file(summary)
-    return summary
+            if bar is not None:
+                bar.advance(bar.task_ids[0], len(piece.data))
+        return survey.close()
 
 
-# --- progress ---------------------------------------------------------------------------------------------------------
-
-
-class _NoProgress:
-    def advance(self, count: int) -> None: ...
-
-    @contextmanager
-    def paused(self) -> Generator[None, None, None]:
-        yield
-
-
-class _Bar(_NoProgress):
-    """A bar on standard error; it makes room while something is printed, because both may be the same terminal."""
-
-    def __init__(self, progress: Progress, size: int) -> None:
-        self._progress = progress
-        self._task = progress.add_task("", total=size)
-
-    def advance(self, count: int) -> None:
-        self._progress.advance(self._task, count)
-
-    @contextmanager
-    def paused(self) -> Generator[None, None, None]:
-        self._progress.stop()
-        yield
-        self._progress.start()
-
-
-@contextmanager
-def _progress(size: int) -> Generator[_NoProgress, None, None]:
-    console = Console(stderr=True)
-    if size <= LARGE_BYTES or not console.is_terminal:
-        yield _NoProgress()
-        return
+def _bar(console: Console) -> Progress:
     columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
-        yield _Bar(progress, size)
+    return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
