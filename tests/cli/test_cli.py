@@ -108,7 +108,7 @@ def test_missing_extra_is_one_line_that_says_what_to_install(module: str, argume
 
 
 def test_another_missing_module_is_not_blamed_on_the_extra() -> None:
-    done = run("--version", command=without("claude_wire.cli.count.survey"))
+    done = run("check", "-", command=without("claude_wire.cli.count.survey"))
     assert done.returncode == 1
     assert b"claude_wire.cli.count.survey" in done.stderr
     assert b"pip install" not in done.stderr

@@ -1,12 +1,13 @@
 """How the command starts and ends: the extra that may be missing, signals, exit codes.
 
-The commands and what they need are imported when it starts: click and rich may be missing.
+A command and what it needs are imported when it starts: click and rich may be missing.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+from importlib.util import find_spec
 
 __all__ = ["main"]
 
@@ -28,14 +29,12 @@ def main() -> None:
 
 
 def _run() -> int:
-    try:
-        from claude_wire.cli.app import invoke
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in ("click", "rich"):
-            raise
-        print(f'claude-wire needs {missing}: pip install "claude-wire[cli]"', file=sys.stderr)
-        return 2
+    for module in ("click", "rich"):
+        if find_spec(module) is None:
+            print(f'claude-wire needs {module}: pip install "claude-wire[cli]"', file=sys.stderr)
+            return 2
+    from claude_wire.cli.app import invoke
+
     if hasattr(signal, "SIGPIPE"):  # not on Windows
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     reconfigure = getattr(sys.stdout, "reconfigure", None)
