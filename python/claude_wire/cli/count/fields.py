@@ -26,31 +26,21 @@ from typing import Any, NamedTuple, cast, get_args
 
 import msgspec
 
+from claude_wire import messages
 from claude_wire.cli.show.names import tag
 from claude_wire.foundation.printable import one_line
-from claude_wire.messages import (
-    Message,
-    ResultMessage,
-    SystemMessage,
-    Unknown,
-    UnknownBlock,
-    UnknownDelta,
-    UnknownEvent,
-    UnknownHookInput,
-    UnknownMessage,
-    UnknownRequest,
-)
+from claude_wire.messages import Message
 from claude_wire.messages.base import Wire
 
 __all__ = ["Finding", "find_unknown"]
 
-_WHAT: dict[type[Unknown], str] = {
-    UnknownMessage: "message",
-    UnknownBlock: "block",
-    UnknownEvent: "event",
-    UnknownDelta: "delta",
-    UnknownRequest: "request",
-    UnknownHookInput: "hook event",
+_WHAT: dict[type[messages.Unknown], str] = {
+    messages.UnknownMessage: "message",
+    messages.UnknownBlock: "block",
+    messages.UnknownEvent: "event",
+    messages.UnknownDelta: "delta",
+    messages.UnknownRequest: "request",
+    messages.UnknownHookInput: "hook event",
 }
 
 _INDEX = re.compile(r"\[\d+\]")
@@ -75,21 +65,21 @@ def find_unknown(plain: dict[str, Any], message: Message) -> Iterator[Finding]:
 
     The same thing may come repeatedly.
     """
-    if isinstance(message, UnknownMessage):
+    if isinstance(message, messages.UnknownMessage):
         yield _unknown_message(message)
         return
-    if type(message) is ResultMessage:  # the class for subtypes that have none of their own
+    if type(message) is messages.ResultMessage:  # the class for subtypes that have none of their own
         yield Finding("subtype", one_line(message.subtype), "result", "unknown subtype")
     yield from _in_struct(plain, message, _root(message))
 
 
 def _root(message: Wire) -> str:
-    if isinstance(message, SystemMessage):
+    if isinstance(message, messages.SystemMessage):
         return f"system.{message.subtype}"
     return tag(message) or type(message).__name__
 
 
-def _unknown_message(message: UnknownMessage) -> Finding:
+def _unknown_message(message: messages.UnknownMessage) -> Finding:
     kind = one_line(message.type or "")
     if message.reason == "unknown type":
         return Finding("type", kind, kind, message.reason)
@@ -144,7 +134,7 @@ def _in_value(plain: Any, value: Any, path: str) -> Iterator[Finding]:
     if isinstance(value, Wire):
         name = tag(value)
         yield from _in_struct(plain, value, f"{path}.{name}" if name else path)
-    elif isinstance(value, Unknown):
+    elif isinstance(value, messages.Unknown):
         what, name = _WHAT.get(type(value), "object"), one_line(value.type or "")
         yield Finding(what, name, path, _INDEX.sub("[]", value.reason))
     elif isinstance(value, list):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from msgspec import UNSET
 
+from claude_wire import messages
 from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
 from claude_wire.cli.show.excerpts import (
     block_name,
@@ -29,40 +30,7 @@ from claude_wire.cli.show.page import Page
 from claude_wire.cli.show.questions import answer, prompt_of, question, request
 from claude_wire.cli.show.streams import Stream, Streamed
 from claude_wire.foundation.printable import one_line, printable
-from claude_wire.messages import (
-    AssistantMessage,
-    ContentBlock,
-    ContentBlockDeltaEvent,
-    ContentBlockStartEvent,
-    ContentBlockStopEvent,
-    ControlCancelRequest,
-    ControlError,
-    ControlRequest,
-    ControlRequestPayload,
-    ControlResponse,
-    ErrorEvent,
-    InitMessage,
-    InputJsonDelta,
-    InvalidLine,
-    McpToolUseBlock,
-    Message,
-    PermissionReply,
-    PermissionRequestMessage,
-    RedactedThinkingBlock,
-    ResultMessage,
-    ServerToolUseBlock,
-    StreamEvent,
-    SystemToolResultMessage,
-    TaskStartedMessage,
-    TextBlock,
-    TextDelta,
-    ThinkingBlock,
-    ThinkingDelta,
-    ToolResultBlock,
-    ToolResultMessage,
-    ToolUseBlock,
-    UserMessage,
-)
+from claude_wire.messages import Message
 from claude_wire.messages.control.envelopes import RequestId
 from claude_wire.usage.meter import UsageMeter
 
@@ -109,7 +77,7 @@ class LiveView:
     """
 
     def __init__(self, page: Page) -> None:
-        self.last_result: ResultMessage | None = None
+        self.last_result: messages.ResultMessage | None = None
         self._page = page
         self._accumulator = Accumulator()
         self._streams: dict[tuple[str | None, str | None], Stream] = {}
@@ -142,45 +110,45 @@ class LiveView:
 
     # --- what the CLI writes ------------------------------------------------------------------------------------------
 
-    def show(self, message: Message | InvalidLine) -> None:
+    def show(self, message: Message | messages.InvalidLine) -> None:
         """Show what a message of the CLI adds; many add nothing."""
         partial = self._accumulator.add(message)
         match message:
-            case StreamEvent(event=ErrorEvent(error=error)):
+            case messages.StreamEvent(event=messages.ErrorEvent(error=error)):
                 self._page.line(f"! API error: {detail(error.message or error.type or '')}", ERROR)
-            case StreamEvent():
+            case messages.StreamEvent():
                 if partial is not None:
                     self._event(message, partial)
-            case AssistantMessage():
+            case messages.AssistantMessage():
                 self._assistant(message)
-            case UserMessage():
+            case messages.UserMessage():
                 self._user(message)
-            case ResultMessage():
+            case messages.ResultMessage():
                 self._result(message)
-            case InitMessage():
+            case messages.InitMessage():
                 self._init(message)
-            case InvalidLine():
+            case messages.InvalidLine():
                 self._invalid(message, "line")
-            case ControlRequest(request_id=request_id, request=asked):
+            case messages.ControlRequest(request_id=request_id, request=asked):
                 self._question(request_id, asked)
-            case ControlCancelRequest(request_id=request_id):
+            case messages.ControlCancelRequest(request_id=request_id):
                 if self._asked.pop(request_id, None) is not None:
                     self._page.line("? no longer asked", WARNING)
-            case ControlResponse(response=ControlError(error=error)):
+            case messages.ControlResponse(response=messages.ControlError(error=error)):
                 self._page.line(f"! a request of the host failed: {detail(error)}", ERROR)
-            case PermissionRequestMessage():
+            case messages.PermissionRequestMessage():
                 self._page.line(f"? may {one_line(message.tool_name or message.name or 'a tool')} run?", WARNING)
-            case SystemToolResultMessage():
-                block = message.tool_result or ToolResultBlock(message.tool_use_id or "", message.content)
+            case messages.SystemToolResultMessage():
+                block = message.tool_result or messages.ToolResultBlock(message.tool_use_id or "", message.content)
                 self._tool_result(block, None)
-            case ToolResultMessage():
+            case messages.ToolResultMessage():
                 result = message.result if isinstance(message.result, (str, list)) else [message.result]
-                self._tool_result(ToolResultBlock(message.tool_use_id, result), None)
+                self._tool_result(messages.ToolResultBlock(message.tool_use_id, result), None)
             case _:
                 self._notice(message)
 
     def _notice(self, message: Message) -> None:
-        if isinstance(message, TaskStartedMessage) and message.tool_use_id is not None:
+        if isinstance(message, messages.TaskStartedMessage) and message.tool_use_id is not None:
             label = ": ".join(part for part in (message.subagent_type, message.description) if part)
             self._agent(message.tool_use_id, label)
         busy = activity(message)
@@ -193,14 +161,14 @@ class LiveView:
     def _line(self, told: Notice, level: int = 0) -> None:
         self._page.line(told.text, told.style, level)
 
-    def _invalid(self, line: InvalidLine, what: str) -> None:
+    def _invalid(self, line: messages.InvalidLine, what: str) -> None:
         self._page.line(f"! {what} {line.line_number}, byte {line.offset}: {line.reason}", ERROR)
         # A line above the limit comes with its beginning only.
         text = line.raw.decode("utf-8", "backslashreplace")
         if text.strip():
             self._page.line("\n".join(f"    {part}" for part in excerpt(text, 2)), QUIET)
 
-    def _init(self, init: InitMessage) -> None:
+    def _init(self, init: messages.InitMessage) -> None:
         header = (init.model, init.cwd, init.permissionMode)
         if header != self._header:  # it comes with every turn, mostly unchanged
             self._header = header
@@ -211,7 +179,7 @@ class LiveView:
 
     # --- text while it grows ------------------------------------------------------------------------------------------
 
-    def _event(self, message: StreamEvent, partial: PartialMessage) -> None:
+    def _event(self, message: messages.StreamEvent, partial: PartialMessage) -> None:
         key = (message.session_id, message.parent_tool_use_id)
         stream = self._streams.get(key)
         if stream is None or stream.partial is not partial:
@@ -220,16 +188,16 @@ class LiveView:
             stream = Stream(partial)
             _remember(self._streams, key, stream)
         match message.event:
-            case ContentBlockDeltaEvent(index=index, delta=TextDelta(text=piece)) if piece:
+            case messages.ContentBlockDeltaEvent(index=index, delta=messages.TextDelta(text=piece)) if piece:
                 self._grow(stream, index, "text", piece)
-            case ContentBlockDeltaEvent(index=index, delta=ThinkingDelta(thinking=piece)) if piece:
+            case messages.ContentBlockDeltaEvent(index=index, delta=messages.ThinkingDelta(thinking=piece)) if piece:
                 self._grow(stream, index, "thinking", piece)
-            case ContentBlockDeltaEvent(delta=InputJsonDelta(partial_json=piece)):
+            case messages.ContentBlockDeltaEvent(delta=messages.InputJsonDelta(partial_json=piece)):
                 self._input_chars += len(piece)
                 self._page.activity("writing a tool's input", f"{self._input_chars:,} characters")
-            case ContentBlockStartEvent():
+            case messages.ContentBlockStartEvent():
                 self._input_chars = 0
-            case ContentBlockStopEvent():
+            case messages.ContentBlockStopEvent():
                 if self._floor is stream:
                     self._yield_floor()
             case _:
@@ -261,7 +229,7 @@ class LiveView:
         self._page.end_text()
         self._floor = None
 
-    def _repeats(self, message: AssistantMessage, kind: str) -> int:
+    def _repeats(self, message: messages.AssistantMessage, kind: str) -> int:
         """How many characters of a finished block were shown while it grew."""
         stream = self._streams.get((message.session_id, message.parent_tool_use_id))
         if stream is None or stream.partial.id != message.message.id:
@@ -278,22 +246,22 @@ class LiveView:
 
     # --- whole messages -----------------------------------------------------------------------------------------------
 
-    def _assistant(self, message: AssistantMessage) -> None:
+    def _assistant(self, message: messages.AssistantMessage) -> None:
         parent = message.parent_tool_use_id
         if parent is not None and parent not in self._agents and (message.subagent_type or message.task_description):
             self._agent(parent, ": ".join(part for part in (message.subagent_type, message.task_description) if part))
         for block in message.content:
             match block:
-                case TextBlock(text=text):
+                case messages.TextBlock(text=text):
                     if parent is None:
                         self._said.append(text.strip())
                     style = ERROR if message.error_reason else STYLES["text"]
                     self._whole(text, style, self._repeats(message, "text"), parent)
-                case ThinkingBlock(thinking=thinking):
+                case messages.ThinkingBlock(thinking=thinking):
                     self._whole(thinking, STYLES["thinking"], self._repeats(message, "thinking"), parent)
-                case RedactedThinkingBlock():
+                case messages.RedactedThinkingBlock():
                     self._page.line("(redacted thinking)", STYLES["thinking"], self._speaks(parent))
-                case ToolUseBlock() | ServerToolUseBlock() | McpToolUseBlock():
+                case messages.ToolUseBlock() | messages.ServerToolUseBlock() | messages.McpToolUseBlock():
                     self._tool_use(block, parent)
                 case _:
                     self._other_block(block, parent)
@@ -310,7 +278,9 @@ class LiveView:
             self._page.line(rest.strip("\n"), style, self._speaks(parent))
         self._page.end_text()
 
-    def _tool_use(self, block: ToolUseBlock | ServerToolUseBlock | McpToolUseBlock, parent: str | None) -> None:
+    def _tool_use(
+        self, block: messages.ToolUseBlock | messages.ServerToolUseBlock | messages.McpToolUseBlock, parent: str | None
+    ) -> None:
         level = self._speaks(parent)
         name = one_line(block.name)
         self._page.line("+ " + "\n".join(call_lines(block.name, block.input)), "cyan", level)
@@ -321,20 +291,20 @@ class LiveView:
             self._agent(block.id, ": ".join(part for part in parts if isinstance(part, str) and part))
         self._page.activity(f"running {name}")
 
-    def _other_block(self, block: ContentBlock, parent: str | None) -> None:
+    def _other_block(self, block: messages.ContentBlock, parent: str | None) -> None:
         """A block that is neither text nor a call: mostly the result of a tool that the API runs."""
         id = getattr(block, "tool_use_id", None)
         if isinstance(id, str):
-            self._tool_result(ToolResultBlock(id, plain_json(block.to_dict())), parent)
+            self._tool_result(messages.ToolResultBlock(id, plain_json(block.to_dict())), parent)
         else:
             self._page.line(f"[{block_name(block)}]", QUIET, self._speaks(parent))
 
-    def _user(self, message: UserMessage) -> None:
+    def _user(self, message: messages.UserMessage) -> None:
         parent = message.parent_tool_use_id
         content = message.content
-        others: list[ContentBlock] = []
+        others: list[messages.ContentBlock] = []
         for block in () if isinstance(content, str) else content:
-            if isinstance(block, ToolResultBlock):
+            if isinstance(block, messages.ToolResultBlock):
                 self._tool_result(block, parent)
             else:
                 others.append(block)
@@ -354,7 +324,7 @@ class LiveView:
     def _say(self, text: str, style: str, level: int) -> None:
         self._page.line("> " + "\n  ".join(excerpt(text)), style, level)
 
-    def _tool_result(self, result: ToolResultBlock, parent: str | None) -> None:
+    def _tool_result(self, result: messages.ToolResultBlock, parent: str | None) -> None:
         call = self._calls.pop(result.tool_use_id, None)
         level = self._speaks(parent)
         first, *rest = excerpt(result_text(result))
@@ -386,7 +356,7 @@ class LiveView:
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    def _question(self, request_id: RequestId, asked: ControlRequestPayload) -> None:
+    def _question(self, request_id: RequestId, asked: messages.ControlRequestPayload) -> None:
         prompt = prompt_of(asked)
         if prompt is not None:
             self._prompt(prompt)
@@ -398,34 +368,34 @@ class LiveView:
         if name in ("can_use_tool", "elicitation", "request_user_dialog"):
             self._page.activity("waiting for an answer")
 
-    def sent(self, message: Message | InvalidLine) -> None:
+    def sent(self, message: Message | messages.InvalidLine) -> None:
         """Show what the host wrote."""
         match message:
-            case UserMessage():
+            case messages.UserMessage():
                 content = message.content
                 text = content if isinstance(content, str) else blocks_text(content)
                 self._prompts.append(text)
                 self._say(text, "bold", self._speaks(None))
-            case ControlRequest(request=asked):
+            case messages.ControlRequest(request=asked):
                 told = request(asked, "<")
                 if told is not None:
                     self._line(told)
-            case ControlResponse():
+            case messages.ControlResponse():
                 told = answer(self._asked.pop(message.request_id, None), message)
                 if told is not None:
                     self._line(told)
-            case ControlCancelRequest():
+            case messages.ControlCancelRequest():
                 self._page.line("< no longer asked", QUIET)
-            case PermissionReply(allow=allow):
+            case messages.PermissionReply(allow=allow):
                 self._page.line("? allowed" if allow else "? denied", "green" if allow else "red")
-            case InvalidLine():
+            case messages.InvalidLine():
                 self._invalid(message, "line to the CLI")
             case _:
                 pass
 
     # --- results ------------------------------------------------------------------------------------------------------
 
-    def _result(self, result: ResultMessage) -> None:
+    def _result(self, result: messages.ResultMessage) -> None:
         self.last_result = result
         self._floor = None
         self._speaks(None)
@@ -453,7 +423,7 @@ class LiveView:
             self._page.line(f"  tokens without subagents: {counts}", QUIET)
         self._page.activity("")
 
-    def _cost(self, result: ResultMessage) -> list[str]:
+    def _cost(self, result: messages.ResultMessage) -> list[str]:
         """What the turn has cost, and the session so far where that is more; nothing for a result without a cost."""
         turn, total = self._usage.add(result), result.total_cost_usd
         if turn is None or total is None:

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from claude_wire.messages import (
-    ContentBlockDeltaEvent,
-    ControlRequest,
-    ControlResponse,
-    HookCallbackRequest,
-    Message,
-    ResultMessage,
-    StreamEvent,
-    SystemMessage,
-    Unknown,
-)
+from claude_wire import messages
+from claude_wire.messages import Message
 from claude_wire.messages.base import Wire
 
 __all__ = ["message_name", "tag", "why_failed"]
 
 
-def tag(value: Wire | Unknown) -> str:
+def tag(value: Wire | messages.Unknown) -> str:
     """What tells a value of a union from the others, as it is on the wire, where anybody may have made it up.
 
     Empty if there is none.
     """
-    if isinstance(value, Unknown):
+    if isinstance(value, messages.Unknown):
         return value.type or ""
     found = type(value).__struct_config__.tag
     return found if isinstance(found, str) else ""
@@ -39,7 +30,7 @@ def message_name(message: Message) -> str:
     return "/".join(_steps(message))
 
 
-def why_failed(result: ResultMessage) -> str:
+def why_failed(result: messages.ResultMessage) -> str:
     """Why a turn failed, in the most telling word that its result has; not yet safe to print."""
     if result.terminal_reason not in (None, "completed"):
         return str(result.terminal_reason)
@@ -48,25 +39,25 @@ def why_failed(result: ResultMessage) -> str:
 
 def _steps(message: Message) -> Iterator[str]:
     match message:
-        case Unknown():
+        case messages.Unknown():
             yield "unknown"
-        case SystemMessage(subtype=subtype):
+        case messages.SystemMessage(subtype=subtype):
             yield from ("system", subtype)
-        case ResultMessage(subtype=subtype):
-            yield from ("result", "unknown" if type(message) is ResultMessage else subtype)
-        case StreamEvent(event=event):
+        case messages.ResultMessage(subtype=subtype):
+            yield from ("result", "unknown" if type(message) is messages.ResultMessage else subtype)
+        case messages.StreamEvent(event=event):
             yield from ("stream_event", _known(event))
-            if isinstance(event, ContentBlockDeltaEvent):
+            if isinstance(event, messages.ContentBlockDeltaEvent):
                 yield _known(event.delta)
-        case ControlRequest(request=request):
+        case messages.ControlRequest(request=request):
             yield from ("control_request", _known(request))
-            if isinstance(request, HookCallbackRequest):
+            if isinstance(request, messages.HookCallbackRequest):
                 yield _known(request.input)
-        case ControlResponse(response=response):
+        case messages.ControlResponse(response=response):
             yield from ("control_response", _known(response))
         case _:
             yield _known(message)
 
 
-def _known(value: Wire | Unknown) -> str:
-    return "unknown" if isinstance(value, Unknown) else tag(value) or type(value).__name__
+def _known(value: Wire | messages.Unknown) -> str:
+    return "unknown" if isinstance(value, messages.Unknown) else tag(value) or type(value).__name__

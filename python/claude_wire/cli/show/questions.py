@@ -7,34 +7,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from claude_wire import messages
 from claude_wire.cli.show.excerpts import detail, excerpt, fields, plain_json
 from claude_wire.cli.show.names import tag
 from claude_wire.cli.show.notices import ERROR, WARNING, Notice
 from claude_wire.errors import PayloadError
 from claude_wire.foundation.printable import one_line, printable
-from claude_wire.messages import (
-    AddDirectories,
-    AddRules,
-    CanUseToolRequest,
-    ControlError,
-    ControlRequestPayload,
-    ControlResponse,
-    ElicitationRequest,
-    HookCallbackRequest,
-    InitializeRequest,
-    McpMessageRequest,
-    PermissionResult,
-    PermissionResultAllow,
-    PermissionResultDeny,
-    PermissionRuleValue,
-    PermissionUpdate,
-    RemoveDirectories,
-    RemoveRules,
-    ReplaceRules,
-    RequestUserDialogRequest,
-    SetMode,
-    UserPromptSubmitHookInput,
-)
 from claude_wire.messages.unknown import Unknown
 
 __all__ = ["answer", "permission_question", "permission_result", "prompt_of", "question", "request", "suggestion"]
@@ -45,7 +23,7 @@ ALLOWED, DENIED = "green", "red"
 HANDSHAKE = ("initialize", "notifications/initialized", "tools/list", "resources/list", "prompts/list", "ping")
 
 
-def permission_question(asked: CanUseToolRequest) -> Notice:
+def permission_question(asked: messages.CanUseToolRequest) -> Notice:
     """What the CLI wants to know of the user before it uses a tool, without the tool's input."""
     name = one_line(asked.display_name or asked.tool_name)
     lines = [f"? {detail(asked.title)}" if asked.title else f"? may {name} run?"]
@@ -58,18 +36,18 @@ def permission_question(asked: CanUseToolRequest) -> Notice:
     return Notice("\n".join(lines), WARNING)
 
 
-def question(asked: ControlRequestPayload) -> Notice | None:
+def question(asked: messages.ControlRequestPayload) -> Notice | None:
     """A request of the CLI, or None if it says nothing to a reader."""
     match asked:
-        case CanUseToolRequest():
+        case messages.CanUseToolRequest():
             return permission_question(asked)
-        case HookCallbackRequest(input=given):
-            if isinstance(given, UserPromptSubmitHookInput):
+        case messages.HookCallbackRequest(input=given):
+            if isinstance(given, messages.UserPromptSubmitHookInput):
                 return None  # shown as the prompt that it is about
             event = tag(given)
             tool = getattr(given, "tool_name", None)
             return Notice(f"# hook {one_line(event)}{f': {one_line(tool)}' if isinstance(tool, str) else ''}")
-        case McpMessageRequest(server_name=server, message=message):
+        case messages.McpMessageRequest(server_name=server, message=message):
             method = message.get("method")
             if not isinstance(method, str) or method in HANDSHAKE:
                 return None
@@ -78,18 +56,18 @@ def question(asked: ControlRequestPayload) -> Notice | None:
             return Notice(
                 f"# MCP {one_line(server)}: {one_line(method)}{f' {one_line(tool)}' if isinstance(tool, str) else ''}"
             )
-        case ElicitationRequest():
+        case messages.ElicitationRequest():
             where = f"\n    {detail(asked.url)}" if asked.url else ""
             return Notice(f"? {one_line(asked.mcp_server_name)} asks: {detail(asked.message)}{where}", WARNING)
         case _:
             return request(asked, "?")
 
 
-def request(asked: ControlRequestPayload, mark: str) -> Notice | None:
+def request(asked: messages.ControlRequestPayload, mark: str) -> Notice | None:
     """A request by its name and its fields; that of ``initialize`` is not shown."""
-    if isinstance(asked, InitializeRequest):
+    if isinstance(asked, messages.InitializeRequest):
         return None
-    if isinstance(asked, RequestUserDialogRequest):
+    if isinstance(asked, messages.RequestUserDialogRequest):
         return Notice(f"{mark} dialog {one_line(asked.dialog_kind)}", WARNING)
     plain = dict(asked) if isinstance(asked, Unknown) else asked.to_dict()
     name = plain.pop("subtype", None)
@@ -97,21 +75,21 @@ def request(asked: ControlRequestPayload, mark: str) -> Notice | None:
     return Notice("\n    ".join([f"{mark} {one_line(str(name))} {first}".rstrip(), *rest]))
 
 
-def prompt_of(asked: ControlRequestPayload) -> str | None:
+def prompt_of(asked: messages.ControlRequestPayload) -> str | None:
     """The prompt that a hook is told of; the CLI does not repeat the prompts that it reads."""
-    if isinstance(asked, HookCallbackRequest) and isinstance(asked.input, UserPromptSubmitHookInput):
+    if isinstance(asked, messages.HookCallbackRequest) and isinstance(asked.input, messages.UserPromptSubmitHookInput):
         return asked.input.prompt
     return None
 
 
-def answer(asked: str | None, response: ControlResponse) -> Notice | None:
+def answer(asked: str | None, response: messages.ControlResponse) -> Notice | None:
     """The host's answer to a request of the CLI of that subtype, or None if it says nothing to a reader."""
-    if isinstance(response.response, ControlError):
+    if isinstance(response.response, messages.ControlError):
         return Notice(f"! the host refuses: {detail(response.response.error)}", ERROR)
     payload = response.payload
     if asked == "can_use_tool":
         try:
-            return permission_result(response.payload_as(CanUseToolRequest))
+            return permission_result(response.payload_as(messages.CanUseToolRequest))
         except PayloadError:
             return Notice("! neither allowed nor denied", ERROR)
     if asked == "mcp_message" or payload in ({}, {"continue": True}):
@@ -125,37 +103,37 @@ def answer(asked: str | None, response: ControlResponse) -> Notice | None:
     return None
 
 
-def permission_result(result: PermissionResult) -> Notice:
+def permission_result(result: messages.PermissionResult) -> Notice:
     """The answer to a question for permission."""
     match result:
-        case PermissionResultAllow(updatedPermissions=granted):
+        case messages.PermissionResultAllow(updatedPermissions=granted):
             return Notice("\n    and ".join(["? allowed", *map(suggestion, granted or ())]), ALLOWED)
-        case PermissionResultDeny(message=message):
+        case messages.PermissionResultDeny(message=message):
             said = f": {detail(message)}" if message else ""
             return Notice(f"? denied{said}", DENIED)
         case _:
             return Notice("! neither allowed nor denied", ERROR)
 
 
-def suggestion(update: PermissionUpdate) -> str:
+def suggestion(update: messages.PermissionUpdate) -> str:
     """A change of permissions in words, on one line; not cut, for somebody has to answer for it."""
     match update:
-        case AddRules(rules=rules, behavior=behavior, destination=destination):
+        case messages.AddRules(rules=rules, behavior=behavior, destination=destination):
             text = f"{behavior} {_rules(rules)}"
-        case ReplaceRules(rules=rules, behavior=behavior, destination=destination):
+        case messages.ReplaceRules(rules=rules, behavior=behavior, destination=destination):
             text = f"{behavior} only {_rules(rules)}"
-        case RemoveRules(rules=rules, behavior=behavior, destination=destination):
+        case messages.RemoveRules(rules=rules, behavior=behavior, destination=destination):
             text = f"no longer {behavior} {_rules(rules)}"
-        case SetMode(mode=mode, destination=destination):
+        case messages.SetMode(mode=mode, destination=destination):
             text = f"switch to permission mode {mode}"
-        case AddDirectories(directories=directories, destination=destination):
+        case messages.AddDirectories(directories=directories, destination=destination):
             text = f"work in {', '.join(directories)}"
-        case RemoveDirectories(directories=directories, destination=destination):
+        case messages.RemoveDirectories(directories=directories, destination=destination):
             text = f"no longer work in {', '.join(directories)}"
         case _:
             return printable(plain_json(update), keep="")
     return printable(f"{text} ({destination})", keep="")
 
 
-def _rules(rules: list[PermissionRuleValue]) -> str:
+def _rules(rules: list[messages.PermissionRuleValue]) -> str:
     return ", ".join(rule.toolName + (f"({rule.ruleContent})" if rule.ruleContent else "") for rule in rules)
