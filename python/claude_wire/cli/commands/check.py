@@ -99,9 +99,10 @@ def _check_file(
     file: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[], object] | None = None
 ) -> Summary:
     """What a file holds. A large one has a bar on standard error, if that is a terminal."""
-    name, size, console = display_name(file), known_size(file), Console(stderr=True)
+    console = Console(stderr=True)
     with ExitStack() as stack:
         stream = stack.enter_context(pieces(file))
+        size = known_size(file)
         bar: Progress | None = None
         if size > LARGE_BYTES and console.is_terminal:
             bar = stack.enter_context(_bar(console))
@@ -117,7 +118,7 @@ def _check_file(
             if bar is not None:
                 bar.start()
 
-        survey = Survey(name, invalid)
+        survey = Survey(display_name(file), invalid)
         for piece in stream:
             survey.feed(piece.data)
             if bar is not None:
