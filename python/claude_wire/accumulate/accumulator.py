@@ -41,7 +41,7 @@ a retry, or the result of an interrupted turn      a message that stopped withou
 a delta without a block                            begins a block whose ``start`` is None, of the type the delta is for
 a second start of a block                          the block begins anew; what it held is dropped
 a delta after the stop of its block                is added
-a delta of the wrong kind for its block            is added, and read as what it is (``text`` of a ``tool_use`` block)
+a delta that does not go with its block            is added, and read as what it is (``text`` of a ``tool_use`` block)
 a second stop of a block or of a message           nothing
 a stop of a block that never began                 is kept in ``others``
 any other event that belongs to no message         nothing; :meth:`Accumulator.add` returns None

@@ -22,7 +22,7 @@ from claude_wire.codec.objects import REFUSED, BadLine
 from claude_wire.codec.stats import DecoderStats
 from claude_wire.codec.typed_lines import TypedLines, one_line_decoder
 from claude_wire.errors import HandleError, InvalidLineError
-from claude_wire.foundation.arguments import kind_of, require_function, shown
+from claude_wire.foundation.arguments import require_function, shown, type_of
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
 from claude_wire.messages.invalid import InvalidKind
@@ -192,7 +192,7 @@ class Decoder(Generic[T]):
         if type is dict:
             self._lines: Lines[Any] = DictLines(surrogates, loads)
         elif type is not MESSAGE and type is not Message:
-            raise TypeError(f"type must be Message or dict, not {kind_of(type)}; only={{'result'}} picks kinds")
+            raise TypeError(f"type must be Message or dict, not {type_of(type)}; only={{'result'}} picks kinds")
         elif loads is not None:
             raise TypeError("loads is for type=dict; typed messages are read by msgspec")
         else:

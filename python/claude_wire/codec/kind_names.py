@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
 from claude_wire.codec.kinds import Kind
-from claude_wire.foundation.arguments import kind_of, nearest, shown
+from claude_wire.foundation.arguments import nearest, shown, type_of
 
 __all__ = ["KindName", "kind_names", "known_kinds"]
 
@@ -218,13 +218,13 @@ def kind_names(only: Iterable[KindName | Kind]) -> frozenset[str]:
     if isinstance(only, (str, Kind)):
         raise TypeError(f"only takes a set of kinds, not one: only={{{shown(only)}}}")
     if isinstance(only, type) or not isinstance(only, Iterable):
-        raise TypeError(f"only takes a set of kinds, such as only={{'result'}}, not {kind_of(only)}")
+        raise TypeError(f"only takes a set of kinds, such as only={{'result'}}, not {type_of(only)}")
     names: list[str] = []
     for kind in only:
         if isinstance(kind, Kind):
             names.append(_name_of(kind))
         elif not isinstance(kind, str):
-            raise TypeError(f"only takes names of kinds, such as 'result' or 'system/init', not {kind_of(kind)}")
+            raise TypeError(f"only takes names of kinds, such as 'result' or 'system/init', not {type_of(kind)}")
         elif kind not in known_kinds():
             raise ValueError(
                 f"only: there is no kind {shown(kind)}{_nearest(kind)}; one that this version does "

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import inspect
 
 __all__ = [
-    "kind_of",
     "name_of",
     "nearest",
     "require_function",
@@ -25,6 +24,7 @@ __all__ = [
     "require_seconds",
     "shown",
     "tells_where",
+    "type_of",
 ]
 
 P = ParamSpec("P")
@@ -36,7 +36,7 @@ def shown(value: object) -> str:
     return one_line(repr(value))
 
 
-def kind_of(value: object) -> str:
+def type_of(value: object) -> str:
     """What a wrong value is, for a message: the name of its type, or ``the class X`` if it is a class itself.
 
     Classes of claude-agent-sdk have the same names as ours, so theirs are marked.
@@ -74,7 +74,7 @@ def require_one_of(name: str, value: object, known: tuple[str, ...], otherwise: 
         ValueError: it is another one.
     """
     if not isinstance(value, str):
-        raise TypeError(f"{name} takes a str, not {kind_of(value)}: one of {', '.join(map(repr, known))}")
+        raise TypeError(f"{name} takes a str, not {type_of(value)}: one of {', '.join(map(repr, known))}")
     if value not in known:
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, known))}, not {shown(value)}{nearest(value, known)}{otherwise}"
@@ -97,7 +97,7 @@ def require_function(name: str, function: object, takes: str, *, awaited: bool =
         if inspect.iscoroutine(function):
             function.close()  # nobody will await it
             raise TypeError(f"{name} must be a function, not what it returned: give it without ()")
-        raise TypeError(f"{name} must be a function, not {kind_of(function)}")
+        raise TypeError(f"{name} must be a function, not {type_of(function)}")
     called = _called(function)
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         raise TypeError(f"{name} must return its answer, and {name_of(function)} is a generator: it has a yield")
@@ -124,7 +124,7 @@ def require_int(name: str, value: object, least: int) -> None:
         ValueError: it is too small.
     """
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an int, not {kind_of(value)}")
+        raise TypeError(f"{name} must be an int, not {type_of(value)}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}")
 
@@ -138,7 +138,7 @@ def require_seconds(name: str, seconds: object, *, or_zero: bool = False, or_non
     """
     if seconds is not None or not or_none:
         if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
-            raise TypeError(f"{name} must be a number of seconds, not {kind_of(seconds)}")
+            raise TypeError(f"{name} must be a number of seconds, not {type_of(seconds)}")
         if not (seconds > 0 or (or_zero and seconds == 0)):
             raise ValueError(f"{name} must be {'at least' if or_zero else 'more than'} 0 seconds, not {seconds!r}")
 

@@ -25,7 +25,7 @@ MOST_IDS = 4096
 def key_of(id: str | float) -> Key:
     """The key of an id. It takes some 600 bytes at most, however long the id is.
 
-    JSON has one kind of number: ``1`` and ``1.0`` are the same id.
+    JSON does not tell ``1`` from ``1.0``: they are the same id.
     """
     if isinstance(id, str):
         if len(id) <= LONGEST_ID:

@@ -118,8 +118,8 @@ class _Handlers(Mapping[type, Callable[[Any], Awaitable[Any]]]):
     def __iter__(self) -> Iterator[type]:
         return iter(self._handlers)
 
-    def __getitem__(self, kind: type) -> Callable[[Any], Awaitable[Any]]:
-        handler = self._handlers[kind]
+    def __getitem__(self, request_type: type) -> Callable[[Any], Awaitable[Any]]:
+        handler = self._handlers[request_type]
 
         async def in_scope(request: Any) -> Any:
             scope = self._scope_of(self._server.request_context.request_id)

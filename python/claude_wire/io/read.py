@@ -12,7 +12,7 @@ from claude_wire.codec.decoder import MESSAGE, Decoder, OnInvalid
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
 from claude_wire.codec.stats import DecoderStats
-from claude_wire.foundation.arguments import kind_of
+from claude_wire.foundation.arguments import type_of
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
 
@@ -52,7 +52,7 @@ class Reader(Generic[T]):
                 self._owned = True
         elif not hasattr(source, "read"):
             hint = "; bytes go into Decoder().feed(), one line into decode()" if isinstance(source, bytes) else ""
-            raise TypeError(f"read() takes a path or a binary file, not {kind_of(source)}{hint}")
+            raise TypeError(f"read() takes a path or a binary file, not {type_of(source)}{hint}")
         elif isinstance(source.read(0), str):
             raise TypeError("read() takes a binary file; open it with mode 'rb'")
         else:

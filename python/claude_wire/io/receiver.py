@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.errors import HandleError
-from claude_wire.foundation.arguments import kind_of
+from claude_wire.foundation.arguments import type_of
 from claude_wire.io.read_ahead import Chunks, ReadAhead, Tap
 from claude_wire.io.sources import Drained
 
@@ -31,7 +31,7 @@ def require_decoder(decoder: Decoder[Any] | None) -> Decoder[Any]:
         TypeError: it is no :class:`~claude_wire.Decoder`.
     """
     if not isinstance(decoder, (Decoder, type(None))):
-        raise TypeError(f"decoder must be a Decoder(...), such as Decoder(dict), not {kind_of(decoder)}")
+        raise TypeError(f"decoder must be a Decoder(...), such as Decoder(dict), not {type_of(decoder)}")
     return decoder or Decoder()
 
 

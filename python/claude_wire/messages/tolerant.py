@@ -2,8 +2,8 @@
 
 msgspec is all or nothing: one block of an unknown type, and its union refuses the line. Here the smallest enclosing
 value that may be unknown (a block, an event, a delta, a request, …) becomes ``Unknown…`` with its payload, and
-everything around it is typed as usual. It also takes ``1.0`` where an ``int`` is meant, for JSON has one kind of
-number.
+everything around it is typed as usual. It also takes ``1.0`` where an ``int`` is meant: in JSON both are
+numbers.
 
 This is the slow way, for the few lines that need it; it knows types, not bytes.
 """
@@ -48,7 +48,7 @@ class Findings:
         self.ambiguous: Ambiguities = {}
 
     def check_tag(self, value: dict[str, Any], key: str) -> None:
-        """Refuse to tell an object's kind by a key that had two values: the next reader may take the other one."""
+        """Refuse to tell what an object is by a key that had two values: the next reader may take the other one."""
         if id(value) in self.ambiguous and key in self.ambiguous[id(value)][1]:
             raise Ambiguous(key)
 
@@ -90,7 +90,7 @@ def build(value: Any, cls: type[T], findings: Findings) -> T:
     return built
 
 
-def _kind(value: Any) -> str:
+def _json_type(value: Any) -> str:
     if value is None:
         return "null"
     names = {
@@ -122,15 +122,15 @@ def _converter(hint: Any) -> Convert:
     return _scalar(hint)
 
 
-def _scalar(kind: type) -> Convert:
-    expected = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}[kind]
+def _scalar(cls: type) -> Convert:
+    expected = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}[cls]
 
     def convert(value: Any, findings: Findings) -> Any:
-        if type(value) is kind:
+        if type(value) is cls:
             return value
-        if kind is int and type(value) is float and value.is_integer():
+        if cls is int and type(value) is float and value.is_integer():
             return int(value)
-        raise Misfit(f"expected {expected}, got {_kind(value)}")
+        raise Misfit(f"expected {expected}, got {_json_type(value)}")
 
     return convert
 
@@ -147,7 +147,7 @@ def _literal(allowed: tuple[Any, ...]) -> Convert:
 def _list(item: Convert) -> Convert:
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not list:
-            raise Misfit(f"expected an array, got {_kind(value)}")
+            raise Misfit(f"expected an array, got {_json_type(value)}")
         built: list[Any] = []
         for index, element in enumerate(value):
             try:
@@ -162,7 +162,7 @@ def _list(item: Convert) -> Convert:
 def _dict(item: Convert) -> Convert:
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
-            raise Misfit(f"expected an object, got {_kind(value)}")
+            raise Misfit(f"expected an object, got {_json_type(value)}")
         built: dict[str, Any] = {}
         for key, element in value.items():
             try:
@@ -188,7 +188,7 @@ def _struct(cls: type[Wire]) -> Convert:
 
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
-            raise Misfit(f"expected an object, got {_kind(value)}")
+            raise Misfit(f"expected an object, got {_json_type(value)}")
         if tag_field is not None:
             findings.check_tag(value, tag_field)
             if value.get(tag_field, tag) != tag:  # where only one class can stand, it may be missing
@@ -226,7 +226,7 @@ _SCALARS: tuple[type, ...] = (str, bool, int, float, type(None))
 def _as_they_are(hint: Any) -> frozenset[type]:
     """The types whose values fit ``hint`` without a further look."""
     members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    return frozenset(kind for kind in _SCALARS if kind in members)
+    return frozenset(cls for cls in _SCALARS if cls in members)
 
 
 def _union(members: tuple[Any, ...]) -> Convert:
@@ -246,7 +246,7 @@ def _union(members: tuple[Any, ...]) -> Convert:
             return member(value, findings)
         if objects is not None:
             return objects(value, findings)
-        raise Misfit(f"unexpected {_kind(value)}")
+        raise Misfit(f"unexpected {_json_type(value)}")
 
     return convert
 
@@ -258,7 +258,7 @@ def _tagged(structs: list[type[Wire]]) -> Convert:
 
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
-            raise Misfit(f"expected an object, got {_kind(value)}")
+            raise Misfit(f"expected an object, got {_json_type(value)}")
         findings.check_tag(value, tag_field)
         tag = value.get(tag_field)
         member = by_tag.get(tag) if isinstance(tag, str) else None

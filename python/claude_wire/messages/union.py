@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, cast, get_args
 
-from claude_wire.foundation.arguments import kind_of
+from claude_wire.foundation.arguments import type_of
 from claude_wire.messages import dialects, notices
 from claude_wire.messages.base import Wire
 from claude_wire.messages.control.envelopes import (
@@ -124,7 +124,7 @@ def require_message(taker: str, message: object) -> None:
         return
     if isinstance(message, dict):
         raise TypeError(f"{taker} takes messages; a Decoder(dict) gives dicts, of which it knows nothing")
-    raise TypeError(f"{taker} takes the messages of a stream, one at a time, not {kind_of(message)}")
+    raise TypeError(f"{taker} takes the messages of a stream, one at a time, not {type_of(message)}")
 
 
 def _by_subtype(union: Any) -> dict[str, type[Wire]]:

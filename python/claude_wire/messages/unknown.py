@@ -33,7 +33,7 @@ class Unknown(dict[str, Any]):
 
     __slots__ = ("_reason",)
 
-    #: The keys that tell such an object's kind, in the order in which they are looked for.
+    #: The keys that tell what such an object is, in the order in which they are looked for.
     tag_fields: ClassVar[tuple[str, ...]] = ("type",)
 
     _reason: str
@@ -52,7 +52,7 @@ class Unknown(dict[str, Any]):
 
     @property
     def type(self) -> str | None:
-        """The value of the key that tells its kind, or None if that is absent or no string."""
+        """The value of the key that tells what it is, or None if that is absent or no string."""
         for key in self.tag_fields:
             value = self.get(key)
             if isinstance(value, str):

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from claude_wire.foundation.arguments import kind_of, require_one_of, tells_where
+from claude_wire.foundation.arguments import require_one_of, tells_where, type_of
 from claude_wire.process.find_cli import find_cli
 
 __all__ = [
@@ -190,7 +190,7 @@ def _in_words(cls: type[T]) -> type[T]:
         if args:
             example = f"{cls.__name__}(model=...), or {cls.__name__}(**fields) for a dict"
             raise TypeError(
-                f"{cls.__name__} takes no positional arguments, and was given {kind_of(args[0])}: {example}"
+                f"{cls.__name__} takes no positional arguments, and was given {type_of(args[0])}: {example}"
             )
         told(self, **fields)
 
@@ -437,7 +437,7 @@ def _written(flag: str, text: str, *, joined: bool = False) -> list[str]:
 
 def _wrong_type(name: str, takes: str, value: object) -> TypeError:
     article = "an" if takes[0] in "aeiou" else "a"
-    return TypeError(f"ClaudeOptions.{name} takes {article} {takes}, not {kind_of(value)}")
+    return TypeError(f"ClaudeOptions.{name} takes {article} {takes}, not {type_of(value)}")
 
 
 def _check_argument(name: str, text: str) -> None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from claude_wire.codec.encoder import encode
 from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import (
-    kind_of,
     require_function,
     require_seconds,
     shown,
+    type_of,
 )
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.io.receiver import Receiver, require_decoder
@@ -104,7 +104,7 @@ def open_process(
     if isinstance(argv, (str, bytes)):
         raise TypeError("argv must be a list of arguments, not one string; shlex.split() makes one of it")
     if isinstance(argv, (Mapping, Set)) or not isinstance(argv, Iterable):
-        raise TypeError(f"argv must be a list of arguments, as ClaudeOptions.argv() gives it, not {kind_of(argv)}")
+        raise TypeError(f"argv must be a list of arguments, as ClaudeOptions.argv() gives it, not {type_of(argv)}")
     if isinstance(stderr, str) and stderr != "inherit":
         raise ValueError(f"stderr must be None, 'inherit' or a function, not {shown(stderr)}")
     if not (stderr is None or isinstance(stderr, str)):
@@ -114,7 +114,7 @@ def open_process(
     require_environment("env", env)
     require_environment("extra_env", extra_env)
     if not isinstance(cwd, (str, os.PathLike, type(None))):
-        raise TypeError(f"cwd must be a path, not {kind_of(cwd)}")
+        raise TypeError(f"cwd must be a path, not {type_of(cwd)}")
     try:
         command = [os.fspath(argument) for argument in argv]
     except TypeError as error:
@@ -135,11 +135,11 @@ def require_environment(name: str, env: object) -> None:
     if env is None:
         return
     if not isinstance(env, Mapping):
-        raise TypeError(f"{name} must be a dict, not {kind_of(env)}")
+        raise TypeError(f"{name} must be a dict, not {type_of(env)}")
     for key, value in cast("Mapping[object, object]", env).items():
         for text in key, value:
             if not isinstance(text, (str, bytes, os.PathLike)):
-                raise TypeError(f"{name}[{shown(key)}] must be a str, not {kind_of(text)}")
+                raise TypeError(f"{name}[{shown(key)}] must be a str, not {type_of(text)}")
 
 
 def _environment(env: Mapping[str, str] | None, extra_env: Mapping[str, str] | None) -> dict[str, str] | None:

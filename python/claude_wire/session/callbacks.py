@@ -15,7 +15,6 @@ import msgspec
 
 from claude_wire.control.answers import Handler, NoAnswer, Refusal, WrongAnswer, raised_outside
 from claude_wire.foundation.arguments import (
-    kind_of,
     name_of,
     nearest,
     require_function,
@@ -23,6 +22,7 @@ from claude_wire.foundation.arguments import (
     require_seconds,
     shown,
     tells_where,
+    type_of,
 )
 from claude_wire.foundation.printable import one_line
 from claude_wire.messages import (
@@ -143,11 +143,11 @@ class HookMatcher:
             raise TypeError("HookMatcher takes one or more functions: HookMatcher(f, matcher='Bash')")
         for hook in hooks:
             if isinstance(hook, (list, tuple, str)):
-                kind = kind_of(cast("object", hook))
+                kind = type_of(cast("object", hook))
                 raise TypeError(f"HookMatcher takes functions, not {kind}: HookMatcher(f, g, matcher='Bash')")
             require_function("a hook", hook, "the HookCallbackRequest, whose input is request.input")
         if not isinstance(matcher, (str, type(None))):
-            raise TypeError(f"matcher must be a str such as 'Edit|Write', not {kind_of(matcher)}")
+            raise TypeError(f"matcher must be a str such as 'Edit|Write', not {type_of(matcher)}")
         require_seconds("timeout", timeout)
         if on_failure is not None:
             require_one_of("on_failure", on_failure, get_args(OnFailure))
@@ -191,7 +191,7 @@ class Callbacks:
             ("dialogs", dialogs, "'kind': f"),
         ):
             if not isinstance(by_name, (Mapping, type(None))):
-                raise TypeError(f"{name} must be a dict such as {{{example}}}, not {kind_of(by_name)}")
+                raise TypeError(f"{name} must be a dict such as {{{example}}}, not {type_of(by_name)}")
         for server_name, server in (mcp_servers or {}).items():
             _require_server(server_name, server)
         for kind, dialog in (dialogs or {}).items():
@@ -279,7 +279,7 @@ class Callbacks:
         result = await _answer(self._can_use_tool(request))
         if not isinstance(result, (PermissionResultAllow, PermissionResultDeny)):
             raise WrongAnswer(
-                f"can_use_tool returned {kind_of(result)} for {one_line(request.tool_name)}; return request.allow() or "
+                f"can_use_tool returned {type_of(result)} for {one_line(request.tool_name)}; return request.allow() or "
                 "request.deny('why')"
             )
         if result.toolUseID is None:
@@ -297,7 +297,7 @@ class Callbacks:
             return {}
         if not isinstance(output, (HookOutput, AsyncHookOutput, dict)):
             raise WrongAnswer(
-                f"the hook {name_of(hook)} returned {kind_of(output)} for {_event_of(request)}; return a HookOutput, "
+                f"the hook {name_of(hook)} returned {type_of(output)} for {_event_of(request)}; return a HookOutput, "
                 "an AsyncHookOutput, a dict or None"
             )
         given = cast("HookOutput | AsyncHookOutput | dict[str, Any]", output)
@@ -330,7 +330,7 @@ class Callbacks:
         response = await _answer(self._on_elicitation(request))
         if not isinstance(response, ElicitationResponse):
             raise WrongAnswer(
-                f"on_elicitation returned {kind_of(response)} for {one_line(request.mcp_server_name or '')}; return "
+                f"on_elicitation returned {type_of(response)} for {one_line(request.mcp_server_name or '')}; return "
                 "ElicitationResponse(action='accept', content={...}), or another action: 'decline', 'cancel'"
             )
         return response
@@ -342,7 +342,7 @@ class Callbacks:
         result = await _answer(dialog(request))
         if not isinstance(result, (UserDialogCompleted, UserDialogCancelled)):
             raise WrongAnswer(
-                f"dialogs[{shown(request.dialog_kind)}] returned {kind_of(result)}; return UserDialogCompleted(...) or "
+                f"dialogs[{shown(request.dialog_kind)}] returned {type_of(result)}; return UserDialogCompleted(...) or "
                 "UserDialogCancelled()"
             )
         return result
@@ -357,7 +357,7 @@ def _require_server(name: str, server: object) -> None:
     methods = ("connect", "handle", "aclose")
     if isinstance(server, type) or not all(callable(getattr(server, method, None)) for method in methods):
         raise TypeError(
-            f"mcp_servers[{name!r}] must be an McpServer, not {kind_of(server)}: a server of the mcp package goes into "
+            f"mcp_servers[{name!r}] must be an McpServer, not {type_of(server)}: a server of the mcp package goes into "
             "claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into ClaudeOptions(mcp_config=...)"
         )
     require_function(f"mcp_servers[{name!r}].connect", getattr(server, "connect", None), "a function", awaited=False)
@@ -372,7 +372,7 @@ def _event(key: object, matchers: object) -> str:
         ValueError: the protocol has no such event, and the matchers do not say that they are meant for another.
     """
     if not isinstance(key, str):
-        raise TypeError(f"hooks takes events by name, such as 'PreToolUse', not {kind_of(key)}")
+        raise TypeError(f"hooks takes events by name, such as 'PreToolUse', not {type_of(key)}")
     if not isinstance(matchers, Sequence) or not all(isinstance(one, HookMatcher) for one in cast("Any", matchers)):
         inner: Any = [*matchers] if isinstance(matchers, (list, tuple)) else [matchers]
         name = next((name_of(one) for one in inner if callable(one)), "f")

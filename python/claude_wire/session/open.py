@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from claude_wire.foundation.arguments import kind_of, tells_where
+from claude_wire.foundation.arguments import tells_where, type_of
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.options import ClaudeOptions
@@ -84,10 +84,10 @@ def open_session(
     if isinstance(options, (str, bytes, Mapping)) or not isinstance(options, (ClaudeOptions, Sequence)):
         raise TypeError(
             "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not "
-            f"{kind_of(options)}"
+            f"{type_of(options)}"
         )
     if not isinstance(initialize, (InitializeRequest, type(None))):
-        raise TypeError(f"initialize must be an InitializeRequest(...), not {kind_of(initialize)}")
+        raise TypeError(f"initialize must be an InitializeRequest(...), not {type_of(initialize)}")
     require_environment("env", env)
     require_environment("extra_env", extra_env)
     if isinstance(options, ClaudeOptions):

@@ -22,12 +22,12 @@ from claude_wire.errors import (
     SessionEndedError,
 )
 from claude_wire.foundation.arguments import (
-    kind_of,
     require_function,
     require_one_of,
     require_seconds,
     shown,
     tells_where,
+    type_of,
 )
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.io.tasks import Home, Tasks
@@ -156,7 +156,7 @@ class Session:
     ) -> None:
         if not isinstance(stream, MessageStream):
             raise TypeError(
-                f"stream must be a Process or a MessageStream, not {kind_of(stream)}; open_session(ClaudeOptions(...)) "
+                f"stream must be a Process or a MessageStream, not {type_of(stream)}; open_session(ClaudeOptions(...)) "
                 "runs the CLI"
             )
         if send is not None:
@@ -388,7 +388,7 @@ class Session:
         """
         self._sender.require_open()
         if not isinstance(request, ControlRequestBody):
-            raise TypeError(f"request() takes a request such as McpStatusRequest(), not {kind_of(request)}")
+            raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type_of(request)}")
         require_seconds("timeout", timeout, or_zero=True)
         subtype = cast("str", type(request).__struct_config__.tag)
         seconds = self._request_timeout if timeout is None else timeout

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
 
-from claude_wire.foundation.arguments import kind_of
+from claude_wire.foundation.arguments import type_of
 from claude_wire.testing import faults
 from claude_wire.testing.faults import Fault
 from claude_wire.testing.player.files import packed
@@ -87,7 +87,7 @@ class Replay:
         settings: dict[str, Any] = {"speed": speed, "writes": writes, "wait": wait, "events": []}
         if not isinstance(faults, Iterable):
             raise TypeError(
-                f"faults must be a list of faults, such as [CutOutput(at_byte=1000)], not {kind_of(faults)}"
+                f"faults must be a list of faults, such as [CutOutput(at_byte=1000)], not {type_of(faults)}"
             )
         if faults:
             outputs = [step.data for step in self.recording.steps if step.direction == "out"]

@@ -62,7 +62,7 @@ N = TypeVar("N", int, float)
 
 @dataclass
 class Tokens(Sums):
-    """Tokens by kind. The three kinds of input are apart: ``input_tokens`` leaves out what the cache counts."""
+    """Tokens. The three numbers of input are apart: ``input_tokens`` leaves out what the cache counts."""
 
     input_tokens: int = 0
     output_tokens: int = 0

@@ -38,7 +38,7 @@ class SlashCommand(Wire, kw_only=True, frozen=True):
 
 
 class AgentInfo(Wire, frozen=True):
-    """One kind of subagent the session can start.
+    """One type of subagent that the session can start.
 
     ``model`` is an alias, a model id, or ``inherit`` for the model of the parent; absent means the default subagent
     model when one is configured, else the parent's.
@@ -117,7 +117,7 @@ class AgentDefinition(Wire, kw_only=True, frozen=True):
 
 
 class SdkPluginConfig(Wire, tag_field="type", tag="local", frozen=True):
-    """A plugin directory to load; ``local`` is the only kind there is.
+    """A plugin directory to load; ``local`` is the only type there is.
 
     With ``skipMcpDiscovery`` the CLI loads the plugin's skills, hooks, agents and commands but not its MCP servers,
     for a host that connects those itself.

@@ -106,7 +106,7 @@ class ContextDeferredTool(Wire, kw_only=True, frozen=True):
 class ContextNamedTokens(Wire, kw_only=True, frozen=True):
     """A name and how many tokens it stands for.
 
-    Used for system tools, sections of the system prompt and kinds of attachments.
+    Used for system tools, sections of the system prompt and types of attachments.
     """
 
     name: str

@@ -158,7 +158,7 @@ class PingEvent(Wire, tag_field="type", tag="ping", frozen=True):
 
 
 class ApiErrorInfo(Wire, frozen=True):
-    """An error of the API: its kind, such as ``overloaded_error``, and a text."""
+    """An error of the API: its type, such as ``overloaded_error``, and a text."""
 
     type: str | None = None
     message: str | None = None

@@ -269,9 +269,9 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
             return named(self)
         if self.subtype != "success":
             return ExecutionError(self)
-        for kind, signs in _API_ERRORS.items():
+        for cls, signs in _API_ERRORS.items():
             if not signs.isdisjoint((self.api_error_status, self.api_error_type, reason)):
-                return kind(self)
+                return cls(self)
         return ApiError(self)
 
     def raise_for_error(self) -> None:

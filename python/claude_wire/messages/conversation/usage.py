@@ -318,7 +318,7 @@ class ContextOverLimit(Wire, frozen=True):
 
 
 class ContextUsageCategory(Wire, frozen=True):
-    """One kind of content in the context window and its tokens.
+    """One category of content in the context window and its tokens.
 
     ``kind`` tells tokens in use (``used``) from room (``free``), from room kept back (``buffer``) and from tools not
     loaded yet (``deferred``).

@@ -42,14 +42,14 @@ class Line:
         except ValueError:
             self.kind = "garbage" if data.strip() else ""
             return
-        kind = message.get("type")
-        if kind in ("user", "result"):
-            self.kind = kind
-        elif kind == "control_request" and isinstance(message.get("request_id"), str):
+        tag = message.get("type")
+        if tag in ("user", "result"):
+            self.kind = tag
+        elif tag == "control_request" and isinstance(message.get("request_id"), str):
             self.kind = "request"
             self.identity = message["request_id"]
             self.subtype = str(object_in(message.get("request")).get("subtype"))
-        elif kind == "control_response":
+        elif tag == "control_response":
             identity = object_in(message.get("response")).get("request_id")
             if isinstance(identity, str):
                 self.kind = "response"

@@ -206,16 +206,16 @@ class Player:
                     yield line.identity
 
     def _happen(self, event: list[Any]) -> None:
-        _, kind, argument = event
-        if kind == "write":
+        _, what, argument = event
+        if what == "write":
             self._output.write(argument.encode("latin-1"))
             return
         self._output.flush()
-        if kind in ("stall", "stall_before"):
+        if what in ("stall", "stall_before"):
             time.sleep(argument)
-        elif kind == "kill":
+        elif what == "kill":
             os.kill(os.getpid(), KILL)
-        elif kind == "cut":
+        elif what == "cut":
             os._exit(argument)
 
     def _give_up(self, *_: object) -> None:

@@ -50,7 +50,7 @@ def reads_of(files: Mapping[str, bytes]) -> list[Any]:
 _NUMBER = (int, float)
 
 
-def _arrays(files: Mapping[str, bytes], name: str, kinds: tuple[Any, ...]) -> list[Any]:
+def _arrays(files: Mapping[str, bytes], name: str, types: tuple[Any, ...]) -> list[Any]:
     rows = files.get(name, b"").split(b"\n")
     if not rows[-1].endswith(b"]"):
         rows.pop()  # empty, or as much of a row as was written when the recorder was killed, or the disk was full
@@ -59,8 +59,8 @@ def _arrays(files: Mapping[str, bytes], name: str, kinds: tuple[Any, ...]) -> li
     except ValueError as error:
         raise ValueError(f"{name} is not one JSON array a line: {error}") from error
     for array in map(list_in, arrays):
-        if len(array) != len(kinds) or not all(map(isinstance, array, kinds)):
-            raise ValueError(f"{name} is not one JSON array of {len(kinds)} a line")
+        if len(array) != len(types) or not all(map(isinstance, array, types)):
+            raise ValueError(f"{name} is not one JSON array of {len(types)} a line")
     return arrays
 
 
