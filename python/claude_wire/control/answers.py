@@ -129,7 +129,8 @@ class Answers:
         self._turns[inquiry] = None
 
         def ended() -> None:
-            passed()
+            if inquiry in self._turns:
+                passed()
             self.waiting_bytes -= inquiry.size
 
         def passed() -> None:

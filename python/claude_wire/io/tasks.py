@@ -159,12 +159,13 @@ class Task:
     Its methods are for the thread of its event loop, and may be called by any task in there.
     """
 
-    __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_name", "_scope", "_then")
+    __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_name", "_on_trio", "_scope", "_then")
 
     def __init__(self, name: str, then: Callable[[Task], object] | None) -> None:
         self._name = name
         self._then = then
-        self._scope = cancel_scope()
+        self._on_trio = running_trio()
+        self._scope = cancel_scope(on_trio=self._on_trio)
         self._done = False
         # The number of blocks of cancelled_later() that it is in.
         self._holds = 0
@@ -220,7 +221,7 @@ class Task:
 
     def start(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Have the loop run ``function()``. For :func:`spawn`, once."""
-        if running_trio():
+        if self._on_trio:
             import trio
 
             passed = GeneratorExit, trio.Cancelled
@@ -235,8 +236,10 @@ class Task:
         if not self._done:  # at once, as eager tasks do
             self._asyncio_task = task
         # asyncio would log a task that is collected while it waits. Here that means that its loop is gone.
-        with suppress(AttributeError):  # a task factory may make other tasks
+        try:
             task._log_destroy_pending = False
+        except AttributeError:  # a task factory may make other tasks
+            pass
 
         def ended(task: asyncio.Task[None]) -> None:
             self._asyncio_task = None
@@ -298,7 +301,6 @@ class Task:
 
 def spawn(
     function: Callable[[], Coroutine[Any, Any, None]],
-    *,
     name: str | None = None,
     then: Callable[[Task], object] | None = None,
 ) -> Task:
@@ -364,7 +366,7 @@ class Tasks:
             if then is not None:
                 then()
 
-        task = self._context.copy().run(lambda: spawn(function, name=name, then=ended))
+        task = self._context.copy().run(spawn, function, name, ended)
         if not task.done:
             self._tasks.add(task)
         if self._closed:

@@ -46,9 +46,9 @@ def closing_coroutine() -> bool:
     return sys.exc_info()[0] is GeneratorExit
 
 
-def cancel_scope(*, shield: bool = False) -> anyio.CancelScope:
-    """As :class:`anyio.CancelScope`."""
-    if running_trio():  # trio ends all its tasks
+def cancel_scope(*, shield: bool = False, on_trio: bool | None = None) -> anyio.CancelScope:
+    """As :class:`anyio.CancelScope`. ``on_trio`` is for a caller that knows what :func:`running_trio` returns."""
+    if running_trio() if on_trio is None else on_trio:  # trio ends all its tasks
         return anyio.CancelScope(shield=shield)
     scope: anyio.CancelScope = _asyncio_kind()(shield=shield)
     return scope
@@ -74,8 +74,10 @@ def _asyncio_kind() -> Any:
         def __init__(self, *, shield: bool) -> None:
             self._host: Any = None
             base.__init__(self, math.inf, shield)
-            with suppress(AttributeError):  # in an anyio without this attribute, the scope keeps its tasks
+            try:
                 setattr(self, "_tasks", weak_set())  # noqa: B010 - a slot of the base, which has no type
+            except AttributeError:  # in an anyio without this attribute, the scope keeps its tasks
+                pass
 
         # anyio stores the task under this name. In an anyio with another name, the scope keeps its task.
         @property
@@ -87,8 +89,10 @@ def _asyncio_kind() -> Any:
             self._host = None if task is None else weakref.ref(task)
 
         def __enter__(self) -> Any:
-            # A timer keeps the context in which it is made, and the scope keeps the timer.
-            entered: Any = contextvars.Context().run(base.__enter__, self)
+            if self.deadline == math.inf:
+                entered: Any = base.__enter__(self)
+            else:  # a timer keeps the context in which it is made, and the scope keeps the timer
+                entered = contextvars.Context().run(base.__enter__, self)
             return entered
 
         def __exit__(

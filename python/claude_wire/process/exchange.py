@@ -58,12 +58,11 @@ class Exchange:
         """
 
         def first() -> None:
-            if not is_answer:
-                self.turn.sent(lines)
+            self.turn.sent(lines)
             if begun is not None:
                 begun()
 
-        await self.started().stdin.write(lines, first, is_answer)
+        await self.started().stdin.write(lines, begun if is_answer else first, is_answer)
 
     def write_in_turn(self, line: bytes) -> bool:
         """Write a line if a turn is under way or asked for, by what was sent and decoded. This never waits.

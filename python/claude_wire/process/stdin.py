@@ -39,7 +39,7 @@ class Stdin:
         # The rest of a line whose sender was cancelled.
         self._unsent = b""
 
-    async def write(self, lines: bytes, begun: Callable[[], object], is_answer: bool) -> None:
+    async def write(self, lines: bytes, begun: Callable[[], object] | None, is_answer: bool) -> None:
         async with self._lock:
             if self._unsent:
                 await self._write(self._unsent)

@@ -350,7 +350,10 @@ class Callbacks:
 
 async def _answer(given: object) -> object:
     """The answer of a callback: what a plain function returned, or what awaiting an async one gives."""
-    return cast("object", await given) if inspect.isawaitable(given) else given
+    if inspect.isawaitable(given):
+        answer: object = await given
+        return answer
+    return given
 
 
 def _require_server(name: str, server: object) -> None:

@@ -80,15 +80,10 @@ class Sender:
             Exception: what the function that sends has raised.
         """
         self.require_open()
-        tap = self._tap
-
-        def first() -> None:
-            show(tap, line, "on_sent")
-            if begun is not None:
-                begun()
-
+        if self._tap is not None:
+            begun = _shown_first(self._tap, line, begun)
         if self._exchange is not None:
-            await self._exchange.write(line, begun if tap is None else first, is_answer=is_answer)
+            await self._exchange.write(line, begun, is_answer=is_answer)
             return
         assert self._send is not None
         assert self._turns is not None
@@ -112,10 +107,22 @@ class Sender:
             except Exception as error:
                 failed.append(error)
 
-        first()
+        if begun is not None:
+            begun()
         await self._tasks.start(write_whole, "claude-wire-writer", self._turns.release).wait()
         if failed:
             raise failed[0]
         if not written:
             self.require_open()
             raise HandleError("what sends for this session was cancelled, by nobody in it")
+
+
+def _shown_first(tap: Tap, line: bytes, begun: Callable[[], object] | None) -> Callable[[], object]:
+    """What is to be called when the first byte of a line is written, if a tap is to see the line."""
+
+    def first() -> None:
+        show(tap, line, "on_sent")
+        if begun is not None:
+            begun()
+
+    return first
