@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from itertools import accumulate, count
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, cast, overload
 
 from claude_wire.codec.dict_lines import DictLines
@@ -26,7 +27,7 @@ from claude_wire.foundation.arguments import require_function, shown, type_of
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
 from claude_wire.messages.invalid import InvalidKind
-from claude_wire.native.block import Block, LongLine, line_starts
+from claude_wire.native.block import Block, LongLine, bare_line, split_lines
 from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
 
@@ -40,7 +41,6 @@ __all__ = ["Decoder", "DecoderArguments", "DictArguments", "decode"]
 T = TypeVar("T")
 OnInvalid = Literal["return", "raise"] | Callable[[InvalidLine], object]
 
-_BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _BUT_LAST = slice(None, -1)
 
@@ -363,12 +363,12 @@ class Decoder(Generic[T]):
         if type(block) is not Block:
             self._too_long(block)
             return
-        lines, count, clean, _, _, terminated, _ = block
+        data, lines, clean, _, _, terminated, _ = block
         if not (clean and terminated):
             self._one_by_one(block)
             return
-        messages = self._lines.block(lines, count)
-        self._messages += count
+        messages = self._lines.block(data, lines)
+        self._messages += lines
         if self._lines.bad:
             self._put_invalid(messages, block)
         if len(self._ready) < len(messages):
@@ -379,22 +379,18 @@ class Decoder(Generic[T]):
 
     def _put_invalid(self, messages: list[Any], block: Block) -> None:
         """Put an :class:`InvalidLine` in the place of each line of a decoded block that is none."""
-        starts = line_starts(block.data, block.lines)
-        places = self._places(block, starts)
-        for index, message in enumerate(messages):
+        for index, (line, place) in enumerate(self._placed_lines(block)):
+            message = messages[index]
             if type(message) is Bad:
-                line = bytes(block.data[starts[index] : starts[index + 1] - 1])
-                offset, line_number = places[index]
+                offset, line_number = place
                 messages[index] = InvalidLine(line, line_number, offset, message.reason, kind=message.kind)
         self._messages -= self._lines.bad
         self._invalid += self._lines.bad
         self._lines.bad = 0
 
     def _one_by_one(self, block: Block) -> None:
-        places = self._places(block, line_starts(block.data, block.lines))
-        for line, (offset, line_number) in zip(bytes(block.data).split(b"\n"), places, strict=False):
-            bare = line.removesuffix(b"\r")
-            if bare.strip(_BLANK):
+        for line, (offset, line_number) in self._placed_lines(block):
+            if bare := bare_line(line):
                 try:
                     self._ready.append(self._lines.line(bare))
                     self._messages += 1
@@ -404,11 +400,13 @@ class Decoder(Generic[T]):
                     kind = bad.kind if block.terminated else "truncated"
                     self._ready.append(InvalidLine(line, line_number, offset, reason, kind=kind))
 
-    def _places(self, block: Block, starts: list[int]) -> list[tuple[int, int]]:
-        """Offset and number of each line of a block, of which ``starts`` says where they begin in it."""
+    def _placed_lines(self, block: Block) -> Iterable[tuple[bytes, tuple[int, int]]]:
+        """Each line of a block, without its line feed, with its offset and number."""
+        lines = split_lines(bytes(block.data))
         if block.filtered:
-            return self._buffer.places(block)
-        return [(block.offset + start, number) for number, start in enumerate(starts[:-1], block.line_number)]
+            return zip(lines, self._buffer.places(block), strict=True)
+        offsets = accumulate((len(line) + 1 for line in lines), initial=block.offset)
+        return zip(lines, zip(offsets, count(block.line_number), strict=False), strict=False)
 
     def _too_long(self, line: LongLine) -> None:
         self._invalid += 1

@@ -12,6 +12,7 @@ import msgspec
 
 from claude_wire.codec.lines import Blocks, Bytes, is_utf8
 from claude_wire.codec.objects import decode_dict, decode_dict_lines
+from claude_wire.native.block import split_lines
 
 __all__ = ["DictLines"]
 
@@ -49,10 +50,7 @@ class DictLines(Blocks):
         """Lines by ``loads``. Raises ValueError for what that refuses or may read otherwise than is asked."""
         if not self.keep and b"\\u" in data:
             raise ValueError("surrogates, perhaps, which are to be replaced")
-        lines = data.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        values = list(map(cast("Callable[[bytes], Any]", self._loads), lines))
+        values = list(map(cast("Callable[[bytes], Any]", self._loads), split_lines(data)))
         if not all(issubclass(cls, dict) for cls in set(map(type, values))):
             raise ValueError("not an object")
         return values

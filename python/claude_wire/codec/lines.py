@@ -25,7 +25,7 @@ import msgspec
 
 from claude_wire.codec.objects import REFUSED, BadLine, Objects
 from claude_wire.messages.invalid import InvalidKind
-from claude_wire.native.block import line_starts
+from claude_wire.native.block import bare_line, line_starts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -143,7 +143,7 @@ class Blocks(Objects, ABC):
                     messages += self._run(data, starts, first, odd)
                 except self._refusals:  # it is another one
                     odd = first
-            line = bytes(data[starts[odd] : starts[odd + 1] - 1]).removesuffix(b"\r")
+            line = bare_line(bytes(data[starts[odd] : starts[odd + 1]]))
             try:
                 # Whether that line was refused is certain only if it was alone.
                 messages.append(self._refused(line) if last == first + 1 else self.line(line))

@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 from claude_wire.native.library import error as library_error
 from claude_wire.native.library import ffi, lib
 
-__all__ = ["Block", "LongLine", "byte_view", "line_starts"]
+__all__ = ["Block", "LongLine", "bare_line", "byte_view", "line_starts", "split_lines"]
 
 
 @final
@@ -45,6 +45,20 @@ class LongLine(NamedTuple):
     offset: int
     #: Its number in the stream, from 1.
     line_number: int
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Lines without their line feeds. What follows the last line feed is a line, too, unless it is empty."""
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def bare_line(line: bytes) -> bytes:
+    """What a line says: without its line feed and one CR before it. Empty for a blank one: only spaces, tabs, CRs."""
+    bare = line.removesuffix(b"\n").removesuffix(b"\r")
+    return bare if bare.strip(b" \t\r") else b""
 
 
 def line_starts(block: bytes | memoryview, count: int) -> list[int]:

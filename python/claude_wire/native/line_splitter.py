@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from claude_wire.errors import HandleError, LineTooLongError
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
-from claude_wire.native.block import Block, LongLine
+from claude_wire.native.block import Block, LongLine, bare_line, split_lines
 from claude_wire.native.line_buffer import LineBuffer
 
 if TYPE_CHECKING:
@@ -110,13 +110,10 @@ class LineSplitter:
 
 def _split(block: Block, keepends: bool) -> list[bytes]:
     data = bytes(block.data)
-    lines = data.split(b"\n")
+    lines = split_lines(data)
     if keepends:
-        last = lines.pop()
-        lines = [line + b"\n" for line in lines]
-        return lines if block.terminated else [*lines, last]
-    if block.terminated:
-        lines.pop()
+        last = [] if block.terminated else [lines.pop()]
+        return [line + b"\n" for line in lines] + last
     if block.clean and b"\r" not in data:
         return lines
-    return [bare for line in lines if (bare := line.removesuffix(b"\r")).strip(b" \t\r")]
+    return [bare for line in lines if (bare := bare_line(line))]

@@ -21,6 +21,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
+from claude_wire.native.block import split_lines
 
 __all__ = ["Turn"]
 
@@ -67,7 +68,7 @@ class Turn:
 
     def sent(self, lines: bytes) -> None:
         """Note the prompts among lines that the host has written."""
-        for line in lines.splitlines():
+        for line in split_lines(lines):
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process answers such a line
                 sent = _decode_sent(line)
                 if sent.type != "user":
