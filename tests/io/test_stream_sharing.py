@@ -1,0 +1,406 @@
+"""MessageStream: it shares the loop with other tasks, and the memory with other streams."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import os
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+
+import long_tests
+from async_backends import DEADLINE, TRIO, Backend, every_backend
+from children import wait_until
+from claude_wire import (
+    ByteBudgetError,
+    Decoder,
+    InvalidLineError,
+    MessageStream,
+    ResultSuccess,
+    byte_budget,
+    read,
+    set_byte_budget,
+)
+from claude_wire.io.sources import SLICE_SECONDS, Drained
+from claude_wire.limits import BLOCK_BYTES
+from claude_wire.native.drain import open_drain
+from claude_wire.native.drain_thread import ThreadDrain
+from stream_sources import (
+    BAD,
+    BAD_TYPES,
+    EVENT,
+    LONG,
+    RESULT,
+    blocks,
+    collect,
+    generate,
+    numbered,
+    pipe,
+    steps,
+    until_it_waits,
+    watched,
+    whole,
+    written,
+)
+
+pytestmark = pytest.mark.usefixtures("no_descriptor_leaks")
+
+
+# --- other tasks run --------------------------------------------------------------------------------------------------
+
+
+#: Most bytes that may flow from one turn of the loop to the next. Reading and decoding go on for 1 ms, and then for one
+#: chunk; that is 1 to 2 MB on a fast machine. Counted in bytes and not in seconds, it is the same on a busy one.
+MOST_BYTES_A_TURN = 10_000_000
+
+
+#: Three times as many at least: whoever starves the others lets them all flow at once.
+FLOOD = 60_000_000 if long_tests.LONG else 30_000_000
+
+
+@contextmanager
+def flood(size: int, block: bytes) -> Iterator[Any]:
+    """A child process that writes so many bytes as fast as it can."""
+    script = "import os, sys\nblock = sys.stdin.buffer.read()\nfor _ in range(int(sys.argv[1])): os.write(1, block)"
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", script, str(size // len(block))], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdin is not None
+        child.stdin.write(block)
+        child.stdin.close()
+        try:
+            yield child.stdout
+        finally:
+            child.kill()
+
+
+@every_backend
+def test_one_who_writes_on_after_the_process_has_ended_does_not_starve_other_tasks(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        ended, of_the_process = os.pipe()
+        os.close(of_the_process)
+        drain = open_drain(readable)
+        drain.watch(ended)
+        while not drain.watched:
+            assert drain.read() is None
+        with written(writable, itertools.repeat(b"x" * BLOCK_BYTES)):
+            chunks = Drained(drain)
+            turns = seen = 0
+            async with anyio.create_task_group() as group:
+
+                async def turn() -> None:
+                    nonlocal turns
+                    while True:
+                        await anyio.lowlevel.checkpoint()
+                        turns += 1
+
+                group.start_soon(turn)
+                while seen < FLOOD:
+                    seen += len(await chunks.receive())
+                group.cancel_scope.cancel()
+            await chunks.aclose()
+            os.close(readable)
+        os.close(ended)
+        assert turns >= FLOOD // MOST_BYTES_A_TURN
+
+    backend.run(main)
+
+
+def unpaused() -> AsyncIterator[bytes]:
+    """A generator that never waits."""
+    block = EVENT * (BLOCK_BYTES // len(EVENT))
+    return generate(itertools.repeat(block, FLOOD // len(block)))
+
+
+@pytest.mark.parametrize("how", ["pipe", "file", "generator", "stream-reader", "anyio"])
+@pytest.mark.parametrize("in_lists", [True, False], ids=["batches", "one-by-one"])
+@every_backend
+def test_a_producer_that_never_pauses_does_not_starve_other_tasks(
+    backend: Backend, how: str, in_lists: bool, tmp_path: Path
+) -> None:
+    if how == "stream-reader" and backend is TRIO:
+        pytest.skip("asyncio's own")
+    block = EVENT * (BLOCK_BYTES // len(EVENT))
+
+    async def main() -> None:
+        count = 0
+        async with AsyncExitStack() as stack:
+            source: Any
+            if how == "generator":
+                source = unpaused()
+            elif how == "file":
+                path = tmp_path / "flood"
+                path.write_bytes(block * (FLOOD // len(block)))
+                source = stack.enter_context(path.open("rb"))
+            elif how == "pipe":
+                source = stack.enter_context(flood(FLOOD, block))
+            elif how == "stream-reader":
+                pipe = stack.enter_context(flood(FLOOD, block))
+                source = asyncio.StreamReader(limit=1 << 20)
+                transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+                    lambda: asyncio.StreamReaderProtocol(source), os.fdopen(os.dup(pipe.fileno()), "rb")
+                )
+                stack.callback(transport.close)
+            else:
+                process = await stack.enter_async_context(
+                    await anyio.open_process(
+                        [
+                            *[sys.executable, "-S", "-c"],
+                            "import os, sys\nfor _ in range(int(sys.argv[1])): os.write(1, sys.argv[2].encode())",
+                            *[str(FLOOD // len(block)), block.decode()],
+                        ]
+                    )
+                )
+                source = process.stdout
+            stream = MessageStream(source)
+
+            async def iterate() -> None:
+                nonlocal count
+                if in_lists:
+                    async for batch in stream.batches():
+                        count += len(batch)
+                else:
+                    async for _ in stream:
+                        count += 1
+
+            by_turn, by_tick = await watched(stream, iterate)
+        assert count == FLOOD // len(block) * (len(block) // len(EVENT))
+        assert sum(by_turn) == sum(by_tick) == FLOOD // len(block) * len(block)
+        assert max(by_turn) < MOST_BYTES_A_TURN
+        assert max(by_tick) < MOST_BYTES_A_TURN
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_line_of_100_mb_comes_and_other_tasks_run_while_it_does(backend: Backend) -> None:
+    start = b'{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"'
+    text = b"x" * 100_000_000
+
+    async def main() -> None:
+        readable, writable = os.pipe()
+        line = start + text + b'"}]},"session_id":"s"}\n' + RESULT
+        with written(writable, [line]):
+            stream = MessageStream(readable)
+            found: list[Any] = []
+
+            async def iterate() -> None:
+                async for message in stream:
+                    found.append(message)
+
+            by_turn, _ = await watched(stream, iterate)
+        os.close(readable)
+        message, result = found
+        assert message.text == text.decode()
+        assert type(result) is ResultSuccess
+        assert sum(by_turn) == len(line)
+        assert max(by_turn) < MOST_BYTES_A_TURN
+
+    backend.run(main)
+
+
+# --- what nobody reads ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_budget() -> Iterator[int]:
+    before = byte_budget()
+    set_byte_budget(100_000)
+    yield 100_000
+    set_byte_budget(before)
+
+
+@pytest.mark.parametrize("overflow", ["pause", "spill", "error"])
+@every_backend
+def test_all_that_came_while_nobody_read_comes_whatever_happens_above_the_budget(
+    backend: Backend, overflow: Any, small_budget: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        with pipe(blocks(LONG, 1000)) as readable:
+            stream = MessageStream(readable, overflow=overflow)
+            while True:  # until as much was taken as will be
+                stats = stream.drain_stats
+                assert stats is not None
+                if stats.paused or stats.bytes_rescued == len(LONG):
+                    break
+                await anyio.sleep(0.001)
+            found = await steps(stream, ByteBudgetError)
+            assert stream.drain_stats is not None
+            assert (stream.drain_stats.pauses > 0) == (overflow != "spill")
+            assert (stream.drain_stats.bytes_spilled > 0) == (overflow == "spill")
+        assert [item for item in found if not isinstance(item, ByteBudgetError)] == whole(LONG)
+        raised = [item for item in found if isinstance(item, ByteBudgetError)]
+        assert bool(raised) == (overflow == "error")
+        assert {error.limit for error in raised} <= {small_budget}
+
+    backend.run(main)
+    if overflow != "error":
+        assert len(caplog.records) == (overflow == "pause")  # said once
+
+
+@every_backend
+def test_the_pipe_is_emptied_while_the_loop_is_blocked(backend: Backend) -> None:
+    async def main() -> None:
+        readable, writable = os.pipe()
+        with os.fdopen(readable, "rb"), written(writable, blocks(LONG, 1000)) as writer:
+            stream = MessageStream(readable)
+            first = await anext(stream)
+            # No turn of the loop until all of it is written, ten times what the pipe holds.
+            writer.join(DEADLINE)
+            assert not writer.is_alive()
+            assert [first, *await collect(stream)] == whole(LONG)
+
+    backend.run(main)
+
+
+# --- where a pipe cannot be polled ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def through_a_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
+    """A pipe. Streams that are made meanwhile are read as on systems without epoll; their threads have ended after."""
+    monkeypatch.setattr("claude_wire.io.sources.open_drain", ThreadDrain)
+    others = set(threading.enumerate())
+    readable, writable = os.pipe()
+    try:
+        yield readable, writable
+    finally:
+        monkeypatch.undo()
+        os.close(writable)
+        os.close(readable)
+        for thread in set(threading.enumerate()) - others:
+            if thread.name == "claude-wire-drain":
+                thread.join(DEADLINE)
+
+
+@every_backend
+def test_a_thread_wakes_a_reader_that_was_long_busy(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(readable: int, writable: int) -> None:
+        async with MessageStream(readable, Decoder(dict)) as stream:
+            for n in range(10):
+                if n % 2:  # what comes while it waits, and what comes before
+                    async with anyio.create_task_group() as group:
+                        group.start_soon(collect_one, stream, n)
+                        await until_it_waits()
+                        os.write(writable, numbered(n, n + 1))
+                else:
+                    os.write(writable, numbered(n, n + 1))
+                    await collect_one(stream, n)
+                time.sleep(2 * SLICE_SECONDS)  # so that it lets other tasks run before it reads on
+
+    async def collect_one(stream: MessageStream[Any], n: int) -> None:
+        assert (await anext(stream))["n"] == n
+
+    with through_a_thread(monkeypatch) as pipe:
+        backend.run(main, *pipe)
+
+
+@every_backend
+def test_what_comes_through_a_thread_after_the_loop_has_ended_is_nobodys_error(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main(readable: int) -> MessageStream[Any]:
+        stream = MessageStream(readable)
+        with anyio.move_on_after(0.001):
+            await anext(stream)
+        return stream
+
+    with through_a_thread(monkeypatch) as (readable, writable):
+        stream = backend.run(main, readable)
+        os.write(writable, RESULT)
+        wait_until(lambda: stream._receiver.chunks.drain.ready)
+        stream._receiver.chunks.drain.close()
+    assert not caplog.records
+
+
+@every_backend
+def test_a_stream_through_a_thread_gives_all_and_may_be_cancelled(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(readable: int, writable: int) -> list[Any]:
+        found: list[Any] = []
+        with written(os.dup(writable), blocks(numbered(0, 20_000), 1000)):
+            async with MessageStream(readable, Decoder(dict)) as stream:
+                while len(found) < 20_000:
+                    with anyio.move_on_after(0.001):
+                        async for message in stream:
+                            found.append(message["n"])
+                            if message["n"] == 19_999:
+                                break
+        return found
+
+    with through_a_thread(monkeypatch) as pipe:
+        assert backend.run(main, *pipe) == list(range(20_000))
+
+
+@every_backend
+@pytest.mark.parametrize("in_a_cycle", [False, True])
+def test_a_dropped_stream_does_not_live_on_in_its_thread(
+    backend: Backend, in_a_cycle: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(readable: int, writable: int) -> None:
+        stream = MessageStream(readable)
+        gone = weakref.ref(stream._receiver.chunks.drain)
+        assert isinstance(gone(), ThreadDrain)
+        os.write(writable, RESULT)
+        await anext(stream)
+        with anyio.move_on_after(0.001):  # it has waited, and is to be woken
+            await anext(stream)
+        if in_a_cycle:
+            stream.cycle = stream
+        del stream
+        gc.collect()
+        await anyio.sleep(0)
+        gc.collect()
+        assert gone() is None
+
+    with through_a_thread(monkeypatch) as pipe:
+        backend.run(main, *pipe)
+
+
+# --- the same, synchronously ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 10_000])
+def test_read_steps_over_bad_lines_as_a_stream_does(size: int) -> None:
+    # Several in one chunk, one behind the other: each is raised before more bytes are asked for.
+    readable, writable = os.pipe()
+    with written(writable, blocks(BAD * 3 + b"bad\nbad\n{", size)), open(readable, "rb") as file:
+        reader = read(file, on_invalid="raise")
+        found: list[type] = []
+        while True:
+            try:
+                found.append(type(next(reader)))
+            except InvalidLineError:
+                found.append(InvalidLineError)
+            except StopIteration:
+                break
+    assert found == [*BAD_TYPES * 3, InvalidLineError, InvalidLineError, InvalidLineError]
+
+
+def test_what_follows_a_bad_line_needs_no_more_bytes_of_read_either() -> None:
+    readable, writable = os.pipe()
+    with open(readable, "rb") as file, open(writable, "wb", buffering=0) as sink:
+        sink.write(BAD)
+        reader = read(file, on_invalid="raise")
+        for cls in BAD_TYPES:
+            try:
+                found: Any = next(reader)
+            except InvalidLineError as error:
+                found = error
+            assert type(found) is cls
