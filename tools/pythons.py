@@ -30,6 +30,8 @@ CHOICE = [
     "codec/test_json_test_suite",
     "native/test_native_handles",
     "process/test_process",
+    "process/test_process_end",
+    "process/test_process_input",
     "promises/test_readme",
     "session/test_session_callbacks",
     "io/test_tasks",

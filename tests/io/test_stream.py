@@ -69,8 +69,6 @@ def at_places(data: bytes, seed: int = 1) -> list[bytes]:
 
 
 SHORT = recordings.load("14_bad_true").stdout
-
-
 #: Ends in the middle of a line.
 CUT = recordings.load("19_slowread_long_6").stdout
 

@@ -301,8 +301,6 @@ SOURCES: dict[str, Callable[[Iterable[bytes], Path], Any]] = {
 
 
 ASYNCIO_SOURCES = {"stream-reader": _stream_reader, "stream-reader-of-a-socket": _stream_reader_of_a_socket}
-
-
 TRIO_SOURCES = {"trio-socket": _trio_socket, "trio-pipe": _trio_pipe}
 
 
@@ -334,8 +332,6 @@ async def steps(iterator: Any, *expected: type[BaseException], limit: int = 100_
 
 
 BAD = b"".join([RESULT, b"bad 1\n", b"bad 2\n", RESULT, RESULT, b"bad 3\n", EVENT, b"bad 4\n"])
-
-
 BAD_TYPES = [
     *[ResultSuccess, InvalidLineError, InvalidLineError, ResultSuccess, ResultSuccess, InvalidLineError],
     *[StreamEvent, InvalidLineError],

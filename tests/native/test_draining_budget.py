@@ -1,0 +1,452 @@
+"""Drains: bytes that nobody reads, within the budget, in a file, or thrown away."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from claude_wire.errors import ByteBudgetError
+from claude_wire.limits import JOINED_BYTES
+from claude_wire.native import budget as native_budget
+from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, byte_budget, set_byte_budget
+from claude_wire.native.drain import Drain
+from claude_wire.native.drain_thread import ThreadDrain
+from claude_wire.native.overflow import CHUNK_BYTES
+from drained_pipes import (
+    DEADLINE,
+    KIB,
+    MIB,
+    AnyDrain,
+    Pipe,
+    data_of,
+    is_readable,
+    linux,
+    read_all,
+    read_exactly,
+    read_some,
+    run,
+    wait_until,
+)
+
+
+@pytest.fixture(autouse=True)
+def budget() -> Iterator[None]:
+    yield
+    set_byte_budget(DEFAULT_BYTE_BUDGET)
+
+
+# --- The budget -------------------------------------------------------------------------------------------------------
+
+
+def overshoot(kind: type[AnyDrain]) -> int:
+    return CHUNK_BYTES if kind is ThreadDrain else 0
+
+
+def test_above_the_budget_a_stream_is_paused(
+    kind: type[AnyDrain], pipes: Callable[..., Pipe], caplog: pytest.LogCaptureFixture
+) -> None:
+    set_byte_budget(MIB)
+    pipe = pipes(kind)
+    data = data_of(4 * MIB)
+    pipe.write_in_thread(data)
+    wait_until(lambda: pipe.drain.stats.paused)
+    stats = pipe.drain.stats
+    assert MIB <= stats.bytes_queued <= MIB + overshoot(kind)
+    assert stats.pauses == 1
+    assert not pipe.writer_done()
+    assert not caplog.records
+    assert read_all(pipe.drain) == data
+    assert [(record.name, record.levelno) for record in caplog.records] == [("claude_wire", logging.WARNING)]
+
+
+def test_a_paused_stream_goes_on_once_half_of_the_budget_is_free(
+    kind: type[AnyDrain], pipes: Callable[..., Pipe]
+) -> None:
+    set_byte_budget(MIB)
+    pipe = pipes(kind)
+    data = data_of(8 * MIB)
+    pipe.write_in_thread(data)
+    got = b""
+    for pauses in (1, 2, 3):
+        wait_until(lambda: pipe.drain.stats.paused)
+        assert pipe.drain.stats.pauses == pauses
+        while pipe.drain.stats.bytes_queued - CHUNK_BYTES > MIB // 2:
+            got += read_some(pipe.drain)
+            assert pipe.drain.stats.paused
+        rescued = pipe.drain.stats.bytes_rescued
+        while pipe.drain.stats.bytes_queued > MIB // 2 and pipe.drain.stats.bytes_rescued == rescued:
+            got += read_some(pipe.drain)
+        # From here on nobody reads.
+        wait_until(lambda rescued=rescued: pipe.drain.stats.bytes_rescued > rescued)
+    assert got + read_all(pipe.drain) == data
+
+
+def test_a_paused_thread_goes_on_at_half_of_the_budget_and_no_earlier(pipes: Callable[..., Pipe]) -> None:
+    """The native drain's half is tested beside it, where bytes can be read one by one."""
+    piece = b"x" * (JOINED_BYTES + 1)  # each comes as it was written
+    set_byte_budget(10 * len(piece))
+    pipe = pipes(ThreadDrain)
+    drain = pipe.drain
+    assert isinstance(drain, ThreadDrain)
+    for number in range(10):
+        pipe.write(piece)
+        wait_until(lambda number=number: drain.stats.bytes_queued == (number + 1) * len(piece))
+    pipe.write(b"y")
+    wait_until(lambda: drain.stats.paused)
+    for left in (9, 8, 7, 6):
+        assert drain.read() == piece
+        with native_budget.changed:
+            assert (drain._pump.queued, drain._pump._may_go_on()) == (left * len(piece), False)
+    assert drain.read() == piece
+    wait_until(lambda: drain.stats.bytes_rescued == 10 * len(piece) + 1)
+    assert read_exactly(drain, 5 * len(piece) + 1) == 5 * piece + b"y"
+
+
+def test_the_budget_is_shared_and_given_back(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+    set_byte_budget(MIB)
+    first, second = pipes(kind), pipes(kind)
+    first.write_in_thread(data_of(4 * MIB))
+    wait_until(lambda: first.drain.stats.paused)
+    data = data_of(300 * KIB)
+    second.write_in_thread(data)
+    wait_until(lambda: second.drain.stats.paused)
+    assert second.drain.stats.bytes_queued <= overshoot(kind)
+    # The reader of a paused stream can read: what was queued, or from the descriptor.
+    got = read_some(second.drain) if kind is Drain else b""
+    first.close()
+    wait_until(second.writer_done)
+    assert got + read_all(second.drain) == data
+
+
+def test_a_discarded_drain_gives_its_bytes_back(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+    set_byte_budget(MIB)
+    first, second = pipes(kind), pipes(kind)
+    first.write_in_thread(data_of(4 * MIB))
+    wait_until(lambda: first.drain.stats.paused)
+    data = data_of(300 * KIB)
+    second.write_in_thread(data)
+    wait_until(lambda: second.drain.stats.paused)
+    first.drain.discard()
+    wait_until(first.writer_done)
+    wait_until(second.writer_done)
+    assert read_all(second.drain) == data
+
+
+def test_a_higher_budget_lets_paused_streams_go_on(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+    set_byte_budget(MIB)
+    pipe = pipes(kind)
+    data = data_of(4 * MIB)
+    pipe.write_in_thread(data)
+    wait_until(lambda: pipe.drain.stats.paused)
+    set_byte_budget(16 * MIB)
+    assert byte_budget() == 16 * MIB
+    wait_until(pipe.writer_done)
+    assert read_all(pipe.drain) == data
+
+
+@pytest.mark.parametrize("limit", [1, 2, 1000, 65_536])
+def test_the_smallest_budgets_work(kind: type[AnyDrain], pipes: Callable[..., Pipe], limit: int) -> None:
+    set_byte_budget(limit)
+    pipe = pipes(kind)
+    data = data_of(300 * KIB)
+    pipe.write_in_thread(data)
+    wait_until(lambda: pipe.drain.stats.paused)
+    assert read_all(pipe.drain) == data
+
+
+def test_an_error_is_raised_once_each_time_and_nothing_is_lost(
+    kind: type[AnyDrain], pipes: Callable[..., Pipe]
+) -> None:
+    set_byte_budget(MIB)
+    pipe = pipes(kind, overflow="error")
+    data = data_of(8 * MIB)
+    pipe.write_in_thread(data)
+    got, errors, limits = bytearray(), 0, set()
+
+    def read() -> bool:
+        nonlocal errors
+        try:
+            more = pipe.drain.read()
+        except ByteBudgetError as error:
+            limits.add(error.limit)
+            errors += 1
+            assert errors <= pipe.drain.stats.pauses
+            return True
+        got.extend(more or b"")
+        return more != b""
+
+    for times in range(3):
+        wait_until(lambda: pipe.drain.stats.pauses > errors)
+        read()
+        assert errors > times
+        while pipe.drain.stats.bytes_queued > MIB // 2:
+            read()
+    while read():
+        pass
+    assert got == data
+    assert errors >= 3
+    assert limits == {MIB}
+
+
+@linux
+def test_an_error_wakes_a_reader_that_has_emptied_the_queue(pipes: Callable[..., Pipe]) -> None:
+    set_byte_budget(MIB)
+    full, pipe = pipes(), pipes(overflow="error")
+    full.write_in_thread(data_of(2 * MIB))
+    wait_until(lambda: full.drain.stats.paused)
+    pipe.write(b"x")
+    assert is_readable(pipe.drain, DEADLINE)
+    with pytest.raises(ByteBudgetError):
+        wait_until(lambda: pipe.drain.stats.paused and pipe.drain.read())
+    assert pipe.drain.read() == b"x"
+    assert not is_readable(pipe.drain)
+
+
+@pytest.mark.parametrize(("limit", "error"), [(0, ValueError), (-1, ValueError), ("1", TypeError), (None, TypeError)])
+def test_a_budget_that_is_no_size_is_refused(limit: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="limit must be"):
+        set_byte_budget(limit)
+    assert byte_budget() == DEFAULT_BYTE_BUDGET
+
+
+# --- Spilling ---------------------------------------------------------------------------------------------------------
+
+
+class OpenFile(NamedTuple):
+    number: str
+    inode: int
+    mode: int
+
+
+def temporary_files() -> set[OpenFile]:
+    """The open files of this process that have no name any more."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            status = os.stat(f"/proc/self/fd/{number}")
+            if stat.S_ISREG(status.st_mode) and not status.st_nlink:
+                found.add(OpenFile(number, status.st_ino, stat.S_IMODE(status.st_mode)))
+    return found
+
+
+def test_above_the_budget_bytes_go_to_a_file(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+    set_byte_budget(MIB)
+    before = temporary_files()
+    pipe = pipes(kind, overflow="spill")
+    data = data_of(5 * MIB)
+    pipe.write_in_thread(data)
+    wait_until(pipe.writer_done)
+    wait_until(lambda: pipe.drain.stats.bytes_rescued == len(data))
+    stats = pipe.drain.stats
+    assert MIB <= stats.bytes_queued <= MIB + overshoot(kind)
+    assert stats.bytes_in_file == stats.bytes_spilled == len(data) - stats.bytes_queued
+    assert (stats.pauses, stats.spill_errors) == (0, 0)
+    if sys.platform == "linux":
+        # Others may go meanwhile: those of tests before this one.
+        (file,) = temporary_files() - before
+        assert file.mode == 0o600
+    assert read_all(pipe.drain) == data
+    wait_until(lambda: temporary_files() <= before)
+
+
+def test_order_holds_from_memory_to_the_file_and_back(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+    set_byte_budget(256 * KIB)
+    chance = random.Random(0)
+    pipe = pipes(kind, overflow="spill")
+    data = data_of(16 * MIB)
+    pipe.write_in_thread(data, sizes=lambda: chance.choice((1000, 30_000, 200_000)))
+    got = bytearray()
+    while more := read_some(pipe.drain):
+        got += more
+        if chance.random() < 0.05:
+            time.sleep(0.03)
+    assert got == data
+    assert pipe.drain.stats.bytes_spilled
+
+
+def test_a_file_has_a_limit(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+    set_byte_budget(MIB)
+    pipe = pipes(kind, overflow="spill", spill_limit=MIB)
+    data = data_of(6 * MIB)
+    pipe.write_in_thread(data)
+    wait_until(lambda: pipe.drain.stats.paused)
+    stats = pipe.drain.stats
+    assert MIB <= stats.bytes_in_file <= MIB + overshoot(kind)
+    assert not pipe.writer_done()
+    # It goes on when the file has been read, and with a new one.
+    got = read_exactly(pipe.drain, 2 * MIB) if kind is Drain else b""
+    wait_until(lambda: pipe.drain.stats.paused)
+    assert got + read_all(pipe.drain) == data
+
+
+def test_a_file_that_cannot_be_made_means_a_pause(
+    kind: type[AnyDrain], pipes: Callable[..., Pipe], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere at all")
+    set_byte_budget(MIB)
+    pipe = pipes(kind, overflow="spill")
+    data = data_of(3 * MIB)
+    pipe.write_in_thread(data)
+    wait_until(lambda: pipe.drain.stats.paused)
+    assert pipe.drain.stats.spill_errors >= 1
+    assert pipe.drain.stats.bytes_spilled == 0
+    assert read_all(pipe.drain) == data
+
+
+def test_after_a_pause_a_file_is_tried_again(
+    kind: type[AnyDrain], pipes: Callable[..., Pipe], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    folder = tmp_path / "not yet"
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    set_byte_budget(MIB)
+    pipe = pipes(kind, overflow="spill")
+    data = data_of(6 * MIB)
+    pipe.write_in_thread(data)
+    wait_until(lambda: pipe.drain.stats.paused)
+    assert (pipe.drain.stats.spill_errors, pipe.drain.stats.bytes_spilled) == (1, 0)
+    folder.mkdir()
+    got = b""
+    # A thread has read what the file was to take, and goes on when that is taken.
+    while pipe.drain.stats.paused and (kind is ThreadDrain or pipe.drain.stats.bytes_queued > MIB // 2):
+        got += read_some(pipe.drain)
+    # From here on nobody reads.
+    wait_until(pipe.writer_done)
+    assert pipe.drain.stats.bytes_spilled > 0
+    assert got + read_all(pipe.drain) == data
+
+
+@linux
+@pytest.mark.parametrize("kind", ["Drain", "ThreadDrain"])
+@pytest.mark.parametrize("room", [100_001, 0])
+def test_a_disk_that_is_full_means_a_pause_and_no_loss(kind: str, room: int) -> None:
+    out = run(
+        f"""
+        import os, random, resource, signal, threading, time
+        from claude_wire.native import budget as native_budget, drain_thread
+        from claude_wire.native.library import ffi, lib
+        from claude_wire.native.budget import set_byte_budget
+        from claude_wire.native.drain import {kind} as Kind
+        from claude_wire.native.overflow import DrainOptions
+        def queued():
+            if Kind is drain_thread.ThreadDrain:
+                return native_budget.shared.queued
+            limit, queued = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+            assert lib.cw_budget(limit, queued) == 0
+            return queued[0]
+        # Writing beyond it fails as on a full disk, in the middle of a piece; the signal for it is ignored by Python.
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))
+        set_byte_budget(1 << 18)
+        data = random.Random(0).randbytes(1 << 20)
+        read_end, write_end = os.pipe()
+        drain = Kind(read_end, DrainOptions(overflow="spill"))
+        def write():
+            at = 0
+            while at < len(data):
+                at += os.write(write_end, data[at : at + 65536])
+            os.close(write_end)
+        threading.Thread(target=write).start()
+        end = time.monotonic() + 60
+        while not drain.stats.paused:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        stats = drain.stats
+        assert stats.spill_errors == 1, stats
+        assert stats.bytes_spilled == {room}, stats
+        # What the file could not take is in memory, and counted there: else the count would come out below 0.
+        assert stats.bytes_queued == stats.bytes_rescued - stats.bytes_spilled == queued(), (stats, queued())
+        if Kind is drain_thread.ThreadDrain:
+            # Whatever room there is: what comes next must not overtake what the file could not take.
+            set_byte_budget(1 << 30)
+            with native_budget.changed:
+                assert not drain._pump._has_room()
+        got = b""
+        while (more := drain.read()) != b"":
+            assert time.monotonic() < end
+            got += more or b""
+        assert got == data
+        assert queued() == 0
+        print("ok")
+        """
+    )
+    assert out == "ok\n"
+
+
+# --- Discarding, and keeping the last bytes ---------------------------------------------------------------------------
+
+
+def test_a_discarding_drain_never_holds_its_writer_up(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+    pipe = pipes(kind)
+    pipe.write(b"x" * 1000)
+    wait_until(lambda: pipe.drain.stats.bytes_queued == 1000)
+    pipe.drain.discard()
+    assert pipe.drain.stats.bytes_queued == 0
+    pipe.write_in_thread(b"x" * 20 * MIB)
+    assert pipe.drain.read() in (None, b"")
+    wait_until(pipe.writer_done)
+    wait_until(lambda: pipe.drain.read() == b"")
+    assert pipe.drain.stats.bytes_discarded == 20 * MIB + 1000
+    assert pipe.drain.stats.bytes_read == 0
+    pipe.drain.discard()
+
+
+@pytest.mark.parametrize("overflow", ["pause", "spill", "error"])
+def test_a_drain_that_is_paused_can_be_discarded(
+    kind: type[AnyDrain], pipes: Callable[..., Pipe], overflow: str
+) -> None:
+    set_byte_budget(MIB)
+    pipe = pipes(kind, overflow=overflow, spill_limit=MIB)
+    pipe.write_in_thread(b"x" * 8 * MIB)
+    wait_until(lambda: pipe.drain.stats.paused)
+    pipe.drain.discard()
+    wait_until(pipe.writer_done)
+    wait_until(lambda: pipe.drain.read() == b"")
+    assert pipe.drain.stats.bytes_discarded == 8 * MIB
+    assert (pipe.drain.stats.bytes_queued, pipe.drain.stats.bytes_in_file) == (0, 0)
+
+
+@pytest.mark.parametrize("size", [1, 10, 64 * KIB, MIB])
+@pytest.mark.parametrize("keep", [1, 10, 64 * KIB])
+def test_the_last_bytes_are_kept(kind: type[AnyDrain], pipes: Callable[..., Pipe], size: int, keep: int) -> None:
+    pipe = pipes(kind, keep_last=keep)
+    data = data_of(size)
+    pipe.write_in_thread(data)
+    wait_until(lambda: pipe.drain.read() == b"")
+    assert pipe.drain.tail() == data[-keep:]
+    stats = pipe.drain.stats
+    assert stats.bytes_queued == min(size, keep)
+    assert stats.bytes_discarded == size - stats.bytes_queued
+
+
+@linux
+def test_a_tail_has_what_is_in_the_pipe_now(pipes: Callable[..., Pipe]) -> None:
+    pipe = pipes(keep_last=10)
+    assert pipe.drain.tail() == b""
+    for number in range(100):
+        pipe.write(b"%05d" % number)
+        assert pipe.drain.tail() == (b"%05d%05d" % (number - 1, number) if number else b"00000")
+    assert pipe.drain.read() is None
+
+
+def test_kept_bytes_do_not_count_in_the_budget(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+    set_byte_budget(1)
+    pipe = pipes(kind, keep_last=MIB)
+    data = data_of(3 * MIB)
+    pipe.write_in_thread(data)
+    wait_until(lambda: pipe.drain.read() == b"")
+    assert pipe.drain.tail() == data[-MIB:]
+    assert pipe.drain.stats.pauses == 0
+
+
+def test_a_tail_is_only_for_drains_that_keep_one(kind: type[AnyDrain], pipes: Callable[..., Pipe]) -> None:
+    with pytest.raises(ValueError, match="without keep_last"):
+        pipes(kind).drain.tail()
