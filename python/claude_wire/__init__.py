@@ -40,14 +40,33 @@ __version__ = "0.1.0"
 #: The version of the CLI whose protocol the message classes describe.
 PROTOCOL_VERSION = "2.1.330"
 
+# All that is not decoding is imported when it is first asked for: whoever only decodes should not pay for it.
+_LATER = {
+    "Accumulator": "accumulate",
+    "Batches": "io.message_stream",
+    "ClaudeOptions": "process.options",
+    "DrainStats": "native.overflow",
+    "HookMatcher": "session",
+    "McpServer": "session",
+    "MessageStream": "io.message_stream",
+    "Process": "process.process",
+    "byte_budget": "native.budget",
+    "find_cli": "process.find_cli",
+    "PartialBlock": "accumulate",
+    "PartialMessage": "accumulate",
+    "Session": "session",
+    "SessionBatches": "session",
+    "SessionMessages": "session",
+    "open_process": "process.process",
+    "open_session": "session",
+    "set_byte_budget": "native.budget",
+}
+
 if TYPE_CHECKING:
     # Without an `__all__`, which they do not follow here, type checkers see every name that is handed on.
     from claude_wire.messages import *
 else:
-    __all__ = ["PROTOCOL_VERSION", "Kind", "LineSplitter", "__version__", "peek", "peek_lines"]
-    __all__ += ["Accumulator", "Batches", "ClaudeOptions", "DrainStats", "HookMatcher", "McpServer", "MessageStream"]
-    __all__ += ["PartialBlock", "PartialMessage", "Process", "Session", "SessionBatches", "SessionMessages"]
-    __all__ += ["byte_budget", "find_cli", "open_process", "open_session", "set_byte_budget"]
+    __all__ = ["PROTOCOL_VERSION", "Kind", "LineSplitter", "__version__", "peek", "peek_lines", *_LATER]
     __all__ += codec.__all__
     __all__ += errors.__all__
     __all__ += _read.__all__
@@ -74,28 +93,6 @@ if TYPE_CHECKING:
     from claude_wire.session.iterators import SessionMessages as SessionMessages
     from claude_wire.session.open import open_session as open_session
     from claude_wire.session.session import Session as Session
-
-# All that is not decoding is imported when it is first asked for: whoever only decodes should not pay for it.
-_LATER = {
-    "Accumulator": "accumulate",
-    "Batches": "io.message_stream",
-    "ClaudeOptions": "process.options",
-    "DrainStats": "native.overflow",
-    "HookMatcher": "session",
-    "McpServer": "session",
-    "MessageStream": "io.message_stream",
-    "Process": "process.process",
-    "byte_budget": "native.budget",
-    "find_cli": "process.find_cli",
-    "PartialBlock": "accumulate",
-    "PartialMessage": "accumulate",
-    "Session": "session",
-    "SessionBatches": "session",
-    "SessionMessages": "session",
-    "open_process": "process.process",
-    "open_session": "session",
-    "set_byte_budget": "native.budget",
-}
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ search for the CLI are inherited. What had to be written again is marked with wh
 with the original, and fail when the SDK moves.
 """
 
+# The SDK has no public way to what its own transport does.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import importlib.util
 import io
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -42,8 +42,8 @@ class Lap(NamedTuple):
 def ways() -> list[Way]:
     """The ways that this installation has: our decoders, :mod:`json`, and orjson if it is there."""
     found = [
-        Way("claude_wire, typed", _typed),
-        Way("claude_wire, dict", _dicts),
+        Way("claude_wire, typed", partial(_in_chunks, Decoder)),
+        Way("claude_wire, dict", partial(_in_chunks, partial(Decoder, dict))),
         Way("json.loads per line", partial(_line_by_line, json.loads)),
     ]
     if importlib.util.find_spec("orjson") is not None:
@@ -72,18 +72,10 @@ def race(ways: list[Way], data: bytes, *, rounds: int, seconds: float) -> list[L
     return [Lap(way.name, best[way.name], messages[way.name], done) for way in ways]
 
 
-def _typed(data: bytes) -> int:
-    return _with_decoder(Decoder(), data)
-
-
-def _dicts(data: bytes) -> int:
-    return _with_decoder(Decoder(dict), data)
-
-
-def _with_decoder(decoder: Decoder[Any], data: bytes) -> int:
-    count = 0
-    for chunk in _chunks(data):
-        count += len(decoder.feed(chunk))
+def _in_chunks(new_decoder: Callable[[], Decoder[Any]], data: bytes) -> int:
+    count, decoder = 0, new_decoder()
+    for at in range(0, len(data), CHUNK_BYTES):
+        count += len(decoder.feed(data[at : at + CHUNK_BYTES]))
     return count + len(decoder.close())
 
 
@@ -94,8 +86,3 @@ def _line_by_line(loads: Callable[[bytes], Any], data: bytes) -> int:
         loads(line)
         count += 1
     return count
-
-
-def _chunks(data: bytes) -> Iterator[bytes]:
-    for at in range(0, len(data), CHUNK_BYTES):
-        yield data[at : at + CHUNK_BYTES]

@@ -42,7 +42,7 @@ MOST_REMEMBERED = 1000
 #: So many texts are remembered, for the results that repeat them.
 MOST_SAID = 20
 
-#: The styles of the two kinds of text that grow.
+#: The styles of the two types of blocks whose text grows.
 STYLES = {"text": "", "thinking": "dim italic"}
 
 #: The tools that start subagents.
@@ -203,10 +203,10 @@ class LiveView:
             case _:
                 pass
 
-    def _grow(self, stream: Stream, index: int, kind: str, piece: str) -> None:
+    def _grow(self, stream: Stream, index: int, type: str, piece: str) -> None:
         blocks = stream.blocks
-        if not blocks or blocks[-1].index != index or blocks[-1].kind != kind:
-            blocks.append(Streamed(index, kind))
+        if not blocks or blocks[-1].index != index or blocks[-1].type != type:
+            blocks.append(Streamed(index, type))
         block = blocks[-1]
         if self._floor is None:
             self._floor = stream
@@ -218,24 +218,24 @@ class LiveView:
         else:
             # Others had the floor, or half of a character waits for its other half: the accumulator has it all.
             partial = stream.partial.block(index)
-            text = "" if partial is None else partial.text if kind == "text" else partial.thinking
+            text = "" if partial is None else partial.text if type == "text" else partial.thinking
             block.whole = not "\ud800" <= piece[-1] <= "\udbff"
             piece, block.shown = text[block.shown :], len(text)
         level = self._speaks(stream.partial.parent_tool_use_id)
         self._page.activity("")
-        self._page.text(printable(piece), STYLES[kind], level)
+        self._page.text(printable(piece), STYLES[type], level)
 
     def _yield_floor(self) -> None:
         self._page.end_text()
         self._floor = None
 
-    def _repeats(self, message: messages.AssistantMessage, kind: str) -> int:
+    def _repeats(self, message: messages.AssistantMessage, type: str) -> int:
         """How many characters of a finished block were shown while it grew."""
         stream = self._streams.get((message.session_id, message.parent_tool_use_id))
         if stream is None or stream.partial.id != message.message.id:
             return 0
         for block in stream.blocks:
-            if block.kind == kind:
+            if block.type == type:
                 stream.blocks.remove(block)
                 break
         else:

@@ -65,7 +65,7 @@ class CommandsChangedMessage(SystemMessage, kw_only=True, frozen=True):
 class NotificationMessage(SystemMessage, kw_only=True, frozen=True):
     """A short notice that the CLI would show in its interface for a while.
 
-    Notices with the same ``key`` are about the same thing; ``timeout_ms`` is how long to show it, in milliseconds.
+    Notices of the same sort have the same ``key``; ``timeout_ms`` is how long to show it, in milliseconds.
     """
 
     subtype: Literal["notification"] = constant("notification")

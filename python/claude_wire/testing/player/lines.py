@@ -57,10 +57,12 @@ class Line:
 
 
 def object_in(value: Any) -> dict[str, Any]:
+    # isinstance() says nothing of the members, and cast() would import typing.
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def list_in(value: Any) -> list[Any]:
+    # As above.
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
