@@ -190,7 +190,7 @@ class Decoder(Generic[T]):
         if loads is not None:
             require_function("loads", loads, "the bytes of a line", awaited=False)
         if type is dict:
-            self._lines: Lines[Any] = DictLines(surrogates, loads)
+            self._lines: Lines = DictLines(surrogates, loads)
         elif type is not MESSAGE and type is not Message:
             raise TypeError(f"type must be Message or dict, not {type_of(type)}; only={{'result'}} picks kinds")
         elif loads is not None:

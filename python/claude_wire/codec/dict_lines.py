@@ -6,18 +6,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from claude_wire.codec.lines import Blocks, Bytes, is_utf8
+from claude_wire.codec.lines import Bytes, Lines, is_utf8
 from claude_wire.codec.objects import decode_dict, decode_dict_lines
 from claude_wire.native.block import split_lines
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["DictLines"]
 
 
-class DictLines(Blocks):
+class DictLines(Lines):
     """Lines as plain dicts, by msgspec or by the caller's ``loads``."""
 
     def __init__(self, surrogates: str, loads: Callable[[bytes], Any] | None) -> None:
@@ -29,8 +32,8 @@ class DictLines(Blocks):
     def one_line_decoder(self) -> Callable[[bytes], dict[str, Any]] | None:
         return decode_dict if self._loads is None else None
 
-    def fresh(self) -> DictLines:
-        return DictLines("keep" if self.keep else "replace", self._loads)
+    def fresh(self) -> Self:
+        return type(self)("keep" if self.keep else "replace", self._loads)
 
     def _several(self, data: Bytes, count: int) -> list[dict[str, Any]]:
         objects = decode_dict_lines(data) if self._loads is None else self._loaded(bytes(data))

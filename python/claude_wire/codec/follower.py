@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Follower(Generic[T]):
     """Lines that a :class:`~claude_wire.codec.decoder.Decoder` has not seen yet; made by its ``follower()``."""
 
-    def __init__(self, splitter: LineSplitter, lines: Lines[T]) -> None:
+    def __init__(self, splitter: LineSplitter, lines: Lines) -> None:
         self._splitter = splitter
         self._lines = lines
 
@@ -38,6 +38,7 @@ class Follower(Generic[T]):
     def decode(self, line: bytes) -> T | None:
         """The message that the decoder will make of the line; None if it is invalid."""
         try:
-            return self._lines.line(line)
+            message: T = self._lines.line(line)
         except BadLine:
             return None
+        return message

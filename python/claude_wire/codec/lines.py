@@ -19,7 +19,7 @@ import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -30,9 +30,8 @@ from claude_wire.native.block import bare_line, line_starts
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Bad", "Blocks", "Bytes", "Lines", "is_utf8"]
+__all__ = ["Bad", "Bytes", "Lines", "is_utf8"]
 
-M = TypeVar("M")
 Bytes = bytes | memoryview
 
 #: Lines that are decoded at once where a line of their block is odd. With one unknown delta in 200 a line takes 1.25
@@ -56,39 +55,18 @@ class Bad:
         self.reason: str = reason
 
 
-class Lines(Protocol[M]):
-    """Turns lines into messages, and counts the lines that were repaired and those that hold something unknown."""
+class Lines(Objects, ABC):
+    """Turns lines into messages, and counts those that were repaired, and that hold something unknown.
 
-    repaired: int
-    unknown: int
-    #: Lines of blocks that are invalid; who reads it sets it back.
-    bad: int
-
-    def block(self, data: Bytes, count: int) -> list[M | Bad]:
-        """The messages of ``count`` checked lines, in order, and a :class:`Bad` in the place of an invalid one."""
-        ...
-
-    def line(self, line: bytes) -> M:
-        """The message of one line, checked or not, of valid UTF-8 or not. Raises :class:`BadLine`."""
-        ...
-
-    def one_line_decoder(self) -> Callable[[bytes], M] | None:
-        """What makes the message of one line of UTF-8, or raises one of :data:`REFUSED`: then it needs :meth:`line`."""
-        ...
-
-    def fresh(self) -> Self:
-        """Another one that makes the same messages, with counters of its own."""
-        ...
-
-
-class Blocks(Objects, ABC):
-    """Decodes blocks of lines at once, and where one of them is odd, the others at once and that one alone."""
+    A block of lines is decoded at once; where one of them is odd, the others at once and that one alone.
+    """
 
     #: What :meth:`_several` raises for lines that it does not take.
     _refusals: tuple[type[Exception], ...] = REFUSED
 
     def __init__(self, surrogates: str) -> None:
         super().__init__(surrogates)
+        #: Lines of blocks that are invalid; who reads it sets it back.
         self.bad: int = 0
         # Blocks that are still to be decoded in runs.
         self._wary = 0
@@ -99,13 +77,22 @@ class Blocks(Objects, ABC):
 
     @abstractmethod
     def line(self, line: bytes) -> Any:
-        """See :class:`Lines`."""
+        """The message of one line, checked or not, of valid UTF-8 or not. Raises :class:`BadLine`."""
+
+    @abstractmethod
+    def one_line_decoder(self) -> Callable[[bytes], Any] | None:
+        """What makes the message of one line of UTF-8, or raises one of :data:`REFUSED`: then it needs :meth:`line`."""
+
+    @abstractmethod
+    def fresh(self) -> Self:
+        """Another one that makes the same messages, with counters of its own."""
 
     def _refused(self, line: bytes) -> Any:
         """As :meth:`line`, of a line that :meth:`_several` has refused."""
         return self.line(line)
 
     def block(self, data: Bytes, count: int) -> list[Any]:
+        """The messages of ``count`` checked lines, in order, and a :class:`Bad` in the place of an invalid one."""
         self.bad = 0
         refusal: str | None = None
         if not self._wary:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Union, get_args
 
 import msgspec
 
-from claude_wire.codec.lines import Blocks, Bytes, is_utf8
+from claude_wire.codec.lines import Bytes, Lines, is_utf8
 from claude_wire.codec.objects import REFUSED, SURROGATE, BadLine, decode_dict
 from claude_wire.messages.base import Wire
 from claude_wire.messages.tolerant import Ambiguous, Findings
@@ -132,14 +132,14 @@ def _decoder_of(cls: type[Wire]) -> Callable[[Bytes], Any]:
     return msgspec.json.Decoder(cls).decode
 
 
-class TypedLines(Blocks):
+class TypedLines(Lines):
     """Lines as the messages of :mod:`claude_wire.messages`."""
 
     def one_line_decoder(self) -> Callable[[bytes], Any]:
         return one_line_decoder()
 
-    def fresh(self) -> TypedLines:
-        return TypedLines("keep" if self.keep else "replace")
+    def fresh(self) -> Self:
+        return type(self)("keep" if self.keep else "replace")
 
     def _several(self, data: Bytes, count: int) -> list[Any]:
         before = next(_later_made)

@@ -14,7 +14,7 @@ from claude_wire.errors import ByteBudgetError, HandleError
 __all__ = ["ABI_VERSION", "STEP", "error", "ffi", "lib"]
 
 #: The ABI of the native library that this package is written for.
-ABI_VERSION = 8
+ABI_VERSION = 9
 
 #: CwStep. One unpack() of all fields costs as much as reading two of them through cffi.
 STEP = struct.Struct("@Pq6Q")
@@ -62,7 +62,6 @@ class Library(Protocol):
     def cw_buffer_unfinished(self, handle: int, out: Any, /) -> int: ...
     def cw_buffer_places(self, handle: int, out: Any, count: int, /) -> int: ...
     def cw_buffer_stats(self, handle: int, out: Any, /) -> int: ...
-    def cw_frame_check(self, data: Any, length: int, plain: int, out: Any, /) -> int: ...
     def cw_peek_lines(
         self,
         data: Any,

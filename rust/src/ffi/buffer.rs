@@ -4,7 +4,7 @@ use std::ptr;
 
 use super::forks::watch_forks;
 use super::step::{CwStep, CwSteps, CW_LINE_BYTES};
-use super::{bytes, guard, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_NOTHING};
+use super::{bytes, guard, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_NOTHING};
 use crate::ffi::handle::Table;
 use crate::filter::Filter;
 use crate::lines::buffer::{Bom, Buffer};
@@ -57,9 +57,8 @@ pub unsafe extern "C" fn cw_buffer_new(max_line_bytes: u64, keep_bom: u32, out: 
     guard(|| {
         let max_line_bytes = usize::try_from(max_line_bytes).unwrap_or(usize::MAX);
         let on_bom = if keep_bom == 0 { Bom::Skip } else { Bom::Keep };
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
-        }
+        // SAFETY: the caller promises it.
+        let out = unsafe { place(out) }?;
         watch_forks();
         let buffer = Buffer::new(max_line_bytes, on_bom);
         let handle = BUFFERS.insert(Lines {
@@ -67,8 +66,7 @@ pub unsafe extern "C" fn cw_buffer_new(max_line_bytes: u64, keep_bom: u32, out: 
             filter: None,
             taken: 0,
         })?;
-        // SAFETY: not null, and the caller promises that it may be written.
-        unsafe { out.write(handle) };
+        out.write(handle);
         Ok(CW_NOTHING)
     })
 }
@@ -198,17 +196,15 @@ pub unsafe extern "C" fn cw_buffer_next(
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
     guard(|| {
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
-        }
+        // SAFETY: the caller promises it.
+        let out = unsafe { place(out) }?;
         BUFFERS.with(handle, |Lines { buffer, filter, .. }| {
             let last = match filter {
                 Some(filter) => filter.close(buffer),
                 None => buffer.close(),
             };
             let step = CwStep::new(last.map_err(|_| CW_ERROR_MEMORY)?, 0);
-            // SAFETY: not null, and the caller promises that it may be written.
-            unsafe { out.write(step) };
+            out.write(step);
             Ok(CW_NOTHING)
         })?
     })
@@ -223,17 +219,15 @@ pub unsafe extern "C" fn cw_buffer_close(handle: u64, out: *mut CwStep) -> i32 {
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_unfinished(handle: u64, out: *mut CwStep) -> i32 {
     guard(|| {
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
-        }
+        // SAFETY: the caller promises it.
+        let out = unsafe { place(out) }?;
         BUFFERS.with(handle, |lines| {
             let step = match lines.buffer.unfinished() {
                 Ok([]) => Step::NOTHING,
                 Ok(line) => Step::Carry { line, defects: 0 },
                 Err(length) => Step::TooLong { head: &[], length },
             };
-            // SAFETY: not null, and the caller promises that it may be written.
-            unsafe { out.write(CwStep::new(step, 0)) };
+            out.write(CwStep::new(step, 0));
             Ok(CW_NOTHING)
         })?
     })
@@ -275,9 +269,8 @@ pub unsafe extern "C" fn cw_buffer_places(handle: u64, out: *mut u64, count: u64
 #[no_mangle]
 pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 {
     guard(|| {
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
-        }
+        // SAFETY: the caller promises it.
+        let out = unsafe { place(out) }?;
         let stats = BUFFERS.with(
             handle,
             |Lines {
@@ -296,8 +289,7 @@ pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 
                 }
             },
         )?;
-        // SAFETY: not null, and the caller promises that it may be written.
-        unsafe { out.write(stats) };
+        out.write(stats);
         Ok(CW_NOTHING)
     })
 }

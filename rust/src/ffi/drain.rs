@@ -5,7 +5,7 @@
 use super::CW_ERROR_UNSUPPORTED;
 #[cfg(target_os = "linux")]
 use super::{
-    bytes, bytes_mut, forks::watch_forks, guard, shared::shared, CW_ERROR_ARGUMENT,
+    bytes, bytes_mut, forks::watch_forks, guard, place, shared::shared, CW_ERROR_ARGUMENT,
     CW_ERROR_BUDGET, CW_ERROR_MEMORY, CW_ERROR_PANIC, CW_ERROR_SYSTEM, CW_NOTHING,
 };
 #[cfg(target_os = "linux")]
@@ -93,9 +93,8 @@ pub unsafe extern "C" fn cw_drain_new(
         use std::os::unix::ffi::OsStrExt;
         // SAFETY: the caller promises it.
         let directory = unsafe { bytes(directory, directory_len) }?;
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
-        }
+        // SAFETY: the caller promises it.
+        let out = unsafe { place(out) }?;
         let mode = match overflow {
             CW_OVERFLOW_PAUSE => Mode::Pause,
             CW_OVERFLOW_ERROR => Mode::Error,
@@ -110,8 +109,7 @@ pub unsafe extern "C" fn cw_drain_new(
         }
         let drain = Drain::new(shared(), borrow(fd)?, mode).map_err(system)?;
         let handle = DRAINS.insert(drain)?;
-        // SAFETY: not null, and the caller promises that it may be written.
-        unsafe { out.write(handle) };
+        out.write(handle);
         Ok(CW_NOTHING)
     })
 }
@@ -217,9 +215,8 @@ pub unsafe extern "C" fn cw_drain_tail(
 #[no_mangle]
 pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> i32 {
     on_linux!({
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
-        }
+        // SAFETY: the caller promises it.
+        let out = unsafe { place(out) }?;
         let stats = DRAINS.with(handle, |drain| drain.stats())??;
         let stats = CwDrainStats {
             read: stats.read,
@@ -233,8 +230,7 @@ pub unsafe extern "C" fn cw_drain_stats(handle: u64, out: *mut CwDrainStats) -> 
             in_file: stats.in_file,
             paused: stats.paused.into(),
         };
-        // SAFETY: not null, and the caller promises that it may be written.
-        unsafe { out.write(stats) };
+        out.write(stats);
         Ok(CW_NOTHING)
     })
 }

@@ -1,8 +1,8 @@
-//! Blocks of lines without a buffer: the frame check, where lines begin, and of what kinds they are.
+//! Blocks of lines without a buffer: where lines begin, and of what kinds they are.
 
 use std::slice;
 
-use super::{bytes, bytes_mut, guard, CW_ERROR_ARGUMENT, CW_NOTHING};
+use super::{bytes, bytes_mut, guard, place, CW_ERROR_ARGUMENT, CW_NOTHING};
 use crate::kinds::peek::peek_lines;
 use crate::kinds::scan::KindSpans;
 use crate::lines::frame;
@@ -34,55 +34,6 @@ pub struct CwPeeked {
     pub next: u64,
 }
 
-/// The complete lines at the start of some data.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CwFrame {
-    /// Complete lines.
-    pub lines: u64,
-    /// Their bytes, with every LF.
-    pub bytes: u64,
-    /// `CW_DEFECT_…` added up, 0 if the block is clean.
-    pub defects: u64,
-}
-
-/// Checks the complete lines at the start of `len` bytes at `data`, as every block is checked. With `plain` not 0, by
-/// the version that is only there to be compared with.
-///
-/// # Safety
-///
-/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call.
-/// `out` is null or may be written.
-#[no_mangle]
-pub unsafe extern "C" fn cw_frame_check(
-    data: *const u8,
-    len: u64,
-    plain: u32,
-    out: *mut CwFrame,
-) -> i32 {
-    guard(|| {
-        // SAFETY: the caller promises it.
-        let data = unsafe { bytes(data, len) }?;
-        if out.is_null() {
-            return Err(CW_ERROR_ARGUMENT);
-        }
-        let check = if plain == 0 {
-            frame::check
-        } else {
-            frame::check_plain
-        };
-        let found = check(data, usize::MAX);
-        let found = CwFrame {
-            lines: found.lines as u64,
-            bytes: found.bytes as u64,
-            defects: found.defects.into(),
-        };
-        // SAFETY: not null, and the caller promises that it may be written.
-        unsafe { out.write(found) };
-        Ok(CW_NOTHING)
-    })
-}
-
 /// Finds the kinds of the lines of `len` bytes at `data`, from byte `start` of it on: `ids` gets one byte for each line, which
 /// is the index of its kind in `kinds`. Stops when either is full; the caller repeats it until `next` is `len`. With
 /// `plain` not 0, by the version that is only there to be compared with. See `peek`.
@@ -111,7 +62,9 @@ pub unsafe extern "C" fn cw_peek_lines(
         let rest = data.get(start..).ok_or(CW_ERROR_ARGUMENT)?;
         // SAFETY: the caller promises it.
         let ids = unsafe { bytes_mut(ids, most_lines) }?;
-        if kinds.is_null() || out.is_null() {
+        // SAFETY: the caller promises it.
+        let out = unsafe { place(out) }?;
+        if kinds.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
         let mut found = [KindSpans::default(); MOST_KINDS];
@@ -137,8 +90,7 @@ pub unsafe extern "C" fn cw_peek_lines(
             kinds: peeked.kinds as u64,
             next: (start + peeked.bytes) as u64,
         };
-        // SAFETY: not null, and the caller promises that it may be written.
-        unsafe { out.write(peeked) };
+        out.write(peeked);
         Ok(CW_NOTHING)
     })
 }
@@ -183,13 +135,6 @@ mod tests {
     use std::ptr;
 
     use super::*;
-
-    #[test]
-    fn a_frame_without_a_place_to_go_is_refused() {
-        // SAFETY: the pointer is to live memory of that length, or null.
-        let status = unsafe { cw_frame_check(b"{}\n".as_ptr(), 3, 0, ptr::null_mut()) };
-        assert_eq!(status, CW_ERROR_ARGUMENT);
-    }
 
     #[test]
     fn line_starts_are_written_or_refused() {

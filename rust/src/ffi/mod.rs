@@ -14,6 +14,7 @@
 //! The declarations that the other side reads are generated from this folder.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::slice;
 
@@ -32,7 +33,7 @@ mod shared;
 pub mod step;
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 8;
+pub const CW_ABI_VERSION: u32 = 9;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;
@@ -123,6 +124,16 @@ unsafe fn bytes_mut<'a>(data: *mut u8, len: u64) -> Result<&'a mut [u8], i32> {
     }
     // SAFETY: as in `bytes`.
     Ok(unsafe { slice::from_raw_parts_mut(data, len) })
+}
+
+/// The place for a result.
+///
+/// # Safety
+///
+/// `out` is null, or aligned and may be written as long as `'a` lasts, and nobody reads there.
+unsafe fn place<'a, T>(out: *mut T) -> Result<&'a mut MaybeUninit<T>, i32> {
+    // SAFETY: the caller promises it; what is there need not be a value.
+    unsafe { out.cast::<MaybeUninit<T>>().as_mut() }.ok_or(CW_ERROR_ARGUMENT)
 }
 
 #[cfg(test)]
