@@ -433,9 +433,11 @@ def test_recordings(name: str, type_: Any) -> None:
 def test_traffic(only: Sequence[str], text: Any, order: Any) -> None:
     stream = traffic(3, lines=400, text=text, order=order, style="python" if text == "cjk" else "compact")
     expected = fed(Decoder(), [blanked(stream, only)])
-    for sizes in ((len(stream),), (BLOCK_BYTES,), (1_000,), (290, 5), (1,)):
+    for sizes in ((len(stream),), (BLOCK_BYTES,), (1_000,), (290, 5)):
         assert fed(Decoder(only=only), cut(stream, *sizes)) == expected
     assert fed(without_vectors(Decoder(only=only)), [stream]) == expected
+    part = b"".join(stream.splitlines(keepends=True)[:120])
+    assert fed(Decoder(only=only), cut(part, 1)) == fed(Decoder(), [blanked(part, only)])
 
 
 @every_only

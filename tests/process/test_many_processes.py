@@ -1,6 +1,6 @@
 """Many processes at once, and many one after another.
 
-200 processes write 200 lines a second each for 1 second, and 300 are opened and closed; with ``CLAUDE_WIRE_LONG=1`` in
+200 processes write 100 lines a second each for 1 second, and 300 are opened and closed; with ``CLAUDE_WIRE_LONG=1`` in
 the environment it is 10 seconds, and 1,000.
 """
 
@@ -24,7 +24,7 @@ from long_tests import LONG
 
 pytestmark = linux_only
 
-PROCESSES, LINES_A_SECOND, SECONDS = 200, 200, 10 if LONG else 1
+PROCESSES, LINES_A_SECOND, SECONDS = 200, 100, 10 if LONG else 1
 CYCLES = 1000 if LONG else 300
 MIB = 1024 * 1024
 

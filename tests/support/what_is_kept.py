@@ -61,14 +61,14 @@ async def _answered(peer: Peer, count: int) -> None:
 
 
 async def long_request_ids() -> dict[str, Any]:
-    """100 ids of 1 MB, each answered with its whole id, and the last one delivered again."""
+    """30 ids of 1 MB, each answered with its whole id, and the last one delivered again."""
     async with opened(can_use_tool=allow) as (peer, session), anyio.create_task_group() as group:
         group.start_soon(session.__anext__)
         await anyio.wait_all_tasks_blocked()
         peer.lines.clear()
         mark()
         answered: list[bool] = []
-        for number in range(100):
+        for number in range(30):
             request_id = f"{number:08}" + "x" * MEGABYTE
             peer.say(Peer.permission(request_id))
             await peer.until(lambda: peer.lines)
@@ -98,12 +98,12 @@ async def many_request_ids() -> dict[str, Any]:
 
 
 async def long_task_ids() -> dict[str, Any]:
-    """100 tasks with ids of 1 MB, and 5,000 with short ones; the last of each is known."""
+    """30 tasks with ids of 1 MB, and 5,000 with short ones; the last of each is known."""
     async with opened() as (peer, session):
         mark()
         sizes: list[int] = []
         short = [f"{number}" for number in range(often(10_000, 5_000))]
-        for ids in ([f"{number:08}" + "x" * MEGABYTE for number in range(100)], short):
+        for ids in ([f"{number:08}" + "x" * MEGABYTE for number in range(30)], short):
             for task_id in ids:
                 peer.say(_task("task_started", task_id))
                 await session.__anext__()

@@ -472,7 +472,7 @@ async def attempt():
         await process.send({"n": 1})
         await process.end_input()
         got = [message async for message in process]
-        assert got == [{"n": 1}] * 3000, len(got)
+        assert got == [{"n": 1}] * 300, len(got)
     return process.returncode
 
 async def main():
@@ -516,7 +516,7 @@ def test_no_descriptors_left_when_it_is_spawned(backend: Backend, stderr: str) -
     """With each number of those that are left: it works, or says so and leaves nothing, and works again later."""
     import json
 
-    child = python("line = sys.stdin.buffer.readline()\nfor _ in range(3000): sys.stdout.buffer.write(line)")
+    child = python("line = sys.stdin.buffer.readline()\nfor _ in range(300): sys.stdout.buffer.write(line)")
     with Host(EXHAUSTED, backend.name, json.dumps(child), stderr) as host:
         outcomes = []
         for left in range(20):
@@ -627,13 +627,13 @@ async def main():
                 assert os.waitpid(pid, 0)[1] == 0
             # As if nothing had been.
             async def send():
-                for n in range(1, 2000):
+                for n in range(1, 500):
                     await process.send({"n": n})
                 await process.end_input()
             async with anyio.create_task_group() as group:
                 group.start_soon(send)
                 got = [message["n"] async for message in process]
-            assert got == list(range(1, 2000)), got[:10]
+            assert got == list(range(1, 500)), got[:10]
             assert process.returncode == 0
     except Left:
         say(pid=os.getpid(), outcome=[])
