@@ -132,9 +132,7 @@ class StopFailureHookInput(HookInputBase, tag="StopFailure", kw_only=True, froze
     Comes in place of :class:`StopHookInput`; ``error`` is an open set, and there is no output for this event.
     """
 
-    # one of authentication_failed, oauth_org_not_allowed, account_on_hold, verification_required, billing_error,
-    # rate_limit, overloaded, invalid_request, model_not_found, server_error, unknown, max_output_tokens,
-    # cloud_credential_error
+    # one of those of AssistantMessage.error
     error: str
     error_details: str | None = None
     last_assistant_message: str | None = None

@@ -40,43 +40,42 @@ class HookInputBase(Wire, tag_field="hook_event_name", kw_only=True, frozen=True
     effort: HookEffort | None = None
 
 
-class PreToolUseHookInput(HookInputBase, tag="PreToolUse", kw_only=True, frozen=True):
+class _ToolHookInput(HookInputBase, kw_only=True, frozen=True):
+    tool_name: str
+    tool_input: Any
+
+
+class PreToolUseHookInput(_ToolHookInput, tag="PreToolUse", kw_only=True, frozen=True):
     """A tool is about to be used; the hook may allow, deny or change it.
 
     Comes after the assistant message with the ``tool_use`` block and before any permission question for it.
     ``tool_input`` is as the model wrote it.
     """
 
-    tool_name: str
-    tool_input: Any
     tool_use_id: str | None = None
     mcp_server: McpServerProvenance | None = None
 
 
-class PostToolUseHookInput(HookInputBase, tag="PostToolUse", kw_only=True, frozen=True):
+class PostToolUseHookInput(_ToolHookInput, tag="PostToolUse", kw_only=True, frozen=True):
     """A tool has been used and succeeded.
 
     ``tool_response`` is the tool's structured output, whose shape depends on the tool; ``duration_ms`` leaves out the
     time spent on permission questions and hooks.
     """
 
-    tool_name: str
-    tool_input: Any
     tool_response: Any
     tool_use_id: str | None = None
     duration_ms: Number | None = None
     mcp_server: McpServerProvenance | None = None
 
 
-class PostToolUseFailureHookInput(HookInputBase, tag="PostToolUseFailure", kw_only=True, frozen=True):
+class PostToolUseFailureHookInput(_ToolHookInput, tag="PostToolUseFailure", kw_only=True, frozen=True):
     """A tool was used and failed.
 
     Comes in place of :class:`PostToolUseHookInput`. ``error`` is display text such as ``Exit code 4``;
     ``is_interrupt`` tells an interrupt from a failure of the tool itself.
     """
 
-    tool_name: str
-    tool_input: Any
     tool_use_id: str
     error: str
     is_interrupt: bool | None = None
@@ -106,27 +105,23 @@ class PostToolBatchHookInput(HookInputBase, tag="PostToolBatch", kw_only=True, f
     tool_calls: list[PostToolBatchToolCall]
 
 
-class PermissionDeniedHookInput(HookInputBase, tag="PermissionDenied", kw_only=True, frozen=True):
+class PermissionDeniedHookInput(_ToolHookInput, tag="PermissionDenied", kw_only=True, frozen=True):
     """Auto mode has denied a tool use.
 
     The hook cannot undo the denial, but may let the model try again; see :class:`PermissionDeniedHookSpecificOutput`.
     """
 
-    tool_name: str
-    tool_input: Any
     tool_use_id: str
     reason: str
     mcp_server: McpServerProvenance | None = None
 
 
-class PermissionRequestHookInput(HookInputBase, tag="PermissionRequest", kw_only=True, frozen=True):
+class PermissionRequestHookInput(_ToolHookInput, tag="PermissionRequest", kw_only=True, frozen=True):
     """A permission question is being put; the hook may answer it.
 
     Comes next to the ``can_use_tool`` request for the same tool use, which may be on the wire first. It carries no
     ``tool_use_id`` of its own: take the one of the request around it.
     """
 
-    tool_name: str
-    tool_input: Any
     permission_suggestions: list[PermissionUpdate] | None = None
     mcp_server: McpServerProvenance | None = None

@@ -37,9 +37,7 @@ class ApiRetryMessage(SystemMessage, kw_only=True, frozen=True):
     max_retries: int
     retry_delay_ms: Number
     error_status: int | None = null()
-    # one of authentication_failed, oauth_org_not_allowed, account_on_hold, verification_required, billing_error,
-    # rate_limit, overloaded, invalid_request, model_not_found, server_error, unknown, max_output_tokens,
-    # cloud_credential_error
+    # one of those of AssistantMessage.error
     error: str
     no_response: NoResponse | None = None
 
