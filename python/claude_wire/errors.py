@@ -31,9 +31,9 @@
 
 A wrong argument (a ``str`` where bytes belong, an unknown option) is an ordinary ``TypeError`` or ``ValueError``.
 
-No content of a conversation is in ``str(error)`` or ``repr(error)``: it carries prompts and secrets, and errors go to
-logs. It is in attributes, for the caller who wants it. What the CLI itself says of a failure is in the text, as one
-line of at most 80 characters between quotation marks, by the kind of the message that has it:
+``str(error)`` and ``repr(error)`` have no content of a conversation in them: it carries prompts and secrets, and errors
+go to logs. The content is in attributes. What the CLI itself says of a failure is in the text, between quotation marks,
+as one line of at most 80 characters. It is taken from:
 
 * ``result`` of a result with ``subtype`` ``success`` and ``is_error`` true, which the CLI writes when the API failed.
   Of any other result that field is the model's answer, and never shown;
@@ -177,7 +177,7 @@ class ProcessInputError(ClaudeWireError, BrokenPipeError):
 
 
 class ProcessError(ClaudeWireError):
-    """A process ended otherwise than with exit code 0, and its host did not end it.
+    """A process ended with another exit code than 0, or by a signal, and its host did not end it.
 
     Attributes:
         returncode: the exit code; minus the number of the signal that ended the process, as :mod:`subprocess` has it;

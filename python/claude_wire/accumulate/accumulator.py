@@ -8,19 +8,19 @@
         if partial is not None and partial.blocks:
             show(partial.blocks[-1])
 
-Knows the messages; not where they come from. Nothing in it raises for what a stream may hold.
+Knows the messages; not where they come from. No stream, whatever it holds, makes it raise.
 
 A message is a list of marks: all its events, but for a delta that goes on where the one before it ended. Of such a
 delta only the text is kept, as one more piece of the text that goes on. So a snapshot is two lengths: that of the
 marks, and that of those pieces. What a snapshot says is found by applying its marks again, of which each block has a
 few. A text is joined when it is read.
 
-The result is what the CLI puts into the ``assistant`` lines, by the CLI's own rules, but that the input of tools is as
-the model wrote it: of its own tools the CLI changes some (``Edit`` gets ``replace_all``, ``Write`` loses white space at
-the ends of lines).
+The result is what the CLI puts into the ``assistant`` lines, by the CLI's own rules. Only the input of tools is as the
+model wrote it: the CLI changes that of some of its own tools (``Edit`` gets ``replace_all``, ``Write`` loses white
+space at the ends of lines).
 
-* What the start of a ``text``, ``thinking``, ``tool_use`` or ``server_tool_use`` block already holds as its text,
-  signature or input does not count, only the deltas do. Blocks of other types are as they start.
+* The text, signature or input in the start of a ``text``, ``thinking``, ``tool_use`` or ``server_tool_use`` block does
+  not count. Only its deltas do. Blocks of other types are as they start.
 * A signature and the content of a compaction replace what was there; text and citations add to it.
 * Input that is no JSON becomes ``{"__unparsedToolInput": {"raw": ..., "len": ...}}``, in UTF-16 units, ``raw`` cut at
   2,048. Empty input and ``null`` become ``{}``.
@@ -82,14 +82,14 @@ from claude_wire.messages.union import require_message
 
 __all__ = ["Accumulator", "PartialBlock", "PartialMessage"]
 
-#: Whose message it is: the session and the tool call whose subagent speaks, None for the main conversation.
+#: The conversation of a message: its session, and the tool call whose subagent speaks, None for the main conversation.
 Key: TypeAlias = "tuple[str | None, str | None]"
 
 #: Default of the most characters that an :class:`Accumulator` keeps.
 MOST_CHARS = 64 * 1024 * 1024
-#: Characters that a delta counts beside its text, for its Python objects.
+#: A delta counts as its text and this many characters more, for its Python objects.
 DELTA_CHARS = 60
-#: Characters that any other event counts beside its JSON, for its Python objects.
+#: Any other event counts as its JSON and this many characters more, for its Python objects.
 EVENT_CHARS = 1000
 
 #: Events that begin a message if there is none.
@@ -97,7 +97,7 @@ _CONTENT = (ContentBlockStartEvent, ContentBlockDeltaEvent, MessageDeltaEvent)
 
 
 class _Log:
-    """A message under way: all that was added to it, and where the next delta is expected to go on."""
+    """All that was added to a message, and the block that the next delta is expected to go on with."""
 
     __slots__ = (
         "api_id",
@@ -123,17 +123,17 @@ class _Log:
         self.marked: int = EVENT_CHARS + sum(len(name or "") for name in (self.session_id, self.parent, self.id))
         #: Each event, the number of pieces that the text before it has then, and the pieces of the text that goes on.
         self.marks: list[tuple[Event | None, int, list[str]]] = []
-        #: Those of the text that goes on.
+        #: The pieces of the text that goes on.
         self.pieces: list[str] = []
         self.state: State = State()
         self.partial: PartialMessage = PartialMessage(self)
-        #: Of the delta before: its block, its type, and what its line said of the message's id.
+        #: The block and the type of the last delta, and the ``api_message_id`` of its line.
         self.index: int = -1
         self.delta_type: type[object] | None = None
         self.api_id: str | None = None
 
     def mark(self, event: Event | None) -> int:
-        """Take an event that is no mere piece of text; None abandons the message. Returns the characters it counts."""
+        """Take an event that is more than a piece of text; None abandons the message. Return what it counts."""
         count, state = len(self.pieces), self.state
         state.apply(event, count)
         self.delta_type = None
@@ -150,8 +150,10 @@ class _Log:
 
 
 class PartialMessage:
-    """A message of the model, as far as it has come. One that an :class:`Accumulator` returned grows as more comes in;
-    a :meth:`snapshot` does not."""
+    """A message of the model, as far as it has come.
+
+    One that an :class:`Accumulator` returned grows as more comes in. A :meth:`snapshot` does not.
+    """
 
     __slots__ = ("_log", "_marks", "_pieces", "_state")
 
@@ -173,17 +175,17 @@ class PartialMessage:
         return state
 
     def snapshot(self) -> PartialMessage:
-        """Return the message as it is now, which does not change any more.
+        """Return the message as it is now. What is returned does not change any more.
 
-        It costs the same whatever the size of the message: it shares the message's lists, and remembers how long they
-        are. What is read of it is made at the first reading.
+        A snapshot takes the same time whatever the size of the message: it shares the message's lists, and remembers
+        how long they are. Its attributes are found when the first one is read.
         """
         log = self._log
         return PartialMessage(log, len(log.pieces), len(log.marks)) if self._marks is None else self
 
     @property
     def session_id(self) -> str | None:
-        """The session that it belongs to; None where the stream does not say."""
+        """The session of the message; None where the stream does not say."""
         return self._log.session_id
 
     @property
@@ -225,7 +227,7 @@ class PartialMessage:
     @property
     def abandoned(self) -> bool:
         """Whether it was broken off: another message took its place, the turn was interrupted, or the CLI asks the API
-        again. The CLI may end such a message by itself, so it may be :attr:`done`, too."""
+        again. The CLI may write the stop of such a message by itself, so it may be :attr:`done`, too."""
         return self._now().abandoned
 
     @property
@@ -250,8 +252,8 @@ class PartialMessage:
 
     @property
     def others(self) -> list[Event]:
-        """Events that say nothing of the message but came while it was under way, in order: unknown ones, errors of
-        the API, stops of blocks that never began. Pings are not kept."""
+        """Events that came while the message was under way and say nothing of it, in order: unknown events, errors of
+        the API, stops of blocks that never began. Pings are left out."""
         return list(self._now().others)
 
     @property
@@ -297,12 +299,11 @@ class Accumulator:
     events that come out of order. It is for one thread, and so are the messages that it returns; a snapshot may be
     read in others.
 
-    What is kept: a finished message until the next of its conversation begins; that of a subagent at most until the
-    result of the tool call that started it, or the result of the turn. Of several sessions or abandoned subagents,
-    ``keep`` messages in all, and ``max_chars`` characters: beyond that the oldest finished one is dropped, or if none
-    is finished, the oldest, which is ``abandoned`` from then on. So a message of more than ``max_chars`` is dropped
-    itself; what comes of it after that begins a message whose start was not seen. A message that somebody holds stays
-    as it is.
+    A finished message is kept until the next one of its conversation begins. That of a subagent is kept until the
+    result of the tool call that started the subagent, or the result of the turn. At most ``keep`` messages are kept in
+    all, with ``max_chars`` characters. Above that the oldest finished message is dropped. If none is finished, the
+    oldest one is, and is ``abandoned`` from then on. So a message of more than ``max_chars`` is dropped itself; its
+    further events begin a message whose start was not seen. A message that somebody holds stays as it is.
 
     Args:
         keep: most messages.
@@ -315,10 +316,10 @@ class Accumulator:
         require_int("keep", keep, 1)
         require_int("max_chars", max_chars, 1)
         self._keep = keep
-        # Of the most characters, how many are not taken.
+        # How many characters more may be kept.
         self._left: int = max_chars
         self._logs: dict[Key, _Log] = {}
-        # The message that the event before belongs to, unless it was dropped.
+        # The message of the last event, unless it was dropped.
         self._last: _Log | None = None
         self._current: PartialMessage | None = None
 
@@ -341,8 +342,8 @@ class Accumulator:
         """Take the next message of the stream.
 
         Returns:
-            The message that a :class:`StreamEvent` belongs to, with what the event adds; None for an event that
-            belongs to none, and for all other messages.
+            The message that a :class:`StreamEvent` belongs to, with what the event adds to it. None for an event of no
+            message, and for all other messages of the stream.
 
         Raises:
             TypeError: it is no message: a dict of ``Decoder(dict)``, a list, the ``event`` of a :class:`StreamEvent`.
@@ -351,16 +352,16 @@ class Accumulator:
             self._clear(message)
             return None
         event = message.event
-        # Mostly the conversation of the event before, and found 40 ns sooner than by the key of both.
+        # Most events are of the same conversation as the one before. To compare takes 40 ns less than the dict.
         log = self._last
         if log is None or message.session_id != log.session_id or message.parent_tool_use_id != log.parent:
             log = self._last = self._logs.get((message.session_id, message.parent_tool_use_id))
         if log is not None and type(event) is ContentBlockDeltaEvent:
             delta = event.delta
-            # What nearly all deltas do: go on where the one before ended. Nanoseconds a delta, the final text included,
+            # Nearly all deltas go on where the one before ended. Nanoseconds for a delta, the final text included,
             # against ``text += delta`` in a dict by session, parent and index, in one run of CPython 3.11: 239 to 251
             # in messages of 200 deltas, 194 to 356 with 2,000, 261 to 1,203 with 20,000. A piece takes 9 bytes beside
-            # its str, a snapshot 147 ns.
+            # its str. A snapshot takes 147 ns.
             if type(delta) is log.delta_type and event.index == log.index and message.api_message_id == log.api_id:
                 if type(delta) is TextDelta:
                     text = delta.text
@@ -416,7 +417,7 @@ class Accumulator:
         return log
 
     def _oldest(self) -> Key:
-        """The message to drop first: the oldest finished one, or if none is finished, the oldest."""
+        """The conversation whose message is dropped first: the oldest finished one, else the oldest."""
         oldest = next(iter(self._logs))
         return next((key for key, log in self._logs.items() if log.state.done), oldest)
 

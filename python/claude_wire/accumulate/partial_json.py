@@ -1,6 +1,6 @@
 """The input of a tool call as JSON: what can be read while it still streams, and what it says when it is whole.
 
-Knows JSON text only. What is cut off is read by jiter; what is whole is read strictly, so nothing in it is guessed.
+Knows JSON text only. jiter reads a text that is cut off. A whole text is read strictly, so nothing in it is guessed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import msgspec
 
 __all__ = ["NotJson", "read_part", "read_whole"]
 
-#: Half of a surrogate pair as an escape, without its other half and not where that may still come. jiter refuses it.
-#: Pairs are matched too, as group 1, so that no half is seen in them. For text without escaped backslashes. What all
-#: branches begin with stands before them, as the regex engine then searches for it.
+#: An escape of half a surrogate pair whose other half neither follows nor may still come. jiter refuses such an escape.
+#: Whole pairs match too, as group 1, so that no half is found within them. The text must have no escaped backslashes.
+#: The common beginning of all branches stands before them: the regex engine then searches for it.
 _LONE = re.compile(
     r"\\u[dD](?:"
     r"([89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -23,7 +23,7 @@ _LONE = re.compile(
     r"|[89abAB][0-9a-fA-F]{2}(?!\\?\Z|\\u\Z|\\u[dD]\Z|\\u[dD][c-fC-F][0-9a-fA-F]?\Z)"
     r")"
 )
-#: What a number cannot end with, so that jiter would leave the number out.
+#: A number cannot end with this. jiter would leave such a number out.
 _DANGLING = re.compile(r"(?<=[0-9])(?:\.|[eE][+-]?)\Z")
 _decode = msgspec.json.decode
 
@@ -80,7 +80,7 @@ def read_part(text: str) -> Any:
             return read_whole(text)
         except NotJson:
             pass
-    # Whoever never looks at a tool's input before it is whole should not pay for the import.
+    # Only a host that reads a tool's input before it is whole pays for the import.
     from jiter import from_json
 
     dangling = _DANGLING.search(text[-3:])
@@ -90,10 +90,10 @@ def read_part(text: str) -> Any:
     data = text.encode("utf-8", "backslashreplace")
     for attempt in (0, 1):
         try:
-            # "keys": the values of tools are rarely the same, and should not stay in memory.
+            # "keys": the values of two inputs are rarely the same, so they should not stay in the cache.
             return from_json(data, allow_inf_nan=False, cache_mode="keys", partial_mode="trailing-strings")
         except ValueError:
-            # No JSON has a NUL, so one can stand for an escaped backslash: each that is left begins an escape.
+            # No JSON has a NUL, so a NUL can stand for an escaped backslash. Each backslash left begins an escape.
             if attempt or b"\\u" not in data or b"\0" in data:
                 break
             escapes = data.decode().replace("\\\\", "\0")

@@ -64,19 +64,19 @@ _BLANKS: dict[type[object], ContentBlock] = {
     CompactionDelta: CompactionBlock(),
 }
 _NOT_STARTED = ApiMessage(type="message", role="assistant", content=[])
-#: As many UTF-16 units of input that is no JSON are kept by the CLI.
+#: The CLI keeps this many UTF-16 units of input that is no JSON.
 _RAW_UNITS = 2048
 #: Counts that a zero at the end of a message does not replace.
 _INPUT_COUNTS = frozenset({"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"})
-#: What String.prototype.trim() takes off; str.strip() takes off others.
+#: The characters that String.prototype.trim() takes off. str.strip() takes off others.
 _JS_BLANK = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
-#: Texts that say nothing, by the CLI's own rule (2.1.330): it writes no line for a block of one.
+#: The CLI (2.1.330) writes no line for a block with one of these texts.
 _NO_TEXT = frozenset(("", "(no content)", "[Request interrupted by user for tool use]"))
 _WITH_INPUT = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 
 
 def _joined(text: str, pieces: list[str]) -> str:
-    """``text`` and the pieces as one, with the halves of surrogate pairs put together."""
+    """``text`` and the pieces in one string, with the halves of surrogate pairs put together."""
     new = "".join(pieces)
     if new.isascii():
         return text + new
@@ -98,8 +98,8 @@ class _Text:
         self.pieces: list[str] = []
         #: The number of pieces; None while the text goes on.
         self.end: int | None = None
-        #: How many pieces were read, and what they said. One tuple: of two threads that read a snapshot at a time, each
-        #: stores both.
+        #: How many pieces were read, and their text. It is one tuple, so that two threads that read a snapshot at the
+        #: same time never see the number of one with the text of the other.
         self._read = (0, text)
 
     def read(self, done: bool) -> str:
@@ -129,13 +129,13 @@ class PartialBlock:
         self._state = state
         #: Whether the block came at once, as part of a message: then its text counts as if deltas had brought it.
         self._whole = self._stopped = whole
-        #: By the field of the delta that brings it.
+        #: The texts, by the field of the deltas that bring them.
         self._texts: dict[str, _Text] = {}
         #: The deltas that say something beside their text.
         self._deltas: list[Delta] = []
-        #: Without a start: what stands in its place.
+        #: What stands in the place of a start that was not seen.
         self._blank: ContentBlock | None = None
-        #: The length and completeness of the JSON that was read last, what it said, and why it is none.
+        #: The JSON that was read last: its length, whether it was complete, its value, and why it is no JSON.
         self._input: tuple[int, bool, Any, str | None] | None = None
         if whole and isinstance(start, TextBlock):
             self._texts["text"] = _Text(start.text)
@@ -148,7 +148,7 @@ class PartialBlock:
 
     @property
     def type(self) -> str:
-        """The block's type, such as ``text`` or ``tool_use``; empty if its start and all that it is were unknown."""
+        """The block's type, such as ``text`` or ``tool_use``. Empty if neither its start nor its deltas tell."""
         block = self._blank if self.start is None else self.start
         if block is None:
             return ""
@@ -166,7 +166,7 @@ class PartialBlock:
 
     @property
     def done(self) -> bool:
-        """Whether it is complete: its stop came, or that of the message."""
+        """Whether it is complete: its stop has come, or that of the message."""
         return self._stopped or self._state.done
 
     @property
@@ -214,16 +214,17 @@ class PartialBlock:
 
     @property
     def input(self) -> Any:
-        """The tool's input: what can be read of it so far, and when the block is done, what it is.
+        """The tool's input. Until the block is done it is what can be read of it so far.
 
-        So far it is the beginning of the final input, ``{}`` where nothing can be read: each object has its first keys
-        and each array its first items, of which only the last may be incomplete. A string goes as far as it came, less
-        an escape that is cut off; a number too, so it may get more digits; a key without a value is left out. What was
-        there once stays there, unless its key comes twice, or this turns out to be no JSON or to be nested some
-        200 levels deep, which is read only when it is whole. A lone surrogate reads as U+FFFD until then.
+        That is the beginning of the final input, or ``{}`` where nothing can be read. Each object has its first keys
+        and each array its first items, of which only the last may be incomplete. A string goes as far as it came,
+        without an escape that is cut off. A number goes as far as it came, so it may get more digits. A key without a
+        value is left out. What was there once stays there, unless its key comes twice, or the text turns out to be no
+        JSON, or nested more than some 200 levels deep: that is read only when it is whole. A lone surrogate reads as
+        U+FFFD until then.
 
-        It is read again only after more of it came, in time proportional to its length: after each delta, that is
-        quadratic. The same object is returned until then: do not change it.
+        The text is read again only when more of it has come, in time proportional to its length. To read it after each
+        delta is quadratic. The same object is returned until then: do not change it.
         """
         return self._read_input()[2]
 
@@ -274,7 +275,7 @@ class PartialBlock:
         return start
 
     def _add(self, delta: Delta) -> _Text | None:
-        """Take a delta that is no mere piece of the text under way. Returns the text that its own text goes to."""
+        """Take a delta that does not just go on. Return the text that it adds to, None if it adds to none."""
         self._blank = self._blank or _BLANKS.get(type(delta))
         field = TEXT_FIELDS.get(type(delta))
         if field is None or (isinstance(delta, ThinkingDelta) and delta.estimated_tokens):

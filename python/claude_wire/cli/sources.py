@@ -25,7 +25,7 @@ __all__ = ["SOURCE", "Piece", "Unreadable", "display_name", "known_size", "piece
 #: The type of an argument that names a source.
 SOURCE = click.Path(exists=True, readable=True, allow_dash=True)
 
-#: As much as a pipe of Linux holds.
+#: A pipe of Linux holds this much.
 CHUNK_BYTES = 64 * 1024
 
 #: A file that begins so may be a script with a recording in it, as ``claude-wire replay --script`` writes it.
@@ -107,7 +107,7 @@ def known_size(source: str) -> int:
 
 @contextmanager
 def _reading(source: str) -> Generator[None, None, None]:
-    """Whatever goes wrong in the block, the source is to blame."""
+    """Turns any error of the block into one that names the source."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
 """Ids that the other side of a stream chose, remembered within bounds of number and of bytes.
 
-Knows strings and numbers. What the ids are of, and what is done with them, is the affair of the callers.
+Knows strings and numbers; not what has these ids.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import TypeAlias
 
 __all__ = ["MOST_IDS", "Ids", "Key", "key_of"]
 
-#: What is remembered of an id: a short string itself, of a long string its digest, of a number its digits. Only short
-#: strings are str, and digits are shorter than a digest, so different ids have different keys.
+#: What is remembered of an id: a short string itself, the digest of a long string, the digits of a number. Only a short
+#: string is a str, and digits are shorter than a digest. So different ids have different keys.
 Key: TypeAlias = "str | bytes"
 
 #: Longest id that is kept as it is, in characters. Those of the CLI have at most 36.
 LONGEST_ID = 128
-#: Bytes of a digest: so many that nobody finds two ids with the same one.
+#: Bytes of a digest. With so many, nobody finds two ids with the same digest.
 DIGEST_BYTES = 32
 #: Default of the most ids in a set. They take 3 MB at most.
 MOST_IDS = 4096

@@ -1,4 +1,4 @@
-"""Foreign text made safe to print: no control characters, no escapes, no end in sight.
+"""Foreign text made safe to print: no control characters, no escapes, and no more than fits.
 
 Names and texts come from lines that anyone may have written. A terminal obeys escape sequences, direction marks reorder
 what is read, and a lone surrogate has no bytes at all. Knows text only.

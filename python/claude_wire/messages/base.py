@@ -75,9 +75,9 @@ def short_repr(name: str, fields: list[tuple[str, Any]], level: int = _short.max
 
 
 def constant(value: T) -> T:
-    """A field that is always written with this value.
+    """A field that is always written, with this value.
 
-    ``omit_defaults`` would leave a plain default out; one that comes from a factory is written.
+    ``omit_defaults`` leaves out a plain default. It does not leave out a default that a factory makes.
     """
     field: T = msgspec.field(default_factory=lambda: value)
     return field

@@ -1,9 +1,8 @@
 """Builds messages out of plain Python objects, keeping what does not fit instead of refusing the whole.
 
-msgspec is all or nothing: one block of an unknown type, and its union refuses the line. Here the smallest enclosing
-value that may be unknown (a block, an event, a delta, a request, …) becomes ``Unknown…`` with its payload, and
-everything around it is typed as usual. It also takes ``1.0`` where an ``int`` is meant: in JSON both are
-numbers.
+msgspec is all or nothing: it refuses a whole line for one block of an unknown type. Here the smallest enclosing value
+that may be unknown (a block, an event, a delta, a request, …) becomes ``Unknown…`` with its payload, and everything
+around it is typed as usual. ``1.0`` is taken where an ``int`` is meant: JSON does not tell ``1`` from ``1.0``.
 
 This is the slow way, for the few lines that need it; it knows types, not bytes.
 """
@@ -29,7 +28,7 @@ T = TypeVar("T")
 #: Turns a plain value into a typed one.
 Convert = Callable[[Any, "Findings"], Any]
 
-#: The dicts are held so that their ids stay theirs.
+#: For each dict, by its ``id``: the dict itself, which keeps the id from being used again, and keys.
 Ambiguities = dict[int, tuple[dict[str, Any], set[str]]]
 
 
@@ -182,7 +181,7 @@ def _struct(cls: type[Wire]) -> Convert:
         # Looked up at the first use, because a type may contain itself.
         all_fields = [field for field in msgspec.structs.fields(cls) if not (cls.keeps_extra and field.name == "extra")]
         by_key = {f.encode_name: (f.name, _as_they_are(f.type), _converter(f.type)) for f in all_fields}
-        # An id must be given by who makes a message, and may be absent in what is read.
+        # Whoever makes a message must give its id. A message that is read may have none.
         required = [(f.name, f.encode_name, msgspec.UnsetType in get_args(f.type)) for f in all_fields if f.required]
         return by_key, required
 
@@ -269,7 +268,7 @@ def _tagged(structs: list[type[Wire]]) -> Convert:
             reason = f"unknown {tag_field}" if isinstance(tag, str) else f"no {tag_field}"
         except Misfit as misfit:
             reason = misfit.reason
-        del findings.unknown[made:]  # those inside it went with it: this object is kept as it came
+        del findings.unknown[made:]  # this object is kept as it came, with all that is in it
         findings.unknown.append(fallback.because(value, reason))
         return findings.unknown[-1]
 

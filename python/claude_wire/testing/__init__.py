@@ -1,4 +1,4 @@
-"""Recordings of the CLI, played by a child process that stands in for it; and what can go wrong, to order.
+"""Recordings of the CLI, played by a child process that stands in for it, with faults that can be ordered.
 
 ::
 

@@ -1,11 +1,11 @@
-"""What can go wrong with a child process, to order: each class is a fault for :class:`~claude_wire.testing.Replay`.
+"""Faults of a child process, which can be ordered: each class is a fault for :class:`~claude_wire.testing.Replay`.
 
 Positions are bytes and lines of the recording's standard output, so that they can be found in ``recording.stdout``.
 What the player adds (answers to requests that were not recorded, lines of :class:`GarbageLine`) is not counted.
 
-What is to happen after a byte happens as soon as that is written, even if the next one waits for input. What is to
-happen before a line, or at byte 0, happens when that line is due: behind the input that it waits for. Of several at one
-place the order decides: what is ordered behind a fault that waits for the line waits, too.
+A fault after a byte happens as soon as that byte is written, even if the next byte waits for input. A fault before a
+line, or at byte 0, happens when that line is due: behind the input that the line waits for. Several faults at one place
+happen in the order in which they were given. One that is given behind a fault that waits for the line waits, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Checked:
-    """Refuses at once what the stand-in could only fail with."""
+    """Refuses at once a value that the stand-in would fail with."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -100,7 +100,7 @@ class Totals(Sums):
     cost_usd: float = 0.0
     #: In milliseconds, waiting for permissions included.
     duration_ms: float = 0.0
-    #: In milliseconds, in the API. Of a resumed session the first turn has the time before it, too: no field of a
+    #: In milliseconds, in the API. The first turn of a resumed session includes the time before it: no field of a
     #: result says how much that is.
     duration_api_ms: float = 0.0
     #: By name of the model, subagents included.
@@ -131,8 +131,8 @@ class UsageMeter:
 
     Feed it every message, or the results alone: others are passed over. Sessions may be mixed, as where several
     processes write into one stream. A result that comes a second time, by its ``uuid``, is counted once. Subagents
-    are in the sums. A turn without a result, as at the end of a stream that was cut, is not: what it has used is not
-    known.
+    are in the sums. A turn without a result, as at the end of a stream that was cut, is left out: what it has used is
+    not known.
 
     What a result adds is its ``model_usage_since_last_result``, which is right after a resume and a fork, too. Where a
     result has none, as those of older CLIs and other dialects, it is what the session's running totals have grown by
@@ -153,7 +153,7 @@ class UsageMeter:
         self._running: dict[Key | None, _Running] = {}
         # The number of all models in `sessions`, and in `_running`.
         self._rows = self._running_rows = 0
-        # The uuids of the last results.
+        # The uuids of the latest results.
         self._counted = Ids(MOST_RESULTS)
 
     def __repr__(self) -> str:
@@ -164,11 +164,11 @@ class UsageMeter:
         """Take the next message.
 
         Returns:
-            What the turn has used that this result ends, by itself; None for other messages and for a result that was
-            counted before.
+            What the turn that this result ends has used. None for other messages, and for a result that was counted
+            before.
 
         Raises:
-            TypeError: it is no message: a dict of ``Decoder(dict)``, a line, a list of messages.
+            TypeError: ``message`` is a dict of ``Decoder(dict)``, a line, or a list of messages.
         """
         if not isinstance(message, ResultMessage):
             require_message("a UsageMeter", message)

@@ -20,8 +20,8 @@ from claude_wire.messages import InvalidLine, Message
 
 __all__ = ["MOST_FINDINGS", "Seen", "Summary", "Survey"]
 
-#: At most this many different unknown things are listed; more are only counted. A file that makes up a new name on
-#: every line is no protocol.
+#: At most this many different unknown things are listed, and more are only counted: a file may have a new name on every
+#: line.
 MOST_FINDINGS = 1000
 
 _BLANK = b" \t\r\n"
@@ -46,11 +46,11 @@ class Summary:
     messages: int = 0
     #: Lines that are not.
     invalid: int = 0
-    #: Messages by kind, as :func:`~claude_wire.cli.show.names.kind` names it.
+    #: Messages by kind, as :func:`~claude_wire.cli.show.names.message_name` names it.
     kinds: Counter[str] = field(default_factory=lambda: Counter[str]())
     #: What no class knows.
     findings: dict[Finding, Seen] = field(default_factory=lambda: dict[Finding, Seen]())
-    #: Finds beyond :data:`MOST_FINDINGS` different ones.
+    #: How many findings came that are not listed, beyond :data:`MOST_FINDINGS` different ones.
     more: int = 0
 
     @property
@@ -97,8 +97,8 @@ class Survey:
         self._summary = Summary()
         self._source = source
         self._on_invalid = on_invalid
-        # Each line is needed as a message and as a plain object, and with its number, which decoders do not tell. So
-        # lines are split first; both decoders return one value for each line that is not blank.
+        # Each line is needed as a message, as a plain object and with its number, which decoders do not tell. So lines
+        # are split first. Both decoders return one value for each line that is not blank.
         self._splitter = LineSplitter(max_line_bytes=max_line_bytes, keepends=True)
         self._messages = Decoder(max_line_bytes=max_line_bytes)
         self._objects = Decoder(dict, max_line_bytes=max_line_bytes)

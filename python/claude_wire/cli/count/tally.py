@@ -99,7 +99,7 @@ class Tally:
     def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
         self._stats = Stats()
         self._decoder = Decoder(max_line_bytes=max_line_bytes)
-        # Of the line that is not complete yet.
+        # How long the line is that is not complete yet.
         self._line_bytes = 0
         self._turn = Turn()
         self._usage = UsageMeter()
@@ -108,7 +108,7 @@ class Tally:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream."""
-        # Piece by piece, none longer than a line: so it is known which bytes a message was.
+        # The decoder gets at most one line at a time, so that the bytes of each message are known.
         for piece in io.BytesIO(data):
             self._line_bytes += len(piece)
             messages = self._decoder.feed(piece)
@@ -170,7 +170,7 @@ class Tally:
             _named(self._stats.tools, self._waiting.pop(oldest), Tool).unanswered += 1
 
     def _answer(self, result: Any) -> None:
-        """Count the result of a call, of whatever kind; other blocks have no ``tool_use_id``."""
+        """Count the result of a call, whatever its type. Blocks that are no results have no ``tool_use_id``."""
         name = self._waiting.pop(getattr(result, "tool_use_id", None) or "", None)
         if name is None:
             return

@@ -22,7 +22,7 @@ if sys.platform != "win32":
 
 __all__ = ["Terminal"]
 
-#: So long a question waits for the call that it is about to be shown before it.
+#: A question waits at most this long until the call that it is about is shown.
 SECONDS_TO_SHOW = 1.0
 
 
@@ -38,7 +38,7 @@ class Terminal:
         self._live = live
         # On Windows only sockets can be waited for.
         self.is_there: bool = sys.platform != "win32" and bool(sys.stdin) and sys.stdin.isatty() and page.is_terminal
-        #: Held by who shows something, while a question is open, too; who has shown a message notifies it.
+        #: Held while something is shown, and while a question is open. It is notified after each message.
         self.turn: anyio.Condition = anyio.Condition()
 
     async def ask(self, request: CanUseToolRequest) -> PermissionResult:
@@ -58,7 +58,10 @@ class Terminal:
             return result
 
     def _not_shown(self, request: CanUseToolRequest) -> dict[str, Any]:
-        """What the tool's input is otherwise than it was shown with the call: paths made absolute, or by a hook."""
+        """The members of the tool's input that differ from those shown with the call.
+
+        The CLI makes paths absolute, and a hook may change the input.
+        """
         shown = self._live.input_of(request.tool_use_id or "")
         if not isinstance(shown, dict):
             return request.input
@@ -97,7 +100,7 @@ class Terminal:
     async def _line(self, prompt: str) -> str:
         """A line that the user types; empty at the end of the input. Can be cancelled while it waits."""
         descriptor = sys.stdin.fileno()
-        # What was typed before the question was there is no answer to it.
+        # What was typed before the question was shown is no answer to it.
         termios.tcflush(descriptor, termios.TCIFLUSH)
         self._page.text(prompt, "bold")
         self._page.flush()

@@ -27,10 +27,10 @@ from claude_wire.session.open import STATE_VARIABLE
 
 __all__ = ["Host"]
 
-#: What a shell reports for a process that a signal ended is this, and the signal's number.
+#: A shell reports this plus the signal's number for a process that a signal ended.
 SIGNALLED = 128
 
-#: Where a signal ends it all, the CLI is given so many seconds after the end of its input, and as many after SIGTERM.
+#: When a signal ends the session, the CLI has this many seconds after the end of its input, and again after SIGTERM.
 GRACE_SECONDS = 2.0
 
 
@@ -51,7 +51,7 @@ class Host:
         self._tasks: TaskGroup | None = None
         self._signals: list[int] = []
         self._failed = False
-        #: Why nothing can be shown any more.
+        #: The error after which nothing can be shown any more.
         self._unwritable: OSError | None = None
 
     async def run(self, argv: list[str], prompt: str, cwd: str | None) -> int:
@@ -163,14 +163,14 @@ class Host:
         self._tell(f"! stderr: {detail(line)}", WARNING)
 
     def _tell(self, text: str, style: str) -> None:
-        """Show a line from outside of the conversation."""
+        """Show a line that is not part of the conversation."""
         try:
             self._page.line(text, style)
         except OSError as error:
             self._cannot_show(error)
 
     def _cannot_show(self, error: OSError) -> None:
-        """End the conversation, from outside of its task, because nothing can be shown any more."""
+        """End the conversation because nothing can be shown any more. Other tasks call this."""
         assert self._tasks is not None
         self._unwritable = error
         self._tasks.cancel_scope.cancel()

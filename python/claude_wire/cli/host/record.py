@@ -39,9 +39,9 @@ GROWING = ("stdout.ndjson", "stdin.ndjson", "order.jsonl", "stdout.reads.jsonl",
 
 
 class Recorder:
-    """A folder that a session is written into, for its owner's eyes alone: it has prompts in it.
+    """A folder that a session is written into. Only its owner can read it, because there are prompts in it.
 
-    Who makes one closes it. What goes wrong while it writes, such as a full disk, is kept in ``error`` and ends the
+    Whoever makes one closes it. An error while it writes, such as a full disk, is kept in ``error``. It ends the
     recording, not the session.
 
     Args:

@@ -17,7 +17,7 @@ from claude_wire.messages import ContentBlock, TextBlock, ToolResultBlock
 
 __all__ = ["block_name", "blocks_text", "call_lines", "detail", "excerpt", "fields", "plain_json", "result_text"]
 
-#: So many lines of a text are shown, and so many characters of each.
+#: This many lines of a text are shown, and this many characters of each.
 MOST_LINES = 6
 MOST_CHARS = 160
 
@@ -27,13 +27,13 @@ DETAIL_CHARS = 200
 #: An object that takes no more characters than this is shown on one line.
 ONE_LINE_CHARS = 76
 
-#: So many members of an object are shown.
+#: This many members of an object are shown.
 MOST_FIELDS = 12
 
 #: The most lines of a text, characters of a line, and members of an object.
 CUT, WHOLE = (MOST_LINES, MOST_CHARS, MOST_FIELDS), (sys.maxsize,) * 3
 
-#: What a call is mostly about, by the names that the CLI's tools and many others give to it; the first counts.
+#: The members that say what a call is mostly about, in the tools of the CLI and in many others. The first one counts.
 MAIN_MEMBERS = ("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt")
 
 

@@ -36,10 +36,10 @@ from claude_wire.usage.meter import UsageMeter
 
 __all__ = ["LiveView"]
 
-#: So many calls, requests, prompts and subagents are remembered at a time, for what comes later about them.
+#: This many calls, requests, prompts and subagents are remembered, for later messages about them.
 MOST_REMEMBERED = 1000
 
-#: So many texts are remembered, for the results that repeat them.
+#: This many texts are remembered, because results repeat them.
 MOST_SAID = 20
 
 #: The styles of the two types of blocks whose text grows.
@@ -81,7 +81,7 @@ class LiveView:
         self._page = page
         self._accumulator = Accumulator()
         self._streams: dict[tuple[str | None, str | None], Stream] = {}
-        #: Whose text is shown while it grows.
+        #: The message whose text is shown while it grows.
         self._floor: Stream | None = None
         #: The call whose subagent was shown last; None for the main conversation.
         self._speaker: str | None = None
@@ -93,7 +93,7 @@ class LiveView:
         #: Prompts that were shown when the host sent them, and which the CLI may repeat.
         self._prompts: deque[str] = deque(maxlen=MOST_REMEMBERED)
         self._header: tuple[str | None, ...] = ()
-        #: The last texts of the main conversation; results repeat them, those of several turns at times together.
+        #: The last texts of the main conversation. A result repeats them, at times those of several turns.
         self._said: deque[str] = deque(maxlen=MOST_SAID)
         self._usage = UsageMeter()
         self._input_chars = 0

@@ -1,7 +1,7 @@
-"""The sheet that a live view writes on: lines, text that grows, and below them a row that says what goes on.
+"""What a live view writes on: lines, text that grows, and below them a row that says what goes on.
 
-Knows a console; not what is written. Whatever is written is safe to print already. Lines on a terminal are broken
-between words. Only the row is ever rewritten. It is there on a terminal only, while nothing else is written.
+Knows a console; not what is written, which must be safe to print already. On a terminal lines are broken between words.
+Only the row is ever rewritten. It is shown on a terminal only, while nothing else is written.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ BAR = "| "
 #: Levels beyond this one look the same; a narrow terminal has no room for more.
 MOST_LEVELS = 3
 
-#: Characters that rich is given at once: it copies what is left of them for each of their lines, which took 35 seconds
-#: for an answer of 120,000 lines.
+#: rich is given this many characters at once. For each line it copies all that follows: that took 35 seconds for an
+#: answer of 120,000 lines.
 MOST_AT_ONCE = 4096
 
-#: So often the row is drawn anew, so that its clock runs.
+#: The row is drawn this often, so that its clock runs.
 ROWS_PER_SECOND = 4
 
 
 class Page:
-    """Writes to a console; who makes one closes it, which leaves the terminal as it was.
+    """Writes to a console. Whoever makes one closes it, which leaves the terminal as it was.
 
     Args:
         console: where to.
