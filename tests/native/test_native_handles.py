@@ -28,7 +28,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 def new_handle(max_line_bytes: int = 2**40) -> int:
     out = ffi.new("uint64_t *")
-    assert lib.cw_buffer_new(max_line_bytes, 0, out) == lib.CW_NOTHING
+    assert lib.cw_buffer_new(max_line_bytes, 0, b"", 0, out) == lib.CW_NOTHING
     handle: int = out[0]
     return handle
 
@@ -316,7 +316,8 @@ def test_wrong_pointers_and_ranges_are_refused() -> None:
     null = ffi.NULL
     step = ffi.new("CwSteps *")
     assert {
-        lib.cw_buffer_new(1, 0, null),
+        lib.cw_buffer_new(1, 0, b"", 0, null),
+        lib.cw_buffer_new(1, lib.CW_FILTER_ONLY, b"\xff", 1, ffi.new("uint64_t *")),
         lib.cw_buffer_next(handle, null, 1, 0, step),
         lib.cw_buffer_next(handle, b"{}\n", 3, 4, step),
         lib.cw_buffer_next(handle, b"{}\n", 2**64 - 1, 0, step),
@@ -383,7 +384,7 @@ lines = st.lists(
 
 def frame(data: bytes) -> tuple[int, int, int]:
     handle = ffi.new("uint64_t *")
-    assert lib.cw_buffer_new(2**64 - 1, True, handle) == lib.CW_NOTHING
+    assert lib.cw_buffer_new(2**64 - 1, lib.CW_KEEP_BOM, b"", 0, handle) == lib.CW_NOTHING
     out = ffi.new("CwSteps *")
     assert lib.cw_buffer_next(handle[0], data, len(data), 0, out) == 1
     assert lib.cw_buffer_free(handle[0]) == lib.CW_NOTHING

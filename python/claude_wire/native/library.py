@@ -14,7 +14,7 @@ from claude_wire.errors import ByteBudgetError, HandleError
 __all__ = ["ABI_VERSION", "STEP", "error", "ffi", "lib"]
 
 #: The ABI of the native library that this package is written for.
-ABI_VERSION = 9
+ABI_VERSION = 10
 
 #: CwStep. One unpack() of all fields costs as much as reading two of them through cffi.
 STEP = struct.Struct("@Pq6Q")
@@ -30,6 +30,7 @@ class Library(Protocol):
     CW_TOO_LONG: int
     CW_FILTERED: int
     CW_LINE_BYTES: int
+    CW_KEEP_BOM: int
     CW_FILTER_ONLY: int
     CW_FILTER_COALESCE: int
     CW_FILTER_PLAIN: int
@@ -54,9 +55,8 @@ class Library(Protocol):
     CW_OVERFLOW_KEEP_LAST: int
 
     def cw_abi_version(self) -> int: ...
-    def cw_buffer_new(self, max_line_bytes: int, keep_bom: int, out: Any, /) -> int: ...
+    def cw_buffer_new(self, max_line_bytes: int, options: int, names: bytes, length: int, out: Any, /) -> int: ...
     def cw_buffer_free(self, handle: int, /) -> int: ...
-    def cw_buffer_filter(self, handle: int, names: bytes, length: int, options: int, /) -> int: ...
     def cw_buffer_next(self, handle: int, data: Any, length: int, start: int, out: Any, /) -> int: ...
     def cw_buffer_close(self, handle: int, out: Any, /) -> int: ...
     def cw_buffer_unfinished(self, handle: int, out: Any, /) -> int: ...

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import weakref
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import require_int
@@ -39,15 +39,6 @@ __all__ = ["LineBuffer", "Stats"]
 
 #: A carried line up to this length is copied, which takes less time than a view of it.
 COPY_BYTES = lib.CW_LINE_BYTES
-
-
-class _Stats(Protocol):
-    searched: int
-    copied: int
-    held: int
-    skipped: int
-    merged: int
-    taken: int
 
 
 _CARRY = lib.CW_CARRY
@@ -101,12 +92,12 @@ class LineBuffer:
         "_finalize",
         "_handle",
         "_line_number",
-        "_max_line_bytes",
         "_out",
         "_start",
         "_steps",
         "_taken",
         "at_line_start",
+        "max_line_bytes",
         "passed_bytes",
         "passed_lines",
     )
@@ -122,25 +113,23 @@ class LineBuffer:
     ) -> None:
         require_int("max_line_bytes", max_line_bytes, 1)
         handle = ffi.new("uint64_t *")
-        status = lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), keep_bom, handle)
+        names = "\n".join(sorted(only)).encode() if only else b""
+        options = lib.CW_KEEP_BOM * keep_bom + lib.CW_FILTER_PLAIN * plain
+        options += lib.CW_FILTER_ONLY * (only is not None) + lib.CW_FILTER_COALESCE * coalesce
+        status = lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), options, names, len(names), handle)
         if status < 0:
             raise library_error(status)
         self._handle: int = handle[0]
         self._filters = only is not None or coalesce
         self._filtered = 0, 0
         self._finalize = weakref.finalize(self, lib.cw_buffer_free, self._handle)
-        if self._filters:
-            names = "\n".join(sorted(only)).encode() if only else b""
-            options = lib.CW_FILTER_ONLY * (only is not None) + lib.CW_FILTER_COALESCE * coalesce
-            status = lib.cw_buffer_filter(self._handle, names, len(names), options + lib.CW_FILTER_PLAIN * plain)
-            if status < 0:
-                raise library_error(status)
         # The native library refuses a second call at the same time by itself. But between two calls, too, while the
         # caller reads what the first one lent, nobody else may make the second.
         self._busy = False
         self._out = ffi.new("CwSteps *")
         self._steps = ffi.buffer(self._out)
-        self._max_line_bytes = max_line_bytes
+        #: Longest line that is kept, in bytes without its line feed.
+        self.max_line_bytes: int = max_line_bytes
         #: Whole lines that passed it by, at the start of a line, and their bytes. Who takes them counts them here.
         self.passed_lines = self.passed_bytes = 0
         # Bytes that the native library has taken, and the bytes that were fed before this stream began.
@@ -149,11 +138,6 @@ class LineBuffer:
         self._line_number = 1
         #: Whether the next line may pass by: none is unfinished, no byte order mark may come, and no filter is at work.
         self.at_line_start = False
-
-    @property
-    def max_line_bytes(self) -> int:
-        """Longest line that is kept, in bytes without its line feed."""
-        return self._max_line_bytes
 
     @property
     def fed(self) -> int:
@@ -299,8 +283,8 @@ class LineBuffer:
                 self._filtered = out.skipped, out.merged
         return self._filtered
 
-    def _stats(self) -> _Stats:
-        out: _Stats = ffi.new("CwStats *")
+    def _stats(self) -> Any:
+        out = ffi.new("CwStats *")
         status = lib.cw_buffer_stats(self._handle, out)
         if status < 0:
             raise library_error(status)

@@ -11,12 +11,14 @@ use crate::lines::buffer::{Bom, Buffer};
 use crate::lines::step::Step;
 use crate::simd::Level;
 
-/// An option of a filter: only lines of the named kinds are let through.
-pub const CW_FILTER_ONLY: u32 = 1;
-/// An option of a filter: deltas are merged.
-pub const CW_FILTER_COALESCE: u32 = 2;
-/// An option of a filter: no vectors are used. Tests compare both.
-pub const CW_FILTER_PLAIN: u32 = 4;
+/// An option of a buffer: a byte order mark at the start of the stream belongs to the first line; otherwise it is skipped.
+pub const CW_KEEP_BOM: u32 = 1;
+/// An option of a buffer: only lines of the named kinds are let through.
+pub const CW_FILTER_ONLY: u32 = 2;
+/// An option of a buffer: deltas are merged.
+pub const CW_FILTER_COALESCE: u32 = 4;
+/// An option of a buffer with a filter: that uses no vectors. Tests compare both.
+pub const CW_FILTER_PLAIN: u32 = 8;
 
 /// Work done by a buffer since it was made, and the memory it holds now.
 #[repr(C)]
@@ -46,24 +48,47 @@ struct Lines {
 
 static BUFFERS: Table<Lines> = Table::new();
 
-/// Makes a line buffer with a limit on the bytes of a line (without its LF). With `keep_bom` not 0, a byte order mark
-/// at the start of the stream belongs to the first line; otherwise it is skipped.
+/// Makes a line buffer with a limit on the bytes of a line (without its LF). `options` is `CW_KEEP_BOM` and `CW_FILTER_…`
+/// added up, and `names` are `len` bytes of UTF-8, the names of kinds, with a line feed between two. See `filter`.
 ///
 /// # Safety
 ///
-/// `out` is null or may be written.
+/// `names` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call. `out` is null
+/// or may be written.
 #[no_mangle]
-pub unsafe extern "C" fn cw_buffer_new(max_line_bytes: u64, keep_bom: u32, out: *mut u64) -> i32 {
+pub unsafe extern "C" fn cw_buffer_new(
+    max_line_bytes: u64,
+    options: u32,
+    names: *const u8,
+    len: u64,
+    out: *mut u64,
+) -> i32 {
     guard(|| {
-        let max_line_bytes = usize::try_from(max_line_bytes).unwrap_or(usize::MAX);
-        let on_bom = if keep_bom == 0 { Bom::Skip } else { Bom::Keep };
         // SAFETY: the caller promises it.
-        let out = unsafe { place(out) }?;
+        let (names, out) = unsafe { (bytes(names, len)?, place(out)?) };
+        let names = std::str::from_utf8(names).map_err(|_| CW_ERROR_ARGUMENT)?;
+        let names: Vec<&str> = names.split('\n').filter(|name| !name.is_empty()).collect();
+        let has = |option| options & option != 0;
+        let level = if has(CW_FILTER_PLAIN) {
+            Level::Plain
+        } else {
+            Level::Fast
+        };
+        let filter = match (has(CW_FILTER_ONLY), has(CW_FILTER_COALESCE)) {
+            (false, false) => None,
+            (false, true) => Some(Filter::earning(level)),
+            (true, coalesce) => Some(Filter::new(Some(&names), coalesce, level)),
+        };
+        let on_bom = if has(CW_KEEP_BOM) {
+            Bom::Keep
+        } else {
+            Bom::Skip
+        };
+        let max_line_bytes = usize::try_from(max_line_bytes).unwrap_or(usize::MAX);
         watch_forks();
-        let buffer = Buffer::new(max_line_bytes, on_bom);
         let handle = BUFFERS.insert(Lines {
-            buffer,
-            filter: None,
+            buffer: Buffer::new(max_line_bytes, on_bom),
+            filter: filter.map(Box::new),
             taken: 0,
         })?;
         out.write(handle);
@@ -79,41 +104,6 @@ pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
             .remove(handle)
             .map(|()| CW_NOTHING)
             .map_err(Into::into)
-    })
-}
-
-/// Lets only some of the lines through, from now on, and merges deltas: `options` is `CW_FILTER_…` added up, and `names` are
-/// `len` bytes of UTF-8, the names of kinds, with a line feed between two. See `filter`.
-///
-/// # Safety
-///
-/// `names` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call.
-#[no_mangle]
-pub unsafe extern "C" fn cw_buffer_filter(
-    handle: u64,
-    names: *const u8,
-    len: u64,
-    options: u32,
-) -> i32 {
-    guard(|| {
-        // SAFETY: the caller promises it.
-        let names = unsafe { bytes(names, len) }?;
-        let names = std::str::from_utf8(names).map_err(|_| CW_ERROR_ARGUMENT)?;
-        let names: Vec<&str> = names.split('\n').filter(|name| !name.is_empty()).collect();
-        let only = (options & CW_FILTER_ONLY != 0).then_some(names.as_slice());
-        let level = if options & CW_FILTER_PLAIN == 0 {
-            Level::Fast
-        } else {
-            Level::Plain
-        };
-        let coalesce = options & CW_FILTER_COALESCE != 0;
-        let filter = if coalesce && only.is_none() {
-            Filter::earning(level)
-        } else {
-            Filter::new(only, coalesce, level)
-        };
-        BUFFERS.with(handle, |lines| lines.filter = Some(Box::new(filter)))?;
-        Ok(CW_NOTHING)
     })
 }
 

@@ -6,7 +6,7 @@ fn new_buffer() -> u64 {
     let mut handle = 0;
     // SAFETY: `out` may be written.
     assert_eq!(
-        unsafe { cw_buffer_new(100, 0, &raw mut handle) },
+        unsafe { cw_buffer_new(100, 0, ptr::null(), 0, &raw mut handle) },
         CW_NOTHING
     );
     handle
@@ -43,10 +43,22 @@ fn after_a_panic_a_buffer_can_only_be_freed() {
 fn wrong_pointers_and_ranges_are_a_status() {
     let handle = new_buffer();
     let mut step = no_steps();
+    let mut other = 0;
     let data = b"{}\n".as_ptr();
     // SAFETY: each pointer is null or good for its length; lengths out of range must be refused before they are used.
     unsafe {
-        assert_eq!(cw_buffer_new(1, 0, ptr::null_mut()), CW_ERROR_ARGUMENT);
+        assert_eq!(
+            cw_buffer_new(1, 0, ptr::null(), 0, ptr::null_mut()),
+            CW_ERROR_ARGUMENT
+        );
+        assert_eq!(
+            cw_buffer_new(1, CW_FILTER_ONLY, ptr::null(), 1, &raw mut other),
+            CW_ERROR_ARGUMENT
+        );
+        assert_eq!(
+            cw_buffer_new(1, CW_FILTER_ONLY, b"\xff".as_ptr(), 1, &raw mut other),
+            CW_ERROR_ARGUMENT
+        );
         assert_eq!(
             cw_buffer_next(handle, ptr::null(), 1, 0, &raw mut step),
             CW_ERROR_ARGUMENT
@@ -78,7 +90,7 @@ fn two_steps_are_those_that_two_calls_of_the_buffer_take() {
             let mut handle = 0;
             // SAFETY: the pointer is to live memory.
             assert_eq!(
-                unsafe { cw_buffer_new(limit, 0, &raw mut handle) },
+                unsafe { cw_buffer_new(limit, 0, ptr::null(), 0, &raw mut handle) },
                 CW_NOTHING
             );
             let mut buffer = Buffer::new(usize::try_from(limit).unwrap(), Bom::Skip);
