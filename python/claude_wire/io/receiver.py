@@ -65,7 +65,7 @@ class Receiver(Generic[T]):
     def __init__(self, decoder: Decoder[T], observer: Observer | None = None) -> None:
         self.decoder: Decoder[T] = decoder
         decoder.raise_in_turn()
-        self._observer = observer
+        self.observer: Observer | None = observer
         #: What was decoded and not taken yet.
         self.ready: deque[T] = deque()
         #: Whether there are no more steps.
@@ -104,8 +104,8 @@ class Receiver(Generic[T]):
                     raise StopAsyncIteration
                 batch = self.decoder.feed(data) if data else self._end_of_data()
                 if batch:
-                    if self._observer is not None:
-                        self._observer.saw(batch)
+                    if self.observer is not None:
+                        self.observer.saw(batch)
                     return batch
         finally:
             self._busy = False
@@ -118,8 +118,8 @@ class Receiver(Generic[T]):
             ready.clear()
             return batch
         batch = self.decoder.feed(b"") if self.decoder.holds_back else []
-        if batch and self._observer is not None:
-            self._observer.saw(batch)
+        if batch and self.observer is not None:
+            self.observer.saw(batch)
         return batch
 
     def _end_of_data(self) -> list[T]:
@@ -134,10 +134,10 @@ class Receiver(Generic[T]):
         return batch
 
     async def _finish(self) -> None:
-        if self._observer is None:
+        if self.observer is None:
             await self.aclose()
         else:
-            await self._observer.ended(cut=self._cut)
+            await self.observer.ended(cut=self._cut)
 
     def take_over(self, tap: Tap | None) -> tuple[ReadAhead, list[T]]:
         """Have the chunks read through a :class:`ReadAhead` from now on.

@@ -18,7 +18,7 @@ from claude_wire.foundation.arguments import (
     shown,
     type_of,
 )
-from claude_wire.io.message_stream import MessageStream
+from claude_wire.io.message_stream import MessageStream, receiver_of
 from claude_wire.io.receiver import Receiver, require_decoder
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.native.overflow import DrainOptions, Overflow, OverflowArguments
@@ -264,4 +264,6 @@ class Process(MessageStream[T], Generic[T]):
 
 def exchange_of(process: Process[Any]) -> Exchange:
     """What passes between the host and a process, for a session that takes part in it."""
-    return process._exchange  # pyright: ignore[reportPrivateUsage]
+    observer = receiver_of(process).observer
+    assert isinstance(observer, Exchange)
+    return observer
