@@ -41,6 +41,10 @@ __all__ = ["LineBuffer", "Stats"]
 COPY_BYTES = lib.CW_LINE_BYTES
 
 
+_KEEP_BOM = lib.CW_KEEP_BOM
+_ONLY = lib.CW_FILTER_ONLY
+_COALESCE = lib.CW_FILTER_COALESCE
+_PLAIN = lib.CW_FILTER_PLAIN
 _CARRY = lib.CW_CARRY
 _BODY = lib.CW_BODY
 _TOO_LONG = lib.CW_TOO_LONG
@@ -114,8 +118,9 @@ class LineBuffer:
         require_int("max_line_bytes", max_line_bytes, 1)
         handle = ffi.new("uint64_t *")
         names = "\n".join(sorted(only)).encode() if only else b""
-        options = lib.CW_KEEP_BOM * keep_bom + lib.CW_FILTER_PLAIN * plain
-        options += lib.CW_FILTER_ONLY * (only is not None) + lib.CW_FILTER_COALESCE * coalesce
+        options = _KEEP_BOM if keep_bom else 0
+        if only is not None or coalesce:
+            options |= _ONLY * (only is not None) | _COALESCE * coalesce | _PLAIN * plain
         status = lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), options, names, len(names), handle)
         if status < 0:
             raise library_error(status)
