@@ -37,12 +37,12 @@ RequestId = int | str
 
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
-#: What mcp says of itself.
+#: The code of mcp for a connection that has closed.
 CONNECTION_CLOSED = -32000
-#: No code of JSON-RPC or MCP; what mcp 2 uses.
+#: The code of mcp 2 for a cancelled request. JSON-RPC and MCP have none.
 REQUEST_CANCELLED = -32800
 
-# A type checker sees the version that is installed, and so takes the names of the other for errors.
+# A type checker sees the version that is installed, and takes the names of the other version for errors.
 _types: Any = mcp.types
 _message: Any = message
 _exceptions: Any = exceptions
@@ -74,7 +74,7 @@ def parse(message: Any) -> Any:
 
 
 def root_of(parsed: Any) -> Any:
-    """The message itself, without what mcp 1 wraps it in."""
+    """The message itself, without the object that mcp 1 wraps it in."""
     return getattr(parsed, "root", parsed)
 
 

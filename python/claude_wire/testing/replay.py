@@ -150,7 +150,7 @@ class ReplayCLI:
 
 
 def _player_command() -> list[str]:
-    """Python without what it looks for at its start, and the player, imported: what runs is compiled once only."""
+    """The command that runs the player in an isolated Python. An imported player is compiled once only."""
     folder = os.path.dirname(os.path.abspath(__file__))
     program = f"import sys; sys.path.append({folder!r}); from player.program import main; main(sys.argv)"
     return [sys.executable, "-IS", "-c", program]

@@ -24,7 +24,7 @@ HANDSHAKE = ("initialize", "notifications/initialized", "tools/list", "resources
 
 
 def permission_question(asked: messages.CanUseToolRequest) -> Notice:
-    """What the CLI wants to know of the user before it uses a tool, without the tool's input."""
+    """The question whether a tool may be used, without the tool's input."""
     name = one_line(asked.display_name or asked.tool_name)
     lines = [f"? {detail(asked.title)}" if asked.title else f"? may {name} run?"]
     if asked.description:
@@ -116,7 +116,7 @@ def permission_result(result: messages.PermissionResult) -> Notice:
 
 
 def suggestion(update: messages.PermissionUpdate) -> str:
-    """A change of permissions in words, on one line; not cut, for somebody has to answer for it."""
+    """A change of permissions in words, on one line. It is never cut, because the user decides on it."""
     match update:
         case messages.AddRules(rules=rules, behavior=behavior, destination=destination):
             text = f"{behavior} {_rules(rules)}"

@@ -1,4 +1,4 @@
-"""The pipes to the host, by their numbers; and writing to them, whoever still reads."""
+"""The pipes to the host, by their numbers, and writing to them even when nobody reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
-#: As much as a pipe of Linux holds, and as much as one read of most hosts takes.
+#: A pipe of Linux holds this much, and one read of most hosts takes this much.
 BLOCK_BYTES = 64 * 1024
 
 
@@ -65,7 +65,7 @@ class Output:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write to a descriptor, whoever reads; nothing happens if nobody does."""
+    """Write to a descriptor. If nobody reads any more, nothing is written."""
     view = memoryview(data)
     try:
         while view:

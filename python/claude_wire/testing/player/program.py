@@ -24,16 +24,17 @@ TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed h
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, NoReturn
-#: The number of SIGKILL; Windows has no name for it, and ends a process all the same.
+
+#: The number of SIGKILL. Windows has no name for it, and ends a process all the same.
 KILL = 9
 
-#: The version of the CLI whose ways these are; ``--version`` says it if the recording does not say another.
+#: The version of the CLI that the player behaves like. ``--version`` prints it where the recording names none.
 VERSION = b"2.1.330"
 
 #: The events that happen as soon as the bytes before them are written; others happen when the line behind them is due.
 BEHIND_A_BYTE = frozenset(("cut", "kill", "stall"))
 
-#: The answer to ``initialize`` if none was recorded: what the protocol requires it to have.
+#: The answer to ``initialize`` where none was recorded: the members that the protocol requires.
 EMPTY_INITIALIZE: dict[str, Any] = {
     "commands": [],
     "agents": [],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Step:
-    """One line that went one way or the other."""
+    """One line, of the host or of the CLI."""
 
     __slots__ = ("data", "is_input", "seconds")
 
