@@ -136,13 +136,14 @@ class LineBuffer:
         #: Longest line that is kept, in bytes without its line feed.
         self.max_line_bytes: int = max_line_bytes
         #: Whole lines that passed it by, at the start of a line, and their bytes. Who takes them counts them here.
-        self.passed_lines = self.passed_bytes = 0
+        self.passed_lines: int = 0
+        self.passed_bytes: int = 0
         # Bytes that the native library has taken, and the bytes that were fed before this stream began.
         self._taken = self._start = 0
         # Number of the line that is unfinished or comes next, without those that passed by.
         self._line_number = 1
         #: Whether the next line may pass by: none is unfinished, no byte order mark may come, and no filter is at work.
-        self.at_line_start = False
+        self.at_line_start: bool = False
 
     @property
     def fed(self) -> int:
