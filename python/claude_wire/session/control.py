@@ -42,8 +42,8 @@ class Control:
     """Both halves of the control protocol: what this side asks, and what it answers by its callbacks."""
 
     def __init__(self, callbacks: Callbacks, sender: Sender, tasks: Tasks) -> None:
-        self.requests = Requests(sender.send, tasks)
-        self.answers = Answers(callbacks.find, sender.send_answer, tasks)
+        self.requests: Requests = Requests(sender.send, tasks)
+        self.answers: Answers = Answers(callbacks.find, sender.send_answer, tasks)
         self._sender = sender
         self._tasks = tasks
         self._was_full = False

@@ -32,7 +32,7 @@ class Reading:
     """Takes messages from a router, and shows the run those that say something of it."""
 
     def __init__(self, router: Router, requests: Requests, process: Process[Any] | None) -> None:
-        self.run = Run()
+        self.run: Run = Run()
         #: What was read and not taken yet.
         self.ready: deque[Message | InvalidLine] = router.ready
         #: Whether a message in ``ready`` may change the state of the run.
