@@ -177,6 +177,14 @@ def test_prompts_with_an_empty_uuid_are_several() -> None:
         assert turn.unfinished() == ""
 
 
+def test_a_result_that_names_nobody_is_for_all_prompts_that_were_sent() -> None:
+    turn = Turn()
+    for uuid in "ab":
+        turn.sent(what_is_kept.line({"type": "user", "uuid": uuid}))
+    turn.see([{"type": "result", "user_message_uuids": []}])
+    assert turn.unfinished() == ""
+
+
 @pytest.mark.parametrize("state", [[], {}, 1, None])
 def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None:
     """Whoever iterates over a process gets the line, not an exception."""

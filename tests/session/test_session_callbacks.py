@@ -13,6 +13,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
+import claude_wire.control.answers as answers_module
 import claude_wire.session.session as session_module
 from async_backends import Backend, every_backend
 from claude_wire import (
@@ -344,6 +345,25 @@ def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_does(ba
             assert answers() == sorted(expected)
 
     backend.run(main)
+
+
+@every_backend
+def test_that_too_many_requests_wait_is_told_once(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(answers_module, "MOST_OPEN", 3)
+
+    async def main() -> None:
+        async def wait(_: CanUseToolRequest) -> bool:
+            await anyio.sleep_forever()
+            return False
+
+        async with opened(can_use_tool=wait) as (peer, session):
+            peer.say(*(Peer.permission(f"{number}") for number in range(6)), RESULT)
+            assert [message async for message in session.receive_response()]
+
+    backend.run(main)
+    assert caplog.text.count("requests above 3 that wait at a time are not answered") == 1
 
 
 @every_backend

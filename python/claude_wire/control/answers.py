@@ -94,7 +94,6 @@ class Answers:
         self._find = find
         self._send = send
         self._tasks = tasks
-        self._closed = False
         # By their keys; those without an id by themselves.
         self._open: dict[Key | _Inquiry, _Inquiry] = {}
         # Requests whose handlers have not begun, in order, and what each waits for that has come before its turn. trio
@@ -166,11 +165,6 @@ class Answers:
                 if task is not None:
                     task.cancel()
 
-    def close(self) -> None:
-        """Answer nothing any more. Whoever owns the tasks cancels them."""
-        self._closed = True
-        self._open.clear()
-
     async def _run(
         self, inquiry: _Inquiry, function: Callable[[Any], Awaitable[Any]], body: Any, name: Callable[[], str]
     ) -> None:
@@ -215,8 +209,6 @@ class Answers:
             await self._answer(inquiry, line)
 
     def _begin(self, request_id: RequestId, size: Callable[[], int]) -> _Inquiry | None:
-        if self._closed:
-            return None
         inquiry = _Inquiry(request_id)
         if inquiry.key in self._open or self._settled.has_key(inquiry.key):
             return None

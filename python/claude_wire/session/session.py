@@ -279,10 +279,9 @@ class Session:
             self._router.close()
 
     def _stop(self) -> None:
-        """Send and answer nothing any more. A turn that is under way in a process that this session runs ends."""
+        """Send nothing any more. A turn that is under way in a process that this session runs ends."""
         interrupt = self._control.requests.line(InterruptRequest(cancel_queued=True))
         self._sender.close(None if self._opens is None else interrupt)
-        self._control.answers.close()
 
     def _begin_to_close(self) -> None:
         if self._sender.closed:
