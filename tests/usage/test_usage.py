@@ -243,6 +243,25 @@ def test_null_counts_are_zeros() -> None:
     assert metered(b'{"type":"result","subtype":"success"}\n').total == Totals(turns=1)
 
 
+def test_every_count_of_the_main_loop_is_added_up() -> None:
+    usage = {
+        "input_tokens": 1,
+        "output_tokens": 2,
+        "cache_read_input_tokens": 3,
+        "cache_creation_input_tokens": 9,
+        "cache_creation": {"ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 5},
+    }
+    meter = metered(line(result(0.1, 10, usage=usage)), line(result(0.1, 10, usage=usage)))
+    assert meter.total.main_loop == Tokens(
+        input_tokens=2,
+        output_tokens=4,
+        cache_creation_input_tokens=18,
+        cache_creation_5m=8,
+        cache_creation_1h=10,
+        cache_read_input_tokens=6,
+    )
+
+
 def test_other_spelling_of_a_dialect() -> None:
     meter = metered(line({**result(0, 0), "modelUsage": {"m": {"input_tokens": 3, "output_tokens": 4}}}))
     assert meter.total.tokens == Tokens(input_tokens=3, output_tokens=4)
