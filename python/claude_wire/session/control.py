@@ -95,7 +95,6 @@ class Control:
         """A function by which an MCP server of this process sends to the CLI."""
 
         async def carry(message: dict[str, Any]) -> None:
-            self._sender.require_open()
             await self._sender.send(self.requests.line(McpMessageRequest(server_name=server_name, message=message)))
 
         return carry
