@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from itertools import accumulate, count
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, cast, overload
 
 from claude_wire.codec.dict_lines import DictLines
@@ -27,7 +26,7 @@ from claude_wire.foundation.arguments import require_function, shown, type_of
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
 from claude_wire.messages.invalid import InvalidKind
-from claude_wire.native.block import Block, LongLine, bare_line, split_lines
+from claude_wire.native.block import Block, LongLine, bare_line, line_starts, split_lines
 from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
 
@@ -379,34 +378,36 @@ class Decoder(Generic[T]):
 
     def _put_invalid(self, messages: list[Any], block: Block) -> None:
         """Put an :class:`InvalidLine` in the place of each line of a decoded block that is none."""
-        for index, (line, place) in enumerate(self._placed_lines(block)):
-            message = messages[index]
+        lines, place = split_lines(bytes(block.data)), self._places(block)
+        for index, message in enumerate(messages):
             if type(message) is Bad:
-                offset, line_number = place
-                messages[index] = InvalidLine(line, line_number, offset, message.reason, kind=message.kind)
+                offset, line_number = place(index)
+                messages[index] = InvalidLine(lines[index], line_number, offset, message.reason, kind=message.kind)
         self._messages -= self._lines.bad
         self._invalid += self._lines.bad
         self._lines.bad = 0
 
     def _one_by_one(self, block: Block) -> None:
-        for line, (offset, line_number) in self._placed_lines(block):
+        place: Callable[[int], tuple[int, int]] | None = None
+        for index, line in enumerate(split_lines(bytes(block.data))):
             if bare := bare_line(line):
                 try:
                     self._ready.append(self._lines.line(bare))
                     self._messages += 1
                 except BadLine as bad:
                     self._invalid += 1
+                    place = place or self._places(block)
+                    offset, line_number = place(index)
                     reason = bad.reason if block.terminated else f"truncated: {bad.reason}"
                     kind = bad.kind if block.terminated else "truncated"
                     self._ready.append(InvalidLine(line, line_number, offset, reason, kind=kind))
 
-    def _placed_lines(self, block: Block) -> Iterable[tuple[bytes, tuple[int, int]]]:
-        """Each line of a block, without its line feed, with its offset and number."""
-        lines = split_lines(bytes(block.data))
+    def _places(self, block: Block) -> Callable[[int], tuple[int, int]]:
+        """What gives the offset and the number of a line of a block, by its index."""
         if block.filtered:
-            return zip(lines, self._buffer.places(block), strict=True)
-        offsets = accumulate((len(line) + 1 for line in lines), initial=block.offset)
-        return zip(lines, zip(offsets, count(block.line_number), strict=False), strict=False)
+            return self._buffer.places(block).__getitem__
+        starts = line_starts(block.data, block.lines)
+        return lambda index: (block.offset + starts[index], block.line_number + index)
 
     def _too_long(self, line: LongLine) -> None:
         self._invalid += 1

@@ -316,8 +316,8 @@ def spawn(
     Raises:
         RuntimeError: no event loop runs, or (trio) it is about to end and takes no more system tasks.
     """
-    qualname: str = getattr(function, "__qualname__", type(function).__name__)
-    task = Task(name or qualname, then)
+    own_name: str = getattr(function, "__qualname__", type(function).__name__) if name is None else name
+    task = Task(own_name, then)
     task.start(function)
     return task
 

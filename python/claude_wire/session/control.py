@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -43,7 +44,7 @@ class Control:
 
     def __init__(self, callbacks: Callbacks, sender: Sender, tasks: Tasks) -> None:
         self.requests: Requests = Requests(sender.send, tasks)
-        self.answers: Answers = Answers(callbacks.find, sender.send_answer, tasks)
+        self.answers: Answers = Answers(callbacks.find, partial(sender.send, is_answer=True), tasks)
         self._sender = sender
         self._tasks = tasks
         self._was_full = False

@@ -67,10 +67,6 @@ class Sender:
         if self.closed:
             raise HandleError("this session is closed")
 
-    async def send_answer(self, line: bytes) -> None:
-        """Send the answer to a request of the CLI."""
-        await self.send(line, is_answer=True)
-
     async def send(self, line: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
         """Send a line. It is as good as sent when ``begun`` is called; until then nothing is sent.
 
