@@ -63,6 +63,7 @@ from claude_wire.messages import (
     ContentBlock,
     ContentBlockDeltaEvent,
     ContentBlockStartEvent,
+    ContentBlockStopEvent,
     ErrorEvent,
     Event,
     InputJsonDelta,
@@ -92,6 +93,8 @@ DELTA_CHARS = 60
 #: Any other event counts as its JSON and this many characters more, for its Python objects.
 EVENT_CHARS = 1000
 
+#: What is abandoned, and events that hold no text: they count as the least.
+_SHORT = (type(None), ContentBlockStopEvent, MessageStopEvent)
 #: Events that begin a message if there is none.
 _CONTENT = (ContentBlockStartEvent, ContentBlockDeltaEvent, MessageDeltaEvent)
 
@@ -120,7 +123,7 @@ class _Log:
         self.id: str | None = message.api_message_id
         self.ttft_ms: int | float | None = message.ttft_ms
         #: Characters of all but the pieces.
-        self.marked: int = EVENT_CHARS + sum(len(name or "") for name in (self.session_id, self.parent, self.id))
+        self.marked: int = EVENT_CHARS + len(self.session_id or "") + len(self.parent or "") + len(self.id or "")
         #: Each event, the number of pieces that the text before it has then, and the pieces of the text that goes on.
         self.marks: list[tuple[Event | None, int, list[str]]] = []
         #: The pieces of the text that goes on.
@@ -139,7 +142,7 @@ class _Log:
         self.delta_type = None
         self.pieces = [] if state.text is None else state.text.pieces
         self.marks.append((event, count, self.pieces))
-        chars = EVENT_CHARS + (0 if event is None else len(encode(cast(Any, event))))
+        chars = EVENT_CHARS if type(event) in _SHORT else EVENT_CHARS + len(encode(cast(Any, event)))
         self.marked += chars
         return chars
 
