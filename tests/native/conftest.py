@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, set_byte_budget
 from claude_wire.native.drain import Drain
 from claude_wire.native.drain_thread import ThreadDrain
 from drained_pipes import AnyDrain, Pipe, linux
@@ -16,6 +17,13 @@ from drained_pipes import AnyDrain, Pipe, linux
 def kind(request: pytest.FixtureRequest) -> type[AnyDrain]:
     cls: type[AnyDrain] = request.param
     return cls
+
+
+@pytest.fixture(autouse=True)
+def budget() -> Iterator[None]:
+    """Whatever budget a test sets ends with it."""
+    yield
+    set_byte_budget(DEFAULT_BYTE_BUDGET)
 
 
 @pytest.fixture

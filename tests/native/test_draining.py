@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from claude_wire.native import drain as draining
-from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, set_byte_budget
 from claude_wire.native.drain import Drain
 from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.overflow import CHUNK_BYTES, DrainStats
@@ -37,13 +36,6 @@ from drained_pipes import (
     run,
     wait_until,
 )
-
-
-@pytest.fixture(autouse=True)
-def budget() -> Iterator[None]:
-    yield
-    set_byte_budget(DEFAULT_BYTE_BUDGET)
-
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
 

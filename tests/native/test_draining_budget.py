@@ -10,7 +10,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -37,13 +37,6 @@ from drained_pipes import (
     run,
     wait_until,
 )
-
-
-@pytest.fixture(autouse=True)
-def budget() -> Iterator[None]:
-    yield
-    set_byte_budget(DEFAULT_BYTE_BUDGET)
-
 
 # --- The budget -------------------------------------------------------------------------------------------------------
 

@@ -8,13 +8,12 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from claude_wire.errors import HandleError
-from claude_wire.native.budget import DEFAULT_BYTE_BUDGET, set_byte_budget
 from claude_wire.native.drain import Drain, open_drain
 from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.overflow import CHUNK_BYTES, DrainOptions
@@ -31,13 +30,6 @@ from drained_pipes import (
     run,
     wait_until,
 )
-
-
-@pytest.fixture(autouse=True)
-def budget() -> Iterator[None]:
-    yield
-    set_byte_budget(DEFAULT_BYTE_BUDGET)
-
 
 # --- Descriptors ------------------------------------------------------------------------------------------------------
 

@@ -821,7 +821,7 @@ def test_wrong_arguments_are_refused() -> None:
         lambda: Replay(ONE_SHOT, speed=float("inf")),
         lambda: Replay(ONE_SHOT, writes="words"),
     ):
-        with pytest.raises(ValueError):  # noqa: PT011
+        with pytest.raises(ValueError):  # noqa: PT011 - each has words of its own
             make()
 
 

@@ -128,7 +128,7 @@ class MessageStream(Generic[T]):
 
 def receiver_of(stream: MessageStream[T]) -> Receiver[T]:
     """What a stream reads with, for a session that takes it over."""
-    return stream._receiver  # pyright: ignore[reportPrivateUsage]
+    return stream._receiver  # pyright: ignore[reportPrivateUsage]  # of this module
 
 
 class Batches(Generic[T]):

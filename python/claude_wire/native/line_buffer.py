@@ -61,7 +61,7 @@ _buffer = ffi.buffer
 # A NamedTuple's own constructor takes three times as long.
 _new = cast(
     "Callable[[type[Block], tuple[Any, ...]], Block]",
-    tuple.__new__,  # pyright: ignore[reportUnknownMemberType]
+    tuple.__new__,  # pyright: ignore[reportUnknownMemberType]  # of a tuple of anything
 )
 
 

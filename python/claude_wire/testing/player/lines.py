@@ -57,13 +57,12 @@ class Line:
 
 
 def object_in(value: Any) -> dict[str, Any]:
-    # isinstance() says nothing of the members, and cast() would import typing.
-    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    # Members are of any type, and cast() would import typing.
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # see above
 
 
 def list_in(value: Any) -> list[Any]:
-    # As above.
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]  # as object_in()
 
 
 def with_id(data: bytes, recorded: str, live: str) -> bytes:
