@@ -198,7 +198,7 @@ def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None
 #: By the first words of each row of the page's table: the tests that hold it, of this file or another.
 ROWS: dict[str, list[str]] = {
     "a line that is not complete": ["tests/codec/test_decoder_bad_lines.py"],
-    "bytes that nobody has read from a pipe": ["tests/native/test_draining.py", "small_reads_of_a_thread"],
+    "bytes that nobody has read from a pipe": ["tests/native/test_draining_budget.py", "small_reads_of_a_thread"],
     "messages that a session has read ahead of its consumer": ["tests/session/test_session_reading.py", "small_chunks"],
     "control messages that a session has handled ahead of its consumer": ["control_messages_ahead"],
     "ids of answered requests": ["long_request_ids", "many_request_ids"],
