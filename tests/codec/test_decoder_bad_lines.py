@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -246,6 +247,26 @@ def test_raise_loses_nothing_at_any_chunking(kind: Any, size: int) -> None:
             found += [*error.messages, error.line]
     assert found == decoded([stream], Decoder(kind))
     assert decoder.stats.invalid == 5
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_what_was_raised_is_let_go_of_though_every_chunk_has_a_bad_line(at: int) -> None:
+    lines = [KEEP_ALIVE, KEEP_ALIVE]
+    lines.insert(at, b"x" * 1000)
+    chunk = b"\n".join(lines) + b"\n"
+    decoder = Decoder(on_invalid="raise")
+    messages = 0
+    tracemalloc.start()
+    try:
+        for _ in range(1000):
+            with pytest.raises(InvalidLineError) as caught:
+                decoder.feed(chunk)
+            messages += len(caught.value.messages)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000
+    assert messages + len(decoder.feed(b"")) == 2000
 
 
 def test_raise_at_close_and_close_again() -> None:

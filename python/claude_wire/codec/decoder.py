@@ -431,8 +431,10 @@ class Decoder(Generic[T]):
                 self._returned = self._checked = index
                 return ready[first:index]
             else:
-                self._returned = self._checked = index + 1
-                raise InvalidLineError(message, ready[first:index])
+                before, self._returned, self._checked = ready[first:index], index + 1, index + 1
+                if 2 * self._returned > len(ready):  # what was raised is let go of, and no message is moved often
+                    self._ready, self._returned, self._checked = ready[index + 1 :], 0, 0
+                raise InvalidLineError(message, before)
         messages = [message for message in ready[first:] if message is not _DEALT_WITH]
         self.forget()
         return messages
