@@ -222,6 +222,15 @@ def test_sessions_and_abandoned_subagents_are_bounded() -> None:
         Accumulator(keep=0)
 
 
+def test_a_message_that_is_dropped_before_it_has_finished_is_abandoned() -> None:
+    accumulator = Accumulator(keep=1)
+    first = folded(message_start(), TEXT, text_delta(0, "a"), into=accumulator, session="1")
+    finished = folded(message_start(), MESSAGE_STOP, into=accumulator, session="2")
+    folded(message_start(), into=accumulator, session="3")
+    assert (first.abandoned, first.done, first.text) == (True, False, "a")
+    assert (finished.abandoned, finished.done) == (False, True)
+
+
 # --- Cost -------------------------------------------------------------------------------------------------------------
 
 

@@ -412,7 +412,7 @@ class Accumulator:
             if not before.state.done:
                 before.mark(None)
         while len(self._logs) >= self._keep:
-            self._drop(self._oldest())
+            self._drop_oldest()
         log = self._logs[key] = _Log(message)
         self._left -= log.marked
         if message.parent_tool_use_id is None:
@@ -431,11 +431,15 @@ class Accumulator:
         self._left += log.chars()
         return log
 
+    def _drop_oldest(self) -> _Log:
+        log = self._drop(self._oldest())
+        if not log.state.done:
+            log.mark(None)
+        return log
+
     def _make_room(self) -> None:
         while self._left < 0:
-            log = self._drop(self._oldest())
-            if not log.state.done:
-                log.mark(None)
+            log = self._drop_oldest()
             if self._current is log.partial:
                 self._current = None
 
