@@ -163,6 +163,14 @@ def test_of_a_state_and_of_a_reason_little_is_kept() -> None:
     assert run._state == "s" * 128
 
 
+@pytest.mark.parametrize("count", [-5, -1, 0, 2**63, 2**80])
+def test_a_count_of_injected_prompts_may_be_any_number(count: int) -> None:
+    run = Run()
+    prompts = [asked(run), asked(run)]
+    seen(run, {"type": "system", "subtype": "injected", "message_count": count, "content_length": 1})
+    assert [prompt.state for prompt in prompts] == [State.SENT, State.FOLDED if count > 0 else State.SENT]
+
+
 def test_how_long_is_waited() -> None:
     run = Run()
     assert run.patience(600, 0) == 600

@@ -352,7 +352,8 @@ class Run:
                 self._happens(self._open.get(message.command_uuid or ""), event)
         elif isinstance(message, InjectedMessage):
             # The oldest prompt is the one of the turn. The next ones, as many as the message counts, were put into it.
-            for prompt in list(islice(self._open.values(), 1, 1 + message.message_count)):
+            count = min(max(message.message_count, 0), len(self._open))
+            for prompt in list(islice(self._open.values(), 1, 1 + count)):
                 self._happens(prompt, Event.FOLDED)
         elif isinstance(message, SessionStateChangedMessage):
             self._state = message.state[:MOST_WORD_CHARS]
