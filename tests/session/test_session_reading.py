@@ -41,7 +41,7 @@ from claude_wire import (
 )
 from claude_wire.io.read_ahead import SHARE_BYTES
 from long_tests import LONG
-from session_peer import RESULT, Peer, line, numbered, numbers, queued_bytes
+from session_peer import RESULT, Output, Peer, line, numbered, numbers, queued_bytes
 from virtual_time import VirtualBackend, every_virtual_backend
 
 
@@ -159,6 +159,80 @@ def test_what_the_stream_had_decoded_before_the_session_is_not_lost(backend: Bac
                 await peer.answer_to(request_id)
             peer.output.end()
             assert numbers(await rest(session)) == [1, 2, 3]
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_session_that_is_refused_its_stream_leaves_the_stream_as_it_was(backend: Backend) -> None:
+    async def main() -> None:
+        output = Output()
+        output.write(b"".join(line(numbered(number)) for number in range(3)))
+        stream = MessageStream(output, Decoder(on_invalid="raise"))
+        assert numbers([await stream.__anext__()]) == [0]
+        for _ in range(2):
+            with pytest.raises(TypeError, match="does not raise"):
+                async with Session(stream, Peer().send):
+                    raise AssertionError
+        output.end()
+        assert numbers([message async for message in stream]) == [1, 2]
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_stream_that_a_task_is_iterating_over_takes_no_session(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer()
+        got: list[Any] = []
+
+        async def owner() -> None:
+            got.append(await peer.stream.__anext__())
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(owner)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(HandleError, match="another task"):
+                async with peer.session():
+                    raise AssertionError
+            peer.say(numbered(0))
+        async with opened(peer) as (_, session):
+            peer.say(numbered(1))
+            got.append(await session.__anext__())
+        assert numbers(got) == [0, 1]
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("text", ["", "\\ud800"], ids=["plain", "surrogate"])
+@pytest.mark.parametrize("who", ["the consumer", "the session"])
+def test_requests_nested_as_deeply_as_can_be_read_are_answered_or_refused(
+    backend: Backend, who: str, text: str
+) -> None:
+    """Where a line can just be decoded, its message may be too deep to be encoded. Each depth about there is tried."""
+    limit = sys.getrecursionlimit()
+    depths = range(limit - 150, limit + 5)
+
+    async def main() -> None:
+        async with opened() as (peer, session):
+            if who == "the session":
+                peer.say(Peer.permission("first"))
+                await peer.answer_to("first")  # from here on it reads ahead
+            for depth in depths:
+                input = f'{{"x":"{text}","y":{"[" * depth + "]" * depth}}}'
+                peer.write(
+                    f'{{"type":"control_request","request_id":"{depth}","request":{{"subtype":"can_use_tool",'
+                    f'"tool_name":"Bash","tool_use_id":"t","input":{input}}}}}\n'.encode()
+                )
+            peer.say(Peer.permission("last"), numbered(1))
+            if who == "the session":
+                await peer.answer_to("last")
+            peer.output.end()
+            got = [message for message in await rest(session) if not isinstance(message, InvalidLine)]
+            assert numbers(got) == [1]
+            await peer.answer_to("last")
+            assert all(len(peer.answers_to(str(depth))) <= 1 for depth in depths)
 
     backend.run(main)
 

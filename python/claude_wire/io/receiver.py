@@ -144,6 +144,8 @@ class Receiver(Generic[T]):
 
         It is returned with the messages that were decoded already.
         """
+        if self._busy:
+            raise HandleError("another task is iterating over this stream")
         ahead = self._ahead
         if ahead is None:
             self.chunks = ahead = self._ahead = ReadAhead(self.chunks, tap)

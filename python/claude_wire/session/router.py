@@ -18,7 +18,7 @@ from anyio import CancelScope, Event, sleep
 from anyio.lowlevel import checkpoint
 
 from claude_wire.codec.encoder import encode
-from claude_wire.errors import ByteBudgetError, HandleError
+from claude_wire.errors import ByteBudgetError, EncodeError, HandleError
 from claude_wire.io.message_stream import receiver_of
 from claude_wire.io.tasks import set_event
 from claude_wire.io.waiting import cancel_scope, move_on_after
@@ -52,7 +52,11 @@ def _is_control(message: Any) -> bool:
 
 def _digest(message: Any) -> bytes:
     """What is remembered of a control message. The message itself is kept once, in the bytes that wait."""
-    return blake2b(encode(message), digest_size=16).digest()
+    try:
+        line = encode(message)
+    except EncodeError:  # as deeply nested as could just be decoded; all such messages are remembered as the same one
+        line = b""
+    return blake2b(line, digest_size=16).digest()
 
 
 class _Found:
@@ -111,14 +115,14 @@ class Router:
 
         Raises:
             TypeError: its decoder gives something else, or not all of it.
-            HandleError: it has a router already.
+            HandleError: it has a router already, or a task is in a step of it.
         """
-        self._ahead, ready = self._receiver.take_over(self._tap)
         self._decoder = self._receiver.decoder
         if not self._decoder.typed or self._decoder.raises:
             raise TypeError("a session needs a stream that gives typed messages, and does not raise for bad lines")
         if self._decoder.only is not None:
             raise TypeError("a session needs all lines of its stream: a decoder with only= passes over requests")
+        self._ahead, ready = self._receiver.take_over(self._tap)
         if self._ahead.found is None:
             self._ahead.found = _Found()
         self._found = self._ahead.found
