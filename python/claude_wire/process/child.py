@@ -94,7 +94,7 @@ class Child:
                 drain.watch(self._pidfd)
             if popen.stderr is not None:
                 if callable(stderr):
-                    self._stderr = StderrLines(open_drain(popen.stderr.fileno()), stderr)
+                    self._stderr = StderrLines(Drained(open_drain(popen.stderr.fileno())), stderr)
                 else:
                     self._stderr = open_drain(popen.stderr.fileno(), _STDERR)
                 popen.stderr.close()
@@ -117,7 +117,7 @@ class Child:
         return self._last_stderr if self._stderr is None else self._stderr.tail()
 
     async def read_stderr(self) -> None:
-        """Wait, for at most a second, until the standard error of a process that has ended is read to its end."""
+        """Wait until the standard error of a process that has ended is read to its end, or until nothing more comes."""
         stderr = self._stderr
         if isinstance(stderr, StderrLines):
             await stderr.wait(LAST_SECONDS)

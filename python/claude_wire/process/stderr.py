@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from anyio import Event
 
-from claude_wire.io.sources import Drained
 from claude_wire.io.tasks import Home, set_event, spawn
 from claude_wire.io.waiting import closing_coroutine, move_on_after
 from claude_wire.limits import BLOCK_BYTES
@@ -14,8 +13,7 @@ from claude_wire.limits import BLOCK_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from claude_wire.native.drain import Drain
-    from claude_wire.native.drain_thread import ThreadDrain
+    from claude_wire.io.sources import Drained
 
 __all__ = ["STDERR_TAIL_BYTES", "StderrLines"]
 
@@ -26,10 +24,11 @@ STDERR_TAIL_BYTES = 64 * 1024
 class StderrLines:
     """Calls back with each line of the standard error, and keeps the tail."""
 
-    def __init__(self, drain: Drain | ThreadDrain, callback: Callable[[str], object]) -> None:
-        self._chunks = Drained(drain)
+    def __init__(self, chunks: Drained, callback: Callable[[str], object]) -> None:
+        self._chunks = chunks
         self._callback = callback
         self._tail = bytearray()
+        self._bytes = 0
         self._ended = Event()
         self._home = Home()
         self._task = spawn(self._run, name="claude-wire-stderr")
@@ -38,8 +37,16 @@ class StderrLines:
         return bytes(self._tail)
 
     async def wait(self, seconds: float) -> None:
-        with move_on_after(seconds):
-            await self._ended.wait()
+        """Wait for the end, which may not come: a grandchild may hold the pipe open.
+
+        The wait ends when nothing has come for so many seconds, or after ten times as many.
+        """
+        for _ in range(10):
+            before = self._bytes
+            with move_on_after(seconds):
+                await self._ended.wait()
+            if self._ended.is_set() or self._bytes == before:
+                return
 
     def close(self) -> None:
         self._chunks.stop()
@@ -55,6 +62,7 @@ class StderrLines:
         unfinished = b""
         try:
             while data := await self._chunks.receive():
+                self._bytes += len(data)
                 self._tail += data
                 del self._tail[:-STDERR_TAIL_BYTES]
                 *lines, unfinished = (unfinished + data).split(b"\n")
