@@ -4,6 +4,7 @@
     ├── InvalidLineError (ValueError)   a line that is not one JSON object
     ├── LineTooLongError (ValueError)   a line above ``max_line_bytes`` (LineSplitter only)
     ├── EncodeError (ValueError)        a value that JSON cannot carry
+    ├── DialectError (ValueError)       a message or a request that a dialect has no words for
     ├── PayloadError (ValueError)       an answer that does not fit the request it answers
     ├── HandleError (RuntimeError)      an object used by two threads at once, after its end, or in a forked child
     ├── ByteBudgetError                 more bytes wait to be read than the process allows (overflow="error" only)
@@ -59,6 +60,7 @@ __all__ = [
     "ByteBudgetError",
     "CLINotFoundError",
     "ClaudeWireError",
+    "DialectError",
     "EncodeError",
     "ExecutionError",
     "HandleError",
@@ -133,6 +135,18 @@ class LineTooLongError(ClaudeWireError, ValueError):
 
 class EncodeError(ClaudeWireError, ValueError):
     """A message holds a value that JSON has no form for, such as an object of a foreign class."""
+
+
+class DialectError(ClaudeWireError, ValueError):
+    """The dialect that the other side speaks has no words for this. Nothing was sent.
+
+    Attributes:
+        dialect: its name, such as ``"miriad"``.
+    """
+
+    def __init__(self, dialect: str, problem: str) -> None:
+        super().__init__(f"the dialect {dialect} {problem}")
+        self.dialect = dialect
 
 
 class PayloadError(ClaudeWireError, ValueError):

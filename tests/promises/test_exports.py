@@ -30,6 +30,7 @@ NAMES = [
     "ClaudeWireError",
     "Decoder",
     "DecoderStats",
+    "DialectError",
     "DrainStats",
     "EncodeError",
     "Encoder",

@@ -89,12 +89,20 @@ class Answers:
 
     Args:
         find: gives the handler for what a request asks for, or None if there is none.
+        encode: makes the line of an answer. What it raises for a success is an error answer.
     """
 
-    def __init__(self, find: Callable[[object], Handler | None], send: Send, tasks: Tasks) -> None:
+    def __init__(
+        self,
+        find: Callable[[object], Handler | None],
+        send: Send,
+        tasks: Tasks,
+        encode: Callable[[Any], bytes] = encode,
+    ) -> None:
         self._find = find
         self._send = send
         self._tasks = tasks
+        self._encode = encode
         # By their keys; those without an id by themselves.
         self._open: dict[Key | _Inquiry, _Inquiry] = {}
         # Requests whose handlers have not begun, in order, and what each waits for that has come before its turn. trio
@@ -174,30 +182,30 @@ class Answers:
         self, inquiry: _Inquiry, function: Callable[[Any], Awaitable[Any]], body: Any, name: Callable[[], str]
     ) -> None:
         try:
-            line = encode(ControlResponse.success(inquiry.id, await function(body)))
+            line = self._encode(ControlResponse.success(inquiry.id, await function(body)))
         except NoAnswer:
             if self._end(inquiry) and inquiry.timer is not None:
                 inquiry.timer.cancel()
             return
         except Refusal as refusal:
-            line = _failure(inquiry.id, str(refusal))
+            line = self._failure(inquiry.id, str(refusal))
         except asyncio.CancelledError:
             if not self._is_open(inquiry) or not cancelled_by_nobody():
                 raise
             # What the callback waited for was cancelled. The other side waits for an answer all the same.
-            line = _failure(inquiry.id, "the callback was cancelled")
+            line = self._failure(inquiry.id, "the callback was cancelled")
         except WrongAnswer as wrong:
             _log.warning("%s", wrong)
-            line = _failure(inquiry.id, str(wrong))
+            line = self._failure(inquiry.id, str(wrong))
         except Exception as error:
             _log.warning("%s raised %s", name(), type(error).__name__, exc_info=raised_outside(error))
-            line = _failure(inquiry.id, _text(error))
+            line = self._failure(inquiry.id, _text(error))
         except (GeneratorExit, get_cancelled_exc_class()):  # trio's, whose loop ends
             raise
         except BaseException as error:
             # Out of here nobody can answer any more. What becomes of it is said in _tasks.
             if self._is_open(inquiry):
-                line = _failure(inquiry.id, type(error).__name__)
+                line = self._failure(inquiry.id, type(error).__name__)
                 self._tasks.start(lambda: self._answer(inquiry, line), "claude-wire-answer")
             raise
         if self._is_open(inquiry) and inquiry.timer is not None:
@@ -209,7 +217,7 @@ class Answers:
         if self._is_open(inquiry) and inquiry.callback is not None:
             problem = f"{name()} took longer than {seconds:g} seconds"
             _log.warning("%s", problem)
-            line = _failure(inquiry.id, problem)
+            line = self._failure(inquiry.id, problem)
             inquiry.callback.cancel()
             await self._answer(inquiry, line)
 
@@ -231,7 +239,7 @@ class Answers:
         return self._open.get(inquiry.key) is inquiry
 
     def _refuse(self, inquiry: _Inquiry, problem: str, code: str | None = None) -> None:
-        line = _failure(inquiry.id, problem, code)
+        line = self._failure(inquiry.id, problem, code)
 
         def ended() -> None:
             self.waiting_bytes -= inquiry.size
@@ -247,12 +255,16 @@ class Answers:
             self._settled.add_key(inquiry.key)
         return True
 
+    def _failure(self, request_id: RequestId, problem: str, code: str | None = None) -> bytes:
+        return self._encode(ControlResponse.failure(request_id, problem, error_code=code))
+
     async def _answer(self, inquiry: _Inquiry, line: bytes) -> None:
         """Send the answer, unless there was one or none is wanted any more."""
         if self._end(inquiry):
             self.waiting_bytes += len(line)
             try:
-                await send_quietly(self._send, line)
+                if line:
+                    await send_quietly(self._send, line)
             finally:
                 self.waiting_bytes -= len(line)
 
@@ -270,7 +282,3 @@ def _text(error: Exception) -> str:
         return str(error) or type(error).__name__
     except Exception:
         return type(error).__name__
-
-
-def _failure(request_id: RequestId, problem: str, code: str | None = None) -> bytes:
-    return encode(ControlResponse.failure(request_id, problem, error_code=code))

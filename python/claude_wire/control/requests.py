@@ -36,11 +36,16 @@ class _Question:
 
 
 class Requests:
-    """Our requests: each has an id of its own and gets one answer, an error, or none in its time."""
+    """Our requests: each has an id of its own and gets one answer, an error, or none in its time.
 
-    def __init__(self, send: Send, tasks: Tasks) -> None:
+    Args:
+        encode: makes the line of an envelope, or nothing if the other side is not told. What it raises, the asker gets.
+    """
+
+    def __init__(self, send: Send, tasks: Tasks, encode: Callable[[Any], bytes] = encode) -> None:
         self._send = send
         self._tasks = tasks
+        self._encode = encode
         # Ids must be unique among all that this side has open; another session may use the same transport later.
         self._prefix = os.urandom(6).hex()
         self._count = 0
@@ -53,13 +58,18 @@ class Requests:
         """Whether any answer is waited for."""
         return bool(self._open)
 
-    async def ask(self, request: Any, subtype: str, seconds: float, asked: Callable[[], object]) -> ControlSuccess:
+    async def ask(
+        self, request: Any, subtype: str, seconds: float | None, asked: Callable[[], object]
+    ) -> ControlSuccess:
         """Send the request and wait for its answer; ``asked`` is called when it has been sent.
+
+        Args:
+            seconds: to wait for the answer; None for as long as it takes.
 
         Raises:
             RequestRefusedError: the answer is an error.
-            RequestTimeoutError: it did not come within so many seconds. The request is withdrawn then, as it is when
-                the caller is cancelled.
+            RequestTimeoutError: it did not come in time. The request is withdrawn then, as it is when the caller is
+                cancelled.
             SessionEndedError: it will not come any more.
         """
         if self._ended is not None:
@@ -68,7 +78,8 @@ class Requests:
         question = self._open[request_id] = _Question(subtype, Event())
         try:
             with move_on_after(seconds):
-                await self._send(line)
+                if line:
+                    await self._send(line)
                 asked()
                 await question.event.wait()
         except Exception:  # nothing was sent
@@ -81,7 +92,7 @@ class Requests:
         if question.error is not None:
             raise question.error
         if question.answer is None:
-            raise RequestTimeoutError(subtype, seconds)
+            raise RequestTimeoutError(subtype, seconds or 0.0)
         answer = question.answer.response
         if isinstance(answer, ControlSuccess):
             return answer
@@ -107,6 +118,12 @@ class Requests:
             self._ended = problem, cause
         self.fail_waiting(*self._ended)
 
+    def withdraw_waiting(self) -> list[bytes]:
+        """Nobody who waits now gets an answer. Returns the lines that tell the other side, for the caller to send."""
+        lines = [self._encode(ControlCancelRequest(request_id)) for request_id in self._open]
+        self.fail_waiting("the request was withdrawn", None)
+        return [line for line in lines if line]
+
     def fail_waiting(self, problem: str, cause: BaseException | None) -> None:
         """Nobody who waits now gets an answer."""
         for question in self._open.values():
@@ -117,14 +134,18 @@ class Requests:
     def _new(self, request: Any) -> tuple[str, bytes]:
         self._count += 1
         request_id = f"{self._prefix}-{self._count}"
-        return request_id, encode(ControlRequest(request_id, request))
+        return request_id, self._encode(ControlRequest(request_id, request))
 
     def _withdraw(self, request_id: str) -> None:
         if self._ended is not None:
             return
 
+        line = self._encode(ControlCancelRequest(request_id))
+        if not line:
+            return
+
         async def withdraw() -> None:
-            await send_quietly(self._send, encode(ControlCancelRequest(request_id)))
+            await send_quietly(self._send, line)
 
         with suppress(RuntimeError):  # the loop has ended, and the caller's coroutine is closed
             self._tasks.start(withdraw, "claude-wire-withdrawal")

@@ -1,0 +1,113 @@
+"""What a dialect is: how the messages of the protocol stand on the wire of one kind of agent, and what it can say.
+
+Knows messages; not lines, nor who sends and reads them. The messages inside a host and inside an agent are always those
+of stream-json; a :class:`Connection` turns them into frames of its dialect, and back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from claude_wire.codec.encoder import encode
+from claude_wire.errors import DialectError
+
+__all__ = ["Connection", "Dialect"]
+
+
+class Connection:
+    """What one stream in a dialect remembers. A host uses two of its methods, an agent the others.
+
+    The methods here are those of stream-json: a message stands on the wire as it is.
+    """
+
+    #: Each line of an agent that may concern a request, in either direction, has one of these.
+    marks: tuple[bytes, ...] = (b"control_",)
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect: Dialect = dialect
+
+    def to_agent(self, message: Any) -> bytes:
+        """The line of what a host says; nothing if the agent is not told.
+
+        Raises:
+            DialectError: the dialect has no words for it. Nothing has changed then.
+        """
+        return encode(message)
+
+    def from_agent(self, message: Any) -> list[Any]:
+        """What a decoded line means to a host. Each line is given once, those that are :meth:`urgent` perhaps before
+        lines that came earlier."""
+        return [message]
+
+    def urgent(self, message: Any) -> bool:
+        """Whether a decoded line concerns a request, so that a host takes it at once."""
+        return False
+
+    def to_host(self, message: Any) -> bytes:
+        """The lines of what an agent says; nothing if the dialect leaves it out.
+
+        Raises:
+            DialectError: it is a request that the dialect has no words for. Nothing has changed then.
+        """
+        return encode(message)
+
+    def from_host(self, message: Any) -> list[Any]:
+        """What a decoded line, or an :class:`~claude_wire.InvalidLine`, means to an agent."""
+        return [message]
+
+    def reply(self) -> bytes:
+        """Take the lines that an agent writes at once because of what was last read; often nothing."""
+        return b""
+
+    def _cannot(self, problem: str) -> DialectError:
+        return DialectError(self.dialect.name, problem)
+
+
+@dataclass(frozen=True, eq=False)
+class Dialect:
+    """How messages stand on the wire, and what an agent does that speaks so. A value, which is compared by identity.
+
+    Attributes:
+        name: such as ``"stream-json"``.
+        connection: the class of what one stream remembers.
+        initializes: whether a host begins with ``initialize``.
+        merges: whether prompts that wait are answered together. Otherwise each has a result of its own, but for those
+            that the agent says to have injected into a turn.
+        busy: what becomes of a prompt that comes during a turn. ``merge``: it enters the turn before the next request
+            to the model, and those left at the end begin one turn together. ``inject``: those that wait enter the turn
+            as one message, and those left have turns of their own; the agent says ``queued`` and ``injected``.
+            ``each``: it has a turn of its own. ``refuse``: it is answered with an error, by the connection.
+        strict: whether a line of another type than ``user`` and ``control_request`` ends the agent.
+        permission: whether an agent asks before it uses a tool: as its flags say, always or never.
+        names_session: whether the id of the session is the one that the prompt has.
+        failed_code: exit code of an agent whose last result is an error.
+        interrupted_code: exit code of an agent that SIGINT has ended.
+    """
+
+    name: str
+    connection: type[Connection] = Connection
+    initializes: bool = False
+    merges: bool = False
+    busy: Literal["merge", "inject", "each", "refuse"] = "each"
+    strict: bool = False
+    permission: Literal["flag", "always", "never"] = "never"
+    names_session: bool = False
+    failed_code: int = 0
+    interrupted_code: int = 0
+
+    def connect(self) -> Connection:
+        """What a new stream remembers."""
+        return self.connection(self)
+
+    def __repr__(self) -> str:
+        return f"<Dialect {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _named, (self.name,)
+
+
+def _named(name: str) -> Dialect:
+    from claude_wire.dialects import BY_NAME
+
+    return BY_NAME[name]
