@@ -297,7 +297,7 @@ def test_no_value_is_in_the_repr() -> None:
     options = ClaudeOptions(
         cli_path=SECRET, system_prompt=SECRET, settings={"a": SECRET}, tools=[SECRET], extra_args={SECRET: SECRET}
     )
-    assert repr(options) == "ClaudeOptions(cli_path=..., system_prompt=..., tools=..., settings=..., extra_args=...)"
+    assert repr(options) == "ClaudeOptions(system_prompt=..., tools=..., settings=..., extra_args=..., cli_path=...)"
     assert repr(ClaudeOptions()) == "ClaudeOptions()"
 
 

@@ -1,0 +1,198 @@
+"""How a host has started an agent: the command line and the environment, read into typed fields.
+
+Knows flags. Reads no file, and starts nothing. The rules are those by which CLI 2.1.330 reads its arguments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from claude_wire.flags.flags import Flag, Flags, flag_of
+from claude_wire.foundation.arguments import require_one_of
+from claude_wire.foundation.printable import one_line
+
+__all__ = ["AgentOptions"]
+
+#: Other spellings of flags.
+ALIASES = {
+    "--allowed-tools": "--allowedTools",
+    "--disallowed-tools": "--disallowedTools",
+    "-c": "--continue",
+    "-d": "--debug",
+    "-h": "--help",
+    "-n": "--name",
+    "-p": "--print",
+    "-r": "--resume",
+    "-v": "--version",
+    "-w": "--worktree",
+}
+
+#: Flags without a field and without a value: an argument behind one of them is the prompt. Behind a flag that is not
+#: known at all, an argument without a dash is its value.
+WITHOUT_VALUE = frozenset(
+    [
+        "--allow-dangerously-skip-permissions",
+        "--ax-screen-reader",
+        "--background",
+        "--bare",
+        "--bg",
+        "--brief",
+        "--chrome",
+        "--dangerously-skip-permissions",
+        "--desktop",
+        "--disable-slash-commands",
+        "--exclude-dynamic-system-prompt-sections",
+        "--help",
+        "--ide",
+        "--no-chrome",
+        "--restricted",
+        "--safe-mode",
+        "--tmux",
+    ]
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False, eq=True)
+class AgentOptions(Flags):
+    """What a host wants of an agent: the flags of the CLI, one field for each, by :meth:`parse`.
+
+    The fields of flags are those of :class:`~claude_wire.ClaudeOptions`. Lists are tuples of str, and paths are str. A
+    JSON object is a dict; a text that is none stays a str, which names a file. ``mcp_config`` is a tuple. A flag, or a
+    word of one, that this version does not know stands in ``extra_args``, and nothing of it is refused.
+
+    Attributes:
+        prompt: the argument that is no flag; None if there is none.
+        print: ``--print``: give one answer, and end.
+        version: ``--version``: say which version this is, and end.
+        verbose: ``--verbose``.
+        input_format: ``"text"`` or ``"stream-json"``.
+        output_format: ``"text"``, ``"json"`` or ``"stream-json"``.
+        reads_session_state: the host wants to be told of ``session_state_changed``: the environment has
+            ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1``, as both official SDKs set it.
+        argv: the arguments that were parsed, without the program.
+    """
+
+    prompt: str | None = None
+    print: bool = False
+    version: bool = False
+    verbose: bool = False
+    input_format: str = "text"
+    output_format: str = "text"
+    reads_session_state: bool = False
+    argv: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+
+    @classmethod
+    def parse(cls, argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> AgentOptions:
+        """Read a command line, such as :meth:`ClaudeOptions.argv` writes.
+
+        Both ``--flag value`` and ``--flag=value`` are read. Of a flag that stands there twice the last one counts; one
+        that takes several values has all of them. Behind ``--`` nothing is a flag.
+
+        Args:
+            argv: the program first, as in ``sys.argv``.
+            environ: the environment.
+
+        Raises:
+            ValueError: a value is missing, or none that the flag takes. The message begins with the flag.
+        """
+        return cls(
+            **_Parser(argv[1:]).values,
+            argv=tuple(argv[1:]),
+            reads_session_state=environ.get("CLAUDE_CODE_SDK_READS_SESSION_STATE") == "1",
+        )
+
+
+_FLAGS: dict[str, tuple[str, Flag]] = {
+    flag.name: (one.name, flag) for one in dataclasses.fields(Flags) for flag in [flag_of(one)] if flag
+}
+_SWITCHES = {"--print": "print", "--version": "version", "--verbose": "verbose"}
+_FORMATS = {
+    "--input-format": ("input_format", ("text", "stream-json")),
+    "--output-format": ("output_format", ("text", "json", "stream-json")),
+}
+
+
+class _Parser:
+    """The fields that one command line gives."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self.values: dict[str, Any] = {}
+        self._rest = list(reversed(arguments))
+        while self._rest:
+            argument = self._rest.pop()
+            if argument == "--":
+                for word in reversed(self._rest):
+                    self._word(word)
+                return
+            if argument.startswith("-") and argument != "-":
+                self._flag(argument)
+            else:
+                self._word(argument)
+
+    def _word(self, word: str) -> None:
+        self.values.setdefault("prompt", word)
+
+    def _flag(self, argument: str) -> None:
+        name, equals, text = argument.partition("=")
+        name = ALIASES.get(name, name)
+        given = text if equals else None
+        if name in _SWITCHES:
+            self._switch(name, _SWITCHES[name], given)
+        elif name in _FORMATS:
+            field, known = _FORMATS[name]
+            text = self._required(name, given)
+            require_one_of(name, text, known)
+            self.values[field] = text
+        elif name not in _FLAGS:
+            if given is None and name not in WITHOUT_VALUE:
+                given = self._next()
+            self._extra(name, given)
+        else:
+            field, flag = _FLAGS[name]
+            if flag.kind.takes == "bool":
+                self._switch(name, field, given)
+            elif flag.optional and given is None and (given := self._next()) is None:
+                self._extra(name, None)
+            else:
+                self._read(field, flag, self._required(name, given))
+                while flag.variadic and not equals and (more := self._next()) is not None:
+                    self._read(field, flag, more)
+
+    def _next(self) -> str | None:
+        """The next argument, if it is no flag."""
+        if not self._rest or (self._rest[-1].startswith("-") and self._rest[-1] != "-"):
+            return None
+        return self._rest.pop()
+
+    def _required(self, name: str, given: str | None) -> str:
+        if given is not None:
+            return given
+        if not self._rest:
+            raise ValueError(f"{one_line(name)} needs a value")
+        return self._rest.pop()
+
+    def _switch(self, name: str, field: str, given: str | None) -> None:
+        if given is not None:
+            raise ValueError(f"{name} takes no value")
+        self.values[field] = True
+
+    def _extra(self, name: str, text: str | None) -> None:
+        self.values.setdefault("extra_args", {})[name.lstrip("-") or name] = text
+
+    def _read(self, field: str, flag: Flag, text: str) -> None:
+        try:
+            value = flag.kind.read(text)
+        except ValueError:
+            raise ValueError(f"{flag.name} takes {flag.kind.takes}, and its value is none") from None
+        if flag.known and not {*(value if flag.kind.several else (value,))} <= {*flag.known}:
+            self._extra(flag.name, text)
+        elif (flag.least is not None and value < flag.least) or (flag.above is not None and not value > flag.above):
+            least = f"at least {flag.least}" if flag.above is None else f"more than {flag.above}"
+            raise ValueError(f"{flag.name} must be {least}")
+        elif flag.kind.several:
+            self.values[field] = (*self.values.get(field, ()), *value)
+        else:
+            self.values[field] = value

@@ -1,0 +1,221 @@
+"""Which flags the CLI has, each as a field with a type.
+
+Knows flags; not who writes or reads them. The flags are those of CLI 2.1.330.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from claude_wire.flags import kinds
+from claude_wire.flags.kinds import FileOrJson, Kind, Path, is_items
+from claude_wire.foundation.arguments import require_one_of, type_of
+
+__all__ = [
+    "Effort",
+    "Flag",
+    "Flags",
+    "PermissionMode",
+    "SettingSource",
+    "Thinking",
+    "ThinkingDisplay",
+    "check_argument",
+    "flag_of",
+    "wrong_type",
+]
+
+# The words that the CLI takes, for a flag or in a request.
+PermissionMode: TypeAlias = Literal["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]
+Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
+Thinking: TypeAlias = Literal["adaptive", "enabled", "disabled"]
+ThinkingDisplay: TypeAlias = Literal["summarized", "omitted", "highlights"]
+SettingSource: TypeAlias = Literal["user", "project", "local"]
+
+
+class Flag(NamedTuple):
+    """How the value of one field stands on the command line."""
+
+    name: str
+    kind: Kind
+    #: Always ``--flag=value``: the CLI declares it with an optional value, or claude-agent-sdk guards it so.
+    joined: bool
+    #: The CLI takes it without a value, too.
+    optional: bool
+    #: As the CLI reads it, all arguments up to the next flag are values.
+    variadic: bool
+    #: The words that the CLI takes as the value, or as an item of it; empty if it takes any.
+    known: tuple[str, ...]
+    #: A number must be at least this.
+    least: int | None
+    #: A number must be more than this.
+    above: int | None
+
+
+def _flag(
+    name: str,
+    kind: Kind,
+    default: object = None,
+    *,
+    joined: bool = False,
+    optional: bool = False,
+    variadic: bool = False,
+    known: Any = None,
+    least: int | None = None,
+    above: int | None = None,
+) -> Any:
+    """A field for a flag. ``known`` is a Literal of the words that the CLI takes."""
+    flag = Flag(name, kind, joined, optional, variadic, get_args(known), least, above)
+    return dataclasses.field(default=default, metadata={"flag": flag})
+
+
+def flag_of(field: dataclasses.Field[Any]) -> Flag | None:
+    """The flag that a field stands for; None for a field of another sort."""
+    return field.metadata.get("flag")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False, eq=True)
+class Flags:
+    """The flags of the CLI, one field for each. What they mean: :class:`~claude_wire.ClaudeOptions`."""
+
+    # In the order in which claude-agent-sdk writes them, and --name=value where it does: tests compare the two.
+    system_prompt: str | None = _flag("--system-prompt", kinds.TEXT)
+    system_prompt_file: Path | None = _flag("--system-prompt-file", kinds.PATH)
+    append_system_prompt: str | None = _flag("--append-system-prompt", kinds.TEXT)
+    append_system_prompt_file: Path | None = _flag("--append-system-prompt-file", kinds.PATH)
+    tools: Sequence[str] | None = _flag("--tools", kinds.LIST, variadic=True)
+    allowed_tools: Sequence[str] = _flag("--allowedTools", kinds.LIST, (), variadic=True)
+    max_turns: int | None = _flag("--max-turns", kinds.INT, least=1)
+    max_budget_usd: float | None = _flag("--max-budget-usd", kinds.NUMBER, above=0)
+    disallowed_tools: Sequence[str] = _flag("--disallowedTools", kinds.LIST, (), variadic=True)
+    task_budget: int | None = _flag("--task-budget", kinds.INT, least=1)
+    model: str | None = _flag("--model", kinds.TEXT)
+    fallback_model: str | None = _flag("--fallback-model", kinds.TEXT)
+    betas: Sequence[str] = _flag("--betas", kinds.LIST, (), variadic=True)
+    permission_prompt_tool: str | None = _flag("--permission-prompt-tool", kinds.TEXT)
+    permission_mode: PermissionMode | None = _flag("--permission-mode", kinds.TEXT, known=PermissionMode)
+    continue_conversation: bool = _flag("--continue", kinds.BOOL, False)
+    resume: str | None = _flag("--resume", kinds.TEXT, joined=True, optional=True)
+    session_id: str | None = _flag("--session-id", kinds.TEXT, joined=True)
+    settings: FileOrJson | None = _flag("--settings", kinds.FILE_OR_JSON)
+    add_dir: Sequence[Path] = _flag("--add-dir", kinds.PATHS, (), variadic=True)
+    mcp_config: FileOrJson | Sequence[FileOrJson] | None = _flag("--mcp-config", kinds.FILES_OR_JSON, variadic=True)
+    include_partial_messages: bool = _flag("--include-partial-messages", kinds.BOOL, False)
+    include_hook_events: bool = _flag("--include-hook-events", kinds.BOOL, False)
+    strict_mcp_config: bool = _flag("--strict-mcp-config", kinds.BOOL, False)
+    fork_session: bool = _flag("--fork-session", kinds.BOOL, False)
+    resume_session_at: str | None = _flag("--resume-session-at", kinds.TEXT, joined=True)
+    resume_drops_turn: str | None = _flag("--resume-drops-turn", kinds.TEXT, joined=True)
+    session_mirror: bool = _flag("--session-mirror", kinds.BOOL, False)
+    setting_sources: Sequence[SettingSource] | None = _flag(
+        "--setting-sources", kinds.LIST, joined=True, known=SettingSource
+    )
+    plugin_dir: Sequence[Path] = _flag("--plugin-dir", kinds.PATHS, ())
+    agent: str | None = _flag("--agent", kinds.TEXT)
+    agents: FileOrJson | None = _flag("--agents", kinds.FILE_OR_JSON)
+    replay_user_messages: bool = _flag("--replay-user-messages", kinds.BOOL, False)
+    forward_subagent_text: bool = _flag("--forward-subagent-text", kinds.BOOL, False)
+    no_session_persistence: bool = _flag("--no-session-persistence", kinds.BOOL, False)
+    extra_args: Mapping[str, str | None] = dataclasses.field(default_factory=dict[str, "str | None"])
+    thinking: Thinking | None = _flag("--thinking", kinds.TEXT, known=Thinking)
+    max_thinking_tokens: int | None = _flag("--max-thinking-tokens", kinds.INT, least=0)
+    thinking_display: ThinkingDisplay | None = _flag("--thinking-display", kinds.TEXT, known=ThinkingDisplay)
+    effort: Effort | None = _flag("--effort", kinds.TEXT, known=Effort)
+    json_schema: str | Mapping[str, Any] | None = _flag("--json-schema", kinds.JSON)
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if not isinstance(self.extra_args, Mapping):
+            raise wrong_type(f"{name}.extra_args", "mapping", self.extra_args)
+        for one in dataclasses.fields(self):
+            # Whoever made the list or the dict may change it; what was checked stays what is written (but for what is
+            # nested in a dict, of which this is no copy).
+            value: Any = getattr(self, one.name)
+            if is_items(value):
+                object.__setattr__(self, one.name, tuple(value))
+            elif isinstance(value, Mapping):
+                object.__setattr__(self, one.name, {**value})
+            for argument in self._arguments_of(one):
+                check_argument(f"{name}.{one.name}", argument)
+
+    def __repr__(self) -> str:
+        names = [one.name for one in dataclasses.fields(self) if getattr(self, one.name) != _default(one)]
+        return f"{type(self).__name__}({', '.join(f'{name}=...' for name in names)})"
+
+    def arguments(self) -> list[str]:
+        """All flags that are set, as arguments."""
+        return [argument for one in dataclasses.fields(self) for argument in self._arguments_of(one)]
+
+    def _arguments_of(self, one: dataclasses.Field[Any]) -> list[str]:
+        """The arguments that one field stands for."""
+        name = f"{type(self).__name__}.{one.name}"
+        value = getattr(self, one.name)
+        if one.name == "extra_args":
+            return _extra(name, value)
+        flag = flag_of(one)
+        if flag is None or value is None:
+            return []
+        try:
+            texts = flag.kind.write(value)
+        except (TypeError, ValueError, RecursionError):
+            # Without the cause: from Python 3.12 on its text has the value.
+            raise ValueError(f"{name} has a value that JSON has no form for") from None
+        if texts is None:
+            raise wrong_type(name, flag.kind.takes, value)
+        if flag.known:
+            otherwise = f"; one that this version does not know goes into extra_args={{{flag.name[2:]!r}: ...}}"
+            for item in value if is_items(value) else (value,):
+                require_one_of(name, item, flag.known, otherwise)
+        if flag.least is not None and value < flag.least:
+            raise ValueError(f"{name} must be at least {flag.least}, not {value!r}")
+        if flag.above is not None and value <= flag.above:
+            raise ValueError(f"{name} must be more than {flag.above}, not {value!r}")
+        if flag.kind is kinds.BOOL:
+            return [flag.name] if value else []
+        if value == one.default:
+            return []
+        return [argument for text in texts for argument in _written(flag.name, text, joined=flag.joined)]
+
+
+def _default(one: dataclasses.Field[Any]) -> Any:
+    return one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
+
+
+def _extra(name: str, flags: Mapping[Any, Any]) -> list[str]:
+    arguments: list[str] = []
+    for flag, text in flags.items():
+        if not isinstance(flag, str) or not (text is None or isinstance(text, str)):
+            raise TypeError(f"{name} takes names and values of type str, or None for no value")
+        if not flag or flag.startswith("-"):
+            raise ValueError(f"{name} takes names without their dashes")
+        arguments += [f"--{flag}"] if text is None else _written(f"--{flag}", text)
+    return arguments
+
+
+def _written(flag: str, text: str, *, joined: bool = False) -> list[str]:
+    # As two arguments, a value that begins with a dash can be taken for a flag: the CLI's option parser binds it to
+    # an option that must have a value, but not to one that may have one. A value from outside could set flags so.
+    return [f"{flag}={text}"] if joined or text.startswith("-") else [flag, text]
+
+
+def wrong_type(name: str, takes: str, value: object) -> TypeError:
+    """The error for a field ``name`` that has a value of another type."""
+    article = "an" if takes[0] in "aeiou" else "a"
+    return TypeError(f"{name} takes {article} {takes}, not {type_of(value)}")
+
+
+def check_argument(name: str, text: str) -> None:
+    """Refuse what no argument can carry: the system would refuse it too, but without saying which one it was.
+
+    Raises:
+        ValueError: it has a NUL character, or a character with no form in the system's encoding.
+    """
+    if "\0" in text:
+        raise ValueError(f"{name} has a NUL character, which no argument can carry")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} has a character with no form in the encoding {sys.getfilesystemencoding()}") from None

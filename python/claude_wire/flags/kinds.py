@@ -1,0 +1,153 @@
+"""What the value of a flag can be, as text and as a value.
+
+Knows texts and Python values; not which flags there are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
+
+__all__ = [
+    "BOOL",
+    "FILES_OR_JSON",
+    "FILE_OR_JSON",
+    "INT",
+    "JSON",
+    "LIST",
+    "NUMBER",
+    "PATH",
+    "PATHS",
+    "TEXT",
+    "FileOrJson",
+    "Kind",
+    "Path",
+    "is_items",
+    "is_path",
+]
+
+Path: TypeAlias = "str | os.PathLike[str]"
+#: A JSON object, the text of one, or the path of a file that holds one: the CLI takes any of them for these flags.
+FileOrJson: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
+
+
+class Kind(NamedTuple):
+    """A kind of value, and the way to and from the command line."""
+
+    #: What a field of this kind takes, for the error message.
+    takes: str
+    #: One text for each time that the flag is to be written, or None if the value is of the wrong type.
+    write: Callable[[Any], list[str] | None]
+    #: The value of one text, or its items if there may be several. Raises ValueError if the text is no such value.
+    read: Callable[[str], Any] = str
+    #: The flag may be written several times, and its value has all items in a tuple.
+    several: bool = False
+
+
+def is_path(value: Any) -> bool:
+    """Whether it is a path as text."""
+    return isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str)
+
+
+def is_items(value: Any) -> bool:
+    """Whether it is a sequence of values. A str is a sequence too, of its characters: never what was meant."""
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
+
+
+def _text(value: Any) -> list[str] | None:
+    return [value] if isinstance(value, str) else None
+
+
+def _whole(value: Any) -> list[str] | None:
+    return [str(value)] if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _number(value: Any) -> list[str] | None:
+    # As JSON, which has no NaN: a budget that no sum exceeds.
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return [json.dumps(value, allow_nan=False)] if is_number else None
+
+
+def _read_number(text: str) -> int | float:
+    return int(text) if text.isdecimal() else float(text)
+
+
+def _path(value: Any) -> list[str] | None:
+    return [os.fspath(value)] if is_path(value) else None
+
+
+def _paths(value: Any) -> list[str] | None:
+    return [os.fspath(path) for path in value] if is_items(value) and all(map(is_path, value)) else None
+
+
+def _one(text: str) -> tuple[str, ...]:
+    return (text,)
+
+
+def _list(value: Any) -> list[str] | None:
+    return [",".join(value)] if is_items(value) and all(isinstance(item, str) for item in value) else None
+
+
+#: A name, or a rule with all that stands in its parentheses: ``Bash(git log, git diff)``.
+_ITEM = re.compile(r"(?:\([^()]*\)|[^,\s])+")
+
+
+def _read_list(text: str) -> tuple[str, ...]:
+    return tuple(_ITEM.findall(text))
+
+
+def _json(value: Any) -> list[str] | None:
+    # json writes ASCII, so that text which no command line can carry (a lone surrogate) gets through.
+    return [json.dumps({**value}, allow_nan=False)] if isinstance(value, Mapping) else _text(value)
+
+
+def _read_json(text: str) -> dict[str, Any]:
+    try:
+        value: Any = json.loads(text)
+        json.dumps(value, allow_nan=False)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    if not isinstance(value, dict):
+        raise ValueError("the JSON is no object")
+    return cast("dict[str, Any]", value)
+
+
+def _file_or_json(value: Any) -> list[str] | None:
+    return _path(value) or _json(value)
+
+
+def _read_file_or_json(text: str) -> str | dict[str, Any]:
+    try:
+        return _read_json(text)
+    except ValueError:
+        return text
+
+
+def _read_files_or_json(text: str) -> tuple[str | dict[str, Any]]:
+    return (_read_file_or_json(text),)
+
+
+def _files_or_json(value: Any) -> list[str] | None:
+    if not is_items(value):
+        return _file_or_json(value)
+    texts = [_file_or_json(item) for item in value]
+    return None if None in texts else [text for one in texts for text in one or ()]
+
+
+def _nothing(value: Any) -> list[str] | None:
+    return [] if isinstance(value, bool) else None
+
+
+BOOL = Kind("bool", _nothing)
+TEXT = Kind("str", _text)
+INT = Kind("int", _whole, int)
+NUMBER = Kind("number", _number, _read_number)
+LIST = Kind("list of str", _list, _read_list, several=True)
+PATH = Kind("path", _path)
+PATHS = Kind("sequence of paths", _paths, _one, several=True)
+JSON = Kind("str or mapping", _json, _read_json)
+FILE_OR_JSON = Kind("path, str or mapping", _file_or_json, _read_file_or_json)
+FILES_OR_JSON = Kind("path, str or mapping, or sequence of them", _files_or_json, _read_files_or_json, several=True)
