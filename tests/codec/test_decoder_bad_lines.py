@@ -120,6 +120,21 @@ def test_a_key_with_two_values_has_the_last_of_them_where_it_does_not_tell_what_
         assert second.tool_uses[0].input == {"type": "b"}
 
 
+@pytest.mark.parametrize("end", [b"}]}}", b"}]}"], ids=["valid", "invalid"])
+def test_a_key_with_two_values_is_let_go_of_with_its_message(end: bytes) -> None:
+    start = b'{"type":"assistant","message":{"content":[{"type":"unheard_of","x":1,"x":'
+    decoder = Decoder()
+    decoder.feed(start + b"2" + end + b"\n")
+    tracemalloc.start()
+    try:
+        decoder.feed(start + b"[" + b'{"a":1},' * 10_000 + b"2]" + end + b"\n")
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most > 2_000_000
+    assert kept < 200_000
+
+
 @pytest.mark.parametrize(
     "line",
     [

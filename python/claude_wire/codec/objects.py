@@ -126,7 +126,7 @@ class Objects:
         return _as_object(value)
 
     def noted_object(self, line: bytes) -> tuple[dict[str, Any], Ambiguities]:
-        """The same, and what of it had two values. Raises :class:`BadLine`."""
+        """The same, and what of it had two values, until :meth:`forget_ambiguous`. Raises :class:`BadLine`."""
         if not line.lstrip(_BLANK).startswith(b"{"):
             return self.object(line), {}
         value = self._unambiguous_object(line)
@@ -134,8 +134,11 @@ class Objects:
             return value, {}
         if self._noting_decoder is None:
             self._noting_decoder = json.JSONDecoder(**_NUMBERS, object_pairs_hook=_noting(self._ambiguous))
-        self._ambiguous.clear()
         return _as_object(self._by_json(_text(line), self._noting_decoder)), self._ambiguous
+
+    def forget_ambiguous(self) -> None:
+        """Let go of what had two values, which may be all of a line."""
+        self._ambiguous.clear()
 
     def _unambiguous_object(self, line: bytes) -> dict[str, Any] | None:
         """The object of a line in which certainly no key stands twice in an object, else None: perhaps one does.

@@ -197,8 +197,8 @@ class TypedLines(Lines):
         """A line that msgspec refuses: something in it is unknown or does not fit, or it is no JSON object at all."""
         findings = Findings()
         repaired = self.repaired
-        value, findings.ambiguous = self.noted_object(line)
         try:
+            value, findings.ambiguous = self.noted_object(line)
             if self.repaired != repaired and not findings.ambiguous:
                 cls = message_class(value, findings)
                 if not isinstance(cls, str) and not cls.keeps_extra:
@@ -209,6 +209,8 @@ class TypedLines(Lines):
             message = build_message(value, findings)
         except Ambiguous as ambiguous:
             raise BadLine("tags", f"{ambiguous.key!r} has two values") from None
+        finally:
+            self.forget_ambiguous()
         if findings.unknown:
             self.unknown += 1
             if isinstance(message, UnknownMessage) and message.reason == "unknown type" and message.type is not None:
