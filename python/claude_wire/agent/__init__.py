@@ -1,5 +1,26 @@
-"""The CLI's side of the protocol: an agent of your own, which any host of the CLI can drive."""
+"""The agent's side of the protocol: what stands in the CLI's place, and answers its hosts."""
 
-from __future__ import annotations
+from claude_wire.agent.agent import Agent
+from claude_wire.agent.options import AgentOptions
+from claude_wire.agent.protocol import AgentProtocol, Began, Over, Stopped, TurnRecord, Wrong
+from claude_wire.agent.questions import Decision, Hooked, McpResult
+from claude_wire.agent.session import AgentSession, McpConnection
+from claude_wire.agent.turn import ToolOutcome, Turn
 
-from claude_wire.agent.options import AgentOptions as AgentOptions
+__all__ = [
+    "Agent",
+    "AgentOptions",
+    "AgentProtocol",
+    "AgentSession",
+    "Began",
+    "Decision",
+    "Hooked",
+    "McpConnection",
+    "McpResult",
+    "Over",
+    "Stopped",
+    "ToolOutcome",
+    "Turn",
+    "TurnRecord",
+    "Wrong",
+]

@@ -16,8 +16,9 @@ from claude_wire.errors import EncodeError
 from claude_wire.messages import Message
 from claude_wire.messages.base import Wire
 
-__all__ = ["Encoder", "encode"]
+__all__ = ["Encoder", "encode", "encode_text"]
 
+_encode_json = msgspec.json.Encoder().encode
 _encode_json_lines = msgspec.json.Encoder().encode_lines
 _REFUSED_TO_ENCODE = (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError)
 _SEPARATORS = re.compile(b"\xe2\x80[\xa8\xa9]")
@@ -64,6 +65,15 @@ def encode(message: Message | dict[str, Any]) -> bytes:
         encoded = _encode_json_lines([message])
     except _REFUSED_TO_ENCODE as error:
         encoded = _encode_otherwise(message, error)
+    return encoded if encoded.isascii() else _escape_separators(encoded)
+
+
+def encode_text(text: str) -> bytes:
+    """Encode one JSON string, with its quotation marks, as :func:`encode` does in a message."""
+    try:
+        encoded = _encode_json(text)
+    except UnicodeEncodeError:
+        encoded = json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace")
     return encoded if encoded.isascii() else _escape_separators(encoded)
 
 

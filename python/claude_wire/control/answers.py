@@ -57,7 +57,15 @@ class NoAnswer(Exception):
 
 
 class Refusal(Exception):
-    """Raised by a handler whose request fails by no fault of the host; its text is the error answer."""
+    """Raised by a handler whose request fails by no fault of ours; its text is the error answer.
+
+    Args:
+        code: the ``error_code`` of the answer.
+    """
+
+    def __init__(self, problem: str, code: str | None = None) -> None:
+        super().__init__(problem)
+        self.code: str | None = code
 
 
 class WrongAnswer(TypeError):
@@ -188,7 +196,7 @@ class Answers:
                 inquiry.timer.cancel()
             return
         except Refusal as refusal:
-            line = self._failure(inquiry.id, str(refusal))
+            line = self._failure(inquiry.id, str(refusal), refusal.code)
         except asyncio.CancelledError:
             if not self._is_open(inquiry) or not cancelled_by_nobody():
                 raise

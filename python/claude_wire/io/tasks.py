@@ -194,6 +194,13 @@ class Task:
         if not self._holds:
             self._scope.cancel()
 
+    def interrupt(self) -> None:
+        """Cancel it as its runtime does: on asyncio once, so that its cleanup may wait; on trio as :meth:`cancel`."""
+        if self._asyncio_task is None:
+            self.cancel()
+        elif not self._done:
+            self._asyncio_task.cancel()
+
     @contextlib.contextmanager
     def cancelled_later(self) -> Generator[None, None, None]:
         """Put off :meth:`cancel` until the block is left. Other cancellations reach into the block."""

@@ -1,0 +1,102 @@
+"""An agent: the author's function and what belongs to it, to be served over any pair of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import msgspec
+
+from claude_wire.agent.options import AgentOptions
+from claude_wire.agent.service import Service
+from claude_wire.agent.session import AgentSession
+from claude_wire.agent.turn import Turn
+from claude_wire.dialects import STREAM_JSON, Dialect
+from claude_wire.foundation.arguments import require_function, type_of
+from claude_wire.messages import InitMessage
+from claude_wire.messages.control.request_body import ControlRequestBody
+
+__all__ = ["Agent"]
+
+Answer = Callable[[Turn], Awaitable[Any]] | Callable[[Any], Any]
+Lifespan = Callable[[AgentSession], AbstractAsyncContextManager[Any]]
+
+
+class Agent:
+    """The CLI's side of the protocol: answers each prompt of a host by a function.
+
+    Args:
+        answer: is called with a :class:`Turn` for each prompt, one at a time. What it returns is the result: None (the
+            last text that was said), a str, a dict or a Struct (structured output), or a whole ``ResultMessage``. One
+            that raises has failed. A plain function runs in a thread; its turn's methods are called, not awaited.
+        dialect: how messages stand on the wire.
+        options: how the agent was started; :meth:`main` reads them from the command line.
+        requests: functions by the class of a control request, such as ``{SetModelRequest: f}``: each gets the request
+            and returns the payload of the answer, or None for what the agent answers by itself.
+        init: fields of ``system/init``: an :class:`~claude_wire.InitMessage`, or a dict of its fields.
+        model: the model's name, where ``--model`` gives none.
+        version: of the agent; hosts read it as ``claude_code_version``.
+        lifespan: a function of the session that gives an asynchronous context manager: it is entered before the first
+            prompt and left at the end.
+
+    Raises:
+        TypeError: an argument is of another type, or ``answer`` cannot be called with a turn.
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        *,
+        dialect: Dialect = STREAM_JSON,
+        options: AgentOptions | None = None,
+        requests: Mapping[type, Callable[[Any], Any]] | None = None,
+        init: InitMessage | Mapping[str, Any] | None = None,
+        model: str = "agent",
+        version: str = "2.1.330",
+        lifespan: Lifespan | None = None,
+    ) -> None:
+        require_function("answer", answer, "the Turn")
+        for kind, handler in (requests or {}).items():
+            if not (isinstance(kind, type) and issubclass(kind, ControlRequestBody)):
+                raise TypeError(f"requests takes classes of control requests, such as SetModelRequest, not {kind!r}")
+            require_function(f"requests[{kind.__name__}]", handler, "the request")
+        if not isinstance(dialect, Dialect):
+            raise TypeError(f"dialect must be a Dialect such as STREAM_JSON, not {type_of(dialect)}")
+        self.answer: Answer = answer
+        self.dialect: Dialect = dialect
+        self.options: AgentOptions = AgentOptions() if options is None else options
+        self.requests: dict[type, Callable[[Any], Any]] = dict(requests or {})
+        self.init: InitMessage | Mapping[str, Any] | None = init
+        self.model: str = model
+        self.version: str = version
+        self.lifespan: Lifespan | None = lifespan
+
+    def __repr__(self) -> str:
+        return f"<Agent {getattr(self.answer, '__qualname__', self.answer)!s}: {self.dialect!r}>"
+
+    def init_message(self, session: AgentSession) -> InitMessage:
+        """The ``system/init`` message of a session, without what changes from turn to turn."""
+        default = InitMessage(
+            cwd=session.cwd,
+            slash_commands=[],
+            apiKeySource="none",
+            claude_code_version=self.version,
+            output_style="default",
+            agents=[],
+            skills=[],
+            plugins=[],
+        )
+        if self.init is None:
+            return default
+        given = msgspec.structs.asdict(self.init) if isinstance(self.init, InitMessage) else dict(self.init)
+        return msgspec.structs.replace(default, **{name: value for name, value in given.items() if value is not None})
+
+    async def serve(self, stdin: Any, stdout: Any) -> int:
+        """Serve one host, until it ends its input. Returns the exit code.
+
+        Args:
+            stdin: a descriptor, or any source that a :class:`~claude_wire.MessageStream` takes.
+            stdout: a descriptor, or an anyio ``ByteSendStream``.
+        """
+        return await Service(self).run(stdin, stdout)

@@ -1,0 +1,212 @@
+"""What an agent takes of its input, and what is wrong with the rest: the table of the CLI, line by line.
+
+Knows messages and lines; not what is done with a prompt. CLI 2.1.330 ends with exit code 1 for few lines, and ignores
+most others:
+
+==========================================  =========================================================================
+the line                                    what becomes of it
+==========================================  =========================================================================
+no JSON                                     wrong. The text tells its length, and its type if a pattern finds one
+``null``                                    wrong
+any other value that is no object           ignored; wrong where ``strict``
+nested too deeply                           ignored
+``control_request`` without a ``request``   wrong
+``user`` whose role is not ``user``         wrong, also without a role or a message
+``user`` whose content is a number          ignored, as is any other content that is no text and no list
+``user`` without content, or with null      a prompt whose text is ``(no content)``
+any other ``user``                          a prompt, also an empty one, and one with unknown blocks
+another type, or none                       ignored; wrong where ``strict``, as CLI 2.1.7 has it
+==========================================  =========================================================================
+
+A line is read as JavaScript reads it: bytes that are no UTF-8 become U+FFFD, and of two values for a key the last
+counts. A text about a wrong line has none of the line's content but its type, since it goes to logs.
+"""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from claude_wire.codec.decoder import decode
+from claude_wire.codec.encoder import encode
+from claude_wire.messages import (
+    ContentBlock,
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    InvalidLine,
+    KeepAlive,
+    MessageParam,
+    TextBlock,
+    UnknownMessage,
+    UserMessage,
+)
+
+__all__ = ["NO_CONTENT", "Taken", "WrongLine", "joined", "taken", "with_its_id"]
+
+#: The text of a prompt without content.
+NO_CONTENT = "(no content)"
+#: Most characters of a line's type in an error.
+MOST_TYPE_CHARS = 64
+
+#: What an agent has to do with.
+Taken = UserMessage | ControlRequest | ControlResponse | ControlCancelRequest
+
+_TYPE = re.compile(rf'"type"\s*:\s*"(\w{{1,{MOST_TYPE_CHARS}}})"')
+#: Begins the text that stands for an id that is neither text nor a number, while its request is answered.
+_JSON_ID = "\0json:"
+#: Fields of a prompt, with the type that each must have to be taken.
+_PROMPT_FIELDS = {
+    "uuid": str,
+    "session_id": str,
+    "parent_tool_use_id": str,
+    "priority": str,
+    "timestamp": str,
+    "shouldQuery": bool,
+    "isSynthetic": bool,
+}
+
+
+class WrongLine(Exception):
+    """A line that ends the CLI. The text is the line that the CLI writes to its standard error."""
+
+
+def taken(message: Any, *, strict: bool = False) -> Taken | None:
+    """What a decoded line is to an agent; None for what is ignored.
+
+    Args:
+        message: of the decoder, or an :class:`InvalidLine`.
+        strict: whether other types are wrong, as for CLI 2.1.7.
+
+    Raises:
+        WrongLine: it is wrong.
+    """
+    if isinstance(message, InvalidLine):
+        message = _read_again(message, strict)
+    if isinstance(message, UserMessage):
+        if message.message.role != "user":
+            raise _wrong_role(message.message.role)
+        return message
+    if isinstance(message, (ControlRequest, ControlResponse)):
+        return message
+    if isinstance(message, UnknownMessage):
+        if message.type == "user":
+            return _prompt(message)
+        if message.type == "control_request":
+            return _request(message)
+        if message.type == "control_response":
+            return None
+    if message is None or isinstance(message, KeepAlive):
+        return None
+    if strict:
+        tag = message.type if isinstance(message, UnknownMessage) else message.__struct_config__.tag
+        raise _wrong_type(tag or "undefined")
+    return message if isinstance(message, ControlCancelRequest) else None
+
+
+def _read_again(line: InvalidLine, strict: bool) -> Any:
+    """Read as JavaScript does what is no JSON for the decoder."""
+    text = line.raw.decode(errors="replace")
+    try:
+        if line.kind in ("too_long", "no_memory"):
+            raise ValueError(line.kind)
+        value: Any = json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        return None
+    except ValueError:
+        raise _unreadable(text, "SyntaxError") from None
+    if value is None:
+        raise _unreadable(text, "TypeError")
+    if isinstance(value, dict):
+        return decode(encode(value))
+    if strict:
+        raise _wrong_type("undefined")
+    return None
+
+
+def _prompt(line: UnknownMessage) -> UserMessage | None:
+    """A prompt of a line that fits no class: of its other fields, those that can be read."""
+    given: Any = line.get("message")
+    message: dict[str, Any] = given if isinstance(given, dict) else {}
+    if message.get("role", "undefined") != "user":
+        raise _wrong_role(message.get("role", "undefined"))
+    content = message.get("content")
+    if content is None:
+        content = NO_CONTENT
+    elif not isinstance(content, (str, list)):
+        return None
+    fields = {name: line[name] for name, kind in _PROMPT_FIELDS.items() if isinstance(line.get(name), kind)}
+    prompt = decode(encode({"type": "user", "message": {"role": "user", "content": content}, **fields}))
+    return prompt if isinstance(prompt, UserMessage) else None
+
+
+def _request(line: UnknownMessage) -> ControlRequest | None:
+    if not line.get("request"):
+        raise WrongLine("Error: Missing request on control_request")
+    request: Any = line["request"] if isinstance(line["request"], dict) else {}
+    fields = {name: line[name] for name in ("request_id",) if name in line}
+    request_id: Any = line.get("request_id")
+    if isinstance(request_id, (bool, dict, list)):
+        fields["request_id"] = _JSON_ID + json.dumps(request_id, sort_keys=True)
+    read = decode(encode({"type": "control_request", **fields, "request": request}))
+    return read if isinstance(read, ControlRequest) else None
+
+
+def with_its_id(response: ControlResponse) -> ControlResponse | dict[str, Any]:
+    """An answer with the id that its request had, which may be any JSON value."""
+    request_id = response.request_id
+    if not isinstance(request_id, str) or not request_id.startswith(_JSON_ID):
+        return response
+    plain = response.to_dict()
+    plain["response"]["request_id"] = json.loads(request_id[len(_JSON_ID) :])
+    return plain
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def _unreadable(text: str, error: str) -> WrongLine:
+    found = _TYPE.search(text)
+    units = len(text.encode("utf-16-le", "surrogatepass")) // 2
+    kind = found.group(1) if found else "unknown"
+    return WrongLine(f"Error parsing streaming input line (type={kind}, {units} chars): {error}")
+
+
+def _wrong_role(role: object) -> WrongLine:
+    return WrongLine(f"Error: Expected message role 'user', got '{_in_javascript(role)}'")
+
+
+def _wrong_type(kind: str) -> WrongLine:
+    return WrongLine(f"Error: Expected 'user' or 'control_request', got '{kind[:MOST_TYPE_CHARS]}'")
+
+
+def _in_javascript(value: object) -> str:
+    """A value as JavaScript puts it into a text."""
+    if isinstance(value, str):
+        return value[:MOST_TYPE_CHARS]
+    return "[object Object]" if isinstance(value, dict) else json.dumps(value)[:MOST_TYPE_CHARS]
+
+
+def joined(prompts: list[UserMessage], between: str) -> UserMessage:
+    """Prompts that waited as one, with the uuid of the last: texts joined, or the blocks of all if some have blocks."""
+    if len(prompts) == 1:
+        return prompts[0]
+    if all(isinstance(prompt.content, str) or _is_text(prompt.content) for prompt in prompts):
+        message = MessageParam("user", between.join(prompt.text for prompt in prompts))
+    else:
+        blocks: list[ContentBlock] = []
+        for prompt in prompts:
+            blocks += [TextBlock(prompt.content)] if isinstance(prompt.content, str) else prompt.content
+        message = MessageParam("user", blocks)
+    return msgspec.structs.replace(prompts[-1], message=message)
+
+
+def _is_text(blocks: list[ContentBlock]) -> bool:
+    return all(isinstance(block, TextBlock) for block in blocks)

@@ -1,0 +1,499 @@
+"""The agent's side of the protocol without input and output: bytes in, events out, bytes to write are taken.
+
+Knows prompts, turns and the frames around them; not what a turn says, nor who runs it. At any time it is in one state:
+
+========  ============================================================================================================
+IDLE      No turn is under way. A prompt begins one at once.
+RUNNING   A turn is under way. Prompts that come wait in a queue.
+STOPPING  The turn was stopped: by ``interrupt``, or by a prompt with ``priority: now``. What it says is dropped. It is
+          under way until :meth:`AgentProtocol.end_turn`.
+OVER      The input has ended, or had a wrong line, and nothing is left to do.
+========  ============================================================================================================
+
+What happens, in each state; what is not listed changes nothing:
+
+================================  =========================  =======================================================
+what happens                      IDLE                       RUNNING, STOPPING
+================================  =========================  =======================================================
+a prompt comes                    -> RUNNING: ``Began``      it waits
+a prompt with a known uuid        (an echo)                  (an echo)
+a prompt with ``priority: now``   -> RUNNING: ``Began``      it waits as the first -> STOPPING: ``Stopped``
+a prompt that asks no model       a whole turn, at once      it waits
+interrupt                         -                          -> STOPPING: ``Stopped``
+the turn ends                     -                          -> RUNNING with what waits: ``Began``; else -> IDLE; or,
+                                                             if the input has ended, -> OVER: ``Over``
+end of input                      -> OVER: ``Over``          no more input; the turn and all that waits are finished
+a wrong line                      -> OVER: ``Over``          no more input; the turn is finished, what waits is dropped
+================================  =========================  =======================================================
+
+A turn has exactly one result, each accepted prompt is in exactly one turn, and a prompt is accepted unless its uuid is
+known or it is withdrawn. Frames around a turn, in order: ``session_state_changed`` running; for each prompt with a uuid
+``command_lifecycle`` queued and started; ``system/init``; echoes, if they are wanted; what the turn says; ``result``;
+``command_lifecycle`` completed or cancelled; ``session_state_changed`` idle. (CLI 2.1.330.)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import datetime, timezone
+from enum import Enum
+from hashlib import blake2b
+from time import monotonic
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import msgspec
+
+from claude_wire.agent.input import Taken, WrongLine, joined, taken, with_its_id
+from claude_wire.agent.session import AgentSession
+from claude_wire.codec.decoder import Decoder
+from claude_wire.codec.encoder import encode
+from claude_wire.dialects import STREAM_JSON, Connection, Dialect
+from claude_wire.foundation.ids import Ids
+from claude_wire.messages import (
+    CommandLifecycleMessage,
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    InitMessage,
+    InjectedMessage,
+    Message,
+    QueuedMessage,
+    ResultMessage,
+    ResultSuccess,
+    SessionStateChangedMessage,
+    Usage,
+    UserMessage,
+)
+
+__all__ = ["AgentProtocol", "Began", "Event", "Over", "Stopped", "TurnRecord", "Wrong"]
+
+#: The most prompts that wait, and the most bytes of their JSON. Above that, :attr:`AgentProtocol.full` is true.
+MOST_PROMPTS = 1000
+MOST_PROMPT_BYTES = 16 * 1024 * 1024
+#: The most uuids of prompts that are remembered, each by a digest of 16 bytes.
+MOST_UUIDS = 100_000
+
+
+class State(Enum):
+    """The state of an agent; see the module's table."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    OVER = "over"
+
+
+class TurnRecord:
+    """A turn: the prompts that it is for, and what its result will say."""
+
+    def __init__(self, prompts: list[UserMessage], prompt: UserMessage, session_id: str) -> None:
+        #: What is to be answered: the prompt, or several that waited, joined.
+        self.prompt: UserMessage = prompt
+        #: The prompts that it began with, as they came.
+        self.prompts: list[UserMessage] = prompts
+        #: The id that its frames carry.
+        self.session_id: str = session_id
+        self.began: float = monotonic()
+        #: Why it was stopped: ``interrupt``, ``now`` or ``ended``; None if it was not.
+        self.stopped: str | None = None
+        #: Prompts that came before it and asked no model.
+        self.context: list[UserMessage] = []
+        #: Whether its first frames are written.
+        self.opened: bool = False
+        #: Prompts that were put into it later.
+        self.folded: list[UserMessage] = []
+
+    @property
+    def uuids(self) -> list[str]:
+        """The uuids of its prompts, of those that have one."""
+        return [prompt.uuid for prompt in (*self.prompts, *self.folded) if prompt.uuid]
+
+    @property
+    def milliseconds(self) -> int:
+        """How long it has lasted."""
+        return int((monotonic() - self.began) * 1000)
+
+
+class Began(NamedTuple):
+    """A turn has begun: call :meth:`AgentProtocol.open_turn`, answer it, then call :meth:`AgentProtocol.end_turn`."""
+
+    turn: TurnRecord
+
+
+class Stopped(NamedTuple):
+    """The turn under way was stopped: end it soon."""
+
+    turn: TurnRecord
+
+
+class Wrong(NamedTuple):
+    """The input has a line that ends the agent. The text is for its standard error."""
+
+    text: str
+
+
+class Over(NamedTuple):
+    """Nothing is left to do. The agent ends with this exit code."""
+
+    code: int
+
+
+#: What :meth:`AgentProtocol.feed` gives; control messages are those that came.
+Event = Began | Stopped | Wrong | Over | ControlRequest | ControlResponse | ControlCancelRequest
+
+
+class _Waiting(NamedTuple):
+    prompt: UserMessage
+    size: int
+    #: Whether it has a turn of its own.
+    alone: bool
+
+
+class AgentProtocol:
+    """One connection of an agent.
+
+    Args:
+        session: what the agent knows of its session.
+        dialect: how messages stand on the wire.
+        states: ``session_state_changed`` messages: ``None`` for none, or the value of ``sdk_host_only``.
+        init: gives the ``system/init`` message of a turn that begins.
+    """
+
+    def __init__(
+        self,
+        session: AgentSession,
+        dialect: Dialect = STREAM_JSON,
+        *,
+        states: bool | None = None,
+        init: InitMessage | None = None,
+    ) -> None:
+        self.session: AgentSession = session
+        self.dialect: Dialect = dialect
+        self.connection: Connection = dialect.connect()
+        #: Whether frames are those of STREAM_JSON, which need no connection.
+        self.plain: bool = type(self.connection) is Connection
+        self._decoder = Decoder()
+        self._states = states
+        self._init = InitMessage() if init is None else init
+        #: The turn under way.
+        self.turn: TurnRecord | None = None
+        self._queue: deque[_Waiting] = deque()
+        self._queue_bytes = 0
+        # Prompts that asked no model, for the next turn that does.
+        self._context: deque[_Waiting] = deque()
+        self._context_bytes = 0
+        self._uuids = Ids(MOST_UUIDS)
+        self._input_ended = self._over = False
+        # Whether the input had a wrong line, and whether the last turn has failed.
+        self._wrong = self._failed = False
+        self._results = 0
+        self._said_state = "idle"
+        # Bytes to write: answers to control requests, and everything else.
+        self._answers: deque[bytes] = deque()
+        self._frames: deque[bytes] = deque()
+        #: Bytes that wait to be taken by :meth:`pop`.
+        self.unwritten: int = 0
+        # Uuids of messages: a random UUID whose last group is a number. A `uuid4()` takes 2 µs, this 0.2.
+        self.uuid_head: str = str(uuid4())[:24]
+        self.uuid_count: int = 0
+
+    @property
+    def state(self) -> State:
+        """The state that it is in; see the module's table."""
+        if self.turn is not None:
+            return State.RUNNING if self.turn.stopped is None else State.STOPPING
+        return State.OVER if self._over else State.IDLE
+
+    @property
+    def full(self) -> bool:
+        """Whether so many prompts wait that no more input is to be read."""
+        return len(self._queue) >= MOST_PROMPTS or self._queue_bytes >= MOST_PROMPT_BYTES
+
+    @property
+    def input_ended(self) -> bool:
+        """Whether no more input is taken."""
+        return self._input_ended
+
+    # --- what comes in
+
+    def feed(self, data: bytes | memoryview) -> list[Event]:
+        """Take bytes that were read. Bytes behind a wrong line, and behind the end of input, are dropped."""
+        events: list[Event] = []
+        if not self._input_ended:
+            for message in self._decoder.feed(data):
+                self._see(message, events)
+        return events
+
+    def end_input(self) -> list[Event]:
+        """The input has ended."""
+        events: list[Event] = []
+        if not self._input_ended:
+            for message in self._decoder.close():
+                self._see(message, events)
+        if not self._input_ended:
+            self._input_ended = True
+            self._go_on(events)
+        return events
+
+    def _see(self, message: Any, events: list[Event]) -> None:
+        if self._input_ended:
+            return
+        try:
+            meant = (message,) if self.plain else self.connection.from_host(message)
+            self.write_first(self.connection.reply())
+            for one in meant:
+                given = taken(one, strict=self.dialect.strict)
+                if given is not None:
+                    self._take(given, events)
+        except WrongLine as wrong:
+            events.append(Wrong(str(wrong)))
+            self._wrong = self._input_ended = True
+            self._queue.clear()
+            self._go_on(events)
+
+    def _take(self, message: Taken, events: list[Event]) -> None:
+        if isinstance(message, UserMessage):
+            self._prompt(message, events)
+        else:
+            events.append(message)
+
+    def _prompt(self, prompt: UserMessage, events: list[Event]) -> None:
+        if prompt.uuid:
+            digest = blake2b(prompt.uuid.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            if self._uuids.has_key(digest):
+                self._echo(prompt, None)
+                return
+            self._uuids.add_key(digest)
+        busy = self.turn is not None
+        if self.dialect.names_session and prompt.session_id:
+            self.session.id = prompt.session_id
+        self._state("running")
+        self._lifecycle([prompt], "queued")
+        waiting = _Waiting(prompt, len(encode(prompt)), prompt.shouldQuery is False or prompt.priority == "now")
+        self._queue_bytes += waiting.size
+        if busy and self.dialect.busy == "inject":
+            self.send(QueuedMessage(session_id=self.session.id, position=len(self._queue) + 1))
+        if prompt.priority == "now":
+            # The others have turns of their own behind it.
+            self._queue = deque((waiting, *(one._replace(alone=True) for one in self._queue)))
+            self._stop("now", events)
+        else:
+            self._queue.append(waiting)
+        if not busy:
+            self._go_on(events)
+
+    # --- turns
+
+    def _go_on(self, events: list[Event]) -> None:
+        """Begin the next turn, if one is due, or rest."""
+        while self.turn is None and self._queue:
+            self._begin(events)
+        if self.turn is None and not self._queue:
+            self._state("idle")
+            if self._input_ended and not self._over:
+                self._over = True
+                events.append(Over(self.code))
+
+    def _begin(self, events: list[Event]) -> None:
+        batch = [self._queue.popleft()]
+        if self.dialect.busy == "merge":
+            while self._queue and not batch[0].alone and not self._queue[0].alone:
+                batch.append(self._queue.popleft())
+        self._queue_bytes -= sum(one.size for one in batch)
+        prompts = [one.prompt for one in batch]
+        turn = self.turn = TurnRecord(prompts, joined(prompts, "\n"), self.session.id)
+        self._lifecycle(prompts, "started")
+        if turn.prompt.shouldQuery is not False:
+            turn.context = [one.prompt for one in self._context]
+            self._context.clear()
+            self._context_bytes = 0
+            events.append(Began(turn))
+            return
+        self._context.append(batch[0])
+        self._context_bytes += batch[0].size
+        while len(self._context) > MOST_PROMPTS or self._context_bytes > MOST_PROMPT_BYTES:
+            self._context_bytes -= self._context.popleft().size
+        self._finish(turn, ResultSuccess(is_error=False, num_turns=0, result="", duration_api_ms=0, usage=Usage()))
+
+    def open_turn(self, turn: TurnRecord) -> None:
+        """Write what stands at the beginning of a turn, unless that was done: ``system/init``, and echoes."""
+        if turn is self.turn and not turn.opened:
+            turn.opened = True
+            self.send(self._init_of())
+            for prompt in turn.prompts[:-1]:
+                self._echo(prompt, None)
+            self._echo(turn.prompt, _now())
+
+    def _init_of(self) -> InitMessage:
+        session = self.session
+        tools: list[str | dict[str, Any]] = [*(self._init.tools or ())]
+        for server in session.mcp_servers.values():
+            tools += server.tool_names
+        return msgspec.structs.replace(
+            self._init,
+            uuid=self.new_uuid(),
+            session_id=session.id,
+            tools=tools,
+            mcp_servers=[*(self._init.mcp_servers or ()), *session.init_servers],
+            model=session.model,
+            permissionMode=session.permission_mode,
+        )
+
+    def _stop(self, why: str, events: list[Event]) -> None:
+        if self.turn is not None and self.turn.stopped is None:
+            self.turn.stopped = why
+            events.append(Stopped(self.turn))
+
+    def interrupt(self, why: str = "interrupt") -> list[Event]:
+        """Stop the turn under way. It ends with an error, whatever its author makes of it."""
+        events: list[Event] = []
+        self._stop(why, events)
+        return events
+
+    def end_turn(self, turn: TurnRecord, result: ResultMessage) -> list[Event]:
+        """The turn has ended with this result. The next one begins, if prompts wait."""
+        events: list[Event] = []
+        if turn is self.turn:
+            self._finish(turn, result)
+            self._go_on(events)
+        return events
+
+    def _finish(self, turn: TurnRecord, result: ResultMessage) -> None:
+        self.open_turn(turn)
+        uuids = turn.uuids
+        given: dict[str, Any] = {
+            "duration_ms": turn.milliseconds,
+            "session_id": turn.session_id,
+            "uuid": self.new_uuid(),
+        }
+        if uuids:
+            given.update(user_message_uuid=uuids[-1], user_message_uuids=uuids)
+        given.update(queued_turn_count=len(self._queue), result_index=self._results)
+        missing = {name: value for name, value in given.items() if getattr(result, name) is None}
+        result = msgspec.structs.replace(result, **missing)
+        self._results += 1
+        self._failed = result.is_error is True
+        self.send(result)
+        self._lifecycle(turn.prompts, "completed" if turn.stopped is None else "cancelled")
+        self.turn = None
+
+    def inject(self) -> list[UserMessage]:
+        """Put the prompts that wait into the turn under way, those apart that have a turn of their own."""
+        turn = self.turn
+        if turn is None or turn.stopped is not None or self.dialect.busy not in ("merge", "inject"):
+            return []
+        taken_out = [one for one in self._queue if not one.alone]
+        self._queue = deque(one for one in self._queue if one.alone)
+        self._queue_bytes -= sum(one.size for one in taken_out)
+        prompts = [one.prompt for one in taken_out]
+        turn.folded += prompts
+        for prompt in prompts:
+            self._lifecycle([prompt], "started")
+            self._echo(prompt, _now())
+            self._lifecycle([prompt], "completed")
+        if self.dialect.busy == "inject" and prompts:
+            prompts = [joined(prompts, "\n\n")]
+            self.send(InjectedMessage(message_count=len(taken_out), content_length=len(prompts[0].text)))
+        return prompts
+
+    def withdraw(self, uuid: str | None = None) -> list[str]:
+        """Take a prompt out of the queue, or all. Returns the uuids of those that were in it."""
+        out = [one for one in self._queue if uuid is None or one.prompt.uuid == uuid]
+        self._queue = deque(one for one in self._queue if uuid is not None and one.prompt.uuid != uuid)
+        self._queue_bytes -= sum(one.size for one in out)
+        self._lifecycle([one.prompt for one in out], "cancelled")
+        return [one.prompt.uuid for one in out if one.prompt.uuid]
+
+    @property
+    def queued(self) -> list[str]:
+        """The uuids of the prompts that wait, of those that have one."""
+        return [one.prompt.uuid for one in self._queue if one.prompt.uuid]
+
+    @property
+    def code(self) -> int:
+        """The exit code, as things are: 1 behind a wrong line, or if the last turn has failed."""
+        return 1 if self._wrong else self.dialect.failed_code if self._failed else 0
+
+    # --- what goes out
+
+    def new_uuid(self) -> str:
+        """The uuid of a message to write."""
+        self.uuid_count += 1
+        return f"{self.uuid_head}{self.uuid_count:012x}"
+
+    def send(self, message: Message | dict[str, Any]) -> None:
+        """Write a message."""
+        self.write(encode(message) if self.plain else self.connection.to_host(message))
+
+    def write(self, line: bytes) -> None:
+        """Write a line that is encoded already; nothing if it is empty."""
+        if line:
+            self._frames.append(line)
+            self.unwritten += len(line)
+
+    def write_first(self, line: bytes) -> None:
+        """Write the answer to a control request: it goes before all that waits, but for other answers."""
+        if line:
+            self._answers.append(line)
+            self.unwritten += len(line)
+
+    def encode_control(self, message: Message) -> bytes:
+        """A control message as one line, an answer with the id that its request had."""
+        given = with_its_id(message) if isinstance(message, ControlResponse) else message
+        return encode(given) if self.plain else self.connection.to_host(given)
+
+    def pop(self) -> bytes | None:
+        """Take the next line to write; None if there is none."""
+        if self._answers:
+            line = self._answers.popleft()
+        elif self._frames:
+            line = self._frames.popleft()
+        else:
+            return None
+        self.unwritten -= len(line)
+        return line
+
+    def drop_output(self) -> None:
+        """Forget what waits to be written: nobody reads it any more."""
+        self._answers.clear()
+        self._frames.clear()
+        self.unwritten = 0
+
+    def asking(self, is_asking: bool) -> None:
+        """The turn waits for the host, or goes on."""
+        if self.turn is not None and self.turn.stopped is None:
+            self._state("requires_action" if is_asking else "running")
+
+    def _state(self, state: str) -> None:
+        if state != self._said_state:
+            self._said_state = state
+            if self._states is not None:
+                changed = SessionStateChangedMessage(
+                    state=state, sdk_host_only=self._states or None, uuid=self.new_uuid(), session_id=self.session.id
+                )
+                self.send(changed)
+
+    def _lifecycle(self, prompts: list[UserMessage], state: str) -> None:
+        for prompt in prompts:
+            if prompt.uuid:
+                message = CommandLifecycleMessage(
+                    command_uuid=prompt.uuid, state=state, uuid=self.new_uuid(), session_id=self.session.id
+                )
+                self.send(message)
+
+    def _echo(self, prompt: UserMessage, timestamp: str | None) -> None:
+        if self.session.options.replay_user_messages and not prompt.isSynthetic:
+            message = UserMessage(
+                message=prompt.message,
+                session_id=self.session.id,
+                uuid=prompt.uuid or self.new_uuid(),
+                timestamp=timestamp,
+                isReplay=True,
+            )
+            self.send(message)
+
+
+def _now() -> str:
+    """The time as the CLI writes it: ``2026-01-01T00:00:00.000Z``."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

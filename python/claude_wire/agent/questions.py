@@ -1,0 +1,300 @@
+"""What an agent asks its host: permission, hooks, MCP servers in the host, and the user behind it.
+
+Knows the meaning of each request and of its answer; not the turn that asks. A question has no time limit but that of
+its hook. It ends with its answer, with the end of the input, or with the turn.
+"""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import re
+from contextlib import nullcontext
+from typing import Any, NamedTuple, cast
+
+import anyio
+
+from claude_wire.agent.protocol import AgentProtocol
+from claude_wire.agent.session import AgentSession, McpConnection
+from claude_wire.control.requests import Requests
+from claude_wire.errors import (
+    DialectError,
+    PayloadError,
+    RequestError,
+    RequestRefusedError,
+    RequestTimeoutError,
+    SessionEndedError,
+)
+from claude_wire.messages import (
+    AddRules,
+    CanUseToolRequest,
+    ElicitationRequest,
+    ElicitationResponse,
+    HookCallbackMatcher,
+    HookCallbackRequest,
+    McpMessageRequest,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    SetMode,
+)
+
+__all__ = ["Decision", "Hooked", "McpResult", "Questions"]
+
+#: Seconds that an MCP server in the host may take for each step of the handshake.
+HANDSHAKE_SECONDS = 60.0
+MCP_VERSION = "2025-11-25"
+#: What the model is told of an answer that is none. (CLI 2.1.330.)
+INVALID_ANSWER = (
+    "The canUseTool callback returned an invalid permission result. Expected {behavior: 'allow', updatedInput?: "
+    "object} or {behavior: 'deny', message: string}. updatedPermissions may hold at most 4096 updates, rules and "
+    "directories in all."
+)
+_TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied")
+_KEBAB = re.compile(r"-([a-z])")
+
+
+class Decision(NamedTuple):
+    """Whether a tool may be used."""
+
+    ok: bool
+    #: Why not, for the model.
+    message: str
+    #: What it is to be used with: the host may have changed it.
+    input: dict[str, Any]
+    #: Whether the turn is to end.
+    interrupt: bool = False
+
+
+class McpResult(NamedTuple):
+    """What an MCP tool has returned: blocks of content, as JSON objects."""
+
+    content: list[Any]
+    is_error: bool
+    structured: Any = None
+
+
+class Hooked:
+    """What the hooks of the host have answered for one event, all together."""
+
+    def __init__(self) -> None:
+        #: The answers as they came.
+        self.outputs: list[dict[str, Any]] = []
+        #: Why the action is refused; None if no hook refuses it.
+        self.refusal: str | None = None
+        #: Whether the turn is to end, and the reason for the user.
+        self.stop: bool = False
+        self.stop_reason: str = ""
+        #: What ``PreToolUse`` decides: ``allow``, ``deny``, ``ask`` or None. The strictest counts.
+        self.decision: str | None = None
+        #: The input that the tool is to have; None for that which it has.
+        self.updated_input: dict[str, Any] | None = None
+        #: Texts for the model.
+        self.context: list[str] = []
+
+    def add(self, output: dict[str, Any]) -> None:
+        """Take the answer of one hook."""
+        self.outputs.append(output)
+        specific = output.get("hookSpecificOutput")
+        specific = specific if isinstance(specific, dict) else {}
+        permission = specific.get("decision")
+        said = specific.get("permissionDecision")
+        if isinstance(permission, dict):
+            said, reason = permission.get("behavior"), permission.get("message")
+            changed = permission.get("updatedInput")
+        else:
+            reason, changed = specific.get("permissionDecisionReason"), specific.get("updatedInput")
+        if output.get("decision") == "block":
+            said, reason = "deny", output.get("reason")
+        if output.get("continue", output.get("continue_")) is False:
+            self.stop, self.stop_reason = True, str(output.get("stopReason") or "")
+        ranks = (None, "allow", "ask", "deny")
+        if said in ranks and ranks.index(said) > ranks.index(self.decision):
+            self.decision = said
+        if said == "deny" and self.refusal is None:
+            self.refusal = str(reason or "blocked by a hook")
+        if isinstance(changed, dict):
+            self.updated_input = changed
+        if isinstance(specific.get("additionalContext"), str):
+            self.context.append(specific["additionalContext"])
+
+
+class Questions:
+    """The questions of one agent to its host."""
+
+    def __init__(self, protocol: AgentProtocol, requests: Requests) -> None:
+        self._protocol = protocol
+        self._session: AgentSession = protocol.session
+        self._requests = requests
+
+    async def permission(self, name: str, given: dict[str, Any], use_id: str, subagent: str | None) -> Decision:
+        """Ask whether a tool may be used, unless a rule or the mode decides."""
+        decided = self._session.may_use(name)
+        policy = self._protocol.dialect.permission
+        if decided is not None and policy == "flag":
+            return Decision(decided, f"Permission to use {name} has been denied.", given)
+        if policy == "never":
+            return Decision(True, "", given)
+        if policy == "flag" and self._session.options.permission_prompt_tool != "stdio":
+            return Decision(
+                False, f"Claude requested permissions to use {name}, but you haven't granted it yet.", given
+            )
+        request = CanUseToolRequest(tool_name=name, display_name=name, input=given, tool_use_id=use_id)
+        open_before = not self._protocol.input_ended
+        self._protocol.asking(True)
+        try:
+            answer = await self._requests.ask(request, "can_use_tool", None, _nothing)
+        except SessionEndedError:
+            why = "Tool permission stream closed before response received" if open_before else "Stream closed"
+            return Decision(False, f"Tool permission request failed: AbortError: {why}", given)
+        except RequestError as error:
+            why = error.error if isinstance(error, RequestRefusedError) else str(error)
+            return Decision(False, f"Tool permission request failed: Error: {why}", given)
+        finally:
+            self._protocol.asking(False)
+        return self._decided(answer.response or {}, given)
+
+    def _decided(self, payload: dict[str, Any], given: dict[str, Any]) -> Decision:
+        try:
+            result = CanUseToolRequest.parse_answer(payload)
+        except PayloadError:
+            return Decision(False, INVALID_ANSWER, given)
+        if isinstance(result, PermissionResultAllow):
+            for update in result.updatedPermissions or ():
+                if isinstance(update, SetMode):
+                    self._session.permission_mode = update.mode
+                elif isinstance(update, AddRules) and update.behavior == "allow":
+                    self._session.allowed_tools.update(r.toolName for r in update.rules if r.ruleContent is None)
+            return Decision(True, "", given if result.updatedInput is None else result.updatedInput)
+        if isinstance(result, PermissionResultDeny):
+            return Decision(False, result.message, given, result.interrupt is True)
+        return Decision(False, INVALID_ANSWER, given)
+
+    async def hooks(self, event: str, fields: dict[str, Any], use_id: str | None, subagent: str | None) -> Hooked:
+        """Ask the hooks that the host has for an event, all at the same time."""
+        event = _KEBAB.sub(lambda match: match.group(1).upper(), event)
+        event = event[:1].upper() + event[1:]
+        hooked = Hooked()
+        subject = fields.get("tool_name") if event in _TOOL_EVENTS else None
+        matchers = [one for one in self._session.hooks.get(event, ()) if _matches(one.matcher, subject)]
+        calls = [(matcher, callback) for matcher in matchers for callback in matcher.hookCallbackIds]
+        if not calls:
+            return hooked
+        told = {
+            "session_id": self._session.id,
+            "transcript_path": "",
+            "cwd": self._session.cwd,
+            "permission_mode": self._session.permission_mode,
+            "hook_event_name": event,
+            **fields,
+        }
+        name = f"{event}:{subject}" if subject else event
+        outputs: list[dict[str, Any]] = [{} for _ in calls]
+
+        async def call(number: int, matcher: HookCallbackMatcher, callback: str) -> None:
+            request = HookCallbackRequest(callback_id=callback, input=cast("Any", told), tool_use_id=use_id)
+            try:
+                answer = await self._requests.ask(request, "hook_callback", matcher.timeout, _nothing)
+                outputs[number] = answer.response or {}
+            except RequestTimeoutError:
+                outputs[number] = {"decision": "block", "reason": f"{name} hook took longer than its timeout"}
+            except RequestError as error:
+                if matcher.onFailure == "block":
+                    outputs[number] = {"decision": "block", "reason": f"{name} hook failed: {error}"}
+
+        async with anyio.create_task_group() if len(calls) > 1 else nullcontext() as group:
+            for number, (matcher, callback) in enumerate(calls):
+                if group is None:
+                    await call(number, matcher, callback)
+                else:
+                    group.start_soon(call, number, matcher, callback)
+        for output in outputs:
+            hooked.add(output)
+        if hooked.refusal is not None:
+            hooked.refusal = f"{name} hook error: {hooked.refusal}"
+        return hooked
+
+    # --- MCP servers in the host
+
+    async def connect(self, server: McpConnection) -> None:
+        """Shake hands with a server, and ask for its tools. A server that fails is marked so."""
+        client = {"name": "claude-wire", "version": self._session.version}
+        try:
+            params = {"protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": client}
+            server.info = await self._result(server, "initialize", params, HANDSHAKE_SECONDS)
+            await self.mcp_message(server.name, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+            listed = await self._result(server, "tools/list", None, HANDSHAKE_SECONDS)
+            tools: Any = listed.get("tools")
+            server.tools = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+            server.status = "connected"
+        except (RequestError, _McpError):
+            server.status = "failed"
+
+    async def call(self, server: McpConnection, tool: str, arguments: dict[str, Any], use_id: str | None) -> McpResult:
+        """Call a tool of a server in the host. What fails is a result that says so."""
+        params: dict[str, Any] = {"name": tool, "arguments": arguments}
+        if use_id is not None:
+            params["_meta"] = {"claudecode/toolUseId": use_id, "progressToken": server.next_id}
+        try:
+            result = await self._result(server, "tools/call", params, None)
+        except (RequestError, _McpError) as error:
+            return McpResult([{"type": "text", "text": str(error)}], True)
+        content = result.get("content")
+        return McpResult(
+            content if isinstance(content, list) else [], result.get("isError") is True, result.get("structuredContent")
+        )
+
+    async def _result(
+        self, server: McpConnection, method: str, params: dict[str, Any] | None, seconds: float | None
+    ) -> dict[str, Any]:
+        message: dict[str, Any] = {"method": method, "jsonrpc": "2.0", "id": server.next_id}
+        if params is not None:
+            message["params"] = params
+        server.next_id += 1
+        answer = await self.mcp_message(server.name, message, seconds)
+        response: Any = answer.get("mcp_response")
+        response = response if isinstance(response, dict) else {}
+        error = response.get("error")
+        if error is not None:
+            raise _McpError(str(error.get("message")) if isinstance(error, dict) else str(error))
+        result = response.get("result")
+        if not isinstance(result, dict):
+            raise _McpError(f"the MCP server {server.name} gave no result for {method}")
+        return result
+
+    async def mcp_message(
+        self, server: str, message: dict[str, Any], seconds: float | None = HANDSHAKE_SECONDS
+    ) -> dict[str, Any]:
+        """Send a JSON-RPC message to a server in the host. Returns the payload of the answer."""
+        request = McpMessageRequest(server_name=server, message=message)
+        return (await self._requests.ask(request, "mcp_message", seconds, _nothing)).response or {}
+
+    async def elicit(self, request: ElicitationRequest) -> ElicitationResponse:
+        """Ask the user behind the host. A host that cannot ask has declined."""
+        self._protocol.asking(True)
+        try:
+            answer = await self._requests.ask(request, "elicitation", None, _nothing)
+            return ElicitationRequest.parse_answer(answer.response or {})
+        except SessionEndedError:
+            return ElicitationResponse(action="cancel")
+        except (RequestError, PayloadError, DialectError):
+            return ElicitationResponse(action="decline")
+        finally:
+            self._protocol.asking(False)
+
+
+class _McpError(Exception):
+    """An MCP server has answered with an error, or with nothing that is an answer."""
+
+
+def _matches(pattern: str | None, subject: Any) -> bool:
+    if pattern in (None, "", "*") or not isinstance(subject, str):
+        return True
+    try:
+        return re.fullmatch(str(pattern), subject) is not None
+    except re.error:
+        return pattern == subject
+
+
+def _nothing() -> None:
+    pass

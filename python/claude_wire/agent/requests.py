@@ -1,0 +1,196 @@
+"""What an agent does for each control request of its host. Knows the meaning of requests; not their envelopes.
+
+A handler of the author's is asked first. What it returns is the answer; if it returns None, the agent answers as below.
+
+==========================  ==========================================================================================
+``initialize``              hooks, MCP servers and schema are taken; MCP servers without a manifest are shaken hands
+                            with; the answer says what there is
+``interrupt``               the turn is stopped; the answer names the prompts that still wait
+``cancel_async_message``    a prompt that waits is dropped
+``set_permission_mode``     the session's mode is another; ``system/status`` tells it behind the answer
+``set_model``               the session's model is another; null and ``default`` go back to the first
+``mcp_status``              the MCP servers and their tools
+``mcp_message``             a request of an MCP server in the host: it is told that the agent has no such method
+``end_session``             the agent ends when its turn has
+any other                   ``Unsupported control request subtype``
+==========================  ==========================================================================================
+"""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from claude_wire.agent.session import PERMISSION_MODES
+from claude_wire.control.answers import Handler, Refusal
+from claude_wire.errors import RequestError
+from claude_wire.messages import (
+    CancelAsyncMessageRequest,
+    CancelAsyncMessageResponse,
+    EndSessionRequest,
+    InitializeRequest,
+    InitializeResponse,
+    InterruptRequest,
+    InterruptResponse,
+    McpMessageRequest,
+    McpStatusRequest,
+    MessageParam,
+    SetModelRequest,
+    SetModelResponse,
+    SetPermissionModeRequest,
+    SetPermissionModeResponse,
+    StatusMessage,
+    UnknownRequest,
+    UserMessage,
+)
+from claude_wire.messages.base import Wire
+
+if TYPE_CHECKING:
+    from claude_wire.agent.service import Service
+
+__all__ = ["HostRequests"]
+
+Payload = Wire | dict[str, Any] | None
+
+
+class HostRequests:
+    """The handlers of one agent."""
+
+    def __init__(self, service: Service, handlers: dict[type, Callable[[Any], Any]]) -> None:
+        self._service = service
+        self._handlers = handlers
+        self._own: dict[type, Callable[[Any], Awaitable[Payload]]] = {
+            InterruptRequest: self._interrupt,
+            CancelAsyncMessageRequest: self._cancel,
+            SetPermissionModeRequest: self._set_permission_mode,
+            SetModelRequest: self._set_model,
+            McpStatusRequest: self._mcp_status,
+            McpMessageRequest: self._mcp_message,
+            EndSessionRequest: self._end_session,
+        }
+        # Called behind the next answer.
+        self._then: list[Callable[[], None]] = []
+
+    def find(self, body: object) -> Handler | None:
+        """The handler for what a request asks for."""
+        kind = type(body)
+        if kind in self._handlers or kind in self._own:
+            return Handler(self._handle, None, lambda: f"the handler of {kind.__name__}")
+        if isinstance(body, UnknownRequest):
+            return Handler(self._unsupported, None, lambda: "a request")
+        return None
+
+    def answered(self) -> None:
+        """An answer was written."""
+        then, self._then = self._then, []
+        for function in then:
+            function()
+
+    async def initialize(self, body: InitializeRequest) -> Payload:
+        """Answer ``initialize``."""
+        service = self._service
+        for server in service.session.open(body):
+            await service.questions.connect(server)
+        given = await self._asked(body)
+        version = service.session.version
+        answer = InitializeResponse(
+            commands=[],
+            agents=[],
+            output_style="default",
+            available_output_styles=["default"],
+            models=[],
+            account=None,
+            hooks_applied=True if body.hooks else None,
+            hook_on_failure_supported=True if body.hooks else None,
+            claude_code_version=version,
+        ).to_dict()
+        answer["account"] = {}
+        return {**answer, **(given.to_dict() if isinstance(given, Wire) else given or {})}
+
+    async def _asked(self, body: Any) -> Payload:
+        """What the author's handler answers."""
+        handler = self._handlers.get(type(body))
+        return None if handler is None else await self._service.call(handler, body)
+
+    async def _handle(self, body: Any) -> Any:
+        given = await self._asked(body)
+        own = self._own.get(type(body))
+        if own is None:
+            return given
+        answer = await own(body)
+        return answer if given is None else given
+
+    async def _interrupt(self, body: InterruptRequest) -> Payload:
+        protocol = self._service.protocol
+        cancelled = protocol.withdraw() if body.cancel_queued else None
+        self._service.interrupt_turn(protocol.turn)
+        return InterruptResponse(still_queued=protocol.queued, cancelled=cancelled)
+
+    async def _cancel(self, body: CancelAsyncMessageRequest) -> Payload:
+        return CancelAsyncMessageResponse(cancelled=bool(self._service.protocol.withdraw(body.message_uuid)))
+
+    async def _set_permission_mode(self, body: SetPermissionModeRequest) -> Payload:
+        session = self._service.session
+        if body.mode not in PERMISSION_MODES:
+            problem = f"Cannot set permission mode: must be one of {', '.join(PERMISSION_MODES)}"
+            raise Refusal(problem, "invalid_mode")
+        if session.permission_mode != body.mode:
+            session.permission_mode = body.mode
+            self._then.append(self._tell_mode)
+        return SetPermissionModeResponse(mode=body.mode)
+
+    def _tell_mode(self) -> None:
+        protocol, session = self._service.protocol, self._service.session
+        message = StatusMessage(permissionMode=session.permission_mode, uuid=protocol.new_uuid(), session_id=session.id)
+        protocol.send(message)
+
+    async def _set_model(self, body: SetModelRequest) -> Payload:
+        protocol, session = self._service.protocol, self._service.session
+        wanted = body.model if isinstance(body.model, str) and body.model != "default" else session.default_model
+        if wanted != session.model:
+            session.model = wanted
+            text = f"<local-command-stdout>Set model to `{wanted}`</local-command-stdout>"
+            message = UserMessage(
+                message=MessageParam("user", text), session_id=session.id, uuid=protocol.new_uuid(), isReplay=True
+            )
+            protocol.send(message)
+        return SetModelResponse(model=wanted)
+
+    async def _mcp_status(self, body: McpStatusRequest) -> Payload:
+        servers = self._service.session.mcp_servers.values()
+        rows: list[dict[str, Any]] = []
+        for server in servers:
+            row: dict[str, Any] = {"name": server.name, "status": server.status, "transport": "sdk", "source": "sdk"}
+            if "serverInfo" in server.info:
+                row["serverInfo"] = server.info["serverInfo"]
+            row["tools"] = [
+                {"name": tool.get("name"), "annotations": tool.get("annotations") or {}} for tool in server.tools
+            ]
+            rows.append(row)
+        return {"mcpServers": rows}
+
+    async def _mcp_message(self, body: McpMessageRequest) -> Payload:
+        message = body.message
+        if body.server_name in self._service.session.mcp_servers and "method" in message and "id" in message:
+            error = {"code": -32601, "message": "Method not found"}
+            answer = {"jsonrpc": "2.0", "id": message["id"], "error": error}
+            try:
+                await self._service.questions.mcp_message(body.server_name, answer)
+            except RequestError:
+                pass
+        return {}
+
+    async def _end_session(self, body: EndSessionRequest) -> Payload:
+        self._then.append(self._service.end_input)
+        return {}
+
+    async def _unsupported(self, body: UnknownRequest) -> Any:
+        subtype = body.get("subtype", msgspec.UNSET)
+        name = "undefined" if subtype is msgspec.UNSET else subtype if isinstance(subtype, str) else None
+        words = msgspec.json.encode(subtype).decode() if name is None else name
+        raise Refusal(f"Unsupported control request subtype: {words}", "unsupported_request")

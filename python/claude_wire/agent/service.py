@@ -1,0 +1,362 @@
+"""An agent at work over one pair of streams, on asyncio and trio.
+
+Knows tasks and who runs when; what is said and when is in ``protocol``, ``speech`` and ``questions``. Three tasks: one
+reads, one writes what could not be written at once, and one runs the author's function. Requests of the host are
+answered in tasks of their own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from anyio import Event, to_thread
+
+from claude_wire.agent.options import AgentOptions
+from claude_wire.agent.outcome import failure, result_of
+from claude_wire.agent.protocol import AgentProtocol, Began, Over, Stopped, TurnRecord, Wrong
+from claude_wire.agent.questions import Questions
+from claude_wire.agent.requests import HostRequests
+from claude_wire.agent.session import AgentSession
+from claude_wire.agent.turn import PlainTurn, Turn, added_up
+from claude_wire.control.answers import Answers
+from claude_wire.control.requests import Requests
+from claude_wire.io.pipes import GONE, Sink, open_input, open_sink
+from claude_wire.io.tasks import Task, Tasks
+from claude_wire.io.waiting import cancel_scope, move_on_after
+from claude_wire.messages import (
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    InitializeRequest,
+    ModelUsage,
+    ResultMessage,
+)
+
+if TYPE_CHECKING:
+    from claude_wire.agent.agent import Agent
+
+__all__ = ["Service"]
+
+#: Bytes of output that wait above which a turn waits, too.
+CROWDED_BYTES = 1024 * 1024
+#: Seconds that the author's function has for its cleanup when its turn was stopped.
+CLEANUP_SECONDS = 2.0
+#: Seconds at the end for answers that are under way, and for output that the host does not read.
+LAST_SECONDS = 5.0
+
+
+class Service:
+    """One run of an agent.
+
+    Args:
+        agent: what is to be run.
+        options: how it was started.
+    """
+
+    def __init__(self, agent: Agent, options: AgentOptions | None = None) -> None:
+        self._agent = agent
+        options = agent.options if options is None else options
+        self.session: AgentSession = AgentSession(options, agent.model, agent.version)
+        self.protocol: AgentProtocol = AgentProtocol(
+            self.session, agent.dialect, states=_states(options), init=agent.init_message(self.session)
+        )
+        self._tasks = Tasks()
+        self._answering = Tasks()
+        self.requests: Requests = Requests(self._send, self._tasks, self.protocol.encode_control)
+        self.questions: Questions = Questions(self.protocol, self.requests)
+        self._host = HostRequests(self, agent.requests)
+        self._answers = Answers(self._host.find, self._send_first, self._answering, self.protocol.encode_control)
+        # The initialize requests that are being answered; and what is set when there are none.
+        self._initializing = 0
+        self._turn: Turn | None = None
+        self._turn_task: Task | None = None
+        self._code: int | None = None
+        self._broken = self._writing = False
+
+    async def run(self, stdin: Any, stdout: Any) -> int:
+        """Serve the host until it ends its input. Returns the exit code.
+
+        Args:
+            stdin: a descriptor, or any source that a :class:`~claude_wire.MessageStream` takes.
+            stdout: a descriptor, or an anyio ``ByteSendStream``.
+        """
+        self._over = Event()
+        self._initialized = Event()
+        self._initialized.set()
+        self._moved = Event()
+        self._unwritten = Event()
+        self._tasks.remember_context()
+        self._answering.remember_context()
+        self._sink: Sink = open_sink(stdout)
+        self._source: Any = open_input(stdin)
+        async with AsyncExitStack() as stack:
+            try:
+                if self._agent.lifespan is not None:
+                    await stack.enter_async_context(self._agent.lifespan(self.session))
+                self._tasks.start(self._write, "claude-wire-writer")
+                self._tasks.start(self._read, "claude-wire-reader")
+                await self._over.wait()
+                if self._code is None:
+                    await self._answering.wait(LAST_SECONDS)
+                with move_on_after(LAST_SECONDS):
+                    while not self._broken and (self.protocol.unwritten or self._sink.rest):
+                        self._moved = Event()
+                        await self._moved.wait()
+            finally:
+                self.requests.fail("the agent has ended")
+                self._tasks.cancel()
+                self._answering.cancel()
+                with cancel_scope(shield=True):
+                    await self._tasks.wait(CLEANUP_SECONDS)
+                    await self._answering.wait(CLEANUP_SECONDS)
+                self._sink.close()
+        return self.protocol.code if self._code is None else self._code
+
+    # --- from outside
+
+    def interrupt(self) -> None:
+        """Interrupt the turn, and end: what SIGINT does."""
+        self._end(self._agent.dialect.interrupted_code)
+        self.interrupt_turn(self.protocol.turn)
+
+    def terminate(self) -> None:
+        """End at once, without another frame: what SIGTERM does."""
+        self.protocol.drop_output()
+        self._end(143)
+        self._over.set()
+
+    def interrupt_turn(self, record: TurnRecord | None) -> None:
+        """Interrupt a turn, if it is under way."""
+        if record is not None and record is self.protocol.turn:
+            for line in self.requests.withdraw_waiting():
+                self.protocol.write_first(line)
+            self._handle(self.protocol.interrupt())
+
+    def end_input(self) -> None:
+        """Take no more input: what ``end_session`` asks for."""
+        self._handle(self.protocol.end_input())
+        self.requests.fail("the session has ended")
+
+    def _end(self, code: int) -> None:
+        self._code = code
+        self.protocol.withdraw()
+        self.end_input()
+
+    # --- what comes in
+
+    async def _read(self) -> None:
+        try:
+            while not self.protocol.input_ended:
+                while self.protocol.full:
+                    self._moved = Event()
+                    await self._moved.wait()
+                data = await self._source.receive()
+                if not data:
+                    break
+                self._handle(self.protocol.feed(data))
+        except GONE:
+            pass
+        self._handle(self.protocol.end_input())
+        self.requests.fail("the host has ended its input")
+
+    def _handle(self, events: list[Any]) -> None:
+        for event in events:
+            if isinstance(event, Began):
+                self._turn = turn = Turn(self, event.turn)
+                self._turn_task = self._tasks.start(
+                    partial(self._answer, turn), "claude-wire-turn", partial(self._ended, turn)
+                )
+            elif isinstance(event, Stopped):
+                assert self._turn is not None
+                self._tasks.start(partial(self._stop, self._turn, self._turn_task), "claude-wire-stop")
+            elif isinstance(event, ControlRequest):
+                if isinstance(event.request, InitializeRequest):
+                    self._initializing += 1
+                    self._initialized = Event()
+                    self._answering.start(
+                        partial(self._initialize, event, event.request), "claude-wire-initialize", self._was_initialized
+                    )
+                else:
+                    self._answers.take(event)
+            elif isinstance(event, ControlResponse):
+                self.requests.resolve(event)
+            elif isinstance(event, ControlCancelRequest):
+                self._answers.withdraw(event.request_id)
+            elif isinstance(event, Wrong):
+                print(event.text, file=sys.stderr, flush=True)
+            elif isinstance(event, Over):
+                self._over.set()
+        self.flush()
+
+    async def _initialize(self, request: ControlRequest, body: InitializeRequest) -> None:
+        try:
+            response = ControlResponse.success(request.request_id, await self._host.initialize(body))
+        except Exception as error:
+            tell(error)
+            response = ControlResponse.failure(request.request_id, f"{type(error).__name__}: {error}")
+        await self._send_first(self.protocol.encode_control(response))
+
+    def _was_initialized(self) -> None:
+        self._initializing -= 1
+        if not self._initializing:
+            self._initialized.set()
+
+    # --- turns
+
+    async def _answer(self, turn: Turn) -> None:
+        while self._initializing:
+            await self._initialized.wait()
+        record = turn.record
+        hooked = await self.questions.hooks("UserPromptSubmit", {"prompt": turn.text}, None, None)
+        self.protocol.open_turn(record)
+        self.flush()
+        try:
+            if hooked.refusal is not None or hooked.stop:
+                returned: Any = hooked.refusal or hooked.stop_reason
+            else:
+                returned = await self.call(self._agent.answer, turn)
+            turn.result = result_of(returned, turn.finished(), self.session.schema)
+            await self.questions.hooks("Stop", {"stop_hook_active": False}, None, None)
+        except Exception as error:
+            tell(error)
+            turn.result = failure(f"{type(error).__name__}: {error}")
+
+    def _ended(self, turn: Turn) -> None:
+        """The turn's task has ended, or was given up."""
+        record = turn.record
+        if self.protocol.turn is not record:
+            return
+        self.protocol.open_turn(record)
+        if record.stopped is None and turn.result is None:
+            record.stopped = "ended"  # the task was cancelled from outside
+        if record.stopped is not None:
+            reason = turn.speech.abort(by_user=record.stopped == "interrupt")
+            result = failure("the turn was interrupted", reason)
+        else:
+            turn.finished()
+            assert turn.result is not None
+            result = turn.result
+        events = self.protocol.end_turn(record, self._completed(turn, result))
+        self._moved.set()
+        self._handle(events)
+
+    def _completed(self, turn: Turn, result: ResultMessage) -> ResultMessage:
+        """A result with what the turn knows, where it has nothing of its own."""
+        spent = turn.spent
+        totals = self.session.used
+        for name, used in spent.by_model.items():
+            totals[name] = added_up(totals.get(name), used)
+        self.session.cost_usd += spent.cost
+        given: dict[str, Any] = {
+            "duration_api_ms": 0,
+            "num_turns": turn.speech.messages,
+            "total_cost_usd": self.session.cost_usd,
+            "usage": spent.usage,
+            "modelUsage": dict(totals),
+            "permission_denials": spent.denials,
+        }
+        if spent.by_model:
+            given["model_usage_since_last_result"] = dict[str, ModelUsage](spent.by_model)
+        missing = {name: value for name, value in given.items() if getattr(result, name) is None}
+        return msgspec.structs.replace(result, **missing)
+
+    async def _stop(self, turn: Turn, task: Task | None) -> None:
+        """Cancel the author's function as its runtime does. After a while, end its turn all the same."""
+        if task is not None:
+            task.interrupt()
+            with move_on_after(CLEANUP_SECONDS):
+                await task.wait()
+            if not task.done:
+                task.cancel()
+                self._ended(turn)
+
+    async def call(self, function: Callable[..., Any], argument: Any) -> Any:
+        """Call a function of the author: an async one here, a plain one in a thread."""
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+            return await function(argument)
+        if isinstance(argument, Turn):
+            argument = PlainTurn(argument)
+        returned = await to_thread.run_sync(function, argument, abandon_on_cancel=True)
+        return await returned if inspect.isawaitable(returned) else returned
+
+    # --- what goes out
+
+    def flush(self) -> None:
+        """Write what can be written now. The writer writes the rest."""
+        if not self._broken and not self._writing:
+            try:
+                if not self._sink.write_now(self.protocol.pop) and (self.protocol.unwritten or self._sink.rest):
+                    self._unwritten.set()
+            except GONE:
+                self._gone()
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so much output waits that a turn has to wait."""
+        return self.protocol.unwritten > CROWDED_BYTES
+
+    async def room(self) -> None:
+        """Wait until less output waits."""
+        while self.crowded and not self._broken:
+            self._moved = Event()
+            await self._moved.wait()
+
+    async def _write(self) -> None:
+        while True:
+            await self._unwritten.wait()
+            self._unwritten = Event()
+            self._writing = True
+            try:
+                await self._sink.write(self._pop)
+            except GONE:
+                self._gone()
+                return
+            finally:
+                self._writing = False
+                self._moved.set()
+
+    def _pop(self) -> bytes | None:
+        if self.protocol.unwritten < CROWDED_BYTES // 2:
+            self._moved.set()
+        return self.protocol.pop()
+
+    def _gone(self) -> None:
+        """The host reads no more: end without noise."""
+        self._broken = True
+        self.protocol.drop_output()
+        self._moved.set()
+        self._end(self.protocol.code)
+        self._handle(self.protocol.interrupt("ended"))
+
+    async def _send(self, line: bytes) -> None:
+        self.protocol.write(line)
+        self.flush()
+
+    async def _send_first(self, line: bytes) -> None:
+        self.protocol.write_first(line)
+        self._host.answered()
+        self.flush()
+
+
+def tell(error: BaseException) -> None:
+    """Tell a mistake of the author, with the author's line, on standard error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    folder = os.path.dirname(__file__)
+    theirs = [frame for frame in frames if os.path.dirname(frame.filename) != folder]
+    print("".join(traceback.format_list(theirs)), end="", file=sys.stderr)
+    print("".join(traceback.format_exception_only(type(error), error)), end="", file=sys.stderr, flush=True)
+
+
+def _states(options: AgentOptions) -> bool | None:
+    """Whether changes of state are told, and whether for the host alone: the host asks by its environment."""
+    if options.reads_session_state:
+        return True
+    return False if os.environ.get("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1" else None

@@ -1,0 +1,138 @@
+"""What an agent knows of its session: how it was started, and what the host has set since. Knows values only."""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, cast
+from uuid import uuid4
+
+from claude_wire.agent.options import AgentOptions
+from claude_wire.messages import HookCallbackMatcher, InitializeRequest, InitMcpServer, ModelUsage
+
+__all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection"]
+
+PERMISSION_MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
+
+
+class McpConnection:
+    """An MCP server that runs in the host, as far as the agent is connected to it."""
+
+    def __init__(self, name: str) -> None:
+        self.name: str = name
+        #: ``pending``, ``connected`` or ``failed``.
+        self.status: str = "pending"
+        #: Its tools, as ``tools/list`` gives them: ``name``, ``description``, ``inputSchema``.
+        self.tools: list[dict[str, Any]] = []
+        #: What it answered to ``initialize``: ``serverInfo``, ``capabilities``, ``protocolVersion``.
+        self.info: dict[str, Any] = {}
+        #: The next JSON-RPC id. The CLI takes 0 and 1 for the handshake, also if there is none on the wire.
+        self.next_id: int = 0
+
+    def __repr__(self) -> str:
+        return f"<McpConnection {self.name!r}: {self.status}, {len(self.tools)} tools>"
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of its tools, as the model has them: ``mcp__calc__add``."""
+        return [f"mcp__{self.name}__{tool.get('name')}" for tool in self.tools]
+
+
+class AgentSession:
+    """The session of an agent, at ``turn.session``."""
+
+    def __init__(self, options: AgentOptions, model: str, version: str = "") -> None:
+        #: The session's id: that of ``--session-id``, or a new one.
+        self.id: str = options.session_id or str(uuid4())
+        #: How the agent was started.
+        self.options: AgentOptions = options
+        #: The version of the agent, which hosts read in ``system/init``.
+        self.version: str = version
+        #: The working directory.
+        self.cwd: str = os.getcwd()
+        #: The model when nothing else is set, and to which ``set_model`` with null goes back.
+        self.default_model: str = options.model or model
+        self.model: str = self.default_model
+        #: One of :data:`PERMISSION_MODES`; open.
+        self.permission_mode: str = options.permission_mode or "default"
+        #: The MCP servers in the host, by name.
+        self.mcp_servers: dict[str, McpConnection] = {}
+        #: The last ``initialize`` of the host; None if there was none.
+        self.initialize: InitializeRequest | None = None
+        #: The hooks of the host, by event.
+        self.hooks: dict[str, list[HookCallbackMatcher]] = {}
+        #: The JSON schema that structured output is to meet; None if none was asked for.
+        self.schema: dict[str, Any] | None = _json_object(options.json_schema)
+        #: Names of tools that may be used unasked: those of ``--allowed-tools``, and of answers that said so.
+        self.allowed_tools: set[str] = set(options.allowed_tools or ())
+        self.disallowed_tools: set[str] = set(options.disallowed_tools or ())
+        #: What each model has used, and what all has cost in US dollars, since the session began.
+        self.used: dict[str, ModelUsage] = {}
+        self.cost_usd: float = 0.0
+        #: The author's own: it lives as long as the session.
+        self.state: dict[str, Any] = {}
+        for name in self._sdk_servers(options.mcp_config):
+            self.mcp_servers[name] = McpConnection(name)
+
+    def __repr__(self) -> str:
+        return f"<AgentSession {self.id}: {self.model}, {self.permission_mode}>"
+
+    def open(self, request: InitializeRequest) -> list[McpConnection]:
+        """Take what ``initialize`` says. Returns the servers to shake hands with.
+
+        A server whose manifest is there is connected without a handshake.
+        """
+        self.initialize = request
+        self.hooks = dict(request.hooks or {})
+        if request.jsonSchema is not None:
+            self.schema = request.jsonSchema
+        for name in request.sdkMcpServers or ():
+            self.mcp_servers.setdefault(name, McpConnection(name))
+        for name, manifest in (request.sdkMcpServerManifests or {}).items():
+            server = self.mcp_servers.setdefault(name, McpConnection(name))
+            plain = manifest.to_dict()
+            server.info = plain.get("initializeResult") or {}
+            server.tools = (plain.get("toolsListResult") or {}).get("tools") or []
+            server.status, server.next_id = "connected", 2
+        return [server for server in self.mcp_servers.values() if server.status == "pending"]
+
+    @property
+    def init_servers(self) -> list[InitMcpServer]:
+        """The MCP servers, as ``system/init`` lists them."""
+        return [InitMcpServer(server.name, server.status, "sdk") for server in self.mcp_servers.values()]
+
+    def may_use(self, name: str) -> bool | None:
+        """Whether rules and mode decide about a tool: true, false, or None where somebody is to be asked."""
+        if name in self.disallowed_tools:
+            return False
+        server = name.split("__")[:2]
+        if self.permission_mode == "bypassPermissions" or not {name, "__".join(server)}.isdisjoint(self.allowed_tools):
+            return True
+        return False if self.permission_mode == "dontAsk" else None
+
+    @staticmethod
+    def _sdk_servers(config: object) -> list[str]:
+        """The names of servers that run in the host, by ``--mcp-config``: JSON, or the path of a file with it."""
+        names: list[str] = []
+        for one in cast("list[Any]", config if isinstance(config, (list, tuple)) else [config]):
+            servers = _json_object((_json_object(one) or {}).get("mcpServers")) or {}
+            names += [name for name, server in servers.items() if (_json_object(server) or {}).get("type") == "sdk"]
+        return names
+
+
+def _json_object(given: Any) -> dict[str, Any] | None:
+    """A JSON object: given as such, as its text, or as the path of a file with it. None if it is none."""
+    if isinstance(given, str):
+        text = given
+        try:
+            if not text.lstrip().startswith("{"):
+                with open(text, encoding="utf-8") as file:
+                    text = file.read()
+            given = json.loads(text)
+        except (OSError, ValueError):
+            return None
+    return dict(cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else None

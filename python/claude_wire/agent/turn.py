@@ -1,0 +1,486 @@
+"""A turn, as its author sees it. Knows what an author may do; how it stands on the wire is in ``speech``."""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgspec
+from anyio import from_thread
+from anyio.lowlevel import checkpoint
+
+from claude_wire.agent.protocol import TurnRecord
+from claude_wire.agent.questions import Decision, Hooked, McpResult
+from claude_wire.agent.session import AgentSession
+from claude_wire.agent.speech import Speech
+from claude_wire.foundation.arguments import type_of
+from claude_wire.messages import (
+    ContentBlock,
+    ElicitationRequest,
+    ElicitationResponse,
+    Message,
+    ModelUsage,
+    PermissionDenial,
+    ResultMessage,
+    TaskNotificationMessage,
+    TaskStartedMessage,
+    ToolUseBlock,
+    Usage,
+    UserMessage,
+)
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from claude_wire.agent.service import Service
+
+__all__ = ["PlainTurn", "ToolOutcome", "Turn"]
+
+#: Lines that a turn writes before other tasks may run, the one that reads an interrupt among them.
+LINES_AT_ONCE = 32
+
+
+class ToolOutcome(NamedTuple):
+    """What became of a use of a tool."""
+
+    use: ToolUseBlock
+    #: What the model is told: a text or blocks.
+    content: str | list[Any]
+    is_error: bool
+    #: Whether the tool was run. It was not if the host or a hook has refused it.
+    ran: bool
+
+
+class Spent:
+    """What a turn has used so far."""
+
+    def __init__(self) -> None:
+        self.usage: Usage = Usage(input_tokens=0, output_tokens=0)
+        self.by_model: dict[str, ModelUsage] = {}
+        self.cost: float = 0.0
+        self.denials: list[PermissionDenial] = []
+
+
+class Turn:
+    """What an author's function is called with: a prompt to answer, and what may be done for it.
+
+    All that a turn does is written in its order. Once the turn was interrupted, what it says is dropped.
+    """
+
+    def __init__(
+        self, service: Service, record: TurnRecord, parent: ToolUseBlock | None = None, outer: Turn | None = None
+    ) -> None:
+        self._service = service
+        #: The turn of the protocol, the frames of what is said, and what was used: for the service.
+        self.record: TurnRecord = record
+        self._parent = parent
+        self.speech: Speech = Speech(service.protocol, record, None if parent is None else parent.id)
+        self.spent: Spent = Spent() if outer is None else outer.spent
+        self.result: ResultMessage | None = None
+        self._lines = 0
+        self._subagents: dict[str, Turn] = {}
+        #: The session of the agent.
+        self.session: AgentSession = service.session
+
+    def __repr__(self) -> str:
+        state = "under way" if self.record.stopped is None else "stopped"
+        return f"<Turn {state}: {len(self.text)} characters asked>"
+
+    @property
+    def prompt(self) -> UserMessage:
+        """What is to be answered. Several prompts that waited together are one, their texts joined by line feeds."""
+        return self.record.prompt
+
+    @property
+    def text(self) -> str:
+        """The text of the prompt."""
+        return self.record.prompt.text
+
+    @property
+    def uuid(self) -> str | None:
+        """The uuid of the prompt, or of the last of several; None if it has none."""
+        return self.record.prompt.uuid
+
+    @property
+    def context(self) -> list[UserMessage]:
+        """Prompts that came before this one, and of which the host wanted no answer (``shouldQuery`` false)."""
+        return list(self.record.context)
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema that the structured output is to fit; None if the host wants none."""
+        return self.session.schema
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the turn was interrupted. For functions that run in a thread, which nothing else tells."""
+        return self.record.stopped is not None or self._service.protocol.turn is not self.record
+
+    # --- saying
+
+    async def say(self, text: str) -> None:
+        """Say a text, as one block."""
+        self._require_text("say", text)
+        if self._ready():
+            self.speech.finish_block()
+            self.speech.add(text)
+            self.speech.finish_block()
+        await self._written()
+
+    async def stream(self, text: str | AsyncIterable[str]) -> None:
+        """Say a text piece by piece. What is streamed without anything else between is one block.
+
+        Each piece is a ``stream_event``, if the host has asked for these. The block comes as a whole when something
+        else is done, when an iterable ends, and at the end of the turn.
+
+        Args:
+            text: one piece, or an asynchronous iterable of pieces. An iterable is closed if the turn is interrupted.
+        """
+        if isinstance(text, str):
+            if self._ready():
+                self.speech.add(text)
+            await self._written()
+            return
+        if not isinstance(text, AsyncIterable):
+            raise TypeError(f"stream() takes a str or an async iterable of str, not {type_of(text)}")
+        try:
+            async for piece in text:
+                self._require_text("stream", piece)
+                if self._ready():
+                    self.speech.add(piece)
+                await self._written()
+        finally:
+            if hasattr(text, "aclose"):
+                await text.aclose()  # pyright: ignore  # of generators
+        if self._ready():
+            self.speech.finish_block()
+        await self._written()
+
+    async def thinking(self, text: str, *, signature: str = "") -> None:
+        """Say what the model thinks, as one block."""
+        self._require_text("thinking", text)
+        if self._ready():
+            self.speech.finish_block()
+            self.speech.add(text, "thinking")
+            self.speech.finish_block(signature)
+        await self._written()
+
+    async def emit(self, message: Message | dict[str, Any]) -> None:
+        """Write a message of one's own, behind all that was said. It gets no ids: give it those that it needs."""
+        if self._ready():
+            self.speech.finish_block()
+            self._service.protocol.send(message)
+        await self._written()
+
+    async def block(self, block: ContentBlock) -> None:
+        """Say a content block of any kind, as a whole."""
+        if self._ready():
+            self.speech.block(block)
+        await self._written()
+
+    # --- tools
+
+    async def use_tool(self, name: str, input: Mapping[str, Any] | None = None) -> ToolUseBlock:
+        """Say that the model uses a tool. Its result is said by :meth:`tool_result`."""
+        use_id = f"toolu_{self._service.protocol.new_uuid().replace('-', '')}"
+        use = ToolUseBlock(id=use_id, name=name, input=dict(input or {}))
+        if self._ready():
+            self.speech.block(use)
+        await self._written()
+        return use
+
+    async def allowed(self, use: ToolUseBlock) -> Decision:
+        """Whether the tool may be used: by a rule, by the mode, or because the host says so.
+
+        Returns:
+            ``.ok``; ``.message``, for the model, if it may not; ``.input``, which the host may have changed.
+        """
+        if self._ready():
+            self.speech.close_message()
+        await self._written()
+        decision = await self._service.questions.permission(use.name, use.input, use.id, self._subagent)
+        if not decision.ok:
+            denial = PermissionDenial(tool_name=use.name, tool_use_id=use.id, tool_input=use.input)
+            self.spent.denials.append(denial)
+        return decision
+
+    async def tool_result(
+        self, use: ToolUseBlock, content: str | list[Any], is_error: bool = False, *, structured: Any = None
+    ) -> None:
+        """Say what a tool has returned.
+
+        Args:
+            content: a text, or blocks.
+            structured: the same for programs, any JSON.
+        """
+        subagent = self._subagents.pop(use.id, None)
+        if subagent is not None:
+            subagent._end_task("failed" if is_error else "completed", content)
+        if self._ready():
+            self.speech.tool_result(use.id, content, is_error, structured)
+        await self._written()
+
+    async def run_tool(
+        self, name: str, input: Mapping[str, Any] | None = None, function: Callable[..., Any] | None = None
+    ) -> ToolOutcome:
+        """Use a tool: the hook ``PreToolUse``, permission, the function, its result, the hook ``PostToolUse``.
+
+        Args:
+            name: of the tool. ``mcp__SERVER__TOOL`` is a tool of an MCP server in the host, and needs no function.
+            input: for the function.
+            function: is called with the input, which the host may have changed; a plain function runs in a thread.
+                It returns a text, blocks, or any JSON. One that raises has failed, and the turn goes on.
+        """
+        use = await self.use_tool(name, input)
+        about = {"tool_name": name, "tool_input": use.input}
+        hooked = await self.hook("PreToolUse", tool_use_id=use.id, **about)
+        given: dict[str, Any] = use.input if hooked.updated_input is None else hooked.updated_input
+        changed = ToolUseBlock(id=use.id, name=name, input=given)
+        if hooked.refusal is not None:
+            self.spent.denials.append(PermissionDenial(tool_name=name, tool_use_id=use.id, tool_input=given))
+            return await self._refused(changed, hooked.refusal)
+        if hooked.decision != "allow":
+            decision = await self.allowed(changed)
+            if not decision.ok:
+                outcome = await self._refused(changed, decision.message)
+                if decision.interrupt:
+                    self._service.interrupt_turn(self.record)
+                    await checkpoint()
+                return outcome
+            changed = ToolUseBlock(id=use.id, name=name, input=decision.input)
+        structured: Any = None
+        is_error = False
+        content: str | list[Any]
+        if function is None:
+            result = await self._call_named(changed)
+            content, is_error, structured = result.content, result.is_error, result.structured
+        else:
+            try:
+                returned = await self._service.call(function, changed.input)
+                content, structured = _content(returned)
+            except Exception as error:
+                content, is_error = f"{type(error).__name__}: {error}", True
+        about["tool_input"] = changed.input
+        if is_error:
+            failed = await self.hook("PostToolUseFailure", tool_use_id=use.id, error=str(content), **about)
+        else:
+            response = content if structured is None else structured
+            failed = await self.hook("PostToolUse", tool_use_id=use.id, tool_response=response, **about)
+        await self.tool_result(changed, content, is_error, structured=structured)
+        if hooked.stop or failed.stop:
+            self._service.interrupt_turn(self.record)
+            await checkpoint()
+        return ToolOutcome(changed, content, is_error, True)
+
+    async def hook(self, event: str, *, tool_use_id: str | None = None, **fields: Any) -> Hooked:
+        """Ask the hooks that the host has for an event.
+
+        Args:
+            event: ``PreToolUse`` or ``pre-tool-use``, and so on.
+            fields: what the hooks are told, as in the class of the event: ``tool_name=``, ``tool_input=``.
+        """
+        if self._ready():
+            self.speech.finish_block()
+        await self._written()
+        given = {**fields, "tool_use_id": tool_use_id} if tool_use_id is not None else fields
+        return await self._service.questions.hooks(event, given, tool_use_id, self._subagent)
+
+    async def call_mcp(self, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> McpResult:
+        """Call a tool of an MCP server in the host, without saying so.
+
+        Raises:
+            KeyError: the host has no such server.
+        """
+        return await self._service.questions.call(self.session.mcp_servers[server], tool, dict(arguments or {}), None)
+
+    async def elicit(
+        self, message: str, schema: dict[str, Any] | None = None, *, server: str = "agent"
+    ) -> ElicitationResponse:
+        """Ask the user behind the host. A host that cannot ask has declined.
+
+        Args:
+            schema: of what the user is to fill in.
+            server: the name of the MCP server that asks.
+        """
+        request = ElicitationRequest(mcp_server_name=server, message=message, mode="form", requested_schema=schema)
+        return await self._service.questions.elicit(request)
+
+    async def injected(self) -> list[UserMessage]:
+        """The prompts that have come since, and become part of this turn. Ask before each call of a model."""
+        prompts: list[UserMessage] = []
+        if self._ready():
+            self.speech.close_message()
+            prompts = self._service.protocol.inject()
+        await self._written()
+        return prompts
+
+    # --- the rest
+
+    def usage(
+        self,
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cost_usd: float = 0.0,
+        model: str | None = None,
+        cache_read_input_tokens: int = 0,
+        cache_creation_input_tokens: int = 0,
+    ) -> None:
+        """Add to what the turn has used, which its result says. Costs are in US dollars."""
+        spent, before = self.spent, self.spent.usage
+        spent.usage = Usage(
+            input_tokens=(before.input_tokens or 0) + input_tokens,
+            output_tokens=(before.output_tokens or 0) + output_tokens,
+            cache_read_input_tokens=(before.cache_read_input_tokens or 0) + cache_read_input_tokens,
+            cache_creation_input_tokens=(before.cache_creation_input_tokens or 0) + cache_creation_input_tokens,
+        )
+        spent.cost += cost_usd
+        name = model or self.session.model
+        added = ModelUsage(
+            inputTokens=input_tokens,
+            outputTokens=output_tokens,
+            cacheReadInputTokens=cache_read_input_tokens,
+            cacheCreationInputTokens=cache_creation_input_tokens,
+            costUSD=cost_usd,
+        )
+        spent.by_model[name] = added_up(spent.by_model.get(name), added)
+
+    def subagent(self, use: ToolUseBlock, *, description: str = "", kind: str = "general-purpose") -> Turn:
+        """A subagent that works for a use of a tool: a turn whose messages carry ``parent_tool_use_id``.
+
+        It ends with the ``tool_result`` of that use, or with its block: ``async with turn.subagent(use) as helper:``.
+        """
+        task = Turn(self._service, self.record, use, self)
+        self._subagents[use.id] = task
+        if self._ready():
+            self.speech.close_message()
+            protocol = self._service.protocol
+            message = TaskStartedMessage(
+                **task._task, description=description or use.name, subagent_type=kind, task_type="local_agent"
+            )
+            protocol.send(message)
+            self._service.flush()
+        return task
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._parent is not None:
+            self._end_task("completed" if kind is None else "failed", self.speech.last_text)
+
+    @property
+    def _task(self) -> dict[str, Any]:
+        assert self._parent is not None
+        ids = {"task_id": f"task_{self._parent.id}", "tool_use_id": self._parent.id}
+        return {**ids, "uuid": self._service.protocol.new_uuid(), "session_id": self.record.session_id}
+
+    def _end_task(self, status: str, content: Any) -> None:
+        if self._parent is None or not self._ready():
+            return
+        self.speech.close_message()
+        summary = content if isinstance(content, str) else self.speech.last_text
+        message = TaskNotificationMessage(**self._task, status=status, output_file="", summary=summary)
+        self._service.protocol.send(message)
+        self._parent = None
+
+    @property
+    def _subagent(self) -> str | None:
+        return None if self._parent is None else self._parent.id
+
+    def finished(self) -> str:
+        """End what is open. Returns the last text that was said."""
+        for subagent in list(self._subagents.values()):
+            subagent._end_task("completed", subagent.speech.last_text)
+        self._subagents.clear()
+        if self._ready():
+            self.speech.close_message()
+        return self.speech.last_text
+
+    def _ready(self) -> bool:
+        """Whether what the turn says is written."""
+        return self.record.stopped is None and self._service.protocol.turn is self.record
+
+    async def _written(self) -> None:
+        """Write what can be written now. Wait if too much is unwritten; let others run now and then."""
+        self._lines += 1
+        service = self._service
+        service.flush()
+        if service.crowded:
+            await service.room()
+        elif self._lines >= LINES_AT_ONCE or self.record.stopped is not None:
+            self._lines = 0
+            await checkpoint()
+
+    async def _refused(self, use: ToolUseBlock, why: str) -> ToolOutcome:
+        await self.tool_result(use, why, True, structured=f"Error: {why}")
+        return ToolOutcome(use, why, True, False)
+
+    async def _call_named(self, use: ToolUseBlock) -> McpResult:
+        _, _, rest = use.name.partition("mcp__")
+        server, _, tool = rest.partition("__")
+        connection = self.session.mcp_servers.get(server)
+        if connection is None:
+            raise TypeError(f"run_tool() needs a function: {use.name!r} is no tool of an MCP server in the host")
+        return await self._service.questions.call(connection, tool, use.input, use.id)
+
+    @staticmethod
+    def _require_text(name: str, text: object) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"{name}() takes a str, not {type_of(text)}")
+
+
+class PlainTurn:
+    """A turn for a plain function, which runs in a thread: what is awaited elsewhere is called here."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._turn, name)
+        if inspect.iscoroutinefunction(value):
+            function = cast("Callable[..., Any]", value)
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                return from_thread.run(partial(function, *args, **kwargs))
+
+            return call
+        return partial(from_thread.run_sync, value) if inspect.ismethod(value) else value
+
+
+def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
+    """The sums of what a model has used."""
+    if one is None:
+        return other
+    return ModelUsage(
+        inputTokens=(one.inputTokens or 0) + (other.inputTokens or 0),
+        outputTokens=(one.outputTokens or 0) + (other.outputTokens or 0),
+        cacheReadInputTokens=(one.cacheReadInputTokens or 0) + (other.cacheReadInputTokens or 0),
+        cacheCreationInputTokens=(one.cacheCreationInputTokens or 0) + (other.cacheCreationInputTokens or 0),
+        costUSD=(one.costUSD or 0) + (other.costUSD or 0),
+    )
+
+
+def _content(returned: Any) -> tuple[str | list[Any], Any]:
+    """What a tool's function has returned, for the model and for programs."""
+    if returned is None:
+        return "", None
+    if isinstance(returned, str):
+        return returned, None
+    plain: Any = msgspec.to_builtins(returned)
+    if isinstance(plain, list) and all(_is_block(one) for one in plain):
+        return cast("list[Any]", returned), None
+    return msgspec.json.encode(plain).decode(), plain
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("type"), str)

@@ -1,0 +1,130 @@
+"""A host of an agent, in memory: it sends what a test tells it to, and keeps what the agent writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from anyio.abc import ByteSendStream
+
+from claude_wire.agent import Agent
+
+__all__ = ["Host", "hosted", "initialize", "kinds", "prompt"]
+
+
+def prompt(text: Any, uuid: str | None = None, **fields: Any) -> dict[str, Any]:
+    """A prompt on the wire."""
+    ids = {} if uuid is None else {"uuid": uuid}
+    return {"type": "user", "message": {"role": "user", "content": text}, **ids, **fields}
+
+
+def initialize(**fields: Any) -> dict[str, Any]:
+    return {"type": "control_request", "request_id": "init", "request": {"subtype": "initialize", **fields}}
+
+
+def kind(message: dict[str, Any]) -> str:
+    """What a message is, in one word or two: ``user/tool_result``, ``stream_event/content_block_delta``."""
+    tag = message["type"]
+    if tag == "stream_event":
+        return f"{tag}/{message['event']['type']}"
+    if tag == "control_request":
+        return f"{tag}/{message['request']['subtype']}"
+    if tag == "control_response":
+        return f"{tag}/{message['response']['subtype']}"
+    if tag == "command_lifecycle":
+        return f"{tag}/{message['state']}"
+    if tag == "user":
+        if message.get("isReplay"):
+            return "user/replay"
+        content = message["message"]["content"]
+        return f"user/{content[0]['type']}" if isinstance(content, list) else "user/text"
+    return f"{tag}/{message['subtype']}" if "subtype" in message else tag
+
+
+def kinds(messages: list[dict[str, Any]]) -> list[str]:
+    return [kind(message) for message in messages]
+
+
+class Host(ByteSendStream):
+    """What an agent writes goes to :attr:`messages`; what it reads comes from :meth:`send`."""
+
+    def __init__(self) -> None:
+        self._send, self.input = anyio.create_memory_object_stream[bytes](1_000_000)
+        self.messages: list[dict[str, Any]] = []
+        self._rest = b""
+        self._came = anyio.Event()
+        self.code: int | None = None
+        self.paused: anyio.Event | None = None
+        self.broken = False
+        #: Answers control requests of the agent, if it is set.
+        self.answers: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda request: None
+
+    async def send_bytes(self, data: bytes) -> None:
+        await self._send.send(data)
+
+    async def tell(self, *messages: dict[str, Any]) -> None:
+        """Send messages, all in one chunk."""
+        await self._send.send(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+
+    def ask(self, request_id: Any, subtype: str, **fields: Any) -> dict[str, Any]:
+        return {"type": "control_request", "request_id": request_id, "request": {"subtype": subtype, **fields}}
+
+    def end(self) -> None:
+        self._send.close()
+
+    # --- as the agent's standard output
+
+    async def send(self, data: bytes) -> None:
+        if self.paused is not None:
+            await self.paused.wait()
+        if self.broken:
+            raise anyio.BrokenResourceError
+        assert data.endswith(b"\n")
+        assert data.count(b"\n") == 1
+        message = json.loads(data)
+        self.messages.append(message)
+        if message["type"] == "control_request":
+            answer = self.answers(message["request"])
+            if answer is not None:
+                response = {"subtype": "success", "request_id": message["request_id"], "response": answer}
+                await self.tell({"type": "control_response", "response": response})
+        self._came.set()
+
+    async def aclose(self) -> None:
+        pass
+
+    # --- what came
+
+    async def until(self, wanted: str, count: int = 1) -> dict[str, Any]:
+        """Wait until so many messages of a kind came; the kind may be the beginning of one."""
+        while True:
+            found = [message for message in self.messages if kind(message).startswith(wanted)]
+            if len(found) >= count:
+                return found[count - 1]
+            self._came = anyio.Event()
+            await self._came.wait()
+
+    def of(self, wanted: str) -> list[dict[str, Any]]:
+        return [message for message in self.messages if kind(message).startswith(wanted)]
+
+    @property
+    def kinds(self) -> list[str]:
+        return kinds(self.messages)
+
+
+@asynccontextmanager
+async def hosted(agent: Agent) -> AsyncIterator[Host]:
+    """An agent at work. At the end of the block its input ends, and it is waited for."""
+    host = Host()
+
+    async def serve() -> None:
+        with host.input:
+            host.code = await agent.serve(host.input, host)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(serve)
+        yield host
+        host.end()
