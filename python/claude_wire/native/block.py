@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, final
 
-from claude_wire.native.library import error as library_error
-from claude_wire.native.library import ffi, lib
+from claude_wire.native.library import checked, ffi, lib
 
 __all__ = ["Block", "LongLine", "bare_line", "byte_view", "line_starts", "split_lines"]
 
@@ -65,9 +64,7 @@ def line_starts(block: bytes | memoryview, count: int) -> list[int]:
     """Where each of the ``count`` lines of a block begins, and where the block ends. About 28 ns a line."""
     starts = ffi.new("uint64_t[]", count)
     source = block if type(block) is bytes else ffi.from_buffer("uint8_t[]", block)
-    status = lib.cw_line_starts(source, len(block), starts, count)
-    if status < 0:
-        raise library_error(status)
+    checked(lib.cw_line_starts(source, len(block), starts, count))
     return [*ffi.unpack(starts, count), len(block)]
 
 

@@ -6,8 +6,7 @@ import os
 import threading
 
 from claude_wire.foundation.arguments import require_int
-from claude_wire.native.library import error as library_error
-from claude_wire.native.library import ffi, lib
+from claude_wire.native.library import checked, ffi, lib
 
 __all__ = ["DEFAULT_BYTE_BUDGET", "byte_budget", "count_kept", "has_room", "set_byte_budget"]
 
@@ -55,8 +54,8 @@ def set_byte_budget(limit: int) -> None:
     """
     require_int("limit", limit, 1)
     status = lib.cw_budget_set(min(limit, 2**64 - 1))
-    if status < 0 and status != lib.CW_ERROR_UNSUPPORTED:
-        raise library_error(status)
+    if status != lib.CW_ERROR_UNSUPPORTED:
+        checked(status)
     with changed:
         shared.limit = limit
         changed.notify_all()
@@ -69,8 +68,8 @@ def count_kept(count: int) -> None:
         with changed:
             shared.queued += count
             changed.notify_all()
-    elif status < 0:
-        raise library_error(status)
+    else:
+        checked(status)
 
 
 def has_room() -> bool:
@@ -79,6 +78,5 @@ def has_room() -> bool:
     status = lib.cw_budget(limit, queued)
     if status == lib.CW_ERROR_UNSUPPORTED:
         return shared.queued < shared.limit
-    if status < 0:
-        raise library_error(status)
+    checked(status)
     return bool(queued[0] < limit[0])

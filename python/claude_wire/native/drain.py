@@ -25,8 +25,8 @@ from typing import Any, Protocol
 
 from claude_wire.errors import HandleError
 from claude_wire.native.drain_thread import ThreadDrain
+from claude_wire.native.library import checked, ffi, lib
 from claude_wire.native.library import error as library_error
-from claude_wire.native.library import ffi, lib
 from claude_wire.native.overflow import (
     CHUNK_BYTES,
     DEFAULTS,
@@ -120,9 +120,7 @@ class Drain:
             with suppress(FileNotFoundError):  # it writes to the disk to try it, which may be full just now
                 directory = os.fsencode(tempfile.gettempdir())
         handle = ffi.new("uint64_t *")
-        status = lib.cw_drain_new(fd, mode, limit, directory, len(directory), handle)
-        if status < 0:
-            raise library_error(status)
+        checked(lib.cw_drain_new(fd, mode, limit, directory, len(directory), handle))
         self._handle: int = handle[0]
         self._finalize = weakref.finalize(self, lib.cw_drain_free, self._handle)
         self._keep_last = options.keep_last
@@ -194,10 +192,7 @@ class Drain:
 
         That may be wrong, and then :meth:`read` gives None. The number stays the same until the drain is closed.
         """
-        number = lib.cw_drain_fileno(self._handle)
-        if number < 0:
-            raise library_error(number)
-        return number
+        return checked(lib.cw_drain_fileno(self._handle))
 
     def watch(self, fd: int) -> None:
         """Makes :meth:`fileno` readable also when ``fd`` is, once; as that of ``os.pidfd_open`` is after a process.
@@ -208,9 +203,7 @@ class Drain:
             OSError: ``fd`` cannot be waited for, or EBUSY: another one is watched.
         """
         check_fd(fd)
-        status = lib.cw_drain_watch(self._handle, fd)
-        if status < 0:
-            raise library_error(status)
+        checked(lib.cw_drain_watch(self._handle, fd))
         self.watched = False
 
     def discard(self) -> None:
@@ -218,9 +211,7 @@ class Drain:
 
         :meth:`read` then gives None, and at the end of the stream ``b""``.
         """
-        status = lib.cw_drain_discard(self._handle)
-        if status < 0:
-            raise library_error(status)
+        checked(lib.cw_drain_discard(self._handle))
 
     def tail(self) -> bytes:
         """The last ``keep_last`` bytes of all that came, those included that are in the pipe now.
@@ -231,9 +222,7 @@ class Drain:
         if self._keep_last is None:
             raise ValueError("this drain was made without keep_last")
         memory, written = ffi.new("uint8_t[]", self._keep_last), ffi.new("uint64_t *")
-        status = lib.cw_drain_tail(self._handle, memory, self._keep_last, written)
-        if status < 0:
-            raise library_error(status)
+        checked(lib.cw_drain_tail(self._handle, memory, self._keep_last, written))
         return bytes(ffi.buffer(memory, written[0]))
 
     @property
@@ -242,9 +231,7 @@ class Drain:
         if self._final_stats is not None:
             return self._final_stats
         out: _Stats = ffi.new("CwDrainStats *")
-        status = lib.cw_drain_stats(self._handle, out)
-        if status < 0:
-            raise library_error(status)
+        checked(lib.cw_drain_stats(self._handle, out))
         return DrainStats(
             out.read,
             out.rescued,

@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 from claude_wire.errors import ByteBudgetError, HandleError
 
-__all__ = ["ABI_VERSION", "STEP", "error", "ffi", "lib"]
+__all__ = ["ABI_VERSION", "STEP", "checked", "error", "ffi", "lib"]
 
 #: The ABI of the native library that this package is written for.
 ABI_VERSION = 10
@@ -156,3 +156,10 @@ def error(status: int) -> Exception:
     if known is None:
         return SystemError(f"the native library of claude_wire refused an argument ({status})")
     return type(known)(*known.args)
+
+
+def checked(status: int) -> int:
+    """The status, unless it is below 0. Then its exception is raised."""
+    if status < 0:
+        raise error(status)
+    return status

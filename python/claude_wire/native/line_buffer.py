@@ -29,7 +29,7 @@ from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import require_int
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.block import Block, LongLine, byte_view
-from claude_wire.native.library import STEP, ffi, lib
+from claude_wire.native.library import STEP, checked, ffi, lib
 from claude_wire.native.library import error as library_error
 
 if TYPE_CHECKING:
@@ -121,9 +121,7 @@ class LineBuffer:
         options = _KEEP_BOM if keep_bom else 0
         if only is not None or coalesce:
             options |= _ONLY * (only is not None) | _COALESCE * coalesce | _PLAIN * plain
-        status = lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), options, names, len(names), handle)
-        if status < 0:
-            raise library_error(status)
+        checked(lib.cw_buffer_new(min(max_line_bytes, 2**64 - 1), options, names, len(names), handle))
         self._handle: int = handle[0]
         self._filters = only is not None or coalesce
         self._filtered = 0, 0
@@ -238,9 +236,7 @@ class LineBuffer:
             raise self.refusal()
         try:
             self._busy = True
-            status = lib.cw_buffer_close(self._handle, out.steps)
-            if status < 0:
-                raise library_error(status)
+            checked(lib.cw_buffer_close(self._handle, out.steps))
             end, line_number = self.fed - self._start, self._line_number + self.passed_lines
             self._start, self._line_number = self.fed, 1 - self.passed_lines
             self.at_line_start = False
@@ -257,9 +253,7 @@ class LineBuffer:
     def places(self, block: Block) -> list[tuple[int, int]]:
         """Offset and line number of each line of the block that a filter gave last, while it is handled."""
         out = ffi.new("uint64_t[]", 2 * block.lines)
-        status = lib.cw_buffer_places(self._handle, out, block.lines)
-        if status < 0:
-            raise library_error(status)
+        checked(lib.cw_buffer_places(self._handle, out, block.lines))
         numbers = ffi.unpack(out, 2 * block.lines)
         return [
             (block.offset + offset, block.line_number + lines)
@@ -270,9 +264,7 @@ class LineBuffer:
         """A copy of the unfinished line as far as it has come; None if it is above the limit and being dropped."""
         if self._busy:
             raise self.refusal()
-        status = lib.cw_buffer_unfinished(self._handle, self._out.steps)
-        if status < 0:
-            raise library_error(status)
+        checked(lib.cw_buffer_unfinished(self._handle, self._out.steps))
         _, kind, size, *_ = _unpack_from(self._steps)
         return None if kind == _TOO_LONG else _buffer(self._out.steps[0].lent, size)[:]
 
@@ -291,9 +283,7 @@ class LineBuffer:
 
     def _stats(self) -> Any:
         out = ffi.new("CwStats *")
-        status = lib.cw_buffer_stats(self._handle, out)
-        if status < 0:
-            raise library_error(status)
+        checked(lib.cw_buffer_stats(self._handle, out))
         return out
 
     def free(self) -> None:
