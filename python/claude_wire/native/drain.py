@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import atexit
 import os
+import struct
 import sys
 import weakref
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from claude_wire.errors import HandleError
 from claude_wire.native.drain_thread import ThreadDrain
@@ -48,19 +49,8 @@ MOST_IDLE_SCRATCHES = 16
 STOP_MILLISECONDS = 1000
 
 
-class _Stats(Protocol):
-    read: int
-    rescued: int
-    rescues: int
-    pauses: int
-    spilled: int
-    spill_errors: int
-    discarded: int
-    queued: int
-    in_file: int
-    paused: int
-
-
+#: CwDrainStats, whose fields are those of :class:`DrainStats`.
+_STATS = struct.Struct("@10Q")
 _MODES = {"pause": lib.CW_OVERFLOW_PAUSE, "spill": lib.CW_OVERFLOW_SPILL, "error": lib.CW_OVERFLOW_ERROR}
 _END = lib.CW_DRAIN_END
 _PAUSED = lib.CW_DRAIN_PAUSED
@@ -230,20 +220,10 @@ class Drain:
         """What was done so far, also once the drain is closed."""
         if self._final_stats is not None:
             return self._final_stats
-        out: _Stats = ffi.new("CwDrainStats *")
+        out = ffi.new("CwDrainStats *")
         checked(lib.cw_drain_stats(self._handle, out))
-        return DrainStats(
-            out.read,
-            out.rescued,
-            out.rescues,
-            out.pauses,
-            out.spilled,
-            out.spill_errors,
-            out.discarded,
-            out.queued,
-            out.in_file,
-            bool(out.paused),
-        )
+        *counts, paused = _STATS.unpack(ffi.buffer(out))
+        return DrainStats._make((*counts, bool(paused)))
 
     def close(self) -> None:
         """Closes the descriptors and forgets what is queued. May be called again."""
