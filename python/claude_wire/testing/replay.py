@@ -25,18 +25,6 @@ __all__ = ["Replay", "ReplayCLI", "Writes"]
 
 Writes = Literal["lines", "blocks", "bytes"]
 
-#: What the player calls the faults that have no place in the output; each has one parameter.
-_SETTINGS: dict[type[Fault], str] = {
-    faults.CloseStdout: "close_stdout",
-    faults.ExitAtOnce: "exit_at_once",
-    faults.FloodStderr: "flood_stderr",
-    faults.GiveUp: "give_up",
-    faults.HoldStdout: "hold_stdout",
-    faults.IgnoreTerm: "ignore_term",
-    faults.Silence: "silence",
-    faults.WriteFirst: "write_first",
-}
-
 
 class Replay:
     """A recording as a child process, which stands in for the CLI with any host, whatever flags it is given.
@@ -171,9 +159,10 @@ def _add(fault: Fault, settings: dict[str, Any], starts: list[int]) -> None:
         case faults.GarbageLine(before_line, data):
             events.append((_start(before_line, starts), "write", data.decode("latin-1") + "\n"))
         case _:
-            if type(fault) not in _SETTINGS:
+            # The others have no place in the output, and one parameter.
+            if type(fault) not in get_args(Fault):
                 raise TypeError(f"{fault!r} is no fault")
-            (settings[_SETTINGS[type(fault)]],) = dataclasses.astuple(fault)
+            (settings[type(fault).__name__],) = dataclasses.astuple(fault)
 
 
 def _byte(at_byte: int, starts: list[int]) -> int:

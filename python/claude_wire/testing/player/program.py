@@ -73,7 +73,7 @@ class Player:
         self._played_bytes = 0
         events: list[list[Any]] = settings["events"]
         self._events = sorted(events, key=lambda event: event[0])
-        if "silence" in settings:
+        if "Silence" in settings:
             self._steps.clear()
             self._events.clear()
 
@@ -104,22 +104,22 @@ class Player:
     def play(self) -> NoReturn:
         """Play it all, and exit."""
         settings = self._settings
-        ignores_term = "ignore_term" in settings
+        ignores_term = "IgnoreTerm" in settings
         signal.signal(signal.SIGTERM, signal.SIG_IGN if ignores_term else _exit_by_signal)
         signal.signal(signal.SIGINT, _exit_by_signal)
-        if "hold_stdout" in settings:
-            _hold_stdout(settings["hold_stdout"])
-        if "flood_stderr" in settings:
-            write_all(STDERR, _repeated(b"This line is one of many.\n", settings["flood_stderr"]))
-        if "exit_at_once" in settings:
-            self._exit(settings["exit_at_once"])
-        for line in io.BytesIO(_keep_alives(settings.get("write_first", 0))):
+        if "HoldStdout" in settings:
+            _hold_stdout(settings["HoldStdout"])
+        if "FloodStderr" in settings:
+            write_all(STDERR, _repeated(b"This line is one of many.\n", settings["FloodStderr"]))
+        if "ExitAtOnce" in settings:
+            self._exit(settings["ExitAtOnce"])
+        for line in io.BytesIO(_keep_alives(settings.get("WriteFirst", 0))):
             self._output.write(line)
         self._output.flush()
         self._host.start()
-        if "give_up" in settings:
+        if "GiveUp" in settings:
             signal.signal(signal.SIGALRM, self._give_up)
-            self._output.patience = settings["give_up"]
+            self._output.patience = settings["GiveUp"]
         for index, step in enumerate(self._steps):
             if not step.is_input:
                 self._keep_time(step.seconds)
@@ -178,7 +178,7 @@ class Player:
 
     def _answer(self, line: Line) -> None:
         """Answer a request that was not recorded at this place: as it was answered elsewhere, or with a success."""
-        if "silence" in self._settings:
+        if "Silence" in self._settings:
             return
         for request in self._recorded_requests(line.subtype):
             for step in self._steps:
@@ -226,16 +226,16 @@ class Player:
     def _finish(self) -> NoReturn:
         self._output.flush()
         settings = self._settings
-        if "close_stdout" in settings:
+        if "CloseStdout" in settings:
             os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-            time.sleep(settings["close_stdout"])
+            time.sleep(settings["CloseStdout"])
         elif self._waits_for_end:
             while self._host.wait():
                 pass
-        elif "silence" in settings:
-            time.sleep(settings["silence"])
-        if "ignore_term" in settings:
-            time.sleep(settings["ignore_term"])
+        elif "Silence" in settings:
+            time.sleep(settings["Silence"])
+        if "IgnoreTerm" in settings:
+            time.sleep(settings["IgnoreTerm"])
         self._exit(self._exit_code)
 
     def _exit(self, code: int) -> NoReturn:
