@@ -45,7 +45,7 @@ class Host:
         self, expected: list[Expected], answer: Callable[[Line], None], refuse: Callable[[bytes], None]
     ) -> None:
         self.ended: bool = False
-        self.closed: bool = False  # the same, but known to the thread that reads before all lines have been looked at
+        self.closed: bool = False  # the input has ended, but lines that came before may still wait in the queue
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._ordered = [each for each in expected if each.kind != "response"]
         self._responses = {each.identity: each for each in expected if each.kind == "response"}
@@ -81,7 +81,7 @@ class Host:
             self._take(self._lines.get())
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Take one line, and wait for it: for so many seconds, or until the input ends. Whether there was one."""
+        """Wait for one line, at most ``seconds`` or until the input ends, and take it. Returns whether one came."""
         if self.ended:
             time.sleep(seconds or 0.0)
             return False
@@ -93,7 +93,7 @@ class Host:
         return True
 
     def wait_for(self, expected: Expected) -> None:
-        """Wait for what stands for a recorded line, or for the end of the input."""
+        """Wait for the live line that stands for a recorded one, or for the end of the input."""
         while expected.state == "waiting" and self.wait():
             pass
 

@@ -57,16 +57,18 @@ class Line:
 
 
 def object_in(value: Any) -> dict[str, Any]:
+    """The value if it is a JSON object, else an empty one."""
     # Members are of any type, and cast() would import typing.
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # see above
 
 
 def list_in(value: Any) -> list[Any]:
+    """The value if it is a JSON array, else an empty one."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]  # as object_in()
 
 
 def with_id(data: bytes, recorded: str, live: str) -> bytes:
-    """An answer with another id in it, and not another byte changed."""
+    """An answer with the id ``live`` in place of ``recorded``, and every other byte as it was."""
     return data.replace(json.dumps(recorded).encode("ascii"), json.dumps(live).encode("ascii"), 1)
 
 

@@ -31,6 +31,9 @@ KILL = 9
 #: The version of the CLI that the player behaves like. ``--version`` prints it where the recording names none.
 VERSION = b"2.1.330"
 
+#: What standard error is flooded with.
+FLOOD = b"This line is one of many.\n"
+
 #: The events that happen as soon as the bytes before them are written; others happen when the line behind them is due.
 BEHIND_A_BYTE = frozenset(("cut", "kill", "stall"))
 
@@ -60,7 +63,9 @@ class Player:
         self._steps = steps_of(files)
         self._exit_code = exit_code_of(files)
         self._stderr = files.get("stderr.txt", b"")
-        self._reads_lines = speaks_stream_json(flags or flags_of(files) or _flags_by_files(files))
+        # Where no flags are known, the recorded CLI read lines if its host wrote any.
+        known_flags = flags or flags_of(files)
+        self._reads_lines = speaks_stream_json(known_flags) if known_flags else "stdin.ndjson" in files
         self._waits_for_end = self._reads_lines and settings["wait"]
         self._expected: dict[int, Expected] = {}
         if settings["wait"] and (self._reads_lines or not flags):
@@ -109,8 +114,8 @@ class Player:
         signal.signal(signal.SIGINT, _exit_by_signal)
         if "HoldStdout" in settings:
             _hold_stdout(settings["HoldStdout"])
-        if "FloodStderr" in settings:
-            write_all(STDERR, _repeated(b"This line is one of many.\n", settings["FloodStderr"]))
+        flood_bytes = settings.get("FloodStderr", 0)
+        write_all(STDERR, (FLOOD * (flood_bytes // len(FLOOD) + 1))[:flood_bytes])
         if "ExitAtOnce" in settings:
             self._exit(settings["ExitAtOnce"])
         for line in io.BytesIO(_keep_alives(settings.get("WriteFirst", 0))):
@@ -161,7 +166,7 @@ class Player:
             self._happen(self._events.pop(0))
 
     def _live(self, data: bytes) -> bytes:
-        """A line of output as the live host is to see it: with the id of its own request, none if it made none."""
+        """A line of output for the live host: with the id of its own request; empty if it made no such request."""
         if not self._requests or b"request_id" not in data:
             return data
         try:
@@ -252,12 +257,8 @@ def _exit_by_signal(number: int, frame: object) -> None:
     os._exit(128 + number)
 
 
-def _flags_by_files(files: Mapping[str, bytes]) -> list[str]:
-    return ["--input-format=stream-json"] if "stdin.ndjson" in files else []
-
-
 def _hold_stdout(seconds: float) -> None:
-    """Leave a child that has standard output open until so many seconds after this process has ended, however."""
+    """Leave a child that keeps standard output open until ``seconds`` after this process ends, however it ends."""
     alive, held = os.pipe()
     if os.fork() == 0:
         os.close(held)
@@ -269,12 +270,8 @@ def _hold_stdout(seconds: float) -> None:
     os.close(alive)
 
 
-def _repeated(line: bytes, size: int) -> bytes:
-    return (line * (size // len(line) + 1))[:size]
-
-
 def _keep_alives(size: int) -> bytes:
-    """So many bytes of lines that every host ignores."""
+    """Lines that every host ignores, ``size`` bytes of them."""
     line = b'{"type":"keep_alive"}\n'
     count, rest = divmod(size, len(line))
     return line * (count - 1) + line[:-2] + b" " * rest + line[-2:] if count else b""
