@@ -17,6 +17,7 @@
 
 // The generated C declarations are those of `ffi` alone; cbindgen reads its marks from doc comments only.
 /// cbindgen:ignore
+#[cfg(target_os = "linux")]
 pub mod drain;
 pub mod ffi;
 /// cbindgen:ignore

@@ -40,30 +40,19 @@
 
 use std::time::Duration;
 
-#[cfg(target_os = "linux")]
 mod queue;
-#[cfg(target_os = "linux")]
 mod reader;
-#[cfg(target_os = "linux")]
 mod rescuer;
-#[cfg(target_os = "linux")]
 mod ring;
-#[cfg(target_os = "linux")]
 mod shared;
-#[cfg(target_os = "linux")]
 mod spill;
-#[cfg(target_os = "linux")]
 mod state;
-#[cfg(target_os = "linux")]
 mod stream;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests;
 
-#[cfg(target_os = "linux")]
 pub use reader::Drain;
-#[cfg(target_os = "linux")]
 pub use shared::Shared;
-#[cfg(target_os = "linux")]
 pub use stream::Broken;
 
 /// Bytes of one read, and of one piece of a queue. What a pipe of Linux holds.
