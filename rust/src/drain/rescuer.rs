@@ -265,7 +265,7 @@ fn look(work: &mut Work) -> usize {
         // A stream for whose sighting there is no memory is not waited for.
         let due = work.sightings.try_reserve(1).is_err()
             || sighted(&mut work.sightings, stream, now)
-            || stream.is_behind();
+            || stream.behind.load(Ordering::Relaxed);
         if due {
             let (paused, scratch) = (&mut work.paused, &mut work.scratch);
             // A panic leaves the stream's lock poisoned, which its reader is told. The others go on.
@@ -287,8 +287,8 @@ fn look(work: &mut Work) -> usize {
 
 /// Notes that a stream is readable now. Returns whether its reader has left it so for too long.
 fn sighted(sightings: &mut HashMap<u64, Sighting>, stream: &Stream, now: Instant) -> bool {
-    let reads = stream.reads();
-    let sighting = sightings.entry(stream.id()).or_insert(Sighting {
+    let reads = stream.reads.load(Ordering::Relaxed);
+    let sighting = sightings.entry(stream.id).or_insert(Sighting {
         reads,
         unread_since: now,
         readable_since: now,
@@ -312,7 +312,7 @@ fn rescue(stream: &Stream, paused: &mut Vec<u64>, scratch: &mut [u8]) -> usize {
             Rescued::Some(read) => bytes += read,
             Rescued::Last(read) => return bytes + read,
             Rescued::Paused => {
-                paused.push(stream.id());
+                paused.push(stream.id);
                 return bytes;
             }
         }
@@ -365,14 +365,14 @@ mod tests {
         rustix::io::write(&writer, b"x").unwrap();
         let stream = &shared.stream(1).unwrap();
         assert!(matches!(stream.take(&mut [0; 10]), Rescued::Paused));
-        let mut paused = vec![stream.id()];
+        let mut paused = vec![stream.id];
         assert!(!resume(shared, &mut paused));
-        assert_eq!(paused, [stream.id()], "there is no room yet");
+        assert_eq!(paused, [stream.id], "there is no room yet");
         shared.give_back_kept(10);
         // What the system refuses: a descriptor that is there already.
         stream.see_again().unwrap();
         assert!(resume(shared, &mut paused));
-        assert_eq!(paused, [stream.id()]);
+        assert_eq!(paused, [stream.id]);
         stream.see_no_more();
         assert!(!resume(shared, &mut paused));
         assert!(paused.is_empty());

@@ -127,11 +127,11 @@ impl Shared {
     /// or, if another stream reads the same file, when that one leaves: it would hang meanwhile.
     pub(super) fn leave(&self, stream: &Stream, block: impl FnOnce()) {
         let mut members = self.members();
-        let left = members.streams.remove(&stream.id()).is_some();
-        if stream.was_blocking() {
+        let left = members.streams.remove(&stream.id).is_some();
+        if stream.was_blocking.load(Ordering::Relaxed) {
             let mut others = members.streams.values();
-            match others.find(|other| other.file() == stream.file()) {
-                Some(other) => other.set_was_blocking(),
+            match others.find(|other| other.file == stream.file) {
+                Some(other) => other.was_blocking.store(true, Ordering::Relaxed),
                 None => block(),
             }
         }

@@ -1,7 +1,7 @@
 //! One stream: its descriptor, its queue, and what its reader waits for.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{fcntl_getfl, fcntl_setfl, OFlags};
@@ -43,30 +43,6 @@ pub enum Resumed {
 }
 
 impl Stream {
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    pub fn file(&self) -> (u64, u64) {
-        self.file
-    }
-
-    pub fn was_blocking(&self) -> bool {
-        self.was_blocking.load(Ordering::Relaxed)
-    }
-
-    pub fn set_was_blocking(&self) {
-        self.was_blocking.store(true, Ordering::Relaxed);
-    }
-
-    pub fn reads(&self) -> u64 {
-        self.reads.load(Ordering::Relaxed)
-    }
-
-    pub fn is_behind(&self) -> bool {
-        self.behind.load(Ordering::Relaxed)
-    }
-
     /// One read by the rescuer.
     pub fn take(&self, scratch: &mut [u8]) -> Rescued {
         match self.state.lock() {
