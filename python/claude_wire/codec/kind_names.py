@@ -6,16 +6,14 @@ Knows messages and their tags. :data:`KindName` is for type checkers; a test com
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
 from claude_wire.codec.kinds import Kind
+from claude_wire.codec.objects import SURROGATE
 from claude_wire.foundation.arguments import nearest, shown, type_of
 
 __all__ = ["KindName", "kind_names", "known_kinds"]
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 KindName: TypeAlias = Literal[
     "active_goal",
@@ -247,6 +245,6 @@ def _name_of(kind: Kind) -> str:
     whole = list(kind[: len(parts)]) == parts and parts
     if not whole or not all(isinstance(part, str) and part and "/" not in part and "\n" not in part for part in parts):
         raise ValueError(f"only: {shown(kind)} names no kind: it has no type, or a tag that is empty or has a slash")
-    if _SURROGATE.search(str(kind)):
+    if SURROGATE.search(str(kind)):
         raise ValueError(f"only: {shown(kind)} names no kind: it has half of a surrogate pair")
     return str(kind)

@@ -105,7 +105,9 @@ def _check_file(
         size = known_size(file)
         bar: Progress | None = None
         if size > LARGE_BYTES and console.is_terminal:
-            bar = stack.enter_context(_bar(console))
+            columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+            stack.enter_context(bar)
             bar.add_task("", total=size)
         if on_open is not None:
             on_open()
@@ -124,8 +126,3 @@ def _check_file(
             if bar is not None:
                 bar.advance(bar.task_ids[0], len(piece.data))
         return survey.close()
-
-
-def _bar(console: Console) -> Progress:
-    columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)

@@ -134,7 +134,9 @@ def _print(console: Output, stats: Stats, heading: str) -> None:
     counts = [(name, *map(_number, (tool.calls, tool.errors, tool.denied, tool.unanswered))) for name, tool in tools]
     _table(console, ("tool", "calls", "errors", "denied", "unanswered"), counts)
     kinds = sorted(stats.kinds.items(), key=lambda item: (-item[1].bytes, item[0]))
-    shares = [(name, _number(kind.lines), _number(kind.bytes), _share(kind.bytes, stats.bytes)) for name, kind in kinds]
+    shares = [
+        (name, _number(kind.lines), _number(kind.bytes), f"{kind.bytes / stats.bytes:.1%}") for name, kind in kinds
+    ]
     _table(console, ("kind of line", "lines", "bytes", ""), shares)
 
 
@@ -174,9 +176,8 @@ def _table(console: Output, headings: tuple[str, ...], rows: Iterable[tuple[str,
     console.print(table, width=width + GAP)  # a pipe has no width to keep
 
 
-def _tokens(tokens: Tokens) -> tuple[str, str, str, str]:
-    input, output, cache_read, cache_creation = map(_number, _named(tokens).values())
-    return input, output, cache_read, cache_creation
+def _tokens(tokens: Tokens) -> Iterator[str]:
+    return map(_number, _named(tokens).values())
 
 
 def _number(value: int) -> str:
@@ -185,7 +186,3 @@ def _number(value: int) -> str:
 
 def _usd(cost: float) -> str:
     return f"${cost:,.6f}"
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.1%}"

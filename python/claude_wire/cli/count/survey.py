@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from claude_wire import Decoder, LineSplitter, LineTooLongError
@@ -109,7 +110,7 @@ class Survey:
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream."""
         self._summary.bytes += len(data)
-        self._take(lambda: self._splitter.feed(data))
+        self._take(partial(self._splitter.feed, data))
 
     def close(self) -> Summary:
         """End the stream and return what it holds."""
@@ -124,13 +125,10 @@ class Survey:
             except LineTooLongError as long:
                 self._count_lines(long.lines)
                 self._count_long(long)
-                split = self._rest
+                split = partial(self._splitter.feed, b"")
             else:
                 self._count_lines(lines)
                 return
-
-    def _rest(self) -> list[bytes]:
-        return self._splitter.feed(b"")
 
     def _count_long(self, long: LineTooLongError) -> None:
         self._line_number += 1

@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from claude_wire.cli.show.names import tag
 from claude_wire.foundation.printable import one_line, printable
-from claude_wire.messages import ContentBlock, TextBlock, ToolResultBlock
+from claude_wire.messages import ContentBlock, TextBlock
 
-__all__ = ["block_name", "blocks_text", "call_lines", "detail", "excerpt", "fields", "plain_json", "result_text"]
+__all__ = ["block_name", "call_lines", "content_text", "detail", "excerpt", "fields", "plain_json"]
 
 #: This many lines of a text are shown, and this many characters of each.
 MOST_LINES = 6
@@ -128,14 +128,11 @@ def plain_json(value: Any) -> str:
         return "(nested too deeply)"
 
 
-def result_text(result: ToolResultBlock) -> str:
-    """What a tool returned, as one text; blocks other than text are named."""
-    content = result.content
-    return content if isinstance(content, str) else blocks_text(content or ())
-
-
-def blocks_text(blocks: Iterable[ContentBlock]) -> str:
-    """The text of blocks, with the names of those that are no text."""
+def content_text(content: str | Iterable[ContentBlock] | None) -> str:
+    """The content of a message or of a tool's result as one text; blocks other than text are named."""
+    if isinstance(content, str):
+        return content
+    blocks = content or ()
     return "\n".join(block.text if isinstance(block, TextBlock) else f"[{block_name(block)}]" for block in blocks)
 
 

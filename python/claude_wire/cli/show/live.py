@@ -16,19 +16,19 @@ from claude_wire import messages
 from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
 from claude_wire.cli.show.excerpts import (
     block_name,
-    blocks_text,
     call_lines,
+    content_text,
     detail,
     excerpt,
     fields,
     plain_json,
-    result_text,
 )
 from claude_wire.cli.show.names import tag, why_failed
 from claude_wire.cli.show.notices import ERROR, QUIET, WARNING, Notice, activity, notice
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.show.questions import answer, prompt_of, question, request
 from claude_wire.cli.show.streams import Stream, Streamed
+from claude_wire.codec.objects import SURROGATE
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.messages import Message
 from claude_wire.messages.control.envelopes import RequestId
@@ -149,17 +149,15 @@ class LiveView:
 
     def _notice(self, message: Message) -> None:
         if isinstance(message, messages.TaskStartedMessage) and message.tool_use_id is not None:
-            label = ": ".join(part for part in (message.subagent_type, message.description) if part)
-            self._agent(message.tool_use_id, label)
+            self._agent(message.tool_use_id, message.subagent_type, message.description)
         busy = activity(message)
         if busy is not None:
             self._page.activity(*busy)
-        told = notice(message)
-        if told is not None:
-            self._line(told)
+        self._line(notice(message))
 
-    def _line(self, told: Notice, level: int = 0) -> None:
-        self._page.line(told.text, told.style, level)
+    def _line(self, told: Notice | None) -> None:
+        if told is not None:
+            self._page.line(told.text, told.style)
 
     def _invalid(self, line: messages.InvalidLine, what: str) -> None:
         self._page.line(f"! {what} {line.line_number}, byte {line.offset}: {line.reason}", ERROR)
@@ -213,7 +211,7 @@ class LiveView:
         elif self._floor is not stream:
             block.whole = False
             return
-        if block.whole and (piece.isascii() or _has_no_surrogates(piece)):
+        if block.whole and (piece.isascii() or not SURROGATE.search(piece)):
             block.shown += len(piece)
         else:
             # Others had the floor, or half of a character waits for its other half: the accumulator has it all.
@@ -249,7 +247,7 @@ class LiveView:
     def _assistant(self, message: messages.AssistantMessage) -> None:
         parent = message.parent_tool_use_id
         if parent is not None and parent not in self._agents and (message.subagent_type or message.task_description):
-            self._agent(parent, ": ".join(part for part in (message.subagent_type, message.task_description) if part))
+            self._agent(parent, message.subagent_type, message.task_description)
         for block in message.content:
             match block:
                 case messages.TextBlock(text=text):
@@ -288,7 +286,7 @@ class LiveView:
         given: Any = block.input
         if block.name in AGENT_TOOLS and isinstance(given, dict):
             parts = (cast("dict[str, Any]", given).get(name) for name in ("subagent_type", "description"))
-            self._agent(block.id, ": ".join(part for part in parts if isinstance(part, str) and part))
+            self._agent(block.id, *(part for part in parts if isinstance(part, str)))
         self._page.activity(f"running {name}")
 
     def _other_block(self, block: messages.ContentBlock, parent: str | None) -> None:
@@ -302,13 +300,11 @@ class LiveView:
     def _user(self, message: messages.UserMessage) -> None:
         parent = message.parent_tool_use_id
         content = message.content
-        others: list[messages.ContentBlock] = []
-        for block in () if isinstance(content, str) else content:
-            if isinstance(block, messages.ToolResultBlock):
-                self._tool_result(block, parent)
-            else:
-                others.append(block)
-        text = content if isinstance(content, str) else blocks_text(others)
+        if not isinstance(content, str):
+            for result in message.tool_results:
+                self._tool_result(result, parent)
+            content = [block for block in content if not isinstance(block, messages.ToolResultBlock)]
+        text = content_text(content)
         if message.isReplay:
             self._prompt(text)
         elif text.strip():
@@ -327,7 +323,7 @@ class LiveView:
     def _tool_result(self, result: messages.ToolResultBlock, parent: str | None) -> None:
         call = self._calls.pop(result.tool_use_id, None)
         level = self._speaks(parent)
-        first, *rest = excerpt(result_text(result))
+        first, *rest = excerpt(content_text(result.content))
         # Where others of the same caller are under way it is not clear whose result this is.
         others = call is not None and any(other.level == call.level for other in self._calls.values())
         name = f"{call.name}: " if call is not None and others else ""
@@ -340,14 +336,15 @@ class LiveView:
 
     # --- subagents ----------------------------------------------------------------------------------------------------
 
-    def _agent(self, id: str, label: str) -> _Agent:
+    def _agent(self, id: str, *parts: str | None) -> _Agent:
         call = self._calls.get(id)
         level = call.level + 1 if call is not None else self._agents[id].level if id in self._agents else 1
-        return _remember(self._agents, id, _Agent(one_line(label or (call.name if call else "")), level))
+        label = ": ".join(filter(None, parts)) or (call.name if call else "")
+        return _remember(self._agents, id, _Agent(one_line(label), level))
 
     def _speaks(self, parent: str | None) -> int:
         """The level of who speaks next; a subagent is named when it begins."""
-        agent = None if parent is None else self._agents.get(parent) or self._agent(parent, "")
+        agent = None if parent is None else self._agents.get(parent) or self._agent(parent)
         if parent != self._speaker:
             self._speaker = parent
             if agent is not None:
@@ -360,9 +357,7 @@ class LiveView:
         prompt = prompt_of(asked)
         if prompt is not None:
             self._prompt(prompt)
-        told = question(asked)
-        if told is not None:
-            self._line(told)
+        self._line(question(asked))
         name = tag(asked)
         _remember(self._asked, None if request_id is UNSET else request_id, name)
         if name in ("can_use_tool", "elicitation", "request_user_dialog"):
@@ -372,18 +367,13 @@ class LiveView:
         """Show what the host wrote."""
         match message:
             case messages.UserMessage():
-                content = message.content
-                text = content if isinstance(content, str) else blocks_text(content)
+                text = content_text(message.content)
                 self._prompts.append(text)
                 self._say(text, "bold", self._speaks(None))
             case messages.ControlRequest(request=asked):
-                told = request(asked, "<")
-                if told is not None:
-                    self._line(told)
+                self._line(request(asked, "<"))
             case messages.ControlResponse():
-                told = answer(self._asked.pop(message.request_id, None), message)
-                if told is not None:
-                    self._line(told)
+                self._line(answer(self._asked.pop(message.request_id, None), message))
             case messages.ControlCancelRequest():
                 self._page.line("< no longer asked", QUIET)
             case messages.PermissionReply(allow=allow):
@@ -438,11 +428,3 @@ def _remember(known: dict[Any, T], key: Any, value: T) -> T:
     if len(known) > MOST_REMEMBERED:
         del known[next(iter(known))]
     return value
-
-
-def _has_no_surrogates(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
