@@ -49,24 +49,11 @@ fn special_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
         let backslash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(0x5c));
         let control = _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(0x1f)), bytes);
         let found = _mm256_or_si256(_mm256_or_si256(quote, backslash), control);
-        #[allow(clippy::cast_sign_loss)]
-        let mask = _mm256_movemask_epi8(found) as u32;
-        mask
+        mask(engine, found)
     }
 }
 
-/// One bit for each byte that is not ASCII.
-#[inline(always)]
-fn high_mask(engine: Avx2, data: &[u8; WIDTH]) -> u32 {
-    let bytes = load(engine, data);
-    // SAFETY: the processor has AVX2; this works on registers.
-    #[allow(clippy::cast_sign_loss)]
-    unsafe {
-        _mm256_movemask_epi8(bytes) as u32
-    }
-}
-
-/// The high bit of each byte.
+/// The high bit of each byte: set where a comparison found something, and in bytes that are not ASCII.
 #[inline(always)]
 fn mask(_: Avx2, bytes: __m256i) -> u32 {
     // SAFETY: the processor has AVX2; this works on registers.
@@ -137,15 +124,14 @@ fn last_block(rest: &[u8]) -> [[u8; WIDTH]; 2] {
 
 /// Which bytes of a block are `byte`.
 #[inline(always)]
-fn equal(_: Avx2, block: &[__m256i; 2], byte: u8) -> u64 {
+fn equal(engine: Avx2, block: &[__m256i; 2], byte: u8) -> u64 {
     let mask = |bytes| {
         // SAFETY: the processor has AVX2; these work on registers.
-        #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)]
-        unsafe {
-            _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte as i8))) as u32
-        }
+        #[allow(clippy::cast_possible_wrap)]
+        let found = unsafe { _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte as i8)) };
+        u64::from(mask(engine, found))
     };
-    u64::from(mask(block[0])) | u64::from(mask(block[1])) << 32
+    mask(block[0]) | mask(block[1]) << 32
 }
 
 #[inline(always)]
@@ -313,7 +299,7 @@ impl Engine for Avx2 {
         let mut high = 0;
         while let Some(bytes) = chunk(data, at) {
             let found = special_mask(self, bytes);
-            let here = high_mask(self, bytes);
+            let here = mask(self, load(self, bytes));
             if found != 0 {
                 let before = (found & found.wrapping_neg()) - 1;
                 return (
