@@ -26,7 +26,7 @@ pub struct Groups {
     bytes: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Group {
     place: Place,
     key: Vec<u8>,
@@ -43,7 +43,7 @@ struct Group {
 }
 
 /// The strings of a delta that may differ within a group, as spans of the data.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Parts {
     /// The text.
     pub text: Span,
@@ -113,7 +113,7 @@ impl Groups {
     ) -> Result<usize, TryReserveError> {
         if self.open == self.all.len() {
             self.all.try_reserve(1)?;
-            self.all.push(Group::empty());
+            self.all.push(Group::default());
         }
         let group = &mut self.all[self.open];
         let uuid = parts.uuid.map_or(&[][..], |uuid| uuid.of(data));
@@ -199,21 +199,6 @@ impl Groups {
 }
 
 impl Group {
-    fn empty() -> Self {
-        Self {
-            place: Place::default(),
-            key: Vec::new(),
-            line: Vec::new(),
-            parts: Parts {
-                text: Span::default(),
-                uuid: None,
-            },
-            fixed: 0,
-            more: Vec::new(),
-            last: Vec::new(),
-        }
-    }
-
     fn most_bytes(&self) -> usize {
         self.line.len() + self.more.len() + self.last.len()
     }

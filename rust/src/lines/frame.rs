@@ -48,7 +48,7 @@ pub const SHAPE: u32 = 1;
 pub const UTF8: u32 = 2;
 
 /// What one pass over the start of some data found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Complete lines, each ended by its LF.
     pub lines: usize,
@@ -160,17 +160,11 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn new(data: &'a [u8], max_line: usize) -> Self {
-        let frame = Frame {
-            lines: 0,
-            bytes: 0,
-            defects: 0,
-            too_long: None,
-        };
         Self {
             data,
             max_line,
             framed: true,
-            frame,
+            frame: Frame::default(),
         }
     }
 
@@ -295,15 +289,7 @@ mod tests {
                 too_long: None
             }
         );
-        assert_eq!(
-            check(b"\xff", NO_LIMIT),
-            Frame {
-                lines: 0,
-                bytes: 0,
-                defects: 0,
-                too_long: None
-            }
-        );
+        assert_eq!(check(b"\xff", NO_LIMIT), Frame::default());
     }
 
     #[test]
