@@ -54,19 +54,12 @@ pub enum DeltaKind {
 impl DeltaKind {
     const ALL: [Self; 3] = [Self::Text, Self::Thinking, Self::InputJson];
 
-    fn name(self) -> &'static [u8] {
+    /// The tag of such a delta, and the key of its text.
+    fn names(self) -> (&'static [u8], &'static [u8]) {
         match self {
-            Self::Text => b"text_delta",
-            Self::Thinking => b"thinking_delta",
-            Self::InputJson => b"input_json_delta",
-        }
-    }
-
-    fn text_key(self) -> &'static [u8] {
-        match self {
-            Self::Text => b"text",
-            Self::Thinking => b"thinking",
-            Self::InputJson => b"partial_json",
+            Self::Text => (b"text_delta", b"text"),
+            Self::Thinking => (b"thinking_delta", b"thinking"),
+            Self::InputJson => (b"input_json_delta", b"partial_json"),
         }
     }
 
@@ -82,7 +75,7 @@ impl DeltaKind {
         }
         Self::ALL
             .into_iter()
-            .find(|each| is(kind.detail, each.name()))
+            .find(|each| is(kind.detail, each.names().0))
     }
 }
 
@@ -396,7 +389,7 @@ impl Parser<'_> {
             Path::Top if is(b"session_id") => Some(SESSION),
             Path::Top if is(b"parent_tool_use_id") => Some(PARENT),
             Path::Event if is(b"index") => Some(INDEX),
-            Path::Delta if is(self.kind.text_key()) => Some(TEXT),
+            Path::Delta if is(self.kind.names().1) => Some(TEXT),
             _ => None,
         }
     }

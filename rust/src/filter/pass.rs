@@ -116,23 +116,20 @@ impl Filter {
         from: usize,
         found: &Scan,
     ) -> Result<(Verdict, Option<usize>), TryReserveError> {
-        let gaps = Gaps::of(found);
-        if !self.wants(data, found) {
-            let known = Known::Skip;
-            let index = self
-                .templates
-                .add(data, from, found.end, gaps, false, known);
-            return Ok((Verdict::Skip, index));
-        }
-        let Some(kind) = DeltaKind::of(data, found).filter(|_| self.coalesce) else {
-            let known = Known::Keep;
-            let index = self
-                .templates
-                .add(data, from, found.end, gaps, false, known);
-            return Ok((Verdict::Keep, index));
+        let (end, wanted) = (found.end, self.wants(data, found));
+        let delta = (wanted && self.coalesce).then(|| DeltaKind::of(data, found));
+        let Some(kind) = delta.flatten() else {
+            let (verdict, known) = if wanted {
+                (Verdict::Keep, Known::Keep)
+            } else {
+                (Verdict::Skip, Known::Skip)
+            };
+            let gaps = Gaps::of(found);
+            let index = self.templates.add(data, from, end, gaps, false, known);
+            return Ok((verdict, index));
         };
         // What cannot be merged gets no template: the next line may differ from it in just what was wrong.
-        let checked = delta::check(engine, data, from, found.end - 1, kind, &mut self.scratch)?;
+        let checked = delta::check(engine, data, from, end - 1, kind, &mut self.scratch)?;
         let Some(delta) = checked else {
             return Ok((Verdict::Keep, None));
         };
@@ -153,7 +150,7 @@ impl Filter {
             text: Some(delta.text),
             uuid: delta.uuid,
         };
-        let index = self.templates.add(data, from, found.end, gaps, true, known);
+        let index = self.templates.add(data, from, end, gaps, true, known);
         Ok((Verdict::Merge(parts), index))
     }
 
