@@ -99,12 +99,7 @@ unsafe fn bytes<'a>(data: *const u8, len: u64) -> Result<&'a [u8], i32> {
     if len == 0 {
         return Ok(&[]);
     }
-    let len = isize::try_from(len)
-        .map_err(|_| CW_ERROR_ARGUMENT)?
-        .unsigned_abs();
-    if data.is_null() {
-        return Err(CW_ERROR_ARGUMENT);
-    }
+    let len = length(data, len)?;
     // SAFETY: not null, not longer than the address space, and the caller promises the rest. A byte has no alignment.
     Ok(unsafe { slice::from_raw_parts(data, len) })
 }
@@ -116,14 +111,18 @@ unsafe fn bytes_mut<'a>(data: *mut u8, len: u64) -> Result<&'a mut [u8], i32> {
     if len == 0 {
         return Ok(&mut []);
     }
-    let len = isize::try_from(len)
-        .map_err(|_| CW_ERROR_ARGUMENT)?
-        .unsigned_abs();
+    let len = length(data, len)?;
+    // SAFETY: as in `bytes`.
+    Ok(unsafe { slice::from_raw_parts_mut(data, len) })
+}
+
+/// The length of a slice at `data`, which is not null and fits into the address space.
+fn length(data: *const u8, len: u64) -> Result<usize, i32> {
+    let len = isize::try_from(len).map_err(|_| CW_ERROR_ARGUMENT)?;
     if data.is_null() {
         return Err(CW_ERROR_ARGUMENT);
     }
-    // SAFETY: as in `bytes`.
-    Ok(unsafe { slice::from_raw_parts_mut(data, len) })
+    Ok(len.unsigned_abs())
 }
 
 /// The place for a result.
