@@ -359,7 +359,7 @@ mod tests {
     fn a_paused_stream_that_cannot_be_taken_up_is_tried_again() {
         let shared: &'static Shared = Box::leak(Box::new(Shared::new(10, |_| Ok(()))));
         shared.stop(Duration::ZERO); // so that this thread is the rescuer
-        shared.keep(10);
+        shared.add(10);
         let (reader, writer) = pipe().unwrap();
         let drain = Drain::new(shared, reader.as_fd(), Mode::Pause).unwrap();
         rustix::io::write(&writer, b"x").unwrap();

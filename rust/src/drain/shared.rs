@@ -69,12 +69,7 @@ impl Shared {
         self.kick();
     }
 
-    /// Counts bytes that somebody keeps outside of any queue for the reader of a drain.
-    pub fn keep(&self, bytes: usize) {
-        self.add(bytes);
-    }
-
-    /// Gives back what [`keep`](Self::keep) counted.
+    /// Gives back bytes that somebody kept outside of any queue, and has [added](Self::add).
     pub fn give_back_kept(&self, bytes: usize) {
         if self.give_back(bytes) {
             self.kick();
@@ -164,7 +159,8 @@ impl Shared {
         self.queued() <= self.limit() / 2
     }
 
-    pub(super) fn add(&self, bytes: usize) {
+    /// Counts bytes that were put into a queue, or that somebody keeps outside of any for the reader of a drain.
+    pub fn add(&self, bytes: usize) {
         self.queued.fetch_add(bytes, Ordering::SeqCst);
     }
 

@@ -153,7 +153,7 @@ fn a_reader_that_waits_is_woken_by_a_rescue_and_not_by_nothing() {
 #[test]
 fn bytes_that_a_reader_keeps_leave_less_room_until_they_are_given_back() {
     let shared = shared(200_000);
-    shared.keep(150_000);
+    shared.add(150_000);
     let (drain, writer) = drained(shared, Mode::Pause);
     thread::scope(|scope| {
         scope.spawn(|| write_all(&writer, &bytes(150_000)));
@@ -233,13 +233,13 @@ fn a_descriptor_that_need_not_be_read_is_out_of_the_rescuers_sight() {
 fn whoever_gives_back_the_bytes_that_a_paused_stream_waits_for_wakes_the_rescuer() {
     let shared = shared(1000);
     shared.stop(Duration::ZERO); // so that this thread is the rescuer
-    shared.keep(990);
+    shared.add(990);
     let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, &[2; 30]);
     let mut scratch = [0; 100];
     assert!(matches!(drain.0.take(&mut scratch), Rescued::Some(10)));
     assert!(!shared.give_back(490) && !drain.0.rescuer.kicked());
-    shared.keep(490);
+    shared.add(490);
     assert!(matches!(drain.0.take(&mut scratch), Rescued::Paused));
     assert!(!shared.give_back(499));
     assert!(shared.give_back(1));
@@ -253,7 +253,7 @@ fn whoever_gives_back_the_bytes_that_a_paused_stream_waits_for_wakes_the_rescuer
 fn a_paused_stream_that_is_discarded_goes_on_though_there_is_no_room() {
     let shared = shared(10);
     shared.stop(Duration::ZERO); // so that this thread is the rescuer
-    shared.keep(10);
+    shared.add(10);
     let (drain, writer) = drained(shared, Mode::Pause);
     write_all(&writer, &[1; 100]);
     let mut scratch = [0; 1000];
@@ -293,7 +293,7 @@ fn a_stream_that_has_ended_while_it_was_paused_is_not_taken_up_again() {
 fn a_budget_error_wakes_a_reader_that_the_same_bytes_had_woken_before() {
     let shared = shared(10);
     shared.stop(Duration::ZERO); // so that this thread is the rescuer
-    shared.keep(10);
+    shared.add(10);
     let (drain, writer) = drained(shared, Mode::Error);
     let outer = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
     let edges = || {

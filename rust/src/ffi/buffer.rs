@@ -100,10 +100,8 @@ pub unsafe extern "C" fn cw_buffer_new(
 #[no_mangle]
 pub extern "C" fn cw_buffer_free(handle: u64) -> i32 {
     guard(|| {
-        BUFFERS
-            .remove(handle)
-            .map(|()| CW_NOTHING)
-            .map_err(Into::into)
+        BUFFERS.remove(handle)?;
+        Ok(CW_NOTHING)
     })
 }
 
@@ -261,24 +259,17 @@ pub unsafe extern "C" fn cw_buffer_stats(handle: u64, out: *mut CwStats) -> i32 
     guard(|| {
         // SAFETY: the caller promises it.
         let out = unsafe { place(out) }?;
-        let stats = BUFFERS.with(
-            handle,
-            |Lines {
-                 buffer,
-                 filter,
-                 taken,
-             }| {
-                let stats = buffer.stats();
-                CwStats {
-                    searched: stats.searched,
-                    copied: stats.copied,
-                    held: stats.held + filter.as_ref().map_or(0, |filter| filter.held() as u64),
-                    skipped: filter.as_ref().map_or(0, |filter| filter.skipped),
-                    merged: filter.as_ref().map_or(0, |filter| filter.merged),
-                    taken: *taken,
-                }
-            },
-        )?;
+        let stats = BUFFERS.with(handle, |lines| {
+            let (stats, filter) = (lines.buffer.stats(), lines.filter.as_ref());
+            CwStats {
+                searched: stats.searched,
+                copied: stats.copied,
+                held: stats.held + filter.map_or(0, |filter| filter.held() as u64),
+                skipped: filter.map_or(0, |filter| filter.skipped),
+                merged: filter.map_or(0, |filter| filter.merged),
+                taken: lines.taken,
+            }
+        })?;
         out.write(stats);
         Ok(CW_NOTHING)
     })

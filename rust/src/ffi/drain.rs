@@ -118,10 +118,8 @@ pub unsafe extern "C" fn cw_drain_new(
 #[no_mangle]
 pub extern "C" fn cw_drain_free(handle: u64) -> i32 {
     on_linux!({
-        DRAINS
-            .remove(handle)
-            .map(|()| CW_NOTHING)
-            .map_err(Into::into)
+        DRAINS.remove(handle)?;
+        Ok(CW_NOTHING)
     })
 }
 
@@ -269,7 +267,7 @@ pub extern "C" fn cw_budget_count(bytes: i64) -> i32 {
         if bytes < 0 {
             shared().give_back_kept(number);
         } else {
-            shared().keep(number);
+            shared().add(number);
         }
         Ok(CW_NOTHING)
     })
