@@ -12,7 +12,7 @@ import anyio.lowlevel
 import pytest
 
 from async_backends import ASYNCIO, TRIO, Backend, every_asyncio, every_backend
-from claude_wire.io.tasks import Task, current_task, spawn
+from claude_wire.io.tasks import Task, current_task
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="none")
 
@@ -35,7 +35,7 @@ def test_it_runs_until_it_ends_while_its_parent_goes_on(backend: Backend) -> Non
             await go.wait()
             steps.append("ended")
 
-        task = spawn(function)
+        task = Task(function)
         assert steps == []
         await anyio.wait_all_tasks_blocked()
         assert (steps, task.done) == (["begun"], False)
@@ -58,7 +58,7 @@ def test_it_has_the_context_of_its_caller(backend: Backend) -> None:
             VARIABLE.set("the task's")
 
         token = VARIABLE.set("the caller's")
-        task = spawn(function)
+        task = Task(function)
         VARIABLE.reset(token)
         await task.wait()
         assert (seen, VARIABLE.get()) == (["the caller's"], "none")
@@ -77,7 +77,7 @@ def test_it_lives_while_nobody_holds_it(backend: Backend) -> None:
             await anyio.sleep(0)
             ended.set()
 
-        spawn(function)
+        Task(function)
         gc.collect()
         await ended.wait()
 
@@ -92,11 +92,11 @@ def test_its_name_is_what_debuggers_and_repr_show(backend: Backend) -> None:
         async def function() -> None:
             names.append(anyio.get_current_task().name)
 
-        task = spawn(function, name="a name")
+        task = Task(function, name="a name")
         assert repr(task) == "<Task 'a name', running>"
         await task.wait()
         assert (names, repr(task)) == (["a name"], "<Task 'a name', ended>")
-        assert function.__qualname__ in repr(spawn(function))
+        assert function.__qualname__ in repr(Task(function))
         await anyio.wait_all_tasks_blocked()
 
     backend.run(main)
@@ -114,7 +114,7 @@ def test_cancelling_interrupts_it_where_it_waits(backend: Backend, caplog: pytes
                 steps.append("cancelled")
                 raise
 
-        task = spawn(function)
+        task = Task(function)
         await anyio.wait_all_tasks_blocked()
         task.cancel()
         assert not task.done
@@ -133,7 +133,7 @@ def test_cancelled_before_its_first_step_it_never_calls_its_function(backend: Ba
         async def function() -> None:
             called.append("it")
 
-        task = spawn(function)
+        task = Task(function)
         task.cancel()
         await task.wait()
         assert called == []
@@ -148,10 +148,10 @@ def test_any_task_can_cancel_it_and_the_task_itself_too(backend: Backend) -> Non
             own[0].cancel()
             await anyio.sleep_forever()
 
-        own = [spawn(itself)]
+        own = [Task(itself)]
         await own[0].wait()
 
-        other = spawn(anyio.sleep_forever)
+        other = Task(anyio.sleep_forever)
         await anyio.wait_all_tasks_blocked()
 
         async def cancel() -> None:
@@ -177,7 +177,7 @@ def test_a_shield_holds_the_cancellation_off(backend: Backend) -> None:
             await anyio.lowlevel.checkpoint()
             steps.append("not reached")
 
-        task = spawn(function)
+        task = Task(function)
         await anyio.wait_all_tasks_blocked()
         task.cancel()
         await anyio.wait_all_tasks_blocked()
@@ -193,7 +193,7 @@ def test_a_shield_holds_the_cancellation_off(backend: Backend) -> None:
 def test_who_waits_can_be_cancelled_without_the_task(backend: Backend) -> None:
     async def main() -> None:
         go = anyio.Event()
-        task = spawn(go.wait)
+        task = Task(go.wait)
         with anyio.CancelScope() as scope:
             scope.cancel()
             await task.wait()
@@ -211,7 +211,7 @@ def test_the_cancellation_of_its_parent_does_not_reach_it(backend: Backend) -> N
         go = anyio.Event()
         tasks: list[Task] = []
         with anyio.CancelScope() as scope:
-            tasks.append(spawn(go.wait))
+            tasks.append(Task(go.wait))
             scope.cancel()
             await anyio.lowlevel.checkpoint()
         await anyio.wait_all_tasks_blocked()
@@ -236,7 +236,7 @@ def test_what_it_raises_is_logged_by_type_and_reaches_nobody(
             await anyio.lowlevel.checkpoint()
             raise error("what it says")
 
-        task = spawn(function, name="bad")
+        task = Task(function, name="bad")
         await task.wait()
         assert task.done
 
@@ -255,7 +255,7 @@ def test_an_error_out_of_a_task_group_is_logged(backend: Backend, caplog: pytest
                 group.start_soon(fail)
                 await anyio.sleep_forever()
 
-        await spawn(function, name="bad").wait()
+        await Task(function, name="bad").wait()
 
     backend.run(main)
     assert errors(caplog) == [("ExceptionGroup", "the task bad raised ExceptionGroup")]
@@ -270,7 +270,7 @@ def test_an_error_while_it_is_cancelled_is_logged(backend: Backend, caplog: pyte
             finally:
                 raise ValueError
 
-        task = spawn(function)
+        task = Task(function)
         await anyio.wait_all_tasks_blocked()
         task.cancel()
         await task.wait()
@@ -294,9 +294,9 @@ def test_at_the_end_of_the_loop_it_ends_quietly(backend: Backend, caplog: pytest
             finally:
                 steps.append("ended")
 
-        tasks.append(spawn(function))
+        tasks.append(Task(function))
         await anyio.wait_all_tasks_blocked()
-        tasks.append(spawn(anyio.sleep_forever))  # has hardly time for its first step
+        tasks.append(Task(anyio.sleep_forever))  # has hardly time for its first step
 
     backend.run(main)
     assert steps == ["ended"]
@@ -313,7 +313,7 @@ def test_an_error_at_the_end_of_the_loop_is_logged(backend: Backend, caplog: pyt
             finally:
                 raise ValueError
 
-        spawn(function)
+        Task(function)
         await anyio.wait_all_tasks_blocked()
 
     backend.run(main)
@@ -333,7 +333,7 @@ def test_an_error_among_cancellations_at_the_end_of_trio_is_logged(caplog: pytes
                 group.start_soon(anyio.sleep_forever)
                 group.start_soon(fail)
 
-        spawn(function)
+        Task(function)
         await anyio.wait_all_tasks_blocked()
 
     TRIO.run(main)
@@ -349,7 +349,7 @@ def test_on_asyncio_an_exit_ends_the_loop_as_out_of_any_task(
         async def function() -> None:
             raise error
 
-        spawn(function)
+        Task(function)
         await anyio.sleep_forever()
 
     with pytest.raises(error):
@@ -364,7 +364,7 @@ def test_on_trio_an_exit_is_logged(error: type[BaseException], caplog: pytest.Lo
         async def function() -> None:
             raise error
 
-        await spawn(function).wait()
+        await Task(function).wait()
         return "went on"
 
     assert TRIO.run(main) == "went on"
@@ -374,9 +374,9 @@ def test_on_trio_an_exit_is_logged(error: type[BaseException], caplog: pytest.Lo
 def test_a_task_that_asyncio_cancels_itself_has_ended() -> None:
     async def main() -> None:
         before = asyncio.all_tasks()
-        tasks = [spawn(asyncio.Event().wait)]
+        tasks = [Task(asyncio.Event().wait)]
         await anyio.wait_all_tasks_blocked()
-        tasks.append(spawn(asyncio.Event().wait))
+        tasks.append(Task(asyncio.Event().wait))
         for theirs in asyncio.all_tasks() - before:
             theirs.cancel()
         for task in tasks:
@@ -387,7 +387,7 @@ def test_a_task_that_asyncio_cancels_itself_has_ended() -> None:
 
 def test_without_an_event_loop_there_is_no_task() -> None:
     with pytest.raises(RuntimeError):
-        spawn(anyio.sleep_forever)
+        Task(anyio.sleep_forever)
 
 
 @every_backend
@@ -401,7 +401,7 @@ def test_who_is_to_be_told_of_the_end_is_told_once_with_the_task(backend: Backen
         async def raises() -> None:
             raise ValueError
 
-        tasks = [spawn(function, then=told.append) for function in (returns, raises, anyio.sleep_forever)]
+        tasks = [Task(function, then=told.append) for function in (returns, raises, anyio.sleep_forever)]
         tasks[2].cancel()  # before its first step
         for task in tasks:
             await task.wait()
@@ -426,7 +426,7 @@ def test_a_task_knows_itself_and_so_do_those_that_it_begins(backend: Backend) ->
                 group.start_soon(look)
 
         await look()
-        task = spawn(begin)
+        task = Task(begin)
         await task.wait()
         await look()
         assert seen == [None, task, task, None]

@@ -31,7 +31,7 @@ from claude_wire.integrations.mcp_versions import (
     request_id_of,
     request_message,
 )
-from claude_wire.io.tasks import cancelled_by_nobody, spawn
+from claude_wire.io.tasks import Task, cancelled_by_nobody
 from claude_wire.io.waiting import cancel_scope, move_on_after
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Run:
         self._sending: CancelScope | None = None
         self._served = Event()
         self._closing = False
-        self._task = spawn(self._main, name=f"MCP server {self._name!r}")
+        self._task = Task(self._main, f"MCP server {self._name!r}")
 
     @property
     def over(self) -> bool:

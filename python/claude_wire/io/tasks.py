@@ -1,6 +1,6 @@
 """Tasks that belong to no task group, since they live from one call to another, on asyncio and trio.
 
-Knows event loops; not what tasks do. The caller of :func:`spawn` owns the task and keeps it: the task ends by itself,
+Knows event loops; not what tasks do. Whoever makes a :class:`Task` owns it and keeps it: the task ends by itself,
 or its owner cancels it. If a loop of asyncio is gone, the task is collected with its owner, and nothing is logged.
 
 =======================================  ===========================================================================
@@ -34,7 +34,7 @@ from claude_wire.io.waiting import cancel_scope, closing_coroutine, move_on_afte
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
-__all__ = ["Home", "Task", "Tasks", "cancelled_by_nobody", "current_task", "running_trio", "set_event", "spawn"]
+__all__ = ["Home", "Task", "Tasks", "cancelled_by_nobody", "current_task", "set_event"]
 
 _current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_wire_task", default=None)
 
@@ -70,7 +70,7 @@ class Home:
     def gone(self) -> bool:
         """Whether nothing will ever run in it again."""
         if self._loop is None:
-            return not self.call_soon(_nothing)
+            return not self.call_soon(lambda: None)
         loop = self._loop()
         return loop is None or loop.is_closed()
 
@@ -125,10 +125,6 @@ class Home:
         return True
 
 
-def _nothing() -> None:
-    pass
-
-
 def set_event(event: Event) -> None:
     """Set an event, also if the loop of a task that waits for it is gone."""
     with suppress(RuntimeError):  # the loop is closed
@@ -154,15 +150,29 @@ def current_task() -> Task | None:
 
 
 class Task:
-    """A task that belongs to no task group, as :func:`spawn` makes it.
+    """Runs ``function()`` in a task that belongs to no task group, in the context variables of the caller.
 
-    Its methods are for the thread of its event loop, and may be called by any task in there.
+    Keep it: asyncio collects a task that nobody keeps. Its methods are for the thread of its event loop, and may be
+    called by any task in there.
+
+    Args:
+        function: what the task does.
+        name: what it is called, in logs and by debuggers; the name of the function if not given.
+        then: is called with the task when it has ended. That is before this returns if tasks of the loop begin at once.
+
+    Raises:
+        RuntimeError: no event loop runs, or (trio) it is about to end and takes no more system tasks.
     """
 
     __slots__ = ("_asyncio_task", "_cancelled", "_done", "_event", "_holds", "_name", "_on_trio", "_scope", "_then")
 
-    def __init__(self, name: str, then: Callable[[Task], object] | None) -> None:
-        self._name = name
+    def __init__(
+        self,
+        function: Callable[[], Coroutine[Any, Any, None]],
+        name: str | None = None,
+        then: Callable[[Task], object] | None = None,
+    ) -> None:
+        self._name: str = getattr(function, "__qualname__", type(function).__name__) if name is None else name
         self._then = then
         self._on_trio = running_trio()
         self._scope = cancel_scope(on_trio=self._on_trio)
@@ -175,6 +185,7 @@ class Task:
         self._asyncio_task: Any = None
         # Set at its end, once somebody waits for that.
         self._event: Event | None = None
+        self._start(function)
 
     def __repr__(self) -> str:
         return f"<Task {self._name!r}, {'ended' if self.done else 'running'}>"
@@ -226,8 +237,7 @@ class Task:
                 self._event = Event()
             await self._event.wait()
 
-    def start(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Have the loop run ``function()``. For :func:`spawn`, once."""
+    def _start(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if self._on_trio:
             import trio
 
@@ -306,29 +316,6 @@ class Task:
             )
 
 
-def spawn(
-    function: Callable[[], Coroutine[Any, Any, None]],
-    name: str | None = None,
-    then: Callable[[Task], object] | None = None,
-) -> Task:
-    """Run ``function()`` in a task of its own, in the context variables of the caller.
-
-    Keep what it returns: asyncio collects a task that nobody keeps.
-
-    Args:
-        function: what the task does.
-        name: what it is called, in logs and by debuggers.
-        then: is called with the task when it has ended. That is before this returns if tasks of the loop begin at once.
-
-    Raises:
-        RuntimeError: no event loop runs, or (trio) it is about to end and takes no more system tasks.
-    """
-    own_name: str = getattr(function, "__qualname__", type(function).__name__) if name is None else name
-    task = Task(own_name, then)
-    task.start(function)
-    return task
-
-
 class Tasks:
     """Tasks of one event loop that end with their owner."""
 
@@ -373,7 +360,7 @@ class Tasks:
             if then is not None:
                 then()
 
-        task = self._context.copy().run(spawn, function, name, ended)
+        task = self._context.copy().run(Task, function, name, ended)
         if not task.done:
             self._tasks.add(task)
         if self._closed:
