@@ -5,30 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from claude_wire.io.message_stream import Batches
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from claude_wire.messages import InvalidLine, Message
-    from claude_wire.session.session import Session
 
 __all__ = ["SessionBatches", "SessionMessages"]
 
 
-class SessionBatches:
+class SessionBatches(Batches["Message | InvalidLine"]):
     """Iterates over a :class:`Session` in lists; made by its ``batches()``."""
 
-    def __init__(self, session: Session, take: Callable[[], Awaitable[list[Message | InvalidLine]]]) -> None:
-        self._session = session
-        self._take = take
-
-    def __repr__(self) -> str:
-        return f"<SessionBatches of {self._session!r}>"
-
-    def __aiter__(self) -> Self:
-        return self
-
-    def __anext__(self) -> Awaitable[list[Message | InvalidLine]]:
-        return self._take()
+    __slots__ = ()
 
 
 class SessionMessages:
