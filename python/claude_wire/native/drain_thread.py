@@ -60,7 +60,9 @@ class _Pump:
             while True:
                 with budget.changed:
                     if not self._has_room():
-                        self._pause()
+                        self.paused = True
+                        self.pauses += 1
+                        self.say_budget |= self.options.overflow == "error"
                         self.wake()
                         budget.changed.wait_for(self._may_go_on)
                         self.paused = self.spill_failed = False
@@ -133,11 +135,6 @@ class _Pump:
             return True
         can_spill = self.options.overflow == "spill" and not self.spill_failed
         return self.file is None and not self.after and (can_spill or self.budget.queued <= self.budget.limit // 2)
-
-    def _pause(self) -> None:
-        self.paused = True
-        self.pauses += 1
-        self.say_budget |= self.options.overflow == "error"
 
     def _take(self, data: bytes) -> None:
         self.rescued += len(data)

@@ -60,7 +60,6 @@ class Child:
         stderr = settings.stderr
         self.closed = False
         self._stderr: Drain | ThreadDrain | StderrLines | None = None
-        self._host = os.getpid()
         self._home = Home()
         # Spawned in the loop's thread, as asyncio does: a task that is cancelled could leave behind a process that
         # another thread spawns.
@@ -111,7 +110,7 @@ class Child:
     @property
     def foreign(self) -> bool:
         """Whether this is the copy in a forked child, which may neither use nor end the process."""
-        return os.getpid() != self._host
+        return self._home.foreign
 
     def stderr_tail(self) -> bytes:
         return self._last_stderr if self._stderr is None else self._stderr.tail()

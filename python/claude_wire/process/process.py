@@ -121,7 +121,9 @@ def open_process(
         raise TypeError(f"argv must be a list of str or paths: {error}") from None
     if not command:
         raise TypeError("argv is empty")
-    environment = _environment(env, extra_env)
+    environment = None
+    if env is not None or extra_env is not None:
+        environment = {**(os.environ if env is None else env), **(extra_env or {})}
     settings = Settings(command, cwd, environment, user, stderr, output, grace, start_new_session)
     return Process(settings, require_decoder(decoder))
 
@@ -140,12 +142,6 @@ def require_environment(name: str, env: object) -> None:
         for text in key, value:
             if not isinstance(text, (str, bytes, os.PathLike)):
                 raise TypeError(f"{name}[{shown(key)}] must be a str, not {type_of(text)}")
-
-
-def _environment(env: Mapping[str, str] | None, extra_env: Mapping[str, str] | None) -> dict[str, str] | None:
-    if extra_env is None:
-        return None if env is None else dict(env)
-    return {**(os.environ if env is None else env), **extra_env}
 
 
 class Process(MessageStream[T], Generic[T]):
