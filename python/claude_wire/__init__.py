@@ -64,7 +64,18 @@ _LATER = {
 
 if TYPE_CHECKING:
     # Without an `__all__`, which they do not follow here, type checkers see every name that is handed on.
+    from claude_wire.accumulate import *
+    from claude_wire.io.message_stream import Batches as Batches
+    from claude_wire.io.message_stream import MessageStream as MessageStream
     from claude_wire.messages import *
+    from claude_wire.native.budget import byte_budget as byte_budget
+    from claude_wire.native.budget import set_byte_budget as set_byte_budget
+    from claude_wire.native.overflow import DrainStats as DrainStats
+    from claude_wire.process.find_cli import *
+    from claude_wire.process.options import ClaudeOptions as ClaudeOptions
+    from claude_wire.process.process import Process as Process
+    from claude_wire.process.process import open_process as open_process
+    from claude_wire.session import *
 else:
     __all__ = ["PROTOCOL_VERSION", "Kind", "LineSplitter", "__version__", "peek", "peek_lines", *_LATER]
     __all__ += codec.__all__
@@ -73,26 +84,6 @@ else:
     __all__ += messages.__all__
     # Without those that `messages` itself imports when they are first asked for.
     globals().update({name: vars(messages)[name] for name in messages.__all__ if name in vars(messages)})
-
-if TYPE_CHECKING:
-    from claude_wire.accumulate.accumulator import Accumulator as Accumulator
-    from claude_wire.accumulate.accumulator import PartialBlock as PartialBlock
-    from claude_wire.accumulate.accumulator import PartialMessage as PartialMessage
-    from claude_wire.io.message_stream import Batches as Batches
-    from claude_wire.io.message_stream import MessageStream as MessageStream
-    from claude_wire.native.budget import byte_budget as byte_budget
-    from claude_wire.native.budget import set_byte_budget as set_byte_budget
-    from claude_wire.native.overflow import DrainStats as DrainStats
-    from claude_wire.process.find_cli import find_cli as find_cli
-    from claude_wire.process.options import ClaudeOptions as ClaudeOptions
-    from claude_wire.process.process import Process as Process
-    from claude_wire.process.process import open_process as open_process
-    from claude_wire.session.callbacks import HookMatcher as HookMatcher
-    from claude_wire.session.callbacks import McpServer as McpServer
-    from claude_wire.session.iterators import SessionBatches as SessionBatches
-    from claude_wire.session.iterators import SessionMessages as SessionMessages
-    from claude_wire.session.open import open_session as open_session
-    from claude_wire.session.session import Session as Session
 
 
 def __getattr__(name: str) -> Any:
