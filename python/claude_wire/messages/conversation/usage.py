@@ -100,53 +100,40 @@ class FallbackCreditUsage(Wire, frozen=True):
     status: FallbackCreditStatus
 
 
-class MessageIterationUsage(Wire, tag_field="type", tag="message", kw_only=True, frozen=True):
+class _IterationUsage(Wire, tag_field="type", kw_only=True, frozen=True):
+    cache_creation: CacheCreation | UnsetType | None = UNSET
+    cache_creation_input_tokens: int
+    cache_read_input_tokens: int
+    input_tokens: int
+    output_tokens: int
+
+
+class MessageIterationUsage(_IterationUsage, tag="message", kw_only=True, frozen=True):
     """Tokens of one sampling pass of the model that was asked.
 
     Where fallback is in play, a pass that ended in a refusal is counted here.
     """
 
-    cache_creation: CacheCreation | UnsetType | None = UNSET
-    cache_creation_input_tokens: int
-    cache_read_input_tokens: int
-    input_tokens: int
     model: str | UnsetType | None = UNSET
-    output_tokens: int
 
 
-class CompactionIterationUsage(Wire, tag_field="type", tag="compaction", kw_only=True, frozen=True):
+class CompactionIterationUsage(_IterationUsage, tag="compaction", kw_only=True, frozen=True):
     """Tokens of a pass in which the API summarised earlier messages."""
 
-    cache_creation: CacheCreation | UnsetType | None = UNSET
-    cache_creation_input_tokens: int
-    cache_read_input_tokens: int
-    input_tokens: int
-    output_tokens: int
 
-
-class AdvisorMessageIterationUsage(Wire, tag_field="type", tag="advisor_message", kw_only=True, frozen=True):
+class AdvisorMessageIterationUsage(_IterationUsage, tag="advisor_message", kw_only=True, frozen=True):
     """Tokens of a pass in which the advisor, ``model``, was asked."""
 
-    cache_creation: CacheCreation | UnsetType | None = UNSET
-    cache_creation_input_tokens: int
-    cache_read_input_tokens: int
-    input_tokens: int
     model: str
-    output_tokens: int
 
 
-class FallbackMessageIterationUsage(Wire, tag_field="type", tag="fallback_message", kw_only=True, frozen=True):
+class FallbackMessageIterationUsage(_IterationUsage, tag="fallback_message", kw_only=True, frozen=True):
     """Tokens of the pass in which a fallback model, ``model``, wrote the answer.
 
     Its presence in ``iterations`` is how one sees that a fallback model served the message.
     """
 
-    cache_creation: CacheCreation | UnsetType | None = UNSET
-    cache_creation_input_tokens: int
-    cache_read_input_tokens: int
-    input_tokens: int
     model: str
-    output_tokens: int
 
 
 UsageIteration: TypeAlias = (
