@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import threading
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 from claude_wire import (
     AssistantMessage,
     CompactionBlock,
+    Decoder,
     ResultSuccess,
+    StreamEvent,
     TextBlock,
     ThinkingBlock,
     ToolUseBlock,
@@ -177,6 +180,28 @@ def result(session: str) -> ResultSuccess:
     message = decode(json.dumps({**value, "num_turns": 1, "session_id": session, "total_cost_usd": 0, "result": ""}))
     assert isinstance(message, ResultSuccess)
     return message
+
+
+def test_an_event_that_is_nested_as_deeply_as_can_be_read_does_not_raise() -> None:
+    """What was just decoded may be too deep to be encoded where the stack is higher."""
+
+    def below(calls: int, function: Callable[[], object]) -> None:
+        if calls:
+            below(calls - 1, function)
+        else:
+            function()
+
+    limit = sys.getrecursionlimit()
+    accumulator = Accumulator()
+    partial = folded(message_start(), TEXT, into=accumulator)
+    for depth in range(limit - 200, limit):
+        nested = "[" * depth + "]" * depth
+        event = f'{{"type":"stream_event","session_id":"s","event":{{"type":"unheard_of","x":{nested}}}}}'
+        (message,) = Decoder().feed(event.encode() + b"\n")
+        if isinstance(message, StreamEvent):
+            below(60, functools.partial(accumulator.add, message))
+    assert folded(text_delta(0, "a"), into=accumulator) is partial
+    assert partial.text == "a"
 
 
 def test_a_long_session_does_not_grow() -> None:

@@ -45,6 +45,7 @@ a delta that does not go with its block            is added, and read as what it
 a second stop of a block or of a message           nothing
 a stop of a block that never began                 is kept in ``others``
 any other event that belongs to no message         nothing; :meth:`Accumulator.add` returns None
+an event that is nested too deeply to be encoded   nothing
 =================================================  ==================================================================
 """
 
@@ -56,6 +57,7 @@ from msgspec.structs import replace
 
 from claude_wire.accumulate.partial_message import TEXT_FIELDS, PartialBlock, State
 from claude_wire.codec.encoder import encode
+from claude_wire.errors import EncodeError
 from claude_wire.foundation.arguments import require_int
 from claude_wire.messages import (
     ApiMessage,
@@ -137,12 +139,17 @@ class _Log:
 
     def mark(self, event: Event | None) -> int:
         """Take an event that is more than a piece of text; None abandons the message. Return what it counts."""
+        chars = EVENT_CHARS
+        if type(event) not in _SHORT:
+            try:
+                chars += len(encode(cast(Any, event)))
+            except EncodeError:  # as deeply nested as could just be decoded: nobody can tell what it would take
+                return 0
         count, state = len(self.pieces), self.state
         state.apply(event, count)
         self.delta_type = None
         self.pieces = [] if state.text is None else state.text.pieces
         self.marks.append((event, count, self.pieces))
-        chars = EVENT_CHARS if type(event) in _SHORT else EVENT_CHARS + len(encode(cast(Any, event)))
         self.marked += chars
         return chars
 
