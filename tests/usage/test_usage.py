@@ -224,6 +224,14 @@ def test_totals_begin_anew_together_where_one_of_them_shrinks() -> None:
     assert meter.total.models["n"].input_tokens == 7
 
 
+@pytest.mark.parametrize("counts", [{}, {"inputTokens": -5}])
+def test_a_model_without_use_may_be_gone_from_the_totals(counts: dict[str, int]) -> None:
+    unused = {"modelUsage": {**result(0.3, 30)["modelUsage"], "unused": counts}}
+    meter = metered(line({**result(0.3, 30), **unused}), line(result(0.5, 50)))
+    assert meter.total.models["m"].input_tokens == 50
+    assert meter.total.cost_usd == pytest.approx(0.5)
+
+
 def test_zeros_in_the_place_of_totals_are_no_new_beginning() -> None:
     """Local commands and failed starts have them."""
     meter = metered(line(result(0.3, 30)), line({**result(0, 0), "modelUsage": {}}), line(result(0.4, 40)))

@@ -271,7 +271,8 @@ def _growth(now: Mapping[str, ModelTotals], before: Mapping[str, ModelTotals]) -
         for each in fields(model)
     )
     grown = {name: replace(model) for name, model in now.items()}
-    for name, model in () if anew else before.items():
+    for name in () if anew else before.keys() & grown.keys():  # one without use may be gone
+        model = before[name]
         for each in fields(model):
             setattr(grown[name], each.name, getattr(grown[name], each.name) - getattr(model, each.name))
     return grown
