@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
 from anyio.abc import ByteSendStream
 
 from claude_wire.agent import Agent
+from claude_wire.agent.service import Service
 
 __all__ = ["Host", "hosted", "initialize", "kinds", "prompt"]
 
@@ -57,22 +58,26 @@ class Host(ByteSendStream):
         self._rest = b""
         self._came = anyio.Event()
         self.code: int | None = None
+        self.service: Service
         self.paused: anyio.Event | None = None
         self.broken = False
         #: Answers control requests of the agent, if it is set.
         self.answers: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda request: None
 
     async def send_bytes(self, data: bytes) -> None:
-        await self._send.send(data)
+        """Send bytes; an agent that has ended does not get them."""
+        with suppress(anyio.BrokenResourceError):
+            await self._send.send(data)
 
     async def tell(self, *messages: dict[str, Any]) -> None:
         """Send messages, all in one chunk."""
-        await self._send.send(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+        await self.send_bytes(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
 
     def ask(self, request_id: Any, subtype: str, **fields: Any) -> dict[str, Any]:
         return {"type": "control_request", "request_id": request_id, "request": {"subtype": subtype, **fields}}
 
     def end(self) -> None:
+        """End the input; may be called again."""
         self._send.close()
 
     # --- as the agent's standard output
@@ -119,12 +124,17 @@ class Host(ByteSendStream):
 async def hosted(agent: Agent) -> AsyncIterator[Host]:
     """An agent at work. At the end of the block its input ends, and it is waited for."""
     host = Host()
+    host.service = Service(agent)
 
     async def serve() -> None:
         with host.input:
-            host.code = await agent.serve(host.input, host)
+            host.code = await host.service.run(host.input, host)
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(serve)
-        yield host
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(serve)
+            yield host
+            host.end()
+    finally:
         host.end()
+        host.input.close()

@@ -2,9 +2,9 @@
 
 from claude_wire.agent.agent import Agent
 from claude_wire.agent.options import AgentOptions
-from claude_wire.agent.protocol import AgentProtocol, Began, Over, Stopped, TurnRecord, Wrong
+from claude_wire.agent.protocol import AgentProtocol, Began, Interrupted, Over, Stopped, Wrong
 from claude_wire.agent.questions import Decision, Hooked, McpResult
-from claude_wire.agent.session import AgentSession, McpConnection
+from claude_wire.agent.session import AgentSession, McpConnection, TurnRecord
 from claude_wire.agent.turn import ToolOutcome, Turn
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Began",
     "Decision",
     "Hooked",
+    "Interrupted",
     "McpConnection",
     "McpResult",
     "Over",

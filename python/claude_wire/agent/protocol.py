@@ -38,14 +38,13 @@ from collections import deque
 from datetime import datetime, timezone
 from enum import Enum
 from hashlib import blake2b
-from time import monotonic
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
 
 from claude_wire.agent.input import Taken, WrongLine, joined, taken, with_its_id
-from claude_wire.agent.session import AgentSession
+from claude_wire.agent.session import AgentSession, TurnRecord
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
 from claude_wire.dialects import STREAM_JSON, Connection, Dialect
@@ -57,6 +56,8 @@ from claude_wire.messages import (
     ControlResponse,
     InitMessage,
     InjectedMessage,
+    InterruptRequest,
+    InterruptResponse,
     Message,
     QueuedMessage,
     ResultMessage,
@@ -66,7 +67,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-__all__ = ["AgentProtocol", "Began", "Event", "Over", "Stopped", "TurnRecord", "Wrong"]
+__all__ = ["AgentProtocol", "Began", "Event", "Interrupted", "Over", "Stopped", "TurnRecord", "Wrong"]
 
 #: The most prompts that wait, and the most bytes of their JSON. Above that, :attr:`AgentProtocol.full` is true.
 MOST_PROMPTS = 1000
@@ -84,37 +85,6 @@ class State(Enum):
     OVER = "over"
 
 
-class TurnRecord:
-    """A turn: the prompts that it is for, and what its result will say."""
-
-    def __init__(self, prompts: list[UserMessage], prompt: UserMessage, session_id: str) -> None:
-        #: What is to be answered: the prompt, or several that waited, joined.
-        self.prompt: UserMessage = prompt
-        #: The prompts that it began with, as they came.
-        self.prompts: list[UserMessage] = prompts
-        #: The id that its frames carry.
-        self.session_id: str = session_id
-        self.began: float = monotonic()
-        #: Why it was stopped: ``interrupt``, ``now`` or ``ended``; None if it was not.
-        self.stopped: str | None = None
-        #: Prompts that came before it and asked no model.
-        self.context: list[UserMessage] = []
-        #: Whether its first frames are written.
-        self.opened: bool = False
-        #: Prompts that were put into it later.
-        self.folded: list[UserMessage] = []
-
-    @property
-    def uuids(self) -> list[str]:
-        """The uuids of its prompts, of those that have one."""
-        return [prompt.uuid for prompt in (*self.prompts, *self.folded) if prompt.uuid]
-
-    @property
-    def milliseconds(self) -> int:
-        """How long it has lasted."""
-        return int((monotonic() - self.began) * 1000)
-
-
 class Began(NamedTuple):
     """A turn has begun: call :meth:`AgentProtocol.open_turn`, answer it, then call :meth:`AgentProtocol.end_turn`."""
 
@@ -125,6 +95,12 @@ class Stopped(NamedTuple):
     """The turn under way was stopped: end it soon."""
 
     turn: TurnRecord
+
+
+class Interrupted(NamedTuple):
+    """The host has asked for an interrupt: withdraw the questions to it, and give this answer, before all else."""
+
+    answer: ControlResponse
 
 
 class Wrong(NamedTuple):
@@ -140,7 +116,7 @@ class Over(NamedTuple):
 
 
 #: What :meth:`AgentProtocol.feed` gives; control messages are those that came.
-Event = Began | Stopped | Wrong | Over | ControlRequest | ControlResponse | ControlCancelRequest
+Event = Began | Interrupted | Stopped | Wrong | Over | ControlRequest | ControlResponse | ControlCancelRequest
 
 
 class _Waiting(NamedTuple):
@@ -184,6 +160,7 @@ class AgentProtocol:
         self._context: deque[_Waiting] = deque()
         self._context_bytes = 0
         self._uuids = Ids(MOST_UUIDS)
+        self._interrupts = Ids()
         self._input_ended = self._over = False
         # Whether the input had a wrong line, and whether the last turn has failed.
         self._wrong = self._failed = False
@@ -255,8 +232,22 @@ class AgentProtocol:
     def _take(self, message: Taken, events: list[Event]) -> None:
         if isinstance(message, UserMessage):
             self._prompt(message, events)
+        elif isinstance(message, ControlRequest) and isinstance(message.request, InterruptRequest):
+            self._interrupted(message, message.request, events)
         else:
             events.append(message)
+
+    def _interrupted(self, message: ControlRequest, request: InterruptRequest, events: list[Event]) -> None:
+        # It concerns the turn that is under way where it stands in the input, not one that begins behind it.
+        request_id = message.request_id
+        if isinstance(request_id, (str, int, float)):
+            if request_id in self._interrupts:
+                return  # delivered again
+            self._interrupts.add(request_id)
+        cancelled = self.withdraw() if request.cancel_queued else None
+        receipt = InterruptResponse(still_queued=self.queued, cancelled=cancelled)
+        events.append(Interrupted(ControlResponse.success(request_id, receipt)))
+        self._stop("interrupt", events)
 
     def _prompt(self, prompt: UserMessage, events: list[Event]) -> None:
         if prompt.uuid:

@@ -216,12 +216,18 @@ class Questions:
 
     # --- MCP servers in the host
 
-    async def connect(self, server: McpConnection) -> None:
-        """Shake hands with a server, and ask for its tools. A server that fails is marked so."""
+    async def greet(self, server: McpConnection) -> None:
+        """Begin to shake hands with a server. One that fails is marked so."""
         client = {"name": "claude-wire", "version": self._session.version}
+        params = {"protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": client}
         try:
-            params = {"protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": client}
             server.info = await self._result(server, "initialize", params, HANDSHAKE_SECONDS)
+        except (RequestError, _McpError):
+            server.status = "failed"
+
+    async def connect(self, server: McpConnection) -> None:
+        """Ask a server that was greeted for its tools."""
+        try:
             await self.mcp_message(server.name, {"jsonrpc": "2.0", "method": "notifications/initialized"})
             listed = await self._result(server, "tools/list", None, HANDSHAKE_SECONDS)
             tools: Any = listed.get("tools")

@@ -1,11 +1,11 @@
 """What an agent does for each control request of its host. Knows the meaning of requests; not their envelopes.
 
 A handler of the author's is asked first. What it returns is the answer; if it returns None, the agent answers as below.
+``interrupt`` is the protocol's own, and has no handler.
 
 ==========================  ==========================================================================================
 ``initialize``              hooks, MCP servers and schema are taken; MCP servers without a manifest are shaken hands
                             with; the answer says what there is
-``interrupt``               the turn is stopped; the answer names the prompts that still wait
 ``cancel_async_message``    a prompt that waits is dropped
 ``set_permission_mode``     the session's mode is another; ``system/status`` tells it behind the answer
 ``set_model``               the session's model is another; null and ``default`` go back to the first
@@ -22,6 +22,8 @@ any other                   ``Unsupported control request subtype``
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,8 +37,6 @@ from claude_wire.messages import (
     EndSessionRequest,
     InitializeRequest,
     InitializeResponse,
-    InterruptRequest,
-    InterruptResponse,
     McpMessageRequest,
     McpStatusRequest,
     MessageParam,
@@ -64,26 +64,35 @@ class HostRequests:
     def __init__(self, service: Service, handlers: dict[type, Callable[[Any], Any]]) -> None:
         self._service = service
         self._handlers = handlers
-        self._own: dict[type, Callable[[Any], Awaitable[Payload]]] = {
-            InterruptRequest: self._interrupt,
+        self._own: dict[type, Callable[[Any], Payload]] = {
             CancelAsyncMessageRequest: self._cancel,
             SetPermissionModeRequest: self._set_permission_mode,
             SetModelRequest: self._set_model,
             McpStatusRequest: self._mcp_status,
             McpMessageRequest: self._mcp_message,
             EndSessionRequest: self._end_session,
+            UnknownRequest: self._unsupported,
         }
         # Called behind the next answer.
         self._then: list[Callable[[], None]] = []
 
     def find(self, body: object) -> Handler | None:
-        """The handler for what a request asks for."""
+        """The handler for what a request asks for.
+
+        What the agent does by itself is done here: a prompt behind ``set_model`` begins with the new model.
+        """
         kind = type(body)
-        if kind in self._handlers or kind in self._own:
-            return Handler(self._handle, None, lambda: f"the handler of {kind.__name__}")
-        if isinstance(body, UnknownRequest):
-            return Handler(self._unsupported, None, lambda: "a request")
-        return None
+        own = self._own.get(kind)
+        if kind in self._handlers:
+            function: Callable[[Any], Awaitable[Any]] = self._handle
+        elif own is not None:
+            try:
+                function = partial(_give, own(body))
+            except Refusal as refusal:
+                function = partial(_refuse, refusal)
+        else:
+            return None
+        return Handler(function, None, lambda: f"the handler of {kind.__name__}")
 
     def answered(self) -> None:
         """An answer was written."""
@@ -95,7 +104,7 @@ class HostRequests:
         """Answer ``initialize``."""
         service = self._service
         for server in service.session.open(body):
-            await service.questions.connect(server)
+            await service.questions.greet(server)
         given = await self._asked(body)
         version = service.session.version
         answer = InitializeResponse(
@@ -122,19 +131,13 @@ class HostRequests:
         own = self._own.get(type(body))
         if own is None:
             return given
-        answer = await own(body)
+        answer = own(body)
         return answer if given is None else given
 
-    async def _interrupt(self, body: InterruptRequest) -> Payload:
-        protocol = self._service.protocol
-        cancelled = protocol.withdraw() if body.cancel_queued else None
-        self._service.interrupt_turn(protocol.turn)
-        return InterruptResponse(still_queued=protocol.queued, cancelled=cancelled)
-
-    async def _cancel(self, body: CancelAsyncMessageRequest) -> Payload:
+    def _cancel(self, body: CancelAsyncMessageRequest) -> Payload:
         return CancelAsyncMessageResponse(cancelled=bool(self._service.protocol.withdraw(body.message_uuid)))
 
-    async def _set_permission_mode(self, body: SetPermissionModeRequest) -> Payload:
+    def _set_permission_mode(self, body: SetPermissionModeRequest) -> Payload:
         session = self._service.session
         if body.mode not in PERMISSION_MODES:
             problem = f"Cannot set permission mode: must be one of {', '.join(PERMISSION_MODES)}"
@@ -149,7 +152,7 @@ class HostRequests:
         message = StatusMessage(permissionMode=session.permission_mode, uuid=protocol.new_uuid(), session_id=session.id)
         protocol.send(message)
 
-    async def _set_model(self, body: SetModelRequest) -> Payload:
+    def _set_model(self, body: SetModelRequest) -> Payload:
         protocol, session = self._service.protocol, self._service.session
         wanted = body.model if isinstance(body.model, str) and body.model != "default" else session.default_model
         if wanted != session.model:
@@ -161,7 +164,7 @@ class HostRequests:
             protocol.send(message)
         return SetModelResponse(model=wanted)
 
-    async def _mcp_status(self, body: McpStatusRequest) -> Payload:
+    def _mcp_status(self, body: McpStatusRequest) -> Payload:
         servers = self._service.session.mcp_servers.values()
         rows: list[dict[str, Any]] = []
         for server in servers:
@@ -174,23 +177,32 @@ class HostRequests:
             rows.append(row)
         return {"mcpServers": rows}
 
-    async def _mcp_message(self, body: McpMessageRequest) -> Payload:
+    def _mcp_message(self, body: McpMessageRequest) -> Payload:
         message = body.message
         if body.server_name in self._service.session.mcp_servers and "method" in message and "id" in message:
             error = {"code": -32601, "message": "Method not found"}
             answer = {"jsonrpc": "2.0", "id": message["id"], "error": error}
-            try:
-                await self._service.questions.mcp_message(body.server_name, answer)
-            except RequestError:
-                pass
+            self._service.start(partial(self._tell_server, body.server_name, answer))
         return {}
 
-    async def _end_session(self, body: EndSessionRequest) -> Payload:
+    async def _tell_server(self, name: str, answer: dict[str, Any]) -> None:
+        with suppress(RequestError):
+            await self._service.questions.mcp_message(name, answer)
+
+    def _end_session(self, body: EndSessionRequest) -> Payload:
         self._then.append(self._service.end_input)
         return {}
 
-    async def _unsupported(self, body: UnknownRequest) -> Any:
+    def _unsupported(self, body: UnknownRequest) -> Payload:
         subtype = body.get("subtype", msgspec.UNSET)
         name = "undefined" if subtype is msgspec.UNSET else subtype if isinstance(subtype, str) else None
         words = msgspec.json.encode(subtype).decode() if name is None else name
         raise Refusal(f"Unsupported control request subtype: {words}", "unsupported_request")
+
+
+async def _give(payload: Payload, body: Any) -> Any:
+    return payload
+
+
+async def _refuse(refusal: Refusal, body: Any) -> Any:
+    raise refusal

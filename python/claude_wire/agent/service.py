@@ -21,10 +21,10 @@ from anyio import Event, to_thread
 
 from claude_wire.agent.options import AgentOptions
 from claude_wire.agent.outcome import failure, result_of
-from claude_wire.agent.protocol import AgentProtocol, Began, Over, Stopped, TurnRecord, Wrong
+from claude_wire.agent.protocol import AgentProtocol, Began, Interrupted, Over, Stopped, Wrong
 from claude_wire.agent.questions import Questions
 from claude_wire.agent.requests import HostRequests
-from claude_wire.agent.session import AgentSession
+from claude_wire.agent.session import AgentSession, TurnRecord
 from claude_wire.agent.turn import PlainTurn, Turn, added_up
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
@@ -140,6 +140,10 @@ class Service:
                 self.protocol.write_first(line)
             self._handle(self.protocol.interrupt())
 
+    def start(self, function: Callable[[], Any]) -> None:
+        """Run a function in a task that the end waits for."""
+        self._answering.start(function, "claude-wire-answer")
+
     def end_input(self) -> None:
         """Take no more input: what ``end_session`` asks for."""
         self._handle(self.protocol.end_input())
@@ -174,6 +178,10 @@ class Service:
                 self._turn_task = self._tasks.start(
                     partial(self._answer, turn), "claude-wire-turn", partial(self._ended, turn)
                 )
+            elif isinstance(event, Interrupted):
+                for line in self.requests.withdraw_waiting():
+                    self.protocol.write_first(line)
+                self.protocol.write_first(self.protocol.encode_control(event.answer))
             elif isinstance(event, Stopped):
                 assert self._turn is not None
                 self._tasks.start(partial(self._stop, self._turn, self._turn_task), "claude-wire-stop")
@@ -203,6 +211,9 @@ class Service:
             tell(error)
             response = ControlResponse.failure(request.request_id, f"{type(error).__name__}: {error}")
         await self._send_first(self.protocol.encode_control(response))
+        for server in self.session.mcp_servers.values():
+            if server.status == "pending":
+                await self.questions.connect(server)
 
     def _was_initialized(self) -> None:
         self._initializing -= 1

@@ -1,4 +1,7 @@
-"""What an agent knows of its session: how it was started, and what the host has set since. Knows values only."""
+"""What an agent knows of its session, how it was started and what the host has set since, and of a turn.
+
+Knows values only.
+"""
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -8,13 +11,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any, cast
 from uuid import uuid4
 
 from claude_wire.agent.options import AgentOptions
-from claude_wire.messages import HookCallbackMatcher, InitializeRequest, InitMcpServer, ModelUsage
+from claude_wire.messages import HookCallbackMatcher, InitializeRequest, InitMcpServer, ModelUsage, UserMessage
 
-__all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection"]
+__all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection", "TurnRecord"]
 
 PERMISSION_MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 
@@ -122,6 +126,37 @@ class AgentSession:
             servers = _json_object((_json_object(one) or {}).get("mcpServers")) or {}
             names += [name for name, server in servers.items() if (_json_object(server) or {}).get("type") == "sdk"]
         return names
+
+
+class TurnRecord:
+    """A turn: the prompts that it is for, and what its result will say."""
+
+    def __init__(self, prompts: list[UserMessage], prompt: UserMessage, session_id: str) -> None:
+        #: What is to be answered: the prompt, or several that waited, joined.
+        self.prompt: UserMessage = prompt
+        #: The prompts that it began with, as they came.
+        self.prompts: list[UserMessage] = prompts
+        #: The id that its frames carry.
+        self.session_id: str = session_id
+        self.began: float = monotonic()
+        #: Why it was stopped: ``interrupt``, ``now`` or ``ended``; None if it was not.
+        self.stopped: str | None = None
+        #: Prompts that came before it and asked no model.
+        self.context: list[UserMessage] = []
+        #: Whether its first frames are written.
+        self.opened: bool = False
+        #: Prompts that were put into it later.
+        self.folded: list[UserMessage] = []
+
+    @property
+    def uuids(self) -> list[str]:
+        """The uuids of its prompts, of those that have one."""
+        return [prompt.uuid for prompt in (*self.prompts, *self.folded) if prompt.uuid]
+
+    @property
+    def milliseconds(self) -> int:
+        """How long it has lasted."""
+        return int((monotonic() - self.began) * 1000)
 
 
 def _json_object(given: Any) -> dict[str, Any] | None:

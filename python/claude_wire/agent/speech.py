@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from claude_wire.agent.protocol import AgentProtocol, TurnRecord
+from claude_wire.agent.protocol import AgentProtocol
+from claude_wire.agent.session import TurnRecord
 from claude_wire.codec.encoder import encode, encode_text
 from claude_wire.messages import (
     ApiMessage,

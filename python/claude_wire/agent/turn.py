@@ -14,9 +14,8 @@ import msgspec
 from anyio import from_thread
 from anyio.lowlevel import checkpoint
 
-from claude_wire.agent.protocol import TurnRecord
 from claude_wire.agent.questions import Decision, Hooked, McpResult
-from claude_wire.agent.session import AgentSession
+from claude_wire.agent.session import AgentSession, TurnRecord
 from claude_wire.agent.speech import Speech
 from claude_wire.foundation.arguments import type_of
 from claude_wire.messages import (

@@ -1,0 +1,123 @@
+"""An agent in the place of the recorded CLI: what it was sent gives what the CLI gave, whole and byte by byte."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+
+from agent_host import hosted, kind
+from async_backends import ASYNCIO, TRIO, Backend
+from claude_wire.agent import Agent, AgentOptions
+from fake_model import fake_model
+from folders import DATA
+from recordings import load, names
+from virtual_time import VirtualBackend, every_virtual_backend
+
+STDERR: dict[str, str] = json.loads((DATA / "agent" / "stderr.json").read_text())
+BAD = sorted(STDERR)
+#: What an agent does not say: notes of the CLI about itself.
+LEFT_OUT = ("system/status", "system/thinking_tokens", "system/informational", "system/background_tasks_changed")
+#: Recordings whose input ends in the middle, and behind which output.
+ENDS_BEHIND = {"08_eof_midturn": "stream_event/content_block_start", "05_perm_eof": "control_request/can_use_tool"}
+#: What is played line by line.
+PLAYED = [
+    name for name in names() if name.startswith(("12_multi", "05_perm", "08_", "12_state")) and name != "08_control"
+] + ["16_interrupt_bash", "07_mcp"]
+
+
+def options_of(name: str) -> tuple[AgentOptions, dict[str, Any]]:
+    command = json.loads(load(name).files["cmd.json"])
+    return AgentOptions.parse(command["argv"], command["env"]), command["env"]
+
+
+@pytest.mark.parametrize("backend", [ASYNCIO, TRIO], ids=["asyncio", "trio"])
+@pytest.mark.parametrize("size", [0, 1], ids=["whole", "bytes"])
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_ends_as_recorded(name: str, size: int, backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
+    recording = load(name)
+
+    async def main() -> tuple[int | None, int]:
+        async with hosted(Agent(fake_model, options=options_of(name)[0])) as host:
+            data = recording.stdin
+            for start in range(0, len(data), size or len(data) or 1):
+                await host.send_bytes(data[start : start + (size or len(data))])
+        return host.code, len(host.of("result"))
+
+    code, results = backend.run(main)
+    assert code == json.loads(recording.files["exit.json"])["rc"]
+    assert results == recording.stdout.count(b'"type":"result"')
+    assert (capsys.readouterr().err.splitlines() or [""])[0] == STDERR[name]
+
+
+def expected(name: str) -> list[str]:
+    return merged(kind(json.loads(line)) for line in load(name).stdout.splitlines())
+
+
+def merged(found: Any) -> list[str]:
+    """Kinds without what is left out, and with one delta for several."""
+    kept: list[str] = []
+    for one in found:
+        if one.startswith(LEFT_OUT) or (kept and one == kept[-1] == "stream_event/content_block_delta"):
+            continue
+        kept.append(one)
+    return kept
+
+
+@every_virtual_backend
+@pytest.mark.parametrize("name", PLAYED)
+def test_an_agent_says_what_the_cli_said_in_the_order_of_the_cli(
+    name: str, virtual: VirtualBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = load(name)
+    options, env = options_of(name)
+    for variable, value in env.items():
+        if "STATE" in variable:
+            monkeypatch.setenv(variable, value)
+    outputs = iter(recording.stdout.split(b"\n"))
+    inputs = iter(recording.stdin.split(b"\n"))
+    script: list[tuple[str, Any]] = []
+    for line in recording.files["order.jsonl"].splitlines():
+        _, way, size = json.loads(line)
+        while size >= 0:  # the recorder wrote some lines at once
+            text = next(inputs if way == "in" else outputs, b"")
+            size -= len(text) + 1 if way == "in" and text else size + 1
+            if text:
+                script.append((way, json.loads(text)))
+
+    async def main() -> tuple[int | None, list[str]]:
+        async with hosted(Agent(fake_model, options=options)) as host:
+            seen: dict[str, int] = {}
+            ids: dict[str, str] = {}
+            ended = False
+            pending: list[dict[str, Any]] = []
+            for way, message in script:
+                if way == "in":
+                    if message["type"] == "control_response":
+                        message["response"]["request_id"] = ids.get(message["response"]["request_id"], "?")
+                    pending.append(message)
+                    continue
+                if pending:
+                    await host.tell(*pending)
+                    pending = []
+                name_of = kind(message)
+                if name_of.startswith((*LEFT_OUT, "stream_event/content_block_delta")) or ended:
+                    continue
+                seen[name_of] = seen.get(name_of, 0) + 1
+                if name == "08_sigint" and name_of == "assistant":
+                    host.service.interrupt()
+                ours = await host.until(name_of, seen[name_of])
+                if message["type"] == "control_request":
+                    ids[message["request_id"]] = ours["request_id"]
+                if name_of == "stream_event/content_block_start":
+                    await anyio.sleep(0.95)  # the recorder let it speak for a while
+                if name_of == ENDS_BEHIND.get(name):
+                    host.end()
+                    ended = True
+        return host.code, merged(host.kinds)
+
+    code, found = virtual.run(main)
+    assert found == expected(name)
+    assert code == json.loads(recording.files["exit.json"])["rc"]
