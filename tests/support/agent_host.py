@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
-from anyio.abc import ByteSendStream
+from anyio.abc import ByteSendStream, TaskGroup
 
 from claude_wire.agent import Agent
 from claude_wire.agent.service import Service
@@ -64,9 +64,19 @@ class Host(ByteSendStream):
         #: Answers control requests of the agent, if it is set.
         self.answers: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda request: None
 
+    def start(self, agent: Agent, group: TaskGroup) -> None:
+        """Have an agent serve this host."""
+        self.service = Service(agent)
+
+        async def serve() -> None:
+            with self.input:
+                self.code = await self.service.run(self.input, self)
+
+        group.start_soon(serve)
+
     async def send_bytes(self, data: bytes) -> None:
         """Send bytes; an agent that has ended does not get them."""
-        with suppress(anyio.BrokenResourceError):
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._send.send(data)
 
     async def tell(self, *messages: dict[str, Any]) -> None:
@@ -124,15 +134,9 @@ class Host(ByteSendStream):
 async def hosted(agent: Agent) -> AsyncIterator[Host]:
     """An agent at work. At the end of the block its input ends, and it is waited for."""
     host = Host()
-    host.service = Service(agent)
-
-    async def serve() -> None:
-        with host.input:
-            host.code = await host.service.run(host.input, host)
-
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(serve)
+            host.start(agent, group)
             yield host
             host.end()
     finally:

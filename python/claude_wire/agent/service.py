@@ -80,6 +80,10 @@ class Service:
         self._turn_task: Task | None = None
         self._code: int | None = None
         self._broken = self._writing = False
+        self._sink: Sink | None = None
+        # Set at the end; when no `initialize` is being answered; when output was written or a turn has ended; and when
+        # output waits for the writer.
+        self._over, self._initialized, self._moved, self._unwritten = Event(), Event(), Event(), Event()
 
     async def run(self, stdin: Any, stdout: Any) -> int:
         """Serve the host until it ends its input. Returns the exit code.
@@ -88,14 +92,9 @@ class Service:
             stdin: a descriptor, or any source that a :class:`~claude_wire.MessageStream` takes.
             stdout: a descriptor, or an anyio ``ByteSendStream``.
         """
-        self._over = Event()
-        self._initialized = Event()
-        self._initialized.set()
-        self._moved = Event()
-        self._unwritten = Event()
         self._tasks.remember_context()
         self._answering.remember_context()
-        self._sink: Sink = open_sink(stdout)
+        sink = self._sink = open_sink(stdout)
         self._source: Any = open_input(stdin)
         async with AsyncExitStack() as stack:
             try:
@@ -107,7 +106,7 @@ class Service:
                 if self._code is None:
                     await self._answering.wait(LAST_SECONDS)
                 with move_on_after(LAST_SECONDS):
-                    while not self._broken and (self.protocol.unwritten or self._sink.rest):
+                    while not self._broken and (self.protocol.unwritten or sink.rest):
                         self._moved = Event()
                         await self._moved.wait()
             finally:
@@ -117,7 +116,7 @@ class Service:
                 with cancel_scope(shield=True):
                     await self._tasks.wait(CLEANUP_SECONDS)
                     await self._answering.wait(CLEANUP_SECONDS)
-                self._sink.close()
+                sink.close()
         return self.protocol.code if self._code is None else self._code
 
     # --- from outside
@@ -129,8 +128,7 @@ class Service:
 
     def terminate(self) -> None:
         """End at once, without another frame: what SIGTERM does."""
-        self.protocol.drop_output()
-        self._end(143)
+        self._gone(143)
         self._over.set()
 
     def interrupt_turn(self, record: TurnRecord | None) -> None:
@@ -302,9 +300,10 @@ class Service:
 
     def flush(self) -> None:
         """Write what can be written now. The writer writes the rest."""
-        if not self._broken and not self._writing:
+        sink = self._sink
+        if sink is not None and not self._broken and not self._writing:
             try:
-                if not self._sink.write_now(self.protocol.pop) and (self.protocol.unwritten or self._sink.rest):
+                if not sink.write_now(self.protocol.pop) and (self.protocol.unwritten or sink.rest):
                     self._unwritten.set()
             except GONE:
                 self._gone()
@@ -326,6 +325,7 @@ class Service:
             self._unwritten = Event()
             self._writing = True
             try:
+                assert self._sink is not None
                 await self._sink.write(self._pop)
             except GONE:
                 self._gone()
@@ -339,13 +339,13 @@ class Service:
             self._moved.set()
         return self.protocol.pop()
 
-    def _gone(self) -> None:
-        """The host reads no more: end without noise."""
+    def _gone(self, code: int | None = None) -> None:
+        """Nothing is written any more, since the host reads no more: end without noise."""
         self._broken = True
-        self.protocol.drop_output()
         self._moved.set()
-        self._end(self.protocol.code)
+        self._end(self.protocol.code if code is None else code)
         self._handle(self.protocol.interrupt("ended"))
+        self.protocol.drop_output()
 
     async def _send(self, line: bytes) -> None:
         self.protocol.write(line)
