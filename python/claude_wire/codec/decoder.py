@@ -31,8 +31,6 @@ from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self, Unpack
 
 __all__ = ["Decoder", "DecoderArguments", "DictArguments", "decode"]
@@ -308,9 +306,7 @@ class Decoder(Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._busy:
             raise self._refusal()
         self._buffer.free()

@@ -16,7 +16,6 @@ from claude_wire.native.overflow import DrainOptions, DrainStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from types import TracebackType
 
     from typing_extensions import Self, Unpack
 
@@ -120,9 +119,7 @@ class MessageStream(Generic[T]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 

@@ -17,8 +17,6 @@ from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self, Unpack
 
     from claude_wire.codec.decoder import DecoderArguments, DictArguments
@@ -102,9 +100,7 @@ class Reader(Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -144,9 +144,7 @@ class Lock:
     async def __aenter__(self) -> None:
         await self._lock.acquire()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             self._lock.release()
         except RuntimeError:

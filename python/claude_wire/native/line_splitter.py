@@ -11,8 +11,6 @@ from claude_wire.native.block import Block, LongLine, bare_line, split_lines
 from claude_wire.native.line_buffer import LineBuffer
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
 __all__ = ["LineSplitter"]
@@ -77,9 +75,7 @@ class LineSplitter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._buffer.free()
 
     def _take(self, data: bytes | bytearray | memoryview, *, ending: bool = False) -> list[bytes]:

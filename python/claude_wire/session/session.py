@@ -59,8 +59,6 @@ from claude_wire.session.router import Router
 from claude_wire.session.sending import Sender
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
     from claude_wire.messages import InvalidLine, Message
@@ -212,9 +210,7 @@ class Session:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def _begin(self) -> None:
