@@ -121,22 +121,22 @@ class Event(Enum):
 
 
 _SAID_BY_RESULTS = {Event.NAMED: State.ANSWERED, Event.FIRST: State.ANSWERED}
+#: What becomes of a prompt of which it is not known where it is.
+_SAID_OF_ANY = {
+    Event.QUEUED: State.QUEUED,
+    Event.STARTED: State.STARTED,
+    Event.COMPLETED: State.REPEATED,
+    Event.CANCELLED: State.CANCELLED,
+    Event.WITHDRAWN: State.CANCELLED,
+    Event.FOLDED: State.FOLDED,
+    **_SAID_BY_RESULTS,
+}
 
 #: By state, what each event makes of a prompt. An event that is not listed changes nothing. ``discarded`` and
 #: ``refused`` of ``command_lifecycle`` are CANCELLED; WITHDRAWN is the host's own request to cancel, answered with yes.
 #: COMPLETED and CANCELLED behind STARTED tell of the turn, whose result says more: its prompt is FOLDED for the rest.
 TRANSITIONS: dict[State, dict[Event, State]] = {
-    State.SENT: {
-        Event.QUEUED: State.QUEUED,
-        Event.STARTED: State.STARTED,
-        Event.COMPLETED: State.REPEATED,
-        Event.CANCELLED: State.CANCELLED,
-        Event.WITHDRAWN: State.CANCELLED,
-        Event.FOLDED: State.FOLDED,
-        Event.LATER: State.UNCERTAIN,
-        Event.SWEPT: State.UNCERTAIN,
-        **_SAID_BY_RESULTS,
-    },
+    State.SENT: {**_SAID_OF_ANY, Event.LATER: State.UNCERTAIN, Event.SWEPT: State.UNCERTAIN},
     State.QUEUED: {
         Event.STARTED: State.STARTED,
         Event.COMPLETED: State.FOLDED,
@@ -158,16 +158,7 @@ TRANSITIONS: dict[State, dict[Event, State]] = {
         Event.SETTLED: State.CANCELLED,
         **_SAID_BY_RESULTS,
     },
-    State.UNCERTAIN: {
-        Event.QUEUED: State.QUEUED,
-        Event.STARTED: State.STARTED,
-        Event.COMPLETED: State.REPEATED,
-        Event.CANCELLED: State.CANCELLED,
-        Event.WITHDRAWN: State.CANCELLED,
-        Event.FOLDED: State.FOLDED,
-        Event.SETTLED: State.ANSWERED,
-        **_SAID_BY_RESULTS,
-    },
+    State.UNCERTAIN: {**_SAID_OF_ANY, Event.SETTLED: State.ANSWERED},
     State.ANSWERED: {},
     State.REPEATED: {},
     State.CANCELLED: {},
