@@ -97,12 +97,9 @@ def read_part(text: str) -> Any:
             if attempt or b"\\u" not in data or b"\0" in data:
                 break
             escapes = data.decode().replace("\\\\", "\0")
-            data = _LONE.sub(_replacement, escapes).replace("\0", "\\\\").encode()
+            whole = _LONE.sub(lambda match: match[0] if match[1] else "\\ufffd", escapes)
+            data = whole.replace("\0", "\\\\").encode()
     return {}
-
-
-def _replacement(match: re.Match[str]) -> str:
-    return match[0] if match[1] else "\\ufffd"
 
 
 def _ends_in_string(text: str) -> bool:

@@ -99,10 +99,6 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _as_it_is(cls: type) -> bool:
-    return issubclass(cls, Wire) and not cls.keeps_extra
-
-
 class Encoder:
     """Encodes messages and plain JSON objects, each as one line that ends with a line feed; see :func:`encode`.
 
@@ -121,8 +117,9 @@ class Encoder:
     def encode_lines(self, messages: Iterable[Message | dict[str, Any]]) -> bytes:
         """Encode messages one after another. Raises like :func:`encode`; then nothing is returned."""
         messages = list(messages)
-        if not all(issubclass(cls, dict) or _as_it_is(cls) for cls in set(map(type, messages))):
-            return b"".join(map(encode, messages))  # raises for the first that is no message
+        for cls in set(map(type, messages)):
+            if not issubclass(cls, dict) and (not issubclass(cls, Wire) or cls.keeps_extra):
+                return b"".join(map(encode, messages))  # raises for the first that is no message
         try:
             encoded = _encode_json_lines(messages)
         except _REFUSED_TO_ENCODE:

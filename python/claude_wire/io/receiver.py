@@ -93,7 +93,10 @@ class Receiver(Generic[T]):
                 if batch := self._take():
                     return batch
                 if self.ended:
-                    await self._finish()
+                    if self.observer is None:
+                        await self.aclose()
+                    else:
+                        await self.observer.ended(cut=self._cut)
                     raise StopAsyncIteration
                 try:
                     data = b"" if self._failed else await self.chunks.receive()
@@ -132,12 +135,6 @@ class Receiver(Generic[T]):
         finally:
             self._cut = self._cut or self.decoder.stats.invalid > invalid
         return batch
-
-    async def _finish(self) -> None:
-        if self.observer is None:
-            await self.aclose()
-        else:
-            await self.observer.ended(cut=self._cut)
 
     def take_over(self, tap: Tap | None) -> tuple[ReadAhead, list[T]]:
         """Have the chunks read through a :class:`ReadAhead` from now on.

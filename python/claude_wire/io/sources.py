@@ -312,7 +312,12 @@ class _AsyncioWaiter:
             raise HandleError("this stream belongs to the event loop in which it was first read")
         # A ThreadDrain calls back once. A callback of the loop stays registered.
         if not self._watching or self._fd is None:
-            self._watch()
+            readable = self._registration.readable
+            if self._fd is not None:
+                self._loop.add_reader(self._fd, readable)
+            elif isinstance(self._drain, ThreadDrain):
+                self._drain.set_wakeup(partial(_call_soon, self._loop.call_soon_threadsafe, readable))
+            self._watching = True
         if self._arrived is not None or self._error is not None:
             return
         self._future = self._loop.create_future()
@@ -327,14 +332,6 @@ class _AsyncioWaiter:
         self._unwatch()
         self._arrived = self._error = None
         self._wake()
-
-    def _watch(self) -> None:
-        readable = self._registration.readable
-        if self._fd is not None:
-            self._loop.add_reader(self._fd, readable)
-        elif isinstance(self._drain, ThreadDrain):
-            self._drain.set_wakeup(partial(_call_soon, self._loop.call_soon_threadsafe, readable))
-        self._watching = True
 
     def _unwatch(self) -> None:
         if self._watching:

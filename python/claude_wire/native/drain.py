@@ -62,11 +62,6 @@ _read = lib.cw_drain_read
 _scratches: list[tuple[Any, Any]] = []
 
 
-def _new_scratch() -> tuple[Any, Any]:
-    memory = ffi.new("uint8_t[]", CHUNK_BYTES)
-    return memory, ffi.buffer(memory)
-
-
 def _put_back(scratch: tuple[Any, Any]) -> None:
     if len(_scratches) < MOST_IDLE_SCRATCHES:
         _scratches.append(scratch)
@@ -136,10 +131,11 @@ class Drain:
         if self._lent:
             self._take_back()
         try:
-            scratch = _scratches.pop()
+            memory, whole = scratch = _scratches.pop()
         except IndexError:
-            scratch = _new_scratch()
-        memory, whole = scratch
+            memory = ffi.new("uint8_t[]", CHUNK_BYTES)
+            whole = ffi.buffer(memory)
+            scratch = memory, whole
         size = _read(self._handle, memory, CHUNK_BYTES)
         if 0 < size <= COPY_BYTES:
             data: bytes = whole[:size]

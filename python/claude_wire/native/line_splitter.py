@@ -101,15 +101,11 @@ class LineSplitter:
             self._long.append((self._lines, block))
             self._lines = []
         else:
-            self._lines += _split(block, self._keepends)
-
-
-def _split(block: Block, keepends: bool) -> list[bytes]:
-    data = bytes(block.data)
-    lines = split_lines(data)
-    if keepends:
-        last = [] if block.terminated else [lines.pop()]
-        return [line + b"\n" for line in lines] + last
-    if block.clean and b"\r" not in data:
-        return lines
-    return [bare for line in lines if (bare := bare_line(line))]
+            data = bytes(block.data)
+            lines = split_lines(data)
+            if self._keepends:
+                last = [] if block.terminated else [lines.pop()]
+                lines = [line + b"\n" for line in lines] + last
+            elif not block.clean or b"\r" in data:
+                lines = [bare for line in lines if (bare := bare_line(line))]
+            self._lines += lines
