@@ -10,7 +10,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from async_backends import Backend, every_asyncio, every_backend
+from async_backends import DEADLINE, Backend, every_asyncio, every_backend
 from claude_wire import (
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
@@ -230,6 +230,20 @@ def test_a_request_that_cannot_be_sent_raises_what_sending_raises(backend: Backe
             peer.failure = None
             await anyio.wait_all_tasks_blocked()
             assert peer.withdrawn() == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_who_sends_from_another_loop_is_refused_and_holds_up_nobody(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            for send in (lambda: session.query("a"), lambda: session.interrupt()):
+                with pytest.raises(RuntimeError):
+                    await anyio.to_thread.run_sync(anyio.run, send)
+            with anyio.fail_after(DEADLINE):
+                await session.query("b")
+            assert [message["message"]["content"] for message in peer.lines if message["type"] == "user"] == ["b"]
 
     backend.run(main)
 

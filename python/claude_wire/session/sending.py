@@ -105,7 +105,12 @@ class Sender:
 
         if begun is not None:
             begun()
-        await self._tasks.start(write_whole, "claude-wire-writer", self._turns.release).wait()
+        try:
+            writer = self._tasks.start(write_whole, "claude-wire-writer", self._turns.release)
+        except RuntimeError:  # in another loop than that of the session
+            self._turns.release()
+            raise
+        await writer.wait()
         if failed:
             raise failed[0]
         if not written:
