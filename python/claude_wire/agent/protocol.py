@@ -257,14 +257,12 @@ class AgentProtocol:
                 return
             self._uuids.add_key(digest)
         busy = self.turn is not None
-        if self.dialect.names_session and prompt.session_id:
-            self.session.id = prompt.session_id
         self._state("running")
         self._lifecycle([prompt], "queued")
         waiting = _Waiting(prompt, len(encode(prompt)), prompt.shouldQuery is False or prompt.priority == "now")
         self._queue_bytes += waiting.size
         if busy and self.dialect.busy == "inject":
-            self.send(QueuedMessage(session_id=self.session.id, position=len(self._queue) + 1))
+            self.send(QueuedMessage(session_id=prompt.session_id or self.session.id, position=len(self._queue) + 1))
         if prompt.priority == "now":
             # The others have turns of their own behind it.
             self._queue = deque((waiting, *(one._replace(alone=True) for one in self._queue)))
@@ -293,6 +291,8 @@ class AgentProtocol:
                 batch.append(self._queue.popleft())
         self._queue_bytes -= sum(one.size for one in batch)
         prompts = [one.prompt for one in batch]
+        if self.dialect.names_session and prompts[-1].session_id:
+            self.session.id = prompts[-1].session_id
         turn = self.turn = TurnRecord(prompts, joined(prompts, "\n"), self.session.id)
         self._lifecycle(prompts, "started")
         if turn.prompt.shouldQuery is not False:
@@ -402,6 +402,12 @@ class AgentProtocol:
         return [one.prompt.uuid for one in self._queue if one.prompt.uuid]
 
     @property
+    def status(self) -> dict[str, Any]:
+        """What a host may ask for in some dialects."""
+        running = self.turn is not None
+        return {"running": running, "session_id": self.session.id, "queued_messages": len(self._queue)}
+
+    @property
     def code(self) -> int:
         """The exit code, as things are: 1 behind a wrong line, or if the last turn has failed."""
         return 1 if self._wrong else self.dialect.failed_code if self._failed else 0
@@ -436,12 +442,9 @@ class AgentProtocol:
 
     def pop(self) -> bytes | None:
         """Take the next line to write; None if there is none."""
-        if self._answers:
-            line = self._answers.popleft()
-        elif self._frames:
-            line = self._frames.popleft()
-        else:
+        if not self.unwritten:
             return None
+        line = self._answers.popleft() if self._answers else self._frames.popleft()
         self.unwritten -= len(line)
         return line
 

@@ -11,6 +11,7 @@ A handler of the author's is asked first. What it returns is the answer; if it r
 ``set_model``               the session's model is another; null and ``default`` go back to the first
 ``mcp_status``              the MCP servers and their tools
 ``mcp_message``             a request of an MCP server in the host: it is told that the agent has no such method
+``get_status``              in dialects that have it: whether a turn is under way, and how many prompts wait
 ``end_session``             the agent ends when its turn has
 any other                   ``Unsupported control request subtype``
 ==========================  ==========================================================================================
@@ -35,6 +36,7 @@ from claude_wire.messages import (
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
     EndSessionRequest,
+    GetStatusRequest,
     InitializeRequest,
     InitializeResponse,
     McpMessageRequest,
@@ -73,6 +75,8 @@ class HostRequests:
             EndSessionRequest: self._end_session,
             UnknownRequest: self._unsupported,
         }
+        if not service.protocol.plain:
+            self._own[GetStatusRequest] = lambda body: service.protocol.status
         # Called behind the next answer.
         self._then: list[Callable[[], None]] = []
 

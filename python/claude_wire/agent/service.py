@@ -81,6 +81,7 @@ class Service:
         self._code: int | None = None
         self._broken = self._writing = False
         self._sink: Sink | None = None
+        self._pop_now = self.protocol.pop
         # Set at the end; when no `initialize` is being answered; when output was written or a turn has ended; and when
         # output waits for the writer.
         self._over, self._initialized, self._moved, self._unwritten = Event(), Event(), Event(), Event()
@@ -298,15 +299,20 @@ class Service:
 
     # --- what goes out
 
-    def flush(self) -> None:
-        """Write what can be written now. The writer writes the rest."""
+    def flush(self) -> bool:
+        """Write what can be written now. The writer writes the rest. Returns whether that was all."""
         sink = self._sink
-        if sink is not None and not self._broken and not self._writing:
-            try:
-                if not sink.write_now(self.protocol.pop) and (self.protocol.unwritten or sink.rest):
-                    self._unwritten.set()
-            except GONE:
-                self._gone()
+        if sink is None or self._broken or self._writing:
+            return False
+        try:
+            if sink.write_now(self._pop_now):
+                return True
+        except GONE:
+            self._gone()
+            return False
+        if self.protocol.unwritten or sink.rest:
+            self._unwritten.set()
+        return False
 
     @property
     def crowded(self) -> bool:

@@ -157,7 +157,12 @@ class Speech:
     # --- the end of a turn that was stopped
 
     def abort(self, *, by_user: bool) -> str:
-        """Say what was cut off, and that it was. Returns the ``terminal_reason`` of the result."""
+        """Say what was cut off, and that it was. Returns the ``terminal_reason`` of the result.
+
+        A dialect of its own has no words for it but the result.
+        """
+        if not self._protocol.plain:
+            return "aborted_tools" if self.open_uses else "aborted_streaming"
         cut_off = self._kind is not None
         if cut_off and self._pieces and self._kind == "text":
             self._say(TextBlock("".join(self._pieces)), aborted=True)

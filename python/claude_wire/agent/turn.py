@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["PlainTurn", "ToolOutcome", "Turn"]
 
 #: Lines that a turn writes before other tasks may run, the one that reads an interrupt among them.
-LINES_AT_ONCE = 32
+LINES_AT_ONCE = 64
 
 
 class ToolOutcome(NamedTuple):
@@ -77,6 +77,7 @@ class Turn:
         self, service: Service, record: TurnRecord, parent: ToolUseBlock | None = None, outer: Turn | None = None
     ) -> None:
         self._service = service
+        self._protocol = service.protocol
         #: The turn of the protocol, the frames of what is said, and what was used: for the service.
         self.record: TurnRecord = record
         self._parent = parent
@@ -120,7 +121,7 @@ class Turn:
     @property
     def cancelled(self) -> bool:
         """Whether the turn was interrupted. For functions that run in a thread, which nothing else tells."""
-        return self.record.stopped is not None or self._service.protocol.turn is not self.record
+        return self.record.stopped is not None or self._protocol.turn is not self.record
 
     # --- saying
 
@@ -145,6 +146,9 @@ class Turn:
         if isinstance(text, str):
             if self._ready():
                 self.speech.add(text)
+                self._lines += 1
+                if self._lines < LINES_AT_ONCE and self._service.flush():
+                    return
             await self._written()
             return
         if not isinstance(text, AsyncIterable):
@@ -175,7 +179,7 @@ class Turn:
         """Write a message of one's own, behind all that was said. It gets no ids: give it those that it needs."""
         if self._ready():
             self.speech.finish_block()
-            self._service.protocol.send(message)
+            self._protocol.send(message)
         await self._written()
 
     async def block(self, block: ContentBlock) -> None:
@@ -188,7 +192,7 @@ class Turn:
 
     async def use_tool(self, name: str, input: Mapping[str, Any] | None = None) -> ToolUseBlock:
         """Say that the model uses a tool. Its result is said by :meth:`tool_result`."""
-        use_id = f"toolu_{self._service.protocol.new_uuid().replace('-', '')}"
+        use_id = f"toolu_{self._protocol.new_uuid().replace('-', '')}"
         use = ToolUseBlock(id=use_id, name=name, input=dict(input or {}))
         if self._ready():
             self.speech.block(use)
@@ -316,7 +320,7 @@ class Turn:
         prompts: list[UserMessage] = []
         if self._ready():
             self.speech.close_message()
-            prompts = self._service.protocol.inject()
+            prompts = self._protocol.inject()
         await self._written()
         return prompts
 
@@ -360,7 +364,7 @@ class Turn:
         self._subagents[use.id] = task
         if self._ready():
             self.speech.close_message()
-            protocol = self._service.protocol
+            protocol = self._protocol
             message = TaskStartedMessage(
                 **task._task, description=description or use.name, subagent_type=kind, task_type="local_agent"
             )
@@ -381,7 +385,7 @@ class Turn:
     def _task(self) -> dict[str, Any]:
         assert self._parent is not None
         ids = {"task_id": f"task_{self._parent.id}", "tool_use_id": self._parent.id}
-        return {**ids, "uuid": self._service.protocol.new_uuid(), "session_id": self.record.session_id}
+        return {**ids, "uuid": self._protocol.new_uuid(), "session_id": self.record.session_id}
 
     def _end_task(self, status: str, content: Any) -> None:
         if self._parent is None or not self._ready():
@@ -389,7 +393,7 @@ class Turn:
         self.speech.close_message()
         summary = content if isinstance(content, str) else self.speech.last_text
         message = TaskNotificationMessage(**self._task, status=status, output_file="", summary=summary)
-        self._service.protocol.send(message)
+        self._protocol.send(message)
         self._parent = None
 
     @property
@@ -407,7 +411,8 @@ class Turn:
 
     def _ready(self) -> bool:
         """Whether what the turn says is written."""
-        return self.record.stopped is None and self._service.protocol.turn is self.record
+        record = self.record
+        return record.stopped is None and self._protocol.turn is record
 
     async def _written(self) -> None:
         """Write what can be written now. Wait if too much is unwritten; let others run now and then."""
