@@ -126,6 +126,11 @@ class Host(ByteSendStream):
         return [message for message in self.messages if kind(message).startswith(wanted)]
 
     @property
+    def unread(self) -> int:
+        """How many chunks the agent has not read."""
+        return self.input.statistics().current_buffer_used
+
+    @property
     def kinds(self) -> list[str]:
         return kinds(self.messages)
 

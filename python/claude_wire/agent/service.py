@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import msgspec
 from anyio import Event, to_thread
 
@@ -366,8 +367,8 @@ class Service:
 def tell(error: BaseException) -> None:
     """Tell a mistake of the author, with the author's line, on standard error."""
     frames = traceback.extract_tb(error.__traceback__)
-    folder = os.path.dirname(__file__)
-    theirs = [frame for frame in frames if os.path.dirname(frame.filename) != folder]
+    ours = (os.path.dirname(__file__), os.path.dirname(anyio.__file__))
+    theirs = [frame for frame in frames if not frame.filename.startswith(ours)]
     print("".join(traceback.format_list(theirs)), end="", file=sys.stderr)
     print("".join(traceback.format_exception_only(type(error), error)), end="", file=sys.stderr, flush=True)
 

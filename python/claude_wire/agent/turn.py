@@ -451,14 +451,15 @@ class PlainTurn:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._turn, name)
-        if inspect.iscoroutinefunction(value):
-            function = cast("Callable[..., Any]", value)
+        if not inspect.ismethod(value):
+            return value
+        run: Any = from_thread.run if inspect.iscoroutinefunction(value) else from_thread.run_sync
+        method = cast("Callable[..., Any]", value)
 
-            def call(*args: Any, **kwargs: Any) -> Any:
-                return from_thread.run(partial(function, *args, **kwargs))
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return run(partial(method, *args, **kwargs))
 
-            return call
-        return partial(from_thread.run_sync, value) if inspect.ismethod(value) else value
+        return call
 
 
 def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
