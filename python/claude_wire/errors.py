@@ -202,7 +202,8 @@ class ProcessError(ClaudeWireError):
 
     What the Claude Code CLI means (2.1.330, by the transcripts): 0, its last result has ``is_error: false``, or it was
     interrupted, or its input ended; 1, the last result has ``is_error: true``, or a flag or a line of its input is not
-    acceptable; 130 and 143, ended by SIGINT and SIGTERM.
+    acceptable; 130 and 143, ended by SIGINT and SIGTERM. Agents of the dialect CLASSIC say by 2 that their arguments
+    are invalid, and by 130 that they were interrupted.
     """
 
     def __init__(
@@ -445,7 +446,7 @@ def describe_exit(returncode: int | None) -> str:
         return "still runs"
     number = exit_signal(returncode)
     if number is None:
-        return f"exited with code {returncode}"
+        return f"exited with code {returncode}" + (" (invalid arguments)" if returncode == 2 else "")
     return f"was ended by {_SIGNALS.get(number, f'signal {number}')} (exit code {returncode})"
 
 

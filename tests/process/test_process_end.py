@@ -91,7 +91,7 @@ def test_waiting_does_not_hold_up_one_that_writes_more_than_its_pipe_holds(backe
     ("code", "returncode", "number", "text"),
     [
         ("sys.exit(1)", 1, None, "exited with code 1"),
-        ("sys.exit(2)", 2, None, "exited with code 2"),
+        ("sys.exit(2)", 2, None, "exited with code 2 (invalid arguments)"),
         ("sys.exit(255)", 255, None, "exited with code 255"),
         ("sys.exit(130)", 130, signal.SIGINT, "SIGINT"),
         ("sys.exit(143)", 143, signal.SIGTERM, "SIGTERM"),

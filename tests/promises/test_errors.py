@@ -633,7 +633,7 @@ def test_an_invalid_line_is_matched_by_keyword() -> None:
     ("returncode", "signal", "text"),
     [
         (1, None, "the process exited with code 1"),
-        (2, None, "the process exited with code 2"),
+        (2, None, "the process exited with code 2 (invalid arguments)"),
         (130, 2, "the process was ended by SIGINT (exit code 130)"),
         (143, 15, "the process was ended by SIGTERM (exit code 143)"),
         (-9, 9, "the process was ended by SIGKILL (exit code -9)"),

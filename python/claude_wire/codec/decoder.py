@@ -123,6 +123,7 @@ class Decoder(Generic[T]):
         "_buffer",
         "_busy",
         "_checked",
+        "_coalesce",
         "_decode_one",
         "_has_short_cut",
         "_in_turn",
@@ -195,6 +196,7 @@ class Decoder(Generic[T]):
         else:
             self._lines = TypedLines(surrogates)
         self._only = None if only is None else kind_names(only)
+        self._coalesce = coalesce
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid = on_invalid
         # Messages of the lines that went through the buffer.
@@ -268,6 +270,11 @@ class Decoder(Generic[T]):
     def only(self) -> frozenset[str] | None:
         """Names of the kinds that it decodes; None if it decodes all."""
         return self._only
+
+    @property
+    def coalesce(self) -> bool:
+        """Whether it merges deltas."""
+        return self._coalesce
 
     @property
     def raises(self) -> bool:

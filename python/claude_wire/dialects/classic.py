@@ -1,10 +1,240 @@
-"""The dialect whose permission questions are ``system/permission_request``, answered by ``{"allow": true}``."""
+"""The dialect whose permission questions are ``system/permission_request``, answered by ``{"allow": true}``.
+
+Neither has an id, so one question is open at a time, and answers are in the order of the questions.
+"""
 
 from __future__ import annotations
 
-from claude_wire.dialects.dialect import Dialect
+from collections import deque
+from typing import Any
+
+from claude_wire.codec.encoder import encode
+from claude_wire.dialects.dialect import Connection, Dialect
+from claude_wire.dialects.frames import (
+    as_stream_json,
+    assistant_content,
+    error_text,
+    prompt_of,
+    sent_prompt,
+    told,
+    tool_result,
+    usage_counts,
+)
+from claude_wire.errors import AuthenticationError, MaxBudgetError
+from claude_wire.messages import (
+    AssistantMessage,
+    CanUseToolRequest,
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    InitMessage,
+    InvalidLine,
+    PermissionReply,
+    PermissionRequestMessage,
+    ResultMessage,
+    SystemErrorMessage,
+    UnknownMessage,
+    UserMessage,
+)
 
 __all__ = ["CLASSIC"]
 
+#: Questions of an agent that wait at a time. It asks one at a time; more of them are not answered.
+MOST_OPEN = 1024
+
+
+class _Asked:
+    """A question that a host has to answer, and the answer when it is given."""
+
+    __slots__ = ("answer", "input")
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.input = given
+        self.answer: bytes | None = None
+
+
+class _Classic(Connection):
+    marks = (b"permission_request",)
+
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect)
+        self._count = 0
+        # Questions that a host has to answer, in their order.
+        self._asked: dict[Any, _Asked] = {}
+        # Of an agent: the id of the question that is open, whether it was withdrawn, and those that wait behind it.
+        self._open: Any = None
+        self._withdrawn = False
+        self._waiting: deque[tuple[Any, bytes]] = deque()
+        self._replies: list[bytes] = []
+
+    # --- the host's side
+
+    def to_agent(self, message: Any) -> bytes:
+        if isinstance(message, UserMessage):
+            return encode(sent_prompt(self, message))
+        if isinstance(message, ControlResponse):
+            return self._allowed(message)
+        if isinstance(message, ControlCancelRequest):
+            return b""
+        if isinstance(message, ControlRequest):
+            raise self.cannot_ask(message)
+        raise self.cannot(f"has no {type(message).__name__} of a host")
+
+    def _allowed(self, response: ControlResponse) -> bytes:
+        asked = self._asked.get(response.request_id)
+        if asked is None:
+            return b""
+        payload = response.payload
+        for name in ("updatedPermissions", "interrupt"):
+            if payload.get(name):
+                raise self.cannot(f"has no {name} in the answer to a permission request")
+        if payload.get("updatedInput") not in (None, asked.input):
+            raise self.cannot("has no updatedInput in the answer to a permission request: allow the input, or deny it")
+        asked.answer = encode(PermissionReply(allow=payload.get("behavior") == "allow"))
+        lines = b""
+        while self._asked and (first := next(iter(self._asked.items())))[1].answer is not None:
+            lines += first[1].answer
+            del self._asked[first[0]]
+        return lines
+
+    def urgent(self, message: Any) -> bool:
+        return isinstance(message, PermissionRequestMessage)
+
+    def from_agent(self, message: Any) -> list[Any]:
+        if not isinstance(message, PermissionRequestMessage):
+            return [as_stream_json(message)]
+        if len(self._asked) >= MOST_OPEN:
+            return []
+        given = message.input if message.input is not None else message.args or {}
+        use = (message.extra or {}).get("tool_use_id")
+        self._count += 1
+        request_id = f"permission-{self._count}"
+        self._asked[request_id] = _Asked(given)
+        body = CanUseToolRequest(
+            tool_name=message.tool_name or message.name or "",
+            input=given,
+            tool_use_id=use if isinstance(use, str) else None,
+        )
+        return [ControlRequest(request_id, body)]
+
+    # --- the agent's side
+
+    def to_host(self, message: Any) -> bytes:
+        if isinstance(message, ControlRequest):
+            return self._question(message)
+        if isinstance(message, ControlCancelRequest):
+            if message.request_id == self._open:
+                self._withdrawn = True
+            self._waiting = deque(one for one in self._waiting if one[0] != message.request_id)
+            return b""
+        return b"".join(map(encode, _frames(message)))
+
+    def _question(self, message: ControlRequest) -> bytes:
+        body = message.request
+        if not isinstance(body, CanUseToolRequest):
+            raise self.cannot_ask(message)
+        line = encode(
+            told(
+                type="system",
+                subtype="permission_request",
+                tool_name=body.tool_name,
+                input=body.input,
+                tool_use_id=body.tool_use_id,
+            )
+        )
+        if self._open is not None:
+            self._waiting.append((message.request_id, line))
+            return b""
+        self._open = message.request_id
+        return line
+
+    def from_host(self, message: Any) -> list[Any]:
+        if isinstance(message, UserMessage):
+            return [prompt_of(message)] if message.message.role == "user" else [message]
+        if isinstance(message, PermissionReply):
+            allowed = {"behavior": "allow"} if message.allow else {"behavior": "deny", "message": "The user said no."}
+            if message.allow and message.updatedInput is not None:
+                allowed["updatedInput"] = message.updatedInput  # type: ignore[assignment]
+            return self._answered(allowed)
+        if isinstance(message, UnknownMessage) and "allow" in message and "type" not in message:
+            return self._answered({})  # no answer that can be read
+        if isinstance(message, InvalidLine):
+            words = f"The line is not one JSON object: {message.reason}"
+            self._replies.append(encode(_error(words, "invalid_input")))
+        return [message]
+
+    def _answered(self, payload: dict[str, Any]) -> list[Any]:
+        request_id, withdrawn = self._open, self._withdrawn
+        self._open, self._withdrawn = None, False
+        if self._waiting:
+            self._open, line = self._waiting.popleft()
+            self._replies.append(line)
+        return [] if request_id is None or withdrawn else [ControlResponse.success(request_id, payload)]
+
+    def reply(self) -> bytes:
+        replies = b"".join(self._replies)
+        self._replies.clear()
+        return replies
+
+
+def _frames(message: Any) -> list[dict[str, Any]]:
+    """The frames of what an agent says; none for what the dialect does not know."""
+    if isinstance(message, dict):
+        return [message]
+    if isinstance(message, InitMessage):
+        plain = message.to_dict()
+        names = ("session_id", "model", "tools", "timestamp")
+        return [told(type="system", subtype="init", **{name: plain.get(name) for name in names})]
+    if isinstance(message, AssistantMessage):
+        content = assistant_content(message.content) if message.parent_tool_use_id is None else []
+        return [{"type": "assistant", "message": {"role": "assistant", "content": content}}] if content else []
+    if isinstance(message, UserMessage):
+        blocks = message.tool_results if message.parent_tool_use_id is None else []
+        return [_tool_result(tool_result(block)) for block in blocks]
+    if isinstance(message, ResultMessage):
+        return [_result(message)]
+    if isinstance(message, SystemErrorMessage):
+        code = message.error.code if message.error is not None else "error"
+        return [_error(message.message or (message.error.message if message.error else ""), code)]
+    return []
+
+
+def _tool_result(block: dict[str, Any]) -> dict[str, Any]:
+    content: list[Any] | str = block.get("content", "")
+    result = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    one = result[0] if len(result) == 1 else result
+    return told(type="tool_result", tool_use_id=block["tool_use_id"], result=one, is_error=block.get("is_error"))
+
+
+def _result(result: ResultMessage) -> dict[str, Any]:
+    subtype = "interrupted" if result.cancelled else "success" if result.ok else "error"
+    return told(
+        type="result",
+        subtype=subtype,
+        session_id=result.session_id,
+        result=result.result if subtype == "success" else None,
+        error=_info(result) if subtype == "error" else None,
+        total_cost_usd=result.total_cost_usd,
+        duration_ms=result.duration_ms,
+        usage=usage_counts(result.usage),
+    )
+
+
+def _info(result: ResultMessage) -> dict[str, str]:
+    if result.error is not None:
+        code = result.error.code
+    else:
+        failed = result.to_error()
+        code = "auth_error" if isinstance(failed, AuthenticationError) else result.subtype
+        code = "budget_exceeded" if isinstance(failed, MaxBudgetError) else code
+    return {"message": error_text(result), "code": code}
+
+
+def _error(words: str, code: str) -> dict[str, Any]:
+    return {"type": "system", "subtype": "error", "error": {"message": words, "code": code}}
+
+
 #: An early description of the Claude CLI: no ids, so one question at a time; SIGINT interrupts.
-CLASSIC: Dialect = Dialect("classic", busy="each", permission="always", failed_code=1, interrupted_code=130)
+CLASSIC: Dialect = Dialect(
+    "classic", _Classic, signals=True, busy="each", permission="always", failed_code=1, interrupted_code=130
+)

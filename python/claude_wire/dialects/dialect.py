@@ -11,8 +11,12 @@ from typing import Any, Literal
 
 from claude_wire.codec.encoder import encode
 from claude_wire.errors import DialectError
+from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, UnknownRequest
 
-__all__ = ["Connection", "Dialect"]
+__all__ = ["CONTROL", "Connection", "Dialect"]
+
+#: The messages that requests are made of.
+CONTROL = (ControlRequest, ControlResponse, ControlCancelRequest)
 
 
 class Connection:
@@ -23,9 +27,11 @@ class Connection:
 
     #: Each line of an agent that may concern a request, in either direction, has one of these.
     marks: tuple[bytes, ...] = (b"control_",)
+    #: What the other side speaks, as far as it is known.
+    dialect: Dialect
 
     def __init__(self, dialect: Dialect) -> None:
-        self.dialect: Dialect = dialect
+        self.dialect = dialect
 
     def to_agent(self, message: Any) -> bytes:
         """The line of what a host says; nothing if the agent is not told.
@@ -42,7 +48,7 @@ class Connection:
 
     def urgent(self, message: Any) -> bool:
         """Whether a decoded line concerns a request, so that a host takes it at once."""
-        return False
+        return isinstance(message, CONTROL)
 
     def to_host(self, message: Any) -> bytes:
         """The lines of what an agent says; nothing if the dialect leaves it out.
@@ -60,8 +66,15 @@ class Connection:
         """Take the lines that an agent writes at once because of what was last read; often nothing."""
         return b""
 
-    def _cannot(self, problem: str) -> DialectError:
+    def cannot(self, problem: str) -> DialectError:
+        """The error for what the dialect has no words for; ``problem`` goes on behind its name."""
         return DialectError(self.dialect.name, problem)
+
+    def cannot_ask(self, message: ControlRequest) -> DialectError:
+        """The error for a request that the dialect does not have."""
+        body = message.request
+        subtype = body.type if isinstance(body, UnknownRequest) else body.__struct_config__.tag
+        return self.cannot(f"has no request {subtype}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +85,8 @@ class Dialect:
         name: such as ``"stream-json"``.
         connection: the class of what one stream remembers.
         initializes: whether a host begins with ``initialize``.
+        has_status: whether a host can ask for the status, while a turn is under way, too.
+        signals: whether a host interrupts by SIGINT.
         merges: whether prompts that wait are answered together. Otherwise each has a result of its own, but for those
             that the agent says to have injected into a turn.
         busy: what becomes of a prompt that comes during a turn. ``merge``: it enters the turn before the next request
@@ -88,6 +103,8 @@ class Dialect:
     name: str
     connection: type[Connection] = Connection
     initializes: bool = False
+    has_status: bool = False
+    signals: bool = False
     merges: bool = False
     busy: Literal["merge", "inject", "each", "refuse"] = "each"
     strict: bool = False
@@ -95,6 +112,11 @@ class Dialect:
     names_session: bool = False
     failed_code: int = 0
     interrupted_code: int = 0
+
+    @property
+    def plain(self) -> bool:
+        """Whether each message stands on the wire as it is, so that nobody needs a connection."""
+        return self.connection is Connection
 
     def connect(self) -> Connection:
         """What a new stream remembers."""
@@ -108,6 +130,6 @@ class Dialect:
 
 
 def _named(name: str) -> Dialect:
-    from claude_wire.dialects import BY_NAME
+    from claude_wire.dialects.known import BY_NAME
 
     return BY_NAME[name]

@@ -2,9 +2,237 @@
 
 from __future__ import annotations
 
-from claude_wire.dialects.dialect import Dialect
+from collections import deque
+from typing import Any
 
-__all__ = ["MIRIAD"]
+from claude_wire.codec.encoder import encode
+from claude_wire.dialects.dialect import Connection, Dialect
+from claude_wire.dialects.frames import (
+    as_stream_json,
+    assistant_content,
+    error_text,
+    prompt_of,
+    sent_prompt,
+    told,
+    tool_result,
+    usage_counts,
+)
+from claude_wire.messages import (
+    AssistantMessage,
+    ConsolidationMessage,
+    ControlCancelRequest,
+    ControlMessage,
+    ControlRequest,
+    ControlResponse,
+    GetStatusRequest,
+    InitMessage,
+    InjectedMessage,
+    InterruptedMessage,
+    InterruptRequest,
+    InvalidLine,
+    KeepAlive,
+    QueuedMessage,
+    ResultMessage,
+    StatusMessage,
+    SystemErrorMessage,
+    UnknownMessage,
+    UserMessage,
+)
+
+__all__ = ["MIRIAD", "MiriadFrames", "frames_of", "status_payload"]
+
+#: What an agent says to an interrupt when there is nothing to interrupt.
+NOT_RUNNING = "No turn is currently running"
+#: Characters of a foreign word in an error.
+MOST_WORD_CHARS = 64
+
+
+class MiriadFrames(Connection):
+    """What miriad-code's two dialects share: the frames of a turn, and whether one is under way."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect)
+        # Of the turn under way, or the last one.
+        self._session_id: str | None = None
+        self._running = False
+        self._replies: list[bytes] = []
+
+    def reply(self) -> bytes:
+        replies = b"".join(self._replies)
+        self._replies.clear()
+        return replies
+
+    def _frames(self, message: Any) -> list[dict[str, Any]]:
+        """The frames of what an agent says; and whether a turn is under way behind it."""
+        if isinstance(message, InitMessage):
+            self._running, self._session_id = True, message.session_id
+        elif isinstance(message, ResultMessage):
+            self._running = False
+        return frames_of(message)
+
+
+class _Miriad(MiriadFrames):
+    marks = (b"interrupted", b'"status"', b'"error"')
+
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect)
+        # The ids of requests, for the frames have none: those of a host, whose answers come in their order, by action;
+        # those of an agent, and what each asks for.
+        self._asked: dict[str, deque[Any]] = {"interrupt": deque(), "status": deque()}
+        self._open: dict[Any, str] = {}
+        self._count = 0
+
+    # --- the host's side
+
+    def to_agent(self, message: Any) -> bytes:
+        if isinstance(message, UserMessage):
+            return encode(sent_prompt(self, message))
+        if isinstance(message, ControlCancelRequest):
+            return b""
+        if not isinstance(message, ControlRequest):
+            raise self.cannot(f"has no {type(message).__name__} of a host")
+        action = action_of(self, message)
+        line = encode(ControlMessage(action=action))
+        self._asked[action].append(message.request_id)
+        return line
+
+    def urgent(self, message: Any) -> bool:
+        if isinstance(message, StatusMessage):
+            return message.running is not None
+        return isinstance(message, (InterruptedMessage, SystemErrorMessage))
+
+    def from_agent(self, message: Any) -> list[Any]:
+        if isinstance(message, InterruptedMessage):
+            return [message, *self._answer("interrupt", {})]
+        if isinstance(message, StatusMessage) and message.running is not None:
+            return self._answer("status", status_payload(message)) or [message]
+        if isinstance(message, SystemErrorMessage) and message.message == NOT_RUNNING:
+            return self._answer("interrupt", {}) or [message]
+        return [as_stream_json(message)]
+
+    def _answer(self, action: str, payload: dict[str, Any]) -> list[ControlResponse]:
+        asked = self._asked[action]
+        return [ControlResponse.success(asked.popleft(), payload)] if asked else []
+
+    # --- the agent's side
+
+    def to_host(self, message: Any) -> bytes:
+        if isinstance(message, ControlRequest):
+            raise self.cannot_ask(message)
+        if isinstance(message, ControlResponse):
+            return self._told(message)
+        return b"".join(map(encode, self._frames(message)))
+
+    def _told(self, response: ControlResponse) -> bytes:
+        action = self._open.pop(response.request_id, None)
+        if action is None:
+            return b""
+        if not response.ok:
+            return encode(_error(getattr(response.response, "error", "")))
+        if action == "interrupt":
+            return encode(told(type="system", subtype="interrupted", session_id=self._session_id))
+        return encode(_status(response.payload))
+
+    def from_host(self, message: Any) -> list[Any]:
+        if isinstance(message, UserMessage) and message.message.role == "user":
+            if not self._running:  # it begins a turn
+                self._running, self._session_id = True, message.session_id or self._session_id
+            return [prompt_of(message)]
+        if isinstance(message, ControlMessage):
+            if message.action == "interrupt" and self._running:
+                return [self._request("interrupt", InterruptRequest())]
+            if message.action == "status":
+                return [self._request("status", GetStatusRequest())]
+            known = message.action == "interrupt"
+            words = NOT_RUNNING if known else f"Unknown control action: {message.action[:MOST_WORD_CHARS]}"
+            self._replies.append(encode(_error(words)))
+        elif not isinstance(message, KeepAlive):
+            self._replies.append(encode(_error(problem_of(message))))
+        return []
+
+    def _request(self, action: str, body: Any) -> ControlRequest:
+        self._count += 1
+        request_id = f"{action}-{self._count}"
+        self._open[request_id] = action
+        return ControlRequest(request_id, body)
+
+
+def action_of(connection: Connection, message: ControlRequest) -> str:
+    """What a request of a host is called.
+
+    Raises:
+        DialectError: there is none.
+    """
+    if isinstance(message.request, GetStatusRequest):
+        return "status"
+    if not isinstance(message.request, InterruptRequest):
+        raise connection.cannot_ask(message)
+    if message.request.cancel_queued:
+        raise connection.cannot("has no cancel_queued for an interrupt: what is queued runs next")
+    return "interrupt"
+
+
+def problem_of(message: Any) -> str:
+    """What is wrong with a line that a host sent."""
+    if isinstance(message, InvalidLine):
+        return f"The line is not one JSON object: {message.reason}"
+    if isinstance(message, UserMessage) or (isinstance(message, UnknownMessage) and message.type == "user"):
+        return "A user message needs the role user and a content"
+    kind = message.type if isinstance(message, UnknownMessage) else message.__struct_config__.tag
+    return f"Unknown message type: {(kind or 'none')[:MOST_WORD_CHARS]}"
+
+
+def status_payload(status: StatusMessage) -> dict[str, Any]:
+    """What a status says, as the payload of an answer."""
+    return told(running=status.running, session_id=status.session_id, queued_messages=status.queued_messages)
+
+
+def frames_of(message: Any) -> list[dict[str, Any]]:
+    """The frames of what an agent says, without nulls and uuids; none for what miriad-code does not know."""
+    if isinstance(message, dict):
+        return [message]
+    if isinstance(message, AssistantMessage):
+        content = assistant_content(message.content) if message.parent_tool_use_id is None else []
+        spoken = told(role="assistant", content=content, model=message.model)
+        return [told(type="assistant", message=spoken)] if content else []
+    if isinstance(message, UserMessage):
+        blocks = message.tool_results if message.parent_tool_use_id is None else []
+        return [{"type": "system", "subtype": "tool_result", "tool_result": tool_result(block)} for block in blocks]
+    if isinstance(message, ResultMessage):
+        return [_result(message)]
+    if isinstance(message, SystemErrorMessage):
+        return [_error(message.message or (message.error.message if message.error else ""))]
+    if isinstance(message, StatusMessage) and message.running is not None:
+        return [_status(status_payload(message))]
+    if isinstance(message, (QueuedMessage, InjectedMessage, InterruptedMessage, ConsolidationMessage)):
+        left_out = ("uuid",) if isinstance(message, (QueuedMessage, InterruptedMessage)) else ("uuid", "session_id")
+        return [{key: value for key, value in message.to_dict().items() if key not in left_out}]
+    return []
+
+
+def _result(result: ResultMessage) -> dict[str, Any]:
+    subtype = "cancelled" if result.cancelled else "success" if result.ok else "error"
+    return told(
+        type="result",
+        subtype=subtype,
+        duration_ms=result.duration_ms or 0,
+        is_error=subtype == "error",
+        # Cycles of tool use: a plain answer has none, where the CLI counts the answer.
+        num_turns=max((result.num_turns or 0) - 1, 0),
+        session_id=result.session_id,
+        result=error_text(result) if subtype == "error" else result.result,
+        usage=usage_counts(result.usage),
+    )
+
+
+def _error(words: str) -> dict[str, Any]:
+    return {"type": "system", "subtype": "error", "message": words}
+
+
+def _status(payload: dict[str, Any]) -> dict[str, Any]:
+    fields = {name: payload.get(name) for name in ("running", "session_id", "queued_messages")}
+    return told(type="system", subtype="status", **fields)
+
 
 #: What miriad-code speaks over its pipes.
-MIRIAD: Dialect = Dialect("miriad", busy="inject", names_session=True)
+MIRIAD: Dialect = Dialect("miriad", _Miriad, has_status=True, busy="inject", names_session=True)

@@ -38,6 +38,9 @@ class _Sent(msgspec.Struct):
 
     type: Any = None
     uuid: Any = None
+    # A prompt in JSON-RPC has these.
+    method: Any = None
+    id: Any = None
 
 
 _decode_sent = msgspec.json.Decoder(_Sent).decode
@@ -71,13 +74,14 @@ class Turn:
         for line in split_lines(lines):
             with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the process answers such a line
                 sent = _decode_sent(line)
-                if sent.type != "user":
+                if sent.type != "user" and sent.method != "run":
                     continue
-                if isinstance(sent.uuid, str) and sent.uuid:  # an empty uuid counts as none
-                    if sent.uuid in self._uuids:
+                uuid = sent.uuid if sent.type == "user" else sent.id
+                if isinstance(uuid, str) and uuid:  # an empty uuid counts as none
+                    if uuid in self._uuids:
                         continue
-                    self._uuids.add(sent.uuid)
-                    self._asked.add(sent.uuid)
+                    self._uuids.add(uuid)
+                    self._asked.add(uuid)
                 else:
                     self._asked_unnamed = True
 

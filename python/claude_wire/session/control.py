@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from claude_wire.codec.encoder import encode
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
 from claude_wire.messages import (
@@ -42,9 +43,11 @@ _log = logging.getLogger("claude_wire")
 class Control:
     """Both halves of the control protocol: what this side asks, and what it answers by its callbacks."""
 
-    def __init__(self, callbacks: Callbacks, sender: Sender, tasks: Tasks) -> None:
-        self.requests: Requests = Requests(sender.send, tasks)
-        self.answers: Answers = Answers(callbacks.find, partial(sender.send, is_answer=True), tasks)
+    def __init__(
+        self, callbacks: Callbacks, sender: Sender, tasks: Tasks, encode: Callable[[Any], bytes] = encode
+    ) -> None:
+        self.requests: Requests = Requests(sender.send, tasks, encode)
+        self.answers: Answers = Answers(callbacks.find, partial(sender.send, is_answer=True), tasks, encode)
         self._sender = sender
         self._tasks = tasks
         self._was_full = False

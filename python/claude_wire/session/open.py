@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
+from claude_wire.errors import DialectError
 from claude_wire.foundation.arguments import tells_where, type_of
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.messages import InitializeRequest
@@ -50,6 +52,7 @@ def open_session(
     start_new_session: bool = False,
     on_received: Callable[[bytes], object] | None = None,
     on_sent: Callable[[bytes], object] | None = None,
+    dialect: Dialect | Literal["auto"] = STREAM_JSON,
 ) -> Session:
     """Run the CLI with a session: ``async with open_session(ClaudeOptions(...)) as session``.
 
@@ -86,6 +89,12 @@ def open_session(
             "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not "
             f"{type_of(options)}"
         )
+    spoken = dialect_of(dialect)
+    if not spoken.initializes:
+        if isinstance(options, ClaudeOptions):
+            raise TypeError(f"ClaudeOptions are flags of the CLI; for {spoken.name} give a command line as a list")
+        if initialize is not None:
+            raise DialectError(spoken.name, "has no initialize")
     if not isinstance(initialize, (InitializeRequest, type(None))):
         raise TypeError(f"initialize must be an InitializeRequest(...), not {type_of(initialize)}")
     require_environment("env", env)
@@ -96,7 +105,7 @@ def open_session(
         if can_use_tool is not None and options.permission_prompt_tool is None:
             options = dataclasses.replace(options, permission_prompt_tool="stdio")
         options = options.argv()
-    told = {STATE_VARIABLE: "1"} if STATE_VARIABLE not in (env or {}) else {}
+    told = {STATE_VARIABLE: "1"} if spoken.initializes and STATE_VARIABLE not in (env or {}) else {}
     process = open_process(
         options,
         cwd=cwd,
@@ -121,6 +130,7 @@ def open_session(
         request_timeout=request_timeout,
         on_received=on_received,
         on_sent=on_sent,
+        dialect=spoken,
     )
 
 

@@ -6,8 +6,8 @@ Knows what became of a prompt by its state in :mod:`claude_wire.session.run`; no
 from __future__ import annotations
 
 import uuid as uuids
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 from anyio import current_time
@@ -48,14 +48,15 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
 class Prompts:
     """Sends prompts, and waits for what becomes of one."""
 
-    def __init__(self, sender: Sender, reading: Reading) -> None:
+    def __init__(self, sender: Sender, reading: Reading, encode: Callable[[Any], bytes] = encode) -> None:
+        self._encode = encode
         self._sender = sender
         self._reading = reading
         self._run = reading.run
 
     async def send(self, prompt: UserMessage) -> SentPrompt | None:
         """Send a prompt. Returns None if no turn is owed for it."""
-        line = encode(prompt)
+        line = self._encode(prompt)
         has_begun = False
         # Before it is sent: another task may see the result before this one goes on.
         sent = self._run.ask(prompt.uuid, current_time())

@@ -13,7 +13,7 @@ from anyio import CancelScope, current_time
 
 from claude_wire.errors import HandleError, ProcessError, TurnError
 from claude_wire.io.waiting import move_on_after
-from claude_wire.messages import ResultMessage
+from claude_wire.messages import ResultError, ResultMessage
 from claude_wire.process.stdin import LAST_SECONDS
 from claude_wire.session.run import MARKS, Run, SentPrompt
 
@@ -31,8 +31,10 @@ __all__ = ["Reading"]
 class Reading:
     """Takes messages from a router, and shows the run those that say something of it."""
 
-    def __init__(self, router: Router, requests: Requests, process: Process[Any] | None) -> None:
-        self.run: Run = Run()
+    def __init__(
+        self, router: Router, requests: Requests, process: Process[Any] | None, *, merges: bool = True
+    ) -> None:
+        self.run: Run = Run(merges=merges)
         #: What was read and not taken yet.
         self.ready: deque[Message | InvalidLine] = router.ready
         #: Whether a message in ``ready`` may change the state of the run.
@@ -135,6 +137,8 @@ class Reading:
     def _failed_turn(self, error: ProcessError) -> TurnError | None:
         """What the last result says of a process that has ended as it does when that is an error."""
         result = error.last_result
+        if self.run.fatal is not None and error.returncode == 1:
+            return ResultError(is_error=True, error=self.run.fatal).to_error()
         if type(error) is ProcessError and error.returncode == 1 and isinstance(result, ResultMessage):
             return result.to_error(self.run.reason)
         return None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from claude_wire.io.read_ahead import ReadAhead, Tap
     from claude_wire.session.control import Control
 
-__all__ = ["Router"]
+__all__ = ["Router", "digest_of"]
 
 #: Seconds without a step of the consumer after which the stream is read ahead of it.
 AWAY_SECONDS = 0.01
@@ -50,7 +50,7 @@ def _is_control(message: Any) -> bool:
     )
 
 
-def _digest(message: Any) -> bytes:
+def digest_of(message: Any) -> bytes:
     """What is remembered of a control message. The message itself is kept once, in the bytes that wait."""
     try:
         line = encode(message)
@@ -69,6 +69,8 @@ class _Found:
         # Digests, of 57 bytes in memory, of control messages already handled while reading ahead. The consumer skips
         # these messages. Until then their lines, of at least 20 bytes, count in the byte budget.
         self.control: deque[bytes] = deque()
+        # In another dialect than stream-json: what is left of each for the consumer, by its place in ``control``.
+        self.rest: deque[list[Any]] = deque()
 
 
 class Router:
@@ -187,6 +189,7 @@ class Router:
             self._scope.cancel()
 
     def _route(self, batch: list[Any]) -> None:
+        """Give the control messages of a batch to whom they concern, and keep all others for the consumer."""
         self.types = set(map(type, batch))
         if _ROUTED.isdisjoint(self.types):  # as in most batches
             self.ready.extend(batch)
@@ -203,7 +206,7 @@ class Router:
     def _was_seen(self, message: Any) -> bool:
         """Whether it was seen ahead. The consumer has then passed by all that were seen before it."""
         found = self._found.control
-        if not found or (digest := _digest(message)) not in found:
+        if not found or (digest := digest_of(message)) not in found:
             return False
         while found.popleft() != digest:
             pass
@@ -265,9 +268,12 @@ class Router:
         if found.follower is None or found.followed != self._ahead.direct:
             found.follower = self._decoder.follower()
             found.followed = self._ahead.direct
-        for line in found.follower.feed(data):
+        self._look_at_lines(found.follower, data)
+
+    def _look_at_lines(self, follower: Follower[Any], data: bytes) -> None:
+        for line in follower.feed(data):
             if b"control_" in line or b"\\u" in line:  # its tag may have escapes
-                message = found.follower.decode(line)
+                message = follower.decode(line)
                 if _is_control(message):
-                    found.control.append(_digest(message))
+                    self._found.control.append(digest_of(message))
                     self._control.handle(message)

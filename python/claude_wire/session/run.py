@@ -30,7 +30,8 @@ The last three are final. Which event a message is for which prompt:
   before one of these: the CLI keeps their order. (A CLI that names only the last, in ``user_message_uuid``, means all
   before it.) For later ones without a uuid it is LATER, since the CLI leaves out what has no uuid.
 * A result that names nobody is FIRST for the oldest prompt, and LATER for all others, since prompts that wait are
-  merged. It is neither for a prompt with a uuid if the result says that it names nobody (an empty list).
+  merged. In a dialect that does not merge prompts it is nothing for these, unless they are FOLDED. It is
+  neither for a prompt with a uuid if the result says that it names nobody (an empty list).
 * A result of a turn that background work began is FIRST for no prompt.
 * ``command_lifecycle`` is told of prompts with a uuid. For a prompt that began a turn ``completed`` comes behind the
   result, for one that was folded in before it, and for a repeated one without ``queued``.
@@ -54,11 +55,13 @@ from claude_wire.messages import (
     InjectedMessage,
     ResultMessage,
     SessionStateChangedMessage,
+    SystemErrorMessage,
     TaskNotificationMessage,
     TaskNotificationOrigin,
     TaskStartedMessage,
     TaskUpdatedMessage,
 )
+from claude_wire.messages.conversation.results import ErrorInfo
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
 
 __all__ = ["MARKS", "SETTLE_SECONDS", "TRANSITIONS", "Event", "Run", "SentPrompt", "State"]
@@ -73,6 +76,7 @@ MARKS = frozenset(
         ResultMessage,
         *RESULT_BY_SUBTYPE.values(),
         SessionStateChangedMessage,
+        SystemErrorMessage,
         TaskNotificationMessage,
         TaskStartedMessage,
         TaskUpdatedMessage,
@@ -210,9 +214,15 @@ class SentPrompt:
 
 
 class Run:
-    """Follows the prompts of a session as they are sent, and its messages as they are taken."""
+    """Follows the prompts of a session as they are sent, and its messages as they are taken.
 
-    def __init__(self) -> None:
+    Args:
+        merges: whether a result that names nobody may answer several prompts. Otherwise it is for the oldest alone, and
+            for those that are FOLDED.
+    """
+
+    def __init__(self, *, merges: bool = True) -> None:
+        self._merges = merges
         # What the CLI has last said of its state; None if it says nothing of it.
         self._state: str | None = None
         # Delegated tasks in the background. Above 4,096 the oldest are not waited for.
@@ -233,6 +243,8 @@ class Run:
         self._woken = False
         #: ``error`` of the last assistant message of the turn, those of subagents aside.
         self.reason: str | None = None
+        #: The last error that a dialect reported beside all turns: an agent that ends with code 1 means it.
+        self.fatal: ErrorInfo | None = None
 
     @property
     def over(self) -> bool:
@@ -346,6 +358,8 @@ class Run:
             count = min(max(message.message_count, 0), len(self._open))
             for prompt in list(islice(self._open.values(), 1, 1 + count)):
                 self._happens(prompt, Event.FOLDED)
+        elif isinstance(message, SystemErrorMessage):
+            self.fatal = message.error
         elif isinstance(message, SessionStateChangedMessage):
             self._state = message.state[:MOST_WORD_CHARS]
             return message.sdk_host_only is True
@@ -379,6 +393,8 @@ class Run:
                 event = Event.NAMED
             elif is_first and prompt.state is not State.FOLDED:
                 event, is_first = Event.FIRST, False
+            elif not self._merges and prompt.state is not State.FOLDED:
+                continue
             elif prompt.state is State.UNCERTAIN:
                 if not background:
                     prompt.result = result  # as LATER would have it, at a tenth of the time

@@ -7,20 +7,16 @@ Knows prompts, turns, control requests and callbacks; not how bytes come and go.
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 import msgspec
 
+from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
-from claude_wire.errors import (
-    HandleError,
-    ProcessInputError,
-    RequestError,
-    SessionEndedError,
-)
+from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
+from claude_wire.errors import HandleError, ProcessInputError, RequestError, SessionEndedError
 from claude_wire.foundation.arguments import (
     require_function,
     require_one_of,
@@ -36,6 +32,7 @@ from claude_wire.messages import (
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
     ControlRequestBody,
+    GetStatusRequest,
     InitializeRequest,
     InitializeResponse,
     InterruptRequest,
@@ -45,6 +42,7 @@ from claude_wire.messages import (
     SetModelResponse,
     SetPermissionModeRequest,
     SetPermissionModeResponse,
+    StatusMessage,
     UserMessage,
 )
 from claude_wire.process.options import PLACES as OPTION_PLACES
@@ -52,10 +50,17 @@ from claude_wire.process.options import ClaudeOptions, PermissionMode
 from claude_wire.process.process import GRACE_SECONDS, Process, exchange_of
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.control import Control
+from claude_wire.session.dialect import (
+    has_no_initialize,
+    interrupt_by_signal,
+    last_line,
+    require_callbacks,
+    require_status,
+    router_for,
+)
 from claude_wire.session.iterators import SessionBatches, SessionMessages
 from claude_wire.session.prompts import Prompt, Prompts, message_of
 from claude_wire.session.reading import Reading
-from claude_wire.session.router import Router
 from claude_wire.session.sending import Sender
 
 if TYPE_CHECKING:
@@ -66,8 +71,6 @@ if TYPE_CHECKING:
 __all__ = ["PLACES", "REQUEST_SECONDS", "Session"]
 
 A = TypeVar("A")
-
-_log = logging.getLogger("claude_wire")
 
 #: Default for ``timeout`` of requests, in seconds, as in claude-agent-sdk.
 REQUEST_SECONDS = 60.0
@@ -103,6 +106,8 @@ class Session:
         request_timeout: seconds that the answer to a request of ours may take, if the request says nothing else.
         on_received, on_sent: are shown all bytes: those that were read, in chunks, and each line when its first byte is
             written.
+        dialect: what the other side speaks, of :mod:`claude_wire.dialects`; ``"auto"`` finds it out by the first line
+            that tells. Messages are those of stream-json in all dialects. docs/dialects.md says what each can say.
 
     Callbacks may be async functions or plain ones; a plain one runs in the loop's thread, and holds up the loop. They
     run in tasks of their own, while messages flow and whether or not anybody iterates. One that raises, takes longer
@@ -126,6 +131,7 @@ class Session:
             get; by entering, the stream gives dicts, or raises for bad lines.
         ValueError: ``hooks`` has an event that the protocol does not have.
         HandleError: by entering, the stream has a session already.
+        DialectError: the dialect has no words for a callback.
     """
 
     # The event loop in which it was entered, once it was.
@@ -151,6 +157,7 @@ class Session:
         request_timeout: float = REQUEST_SECONDS,
         on_received: Callable[[bytes], object] | None = None,
         on_sent: Callable[[bytes], object] | None = None,
+        dialect: Dialect | Literal["auto"] = STREAM_JSON,
     ) -> None:
         if not isinstance(stream, MessageStream):
             raise TypeError(
@@ -163,6 +170,8 @@ class Session:
             require_function("on_received", on_received, "the bytes that were read", awaited=False)
         if on_sent is not None:
             require_function("on_sent", on_sent, "the bytes of a line", awaited=False)
+        self._dialect = dialect = dialect_of(dialect)
+        require_callbacks(dialect, can_use_tool, {"hooks": hooks, "mcp_servers": mcp_servers, "dialogs": dialogs})
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
         #: The process that is spoken to, or None.
         self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
@@ -174,11 +183,13 @@ class Session:
         # is dropped is collected, which closes it.
         self._tasks = Tasks()
         self._sender = Sender(None if self.process is None else exchange_of(self.process), send, on_sent, self._tasks)
-        self._control = Control(self._callbacks, self._sender, self._tasks)
-        self._router = Router(stream, on_received, self._control)
-        self._reading = Reading(self._router, self._control.requests, self.process)
+        self._connection = connection = dialect.connect()
+        to_agent = encode if dialect.plain else connection.to_agent
+        self._control = Control(self._callbacks, self._sender, self._tasks, to_agent)
+        self._router = router_for(connection, stream, on_received, self._control)
+        self._reading = Reading(self._router, self._control.requests, self.process, merges=dialect.merges)
         self._ready = self._reading.ready
-        self._prompts = Prompts(self._sender, self._reading)
+        self._prompts = Prompts(self._sender, self._reading, to_agent)
         # MCP servers that were connected to this session.
         self._connected: dict[str, McpServer] = {}
         # What the end of the session waits for.
@@ -203,7 +214,7 @@ class Session:
             await self.process.__aenter__()
         try:
             self._begin()
-            if self._opens is not None:
+            if self._opens is not None and self._dialect.initializes:
                 await self._open(self._opens)
         except BaseException:
             await self.aclose()
@@ -276,7 +287,7 @@ class Session:
 
     def _stop(self) -> None:
         """Send nothing any more. A turn that is under way in a process that this session runs ends."""
-        interrupt = self._control.requests.line(InterruptRequest(cancel_queued=True))
+        interrupt = last_line(self._dialect, self._control.requests)
         self._sender.close(None if self._opens is None else interrupt)
 
     def _begin_to_close(self) -> None:
@@ -301,7 +312,10 @@ class Session:
         Raises:
             RequestError: the CLI did not answer; or it cannot do ``on_failure="block"``, which some hook asks for.
             ValueError: ``request`` has hooks, MCP servers or dialogs, and so has the session.
+            DialectError: the dialect has no ``initialize``, and ``request`` is given. Without it nothing is sent.
         """
+        if has_no_initialize(self._dialect, request):
+            return InitializeResponse()
         request = self._callbacks.complete(request or InitializeRequest())
         self.info = info = await self.request(request, timeout=timeout)
         if self._callbacks.must_block and not (info.hook_on_failure_supported and info.hooks_applied is not False):
@@ -406,7 +420,18 @@ class Session:
         Within a callback this returns as anywhere else. The CLI has then withdrawn what the callback was asked, so the
         callback is cancelled where it waits next, and what it returns is not sent.
         """
+        self._sender.require_open()
+        if self._connection.dialect.signals:
+            return interrupt_by_signal(self._connection.dialect, self.process, cancel_queued)
         return await self.request(InterruptRequest(cancel_queued=cancel_queued))
+
+    async def status(self) -> StatusMessage:
+        """Ask whether a turn is under way, and how many prompts wait: ``running``, ``session_id``, ``queued_messages``.
+
+        Only an agent of MIRIAD or JSON_RPC can be asked; for another one this raises :class:`DialectError`.
+        """
+        require_status(self._connection.dialect)
+        return msgspec.convert(await self.request(GetStatusRequest()), StatusMessage)
 
     async def set_model(self, model: str | None) -> SetModelResponse:
         """Change the model for the next turns; None is the session's default. See :class:`SetModelRequest`."""

@@ -1,0 +1,102 @@
+"""A connection that finds out which dialect the other side speaks, by the first line that only one of them has.
+
+Until then it speaks stream-json. A prompt means the same in all dialects but JSON-RPC. An agent of that one answers
+nothing else, so a host that starts one has to name its dialect.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from claude_wire.dialects.classic import CLASSIC
+from claude_wire.dialects.dialect import CONTROL, Connection, Dialect
+from claude_wire.dialects.json_rpc import JSON_RPC
+from claude_wire.dialects.miriad import MIRIAD
+from claude_wire.dialects.stream_json import STREAM_JSON
+from claude_wire.messages import (
+    CommandLifecycleMessage,
+    ControlMessage,
+    InjectedMessage,
+    InterruptedMessage,
+    PermissionReply,
+    PermissionRequestMessage,
+    QueuedMessage,
+    SessionStateChangedMessage,
+    StatusMessage,
+    StreamEvent,
+    SystemErrorMessage,
+    SystemToolResultMessage,
+    ToolResultMessage,
+    UnknownMessage,
+    UserMessage,
+)
+
+__all__ = ["AUTO"]
+
+#: By the class of a message, the dialect that alone has it, on either side.
+_TELLING: dict[type, Dialect] = {
+    **dict.fromkeys((*CONTROL, CommandLifecycleMessage, SessionStateChangedMessage, StreamEvent), STREAM_JSON),
+    **dict.fromkeys((ControlMessage, InjectedMessage, InterruptedMessage, QueuedMessage), MIRIAD),
+    **dict.fromkeys((PermissionReply, PermissionRequestMessage, ToolResultMessage), CLASSIC),
+}
+
+
+class _Auto(Connection):
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect)
+        self._decided = False
+        self._now: Connection = STREAM_JSON.connect()
+        self._watch()
+
+    def _watch(self) -> None:
+        every = {mark for each in (STREAM_JSON, CLASSIC, MIRIAD, JSON_RPC) for mark in each.connection.marks}
+        self.marks = self._now.marks if self._decided else tuple(sorted(every))
+
+    def _look_at(self, message: Any) -> None:
+        if not self._decided and (found := _told_by(message)) is not None:
+            self._decided = True
+            self.dialect = found
+            self._now = found.connect()
+            self._watch()
+
+    def to_agent(self, message: Any) -> bytes:
+        return self._now.to_agent(message)
+
+    def urgent(self, message: Any) -> bool:
+        self._look_at(message)
+        return self._now.urgent(message)
+
+    def from_agent(self, message: Any) -> list[Any]:
+        self._look_at(message)
+        return self._now.from_agent(message)
+
+    def to_host(self, message: Any) -> bytes:
+        return self._now.to_host(message)
+
+    def from_host(self, message: Any) -> list[Any]:
+        self._look_at(message)
+        return self._now.from_host(message)
+
+    def reply(self) -> bytes:
+        return self._now.reply()
+
+
+def _told_by(message: Any) -> Dialect | None:
+    """The dialect that alone has such a message; None for what several have."""
+    if isinstance(message, UnknownMessage):
+        if "jsonrpc" in message:
+            return JSON_RPC
+        return STREAM_JSON if message.type == "control_request" else MIRIAD if message.type == "control" else None
+    if isinstance(message, SystemToolResultMessage):
+        return MIRIAD if message.tool_result is not None else None
+    if isinstance(message, SystemErrorMessage):
+        return CLASSIC if message.error is not None else MIRIAD
+    if isinstance(message, StatusMessage):
+        return STREAM_JSON if message.running is None else MIRIAD
+    if isinstance(message, UserMessage) and message.uuid:
+        return STREAM_JSON
+    return _TELLING.get(message.__class__)
+
+
+#: The dialect that the other side turns out to speak; what an agent does in it is what STREAM_JSON says.
+AUTO: Dialect = Dialect("auto", _Auto, merges=True, busy="merge", permission="flag", failed_code=1)

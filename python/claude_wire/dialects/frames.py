@@ -1,0 +1,129 @@
+"""What the dialects of simple agents share: frames without nulls and ids, and their messages as those of stream-json.
+
+Knows single frames; not what a connection remembers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from claude_wire.dialects.dialect import CONTROL, Connection
+from claude_wire.messages import (
+    ContentBlock,
+    MessageParam,
+    ResultMessage,
+    SystemToolResultMessage,
+    TextBlock,
+    ToolResultBlock,
+    ToolResultMessage,
+    ToolUseBlock,
+    UnknownMessage,
+    Usage,
+    UserMessage,
+)
+from claude_wire.messages.base import Wire
+
+__all__ = ["as_stream_json", "assistant_content", "prompt_of", "sent_prompt", "told", "tool_result", "usage_counts"]
+
+#: The fields of a prompt that a simple agent reads, and those that are left out without a loss.
+_PROMPT_FIELDS = frozenset(("message", "session_id", "uuid", "parent_tool_use_id", "timestamp", "client_composed"))
+_COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def told(**fields: Any) -> dict[str, Any]:
+    """A frame of these fields, in this order, without those that are None."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+# --- from a host to an agent
+
+
+def sent_prompt(connection: Connection, prompt: UserMessage) -> dict[str, Any]:
+    """The frame of a prompt.
+
+    Raises:
+        DialectError: it has a field that the agent would not read, or a block that is no text and no tool's.
+    """
+    for name in prompt.__struct_fields__:
+        if name not in _PROMPT_FIELDS and getattr(prompt, name) is not None:
+            raise connection.cannot(f"has no {name} for a prompt")
+    if prompt.parent_tool_use_id is not None:
+        raise connection.cannot("has no parent_tool_use_id for a prompt")
+    content: Any = prompt.content
+    if not isinstance(content, str):
+        for block in content:
+            if not isinstance(block, (TextBlock, ToolUseBlock, ToolResultBlock)):
+                kind = type(block).__name__
+                raise connection.cannot(f"has no {kind} for a prompt")
+        content = [_block(block) for block in content]
+    message = {"role": prompt.message.role, "content": content}
+    return told(type="user", message=message, session_id=prompt.session_id or None)
+
+
+def prompt_of(message: UserMessage) -> UserMessage:
+    """A prompt as an agent gets it: without a uuid, by which it would tell what becomes of the prompt."""
+    return UserMessage(message=message.message, session_id=message.session_id or None)
+
+
+# --- from an agent to a host
+
+
+def assistant_content(blocks: list[ContentBlock]) -> list[dict[str, Any]]:
+    """The text and the tool calls among blocks, as frames have them."""
+    return [_block(block) for block in blocks if isinstance(block, (TextBlock, ToolUseBlock))]
+
+
+def tool_result(block: ToolResultBlock) -> dict[str, Any]:
+    """The block as frames have it; ``is_error`` only if it is true."""
+    given = block.content
+    content = [_block(item) for item in given] if isinstance(given, list) else given
+    is_error = True if block.is_error else None
+    return told(type="tool_result", tool_use_id=block.tool_use_id, content=content, is_error=is_error)
+
+
+def usage_counts(usage: Usage | None) -> dict[str, int] | None:
+    """The counts of tokens, in the order of the frame; those of the cache only if there are some."""
+    if usage is None:
+        return None
+    counts = {name: getattr(usage, name) or 0 for name in _COUNTS}
+    return {name: count for name, count in counts.items() if count or not name.startswith("cache")}
+
+
+def error_text(result: ResultMessage) -> str:
+    """What is said of a failed turn."""
+    if result.error is not None:
+        return result.error.message
+    return result.result or "\n".join(result.errors or ()) or result.subtype
+
+
+def _block(block: Wire | dict[str, Any]) -> dict[str, Any]:
+    if isinstance(block, TextBlock):
+        return {"type": "text", "text": block.text}
+    if isinstance(block, ToolUseBlock):
+        return {"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}
+    if isinstance(block, ToolResultBlock):
+        return tool_result(block)
+    return block.to_dict() if isinstance(block, Wire) else block
+
+
+# --- what a host reads
+
+
+def as_stream_json(message: Any) -> Any:
+    """What a message of a simple agent is in stream-json. Its dialect has no control messages: they are unknown."""
+    if isinstance(message, SystemToolResultMessage):
+        block = message.tool_result
+        if block is None and message.tool_use_id is not None:
+            block = ToolResultBlock(tool_use_id=message.tool_use_id, content=message.content)
+        return message if block is None else _tool_result_message(block, message.session_id)
+    if isinstance(message, ToolResultMessage):
+        given = message.result
+        content = given if isinstance(given, (str, list)) else [given]
+        return _tool_result_message(ToolResultBlock(tool_use_id=message.tool_use_id, content=content), None)
+    if isinstance(message, CONTROL):
+        return UnknownMessage.because(message.to_dict(), "no message of this dialect")
+    return message
+
+
+def _tool_result_message(block: ToolResultBlock, session_id: str | None) -> UserMessage:
+    return UserMessage(message=MessageParam("user", [block]), session_id=session_id)

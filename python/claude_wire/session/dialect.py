@@ -1,0 +1,162 @@
+"""What a session does for an agent that speaks another dialect than stream-json.
+
+Knows when a line is to be translated (once, by the consumer, or before it by whoever reads ahead) and what a session
+cannot do then; not what a line means.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from claude_wire.dialects.dialect import CONTROL
+from claude_wire.errors import DialectError
+from claude_wire.messages import InitializeRequest, InterruptRequest, InterruptResponse, InvalidLine, KeepAlive
+from claude_wire.process.process import Process, exchange_of
+from claude_wire.session.router import Router, digest_of
+
+if TYPE_CHECKING:
+    from claude_wire.codec.follower import Follower
+    from claude_wire.control.requests import Requests
+    from claude_wire.dialects import Connection, Dialect
+    from claude_wire.io.message_stream import MessageStream
+    from claude_wire.io.read_ahead import Tap
+    from claude_wire.session.control import Control
+
+__all__ = ["has_no_initialize", "interrupt_by_signal", "last_line", "require_callbacks", "require_status", "router_for"]
+
+
+def require_callbacks(dialect: Dialect, can_use_tool: object, callbacks: Mapping[str, object]) -> None:
+    """Refuse callbacks that an agent of a dialect never calls.
+
+    Raises:
+        DialectError: there is one of them.
+    """
+    if can_use_tool is not None and dialect.permission == "never":
+        raise DialectError(dialect.name, "has no permission requests: can_use_tool is never asked")
+    for name, given in callbacks.items():
+        if given and not dialect.initializes:
+            raise DialectError(dialect.name, f"has no initialize, so {name} would never be called")
+
+
+def has_no_initialize(dialect: Dialect, request: InitializeRequest | None) -> bool:
+    """Whether a session begins without ``initialize``.
+
+    Raises:
+        DialectError: so it is, and yet there is a request.
+    """
+    if not dialect.initializes and request is not None:
+        raise DialectError(dialect.name, "has no initialize")
+    return not dialect.initializes
+
+
+def require_status(dialect: Dialect) -> None:
+    """Refuse to ask for a status where there is none.
+
+    Raises:
+        DialectError: so it is.
+    """
+    if not dialect.has_status:
+        raise DialectError(dialect.name, "has no status request; Session.receive_run() tells when a run is over")
+
+
+def last_line(dialect: Dialect, requests: Requests) -> bytes | None:
+    """The line that ends the turn under way before a session closes, or None if the dialect has none."""
+    with suppress(DialectError):
+        return requests.line(InterruptRequest(cancel_queued=True if dialect.plain else None))
+    return None
+
+
+def interrupt_by_signal(
+    dialect: Dialect, process: Process[Any] | None, cancel_queued: bool | None
+) -> InterruptResponse:
+    """Send SIGINT to an agent.
+
+    Raises:
+        DialectError: there is no process; or the queue is to be emptied, too.
+    """
+    if cancel_queued:
+        raise DialectError(dialect.name, "has no cancel_queued for an interrupt")
+    if process is None:
+        raise DialectError(dialect.name, "interrupts by SIGINT, and this session has no process")
+    exchange_of(process).started().popen.send_signal(signal.SIGINT)
+    return InterruptResponse()
+
+
+class _TranslatingRouter(Router):
+    """A :class:`Router` whose messages a connection translates.
+
+    Args:
+        connection: of the session.
+        saw: is shown what messages mean that mean something else than they are.
+    """
+
+    def __init__(
+        self,
+        stream: MessageStream[Any],
+        tap: Tap | None,
+        control: Control,
+        connection: Connection,
+        saw: Callable[[list[Any]], object] | None,
+    ) -> None:
+        super().__init__(stream, tap, control)
+        self._connection = connection
+        self._saw = saw
+
+    def start(self, *, ends_with_stream: bool) -> None:
+        if self._receiver.decoder.coalesce:
+            problem = "has no stream events, so a session takes no decoder with coalesce="
+            raise DialectError(self._connection.dialect.name, problem)
+        super().start(ends_with_stream=ends_with_stream)
+
+    def _route(self, batch: list[Any]) -> None:
+        found = self._found
+        if found.followed != self._ahead.direct:
+            found.control.clear()
+            found.rest.clear()
+        control: list[Any] = []
+        others: list[Any] = []
+        for message in batch:
+            meant = self._seen_ahead(message)
+            for one in self._connection.from_agent(message) if meant is None else meant:
+                (control if isinstance(one, CONTROL) else others).append(one)
+        others = [one for one in others if not isinstance(one, KeepAlive)]
+        self.types = set(map(type, others))
+        if self._saw is not None:
+            known = set(map(id, batch))
+            self._saw([one for one in others if id(one) not in known])
+        self.ready.extend(others)
+        for one in control:
+            self._control.handle(one)
+
+    def _seen_ahead(self, message: Any) -> list[Any] | None:
+        """What is left for the consumer of a message that was translated ahead; None for any other."""
+        found = self._found
+        if not found.rest or isinstance(message, InvalidLine) or (digest := digest_of(message)) not in found.control:
+            return None
+        while found.control.popleft() != digest:
+            found.rest.popleft()
+        return found.rest.popleft()
+
+    def _look_at_lines(self, follower: Follower[Any], data: bytes) -> None:
+        connection = self._connection
+        for line in follower.feed(data):
+            if b"\\u" in line or any(mark in line for mark in connection.marks):
+                message = follower.decode(line)
+                if connection.urgent(message):
+                    meant = connection.from_agent(message)
+                    self._found.control.append(digest_of(message))
+                    self._found.rest.append([one for one in meant if not isinstance(one, CONTROL)])
+                    for one in meant:
+                        if isinstance(one, CONTROL):
+                            self._control.handle(one)
+
+
+def router_for(connection: Connection, stream: MessageStream[Any], tap: Tap | None, control: Control) -> Router:
+    """What reads the stream of a session in a dialect."""
+    if connection.dialect.plain:
+        return Router(stream, tap, control)
+    saw = exchange_of(stream).saw if isinstance(stream, Process) else None
+    return _TranslatingRouter(stream, tap, control, connection, saw)

@@ -1,0 +1,46 @@
+"""An agent of any dialect at the other end of a session: it writes the lines that a test gives it, byte for byte."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from async_backends import DEADLINE
+from claude_wire import MessageStream, Session
+from session_peer import Output
+
+__all__ = ["LinePeer"]
+
+
+class LinePeer:
+    """Stands for an agent. It answers nothing by itself."""
+
+    def __init__(self) -> None:
+        self.output = Output()
+        #: What it was sent, one or more lines at a time.
+        self.sent: list[bytes] = []
+        self._changed = anyio.Event()
+
+    def session(self, **arguments: Any) -> Session:
+        return Session(MessageStream(self.output), self.send, **arguments)
+
+    async def send(self, line: bytes) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.sent.append(line)
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+    def say(self, *frames: dict[str, Any] | str) -> None:
+        """Write frames as one chunk, in the way of agents: compact, a line each."""
+        lines = [one if isinstance(one, str) else json.dumps(one, separators=(",", ":")) for one in frames]
+        self.output.write("".join(line + "\n" for line in lines).encode())
+
+    async def got(self, count: int) -> list[dict[str, Any]]:
+        """Wait until so many lines were sent, and return them all as objects."""
+        with anyio.fail_after(DEADLINE):
+            while len(lines := b"".join(self.sent).splitlines()) < count:
+                await self._changed.wait()
+        return [json.loads(line) for line in lines]
