@@ -1,6 +1,6 @@
 """One run of an MCP server: a ``Server.run()`` over in-memory streams, the calls to it, and what it writes.
 
-Knows JSON-RPC as far as ids go; not when a server is run, and run again.
+Knows the ids of JSON-RPC messages; not when a server is run, and run again.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ __all__ = ["Handshake", "Refused", "Run", "Send"]
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-#: Seconds in which :meth:`InProcessMcpServer.aclose` ends, whatever the server's tools do.
+#: The most seconds that :meth:`InProcessMcpServer.aclose` takes, whatever the server's tools do.
 GRACE_SECONDS = 5.0
 
-#: Seconds that an answer "connection closed" is held back for the cause: mcp 2 gives it to all calls when it fails.
+#: The most seconds that an answer "connection closed" is held back until its cause is known: when a server of mcp 2
+#: fails, it gives this answer to all calls.
 CAUSE_SECONDS = 1.0
 
-#: Messages that a server may leave unread, and requests that it may leave unanswered. More are refused: a client that
-#: withdraws its requests, or sends notifications, does not wait, so that nothing else holds it up.
+#: The most messages that a server has not read, and the most requests that it has not answered. More are refused.
+#: Nothing else limits a client that withdraws its requests or sends notifications, since it waits for no answer.
 MOST_WAITING = 4096
 
 #: The id of an ``initialize`` that is repeated to a new run. No client has it.
@@ -58,7 +59,7 @@ _log = logging.getLogger("claude_wire")
 
 
 class Refused(Exception):
-    """Why a message was not given to the server: the text of the JSON-RPC error."""
+    """Raised for a message that is not given to the server. Its text and code are those of the JSON-RPC error."""
 
     def __init__(self, why: str, code: int = INTERNAL_ERROR) -> None:
         super().__init__(why)
@@ -66,19 +67,19 @@ class Refused(Exception):
 
 
 class Handshake(NamedTuple):
-    """What the client began with, as it sent it."""
+    """The two messages with which the client began, as it sent them."""
 
     initialize: dict[str, Any]
-    #: None before the client has sent it.
+    #: ``notifications/initialized``; None before the client has sent it.
     initialized: dict[str, Any] | None = None
 
 
 class Call:
-    """A request of the client's that the server has not answered."""
+    """A request of the client that the server has not answered."""
 
     def __init__(self, method: str) -> None:
         self.method: str = method
-        #: What the handler runs in, with mcp 1.
+        #: The scope in which a server of mcp 1 runs the handler.
         self.scope: CancelScope = cancel_scope()
         self._answer: dict[str, Any] | Refused | None = None
         self._answered = Event()
@@ -105,17 +106,17 @@ class Run:
         self._calls: dict[RequestId, Call] = {}
         self._server = cancellable(server, self._scope)
         self._send = send
-        #: The one before, which may still be ending.
+        #: The run before this one, which may still be ending.
         self._before = before
         #: Set unless the client owes ``notifications/initialized``.
         self._initialized = Event()
         self._initialized.set()
-        #: What the server has not read yet.
+        #: Messages that the server has not read yet.
         self._given: deque[SessionMessage] = deque()
         self._more = Event()
         self._group: TaskGroup | None = None
         self._ended = False
-        #: Around what is just being sent to the client.
+        #: The scope of the message that is just being sent to the client.
         self._sending: CancelScope | None = None
         self._served = Event()
         self._closing = False
@@ -123,18 +124,18 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """Whether it answers nothing any more. A lifespan may still be ending then."""
+        """True once it answers no more requests. The server's lifespan may still be ending then."""
         return self._ended or self._task.done
 
     def stopped(self) -> Refused:
-        """Why it answers nothing any more."""
+        """The refusal of requests that come after its end, or that it leaves unanswered."""
         if self._closing:
             return Refused(f"MCP server {self._name!r} is closed")
         cause = "" if self.failure is None else f": {type(self.failure).__name__}"
         return Refused(f"MCP server {self._name!r} has stopped{cause}")
 
     async def aclose(self) -> None:
-        """End it, within the grace."""
+        """End the run, in :data:`GRACE_SECONDS` at most."""
         self._closing = True
         deadline = anyio.current_time() + GRACE_SECONDS
         if self._sending is not None:
@@ -163,10 +164,9 @@ class Run:
     # --- from the client ----------------------------------------------------------------------------------------------
 
     def repeat(self, handshake: Handshake) -> None:
-        """Give the server what the client began with. Nobody gets the answer. Comes before everything else.
+        """Give the server the handshake of the client, before any other message. Its answer is dropped.
 
-        Does not wait, so that no cancellation comes between: a server reads in order, and answers ``initialize`` before
-        it reads on.
+        This does not wait, so it cannot be cancelled halfway. A server reads messages in order.
         """
         initialize = {**handshake.initialize, "id": HANDSHAKE_ID}
         self._calls[HANDSHAKE_ID] = Call("initialize")
@@ -199,9 +199,9 @@ class Run:
             if call.method == "initialize":
                 self._initialized = Event()
             elif call.method != "ping" and not self._initialized.is_set():
-                # The client sends requests right behind `notifications/initialized`, and a session may handle each in a
-                # task of its own, which run in any order. A server refuses what comes before. Where it is set already,
-                # wait() would yield, and what comes next overtake this request.
+                # The client sends requests right behind `notifications/initialized`. A session may handle each in a
+                # task of its own, and tasks run in any order, but a server refuses requests before the notification.
+                # Without the look at is_set(), wait() would yield, and the next request overtake this one.
                 with move_on_after(GRACE_SECONDS):
                     await self._initialized.wait()
             cancelled = error_response(request_id, REQUEST_CANCELLED, "Request cancelled")
@@ -209,7 +209,7 @@ class Run:
             given = True
             return await call.wait()
         except anyio.get_cancelled_exc_class():
-            if given:  # its id is taken until the server is done with it
+            if given:  # the server still works on the request, and its id remains in use
                 self._cancel(request_id, call)
             raise
         finally:
@@ -217,14 +217,14 @@ class Run:
                 del self._calls[request_id]
 
     def _cancel(self, request_id: RequestId, call: Call) -> None:
-        """Cancel what the server does for a request."""
-        if call.method == "initialize":  # which must not be cancelled, by the specification
+        """Have the server cancel its work on a request."""
+        if call.method == "initialize":  # MCP's specification forbids to cancel it
             return
         if CANCELS_BY_SCOPE:
             call.scope.cancel()
             return
         params = {"requestId": request_id, "reason": "withdrawn by the client"}
-        with suppress(Refused):  # it is ending, and all that it does is cancelled
+        with suppress(Refused):  # the run is ending, which cancels all calls
             self._give(SessionMessage(parse({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})))
 
     async def _cancel_all(self) -> None:
@@ -236,7 +236,7 @@ class Run:
                 await call.wait()
 
     def _give(self, message: SessionMessage) -> None:
-        """Have it read by the server. Does not wait: so all is read in the order in which it was given."""
+        """Queue a message for the server. This does not wait, so messages are read in the order of the calls."""
         if self.over or self._closing:
             raise self.stopped()
         if len(self._given) >= MOST_WAITING:
@@ -245,8 +245,8 @@ class Run:
         self._more.set()
 
     def _answer(self, response: dict[str, Any]) -> None:
-        """Answer a request of the server's."""
-        with suppress(Refused):  # it is closing, and its tools are cancelled
+        """Answer a request of the server."""
+        with suppress(Refused):  # the run is closing, which cancels the server's tools
             self._give(SessionMessage(parse(response)))
 
     # --- the server ---------------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ class Run:
                 async for item in output:
                     await self._deliver(item)
                 self._ended = True
-                # Its lifespan may end now. What has no answer waits, to be told the cause.
+                # The server's lifespan may end now. Calls without an answer wait, so that they are told the cause.
                 with move_on_after(GRACE_SECONDS):
                     await self._served.wait()
                 self._group.cancel_scope.cancel()
@@ -287,7 +287,7 @@ class Run:
         source, sink = streams
         try:
             await self._server.run(source, sink, self._server.create_initialization_options())
-            if not self._closing:  # mcp 2 on asyncio, if what a tool waits for was cancelled
+            if not self._closing:  # happens with mcp 2 on asyncio when the future that a tool awaits is cancelled
                 _log.error("the MCP server %r ended by itself", self._name)
         except anyio.get_cancelled_exc_class() as error:
             if not cancelled_by_nobody():
@@ -309,8 +309,8 @@ class Run:
     # --- to the client ------------------------------------------------------------------------------------------------
 
     async def _deliver(self, item: SessionMessage | Exception) -> None:
-        """Take one message that the server has written. Must not wait for the server, nor raise."""
-        if isinstance(item, Exception):  # by the type of the stream; only clients' transports write them
+        """Take one message that the server has written. This must neither wait for the server nor raise."""
+        if isinstance(item, Exception):  # the stream's type allows exceptions, but a server writes none
             return
         message = dump(item)
         method = message.get("method")
@@ -320,13 +320,13 @@ class Run:
             self._settle(message.get("id"), message)
         elif "id" not in message:
             await self._carry(message)
-        elif method == "ping":  # which asks for nothing but an answer
+        elif method == "ping":  # is answered here: it asks only whether anybody is there
             self._answer({"jsonrpc": "2.0", "id": message["id"], "result": {}})
         elif (failure := await self._carry(message)) is not None:
             self._answer(error_response(message["id"], INTERNAL_ERROR, f"it was not sent to the client: {failure}"))
 
     async def _carry(self, message: dict[str, Any]) -> str | None:
-        """Send a message to the client. Returns why not."""
+        """Send a message to the client. Returns why it was not sent; None if it was."""
         if self._send is None or self._closing:
             return "it is closed"
         try:
@@ -334,7 +334,7 @@ class Run:
                 await self._send(message)
                 return None
         except Exception as error:
-            # A session that is closed is no fault of anybody.
+            # A session that was closed meanwhile is no fault.
             level = logging.DEBUG if isinstance(error, HandleError) else logging.WARNING
             _log.log(level, "a message of the MCP server %r was not sent: %s", self._name, type(error).__name__)
             return type(error).__name__
@@ -352,7 +352,7 @@ class Run:
     async def _settle_late(self, answer: dict[str, Any]) -> None:
         with move_on_after(CAUSE_SECONDS):
             await self._served.wait()
-        if self.failure is None:  # or all that is left is settled with it
+        if self.failure is None:  # a failure is the answer to all open calls, by _settle_all()
             self._settle(answer.get("id"), answer)
 
     def _settle_all(self) -> None:
@@ -362,6 +362,6 @@ class Run:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """What a task group has wrapped, if it is just one."""
+    """The exception within exception groups, as long as each group has just one."""
     grouped: tuple[BaseException, ...] = getattr(error, "exceptions", ())
     return _innermost(grouped[0]) if len(grouped) == 1 else error

@@ -1,7 +1,7 @@
 """Reads a source of bytes ahead of its reader, who gets the same bytes later.
 
-Knows chunks, and the byte budget that what is kept counts in; not lines. It is for whoever must see what comes before
-the reader asks for it.
+Knows chunks, and the byte budget that kept chunks count in; not lines. It is for a task that must see bytes before the
+reader asks for them.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Chunks", "ReadAhead", "Tap", "show"]
 
-#: What each reader may keep, in bytes, however much others do: their consumers must not silence it.
+#: Bytes that may be kept for each reader, even when others have used up the byte budget: one slow consumer must not
+#: silence all sessions.
 SHARE_BYTES = 256 * 1024
 
-#: Is shown each chunk that is read, as it was read.
+#: A function that is called with each chunk as it was read.
 Tap = Callable[[bytes], object]
 
 
 def show(tap: Tap | None, data: bytes | memoryview, name: str = "on_received") -> None:
-    """Show bytes to a tap, which has this name in logs. An exception of the tap is logged and stops nothing."""
+    """Call a tap with bytes. If it raises, that is logged under ``name``, and reading goes on."""
     if tap is not None and data:
         try:
             tap(bytes(data))
@@ -42,7 +43,7 @@ class Chunks(Protocol):
 
     @property
     def final(self) -> tuple[type[Exception], ...]:
-        """What :meth:`receive` raises if nothing can come after it."""
+        """The exceptions of :meth:`receive` after which no more bytes can come."""
         ...
 
     async def receive(self) -> bytes | memoryview:
@@ -53,39 +54,40 @@ class Chunks(Protocol):
 
 
 class ReadAhead:
-    """Chunks that one task receives, and that another one may read before: both of them, at the same time, never read.
+    """The chunks of a source, for a reader. Another task may read them first; then they are kept for the reader.
 
-    Bytes that are kept count in the byte budget of the process.
+    The two tasks never read from the source at the same time. Kept bytes count in the byte budget of the process.
     """
 
     def __init__(self, source: Chunks, tap: Tap | None) -> None:
         self.source = source
-        #: Chunks that were received without having been kept.
+        #: How many chunks went from the source straight to the reader.
         self.direct: int = 0
         #: Bytes that are kept.
         self.kept_bytes: int = 0
-        #: Is shown what is read; and whether anybody reads ahead at present.
+        #: Called with each chunk that is read.
         self.tap = tap
+        #: Whether some task may read ahead at present.
         self.in_use = True
-        #: What whoever reads ahead has found in what is kept; the next one goes on with it.
+        #: Notes of the task that reads ahead about the kept chunks. A later task goes on with them.
         self.found: Any = None
         self._kept: deque[bytes | Exception] = deque()
         self._ended = self._advancing = False
-        # What the reader waits for while somebody else reads.
+        # Set when the other task has read a chunk, for which the reader waits.
         self._advanced: Event | None = None
         self._pid = os.getpid()
 
     @property
     def final(self) -> tuple[type[Exception], ...]:
-        """As of the source."""
+        """Those of the source."""
         return self.source.final
 
     def may_keep_more(self) -> bool:
-        """Whether there is room for more: in the share that each may keep, or in the byte budget."""
+        """Whether there is room for one more chunk: in this reader's share, or in the byte budget."""
         return self.kept_bytes < SHARE_BYTES or has_room()
 
     async def receive(self) -> bytes | memoryview:
-        """The next bytes for the reader, as :meth:`Chunks.receive`."""
+        """The next bytes for the reader: kept ones first. As :meth:`Chunks.receive`."""
         while not self._kept:
             if self._ended:
                 return b""
@@ -107,7 +109,8 @@ class ReadAhead:
     async def advance(self) -> bytes:
         """Read the next bytes, keep them for the reader and return them; none at the end.
 
-        The reader must not be receiving from the source meanwhile. What the source raises, the reader will get, too.
+        The reader must not be receiving from the source meanwhile. An exception of the source is raised here, and again
+        for the reader.
         """
         self._advancing = True
         try:
@@ -133,12 +136,12 @@ class ReadAhead:
                 self._advanced = None
 
     async def aclose(self) -> None:
-        """Close the source, and forget what is kept."""
+        """Close the source, and drop the kept chunks."""
         self.forget()
         await self.source.aclose()
 
     def forget(self) -> None:
-        """Give back what is kept."""
+        """Drop the kept chunks, and give their bytes back to the budget. No more bytes will come."""
         self._count(-self.kept_bytes)
         self._kept.clear()
         self._ended = True
