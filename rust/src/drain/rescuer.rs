@@ -173,11 +173,6 @@ impl Rescuer {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Says that [`rescue_until_stopped`](Self::rescue_until_stopped) is about to be called, so that [`stop`](Self::stop) waits for its end.
-    pub fn announce(&self) {
-        self.set_running(true);
-    }
-
     /// What the thread does.
     pub fn rescue_until_stopped(&self, shared: &'static Shared, mut work: Work) {
         struct End<'a>(&'a Rescuer);
@@ -248,7 +243,9 @@ impl Rescuer {
         Ok(events)
     }
 
-    fn set_running(&self, running: bool) {
+    /// Whether [`stop`](Self::stop) is to wait for the end of [`rescue_until_stopped`](Self::rescue_until_stopped), also if that is about
+    /// to be called.
+    pub fn set_running(&self, running: bool) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
         self.ended.notify_all();
     }

@@ -101,7 +101,7 @@ impl Shared {
         let stream = make(id, Arc::clone(&rescuer))?;
         if let Some(work) = new {
             if !members.stopped {
-                rescuer.announce();
+                rescuer.set_running(true);
                 let thread = Arc::clone(&rescuer);
                 if let Err(error) =
                     (self.spawn)(Box::new(move || thread.rescue_until_stopped(self, work)))

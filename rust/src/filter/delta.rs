@@ -238,7 +238,7 @@ impl Parser<'_> {
                     };
                 }
                 self.space();
-                let object = self.is_object();
+                let object = self.objects & 1 == 1;
                 match self.peek()? {
                     b',' if !empty => {
                         self.at += 1;
@@ -333,11 +333,6 @@ impl Parser<'_> {
         self.objects = self.objects << 1 | u64::from(object);
         self.depth += 1;
         Ok(())
-    }
-
-    #[inline]
-    fn is_object(&self) -> bool {
-        self.objects & 1 == 1
     }
 
     #[inline]

@@ -151,11 +151,7 @@ pub(crate) fn escaped_end<E: Engine>(engine: E, data: &[u8], mut at: usize) -> O
 pub(crate) fn escape_len(data: &[u8], at: usize) -> Option<usize> {
     match data.get(at + 1)? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
-        b'u' if is_hex(data.get(at + 2..at + 6)?) => Some(6),
+        b'u' if data.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit) => Some(6),
         _ => None,
     }
-}
-
-fn is_hex(digits: &[u8]) -> bool {
-    digits.iter().all(u8::is_ascii_hexdigit)
 }
