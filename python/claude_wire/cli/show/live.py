@@ -8,6 +8,7 @@ others say in the meantime is shown after that.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar, cast
 
 from msgspec import UNSET
@@ -27,7 +28,6 @@ from claude_wire.cli.show.names import tag, why_failed
 from claude_wire.cli.show.notices import ERROR, QUIET, WARNING, Notice, activity, notice
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.show.questions import answer, prompt_of, question, request
-from claude_wire.cli.show.streams import Stream, Streamed
 from claude_wire.codec.objects import SURROGATE
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.messages import Message
@@ -66,6 +66,28 @@ class _Call(NamedTuple):
     level: int
 
 
+@dataclass(eq=False)
+class _Streamed:
+    """A block that deltas bring, and how much of it was shown."""
+
+    index: int
+    #: ``text`` or ``thinking``.
+    type: str
+    #: In characters.
+    shown: int = 0
+    #: Whether all that came was shown, so that what comes next can be shown as it is.
+    whole: bool = True
+
+
+@dataclass(eq=False)
+class _Stream:
+    """A message that deltas bring."""
+
+    partial: PartialMessage
+    #: Blocks that no assistant line has repeated yet.
+    blocks: deque[_Streamed] = field(default_factory=lambda: deque[_Streamed]())
+
+
 class LiveView:
     """Shows messages one after another, in the order in which they come.
 
@@ -80,9 +102,9 @@ class LiveView:
         self.last_result: messages.ResultMessage | None = None
         self._page = page
         self._accumulator = Accumulator()
-        self._streams: dict[tuple[str | None, str | None], Stream] = {}
+        self._streams: dict[tuple[str | None, str | None], _Stream] = {}
         #: The message whose text is shown while it grows.
-        self._floor: Stream | None = None
+        self._floor: _Stream | None = None
         #: The call whose subagent was shown last; None for the main conversation.
         self._speaker: str | None = None
         self._agents: dict[str, _Agent] = {}
@@ -183,7 +205,7 @@ class LiveView:
         if stream is None or stream.partial is not partial:
             if stream is not None and self._floor is stream:
                 self._yield_floor()
-            stream = Stream(partial)
+            stream = _Stream(partial)
             _remember(self._streams, key, stream)
         match message.event:
             case messages.ContentBlockDeltaEvent(index=index, delta=messages.TextDelta(text=piece)) if piece:
@@ -201,10 +223,10 @@ class LiveView:
             case _:
                 pass
 
-    def _grow(self, stream: Stream, index: int, type: str, piece: str) -> None:
+    def _grow(self, stream: _Stream, index: int, type: str, piece: str) -> None:
         blocks = stream.blocks
         if not blocks or blocks[-1].index != index or blocks[-1].type != type:
-            blocks.append(Streamed(index, type))
+            blocks.append(_Streamed(index, type))
         block = blocks[-1]
         if self._floor is None:
             self._floor = stream
