@@ -186,7 +186,6 @@ def _plain(message: Message) -> list[Seen]:
                 "text": message.result,
                 "is_error": message.is_error,
                 "output": message.structured_output,
-                "uuids": len(getattr(message, "user_message_uuids", None) or ()),
             }
         ]
     if isinstance(message, (AssistantMessage, UserMessage)):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -100,3 +101,24 @@ class Agent:
             stdout: a descriptor, or an anyio ``ByteSendStream``.
         """
         return await Service(self).run(stdin, stdout)
+
+    def main(self, argv: Sequence[str] | None = None, *, backend: str = "asyncio") -> NoReturn:
+        """Be the program of this process: serve the host that has started it, and exit.
+
+        The arguments are those of the CLI. ``--version`` prints one line. With a prompt (``-p "..."``, or an argument
+        alone) there is one turn, and its text is printed, or what ``--output-format`` says. Otherwise the host speaks
+        over the standard streams. While the agent runs, its standard output is the standard error, so that ``print``
+        writes nothing between two lines; its standard input is empty. SIGINT interrupts the turn and ends the agent,
+        SIGTERM ends it at once.
+
+        Args:
+            argv: the command line, the program first; that of the process if not given.
+            backend: ``"asyncio"`` or ``"trio"``.
+
+        Raises:
+            SystemExit: with the exit code: 0; 1 if the last result is an error, if a line of the input is wrong, or if
+                an argument is; 143 after SIGTERM; after SIGINT as the dialect has it.
+        """
+        from claude_wire.agent.main import leave, run_program
+
+        leave(run_program(self, sys.argv if argv is None else argv, backend))

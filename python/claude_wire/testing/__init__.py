@@ -10,16 +10,35 @@
 
 For pytest there is a fixture in :mod:`claude_wire.testing.fixtures`; for a shell, the command ``claude-wire replay``.
 
+An agent of your own is tested without a process by :func:`open_agent`::
+
+    async with open_agent(answer) as session:
+        assert (await session.ask("hi")).result == "You said: hi"
+
 Which module holds what: ``recording`` reads recordings, ``faults`` names what can be ordered, ``replay`` makes commands
-and scripts of both, ``player`` is the program that they start.
+and scripts of both, ``player`` is the program that they start; ``in_memory`` joins an agent and a session.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from claude_wire.testing import faults
 from claude_wire.testing.faults import *
 from claude_wire.testing.recording import Recording, Step
 from claude_wire.testing.replay import Replay, ReplayCLI, Writes
 
-__all__ = ["Recording", "Replay", "ReplayCLI", "Step", "Writes"]
+if TYPE_CHECKING:
+    from claude_wire.testing.in_memory import open_agent as open_agent
+
+__all__ = ["Recording", "Replay", "ReplayCLI", "Step", "Writes", "open_agent"]
 __all__ += faults.__all__
+
+
+def __getattr__(name: str) -> Any:
+    # Not imported before: what plays recordings needs neither agents nor sessions.
+    if name != "open_agent":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from claude_wire.testing.in_memory import open_agent
+
+    return open_agent

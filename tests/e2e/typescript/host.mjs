@@ -34,7 +34,7 @@ function plain(message) {
           : { user: block.text ?? block });
     case "result":
       return [{ result: message.subtype, text: message.result ?? null, is_error: message.is_error,
-                output: message.structured_output ?? null, uuids: message.user_message_uuids?.length ?? 0 }];
+                output: message.structured_output ?? null }];
     default:
       return [];
   }
@@ -69,21 +69,24 @@ function calculator() {
   return createSdkMcpServer({ name: "calc", version: "1.0.0", tools: [add, fail] });
 }
 
-// Prompts are given one by one, and the input ends with the conversation.
+// Prompts are given one by one, and the input ends with the conversation. A prompt is sent when the SDK asks for the next.
 let give;
 const given = [];
 async function* prompts() {
   for (;;) {
     while (given.length === 0) await new Promise((resolve) => (give = resolve));
-    const content = given.shift();
-    if (content === null) return;
+    const { content, sent } = given.shift();
+    if (content === null) return sent();
     yield { type: "user", message: { role: "user", content }, parent_tool_use_id: null, session_id: "",
             uuid: crypto.randomUUID() };
+    sent();
   }
 }
 function send(content) {
-  given.push(content);
-  give?.();
+  return new Promise((sent) => {
+    given.push({ content, sent });
+    give?.();
+  });
 }
 
 const options = {
@@ -109,14 +112,14 @@ async function until(found) {
 }
 
 const acts = {
-  send: async (content) => send(content),
+  send,
   result: async () => until((one) => "result" in one),
   said: async (words) => until((one) => one.text === words && !("result" in one)),
   delta: async (words) => until((one) => one.delta === words),
   interrupt: async () => { await run.interrupt(); },
   set_model: async (model) => { await run.setModel(model); },
   set_permission_mode: async (mode) => { await run.setPermissionMode(mode); },
-  end: async () => { send(null); await until(() => false); },
+  end: async () => { if (!wanted.string) await send(null); await until(() => false); },
 };
 
 let error = null;

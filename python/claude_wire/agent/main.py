@@ -1,0 +1,165 @@
+"""An agent as a program: its arguments, standard streams, signals and exit code.
+
+Knows processes; not what is said over the streams. The rules are those of CLI 2.1.330.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import anyio
+from anyio.abc import ByteSendStream
+
+from claude_wire.agent.options import AgentOptions
+from claude_wire.agent.service import Service, tell
+from claude_wire.codec.decoder import Decoder
+from claude_wire.codec.encoder import encode
+from claude_wire.messages import MessageParam, ResultMessage, UserMessage
+
+if TYPE_CHECKING:
+    from claude_wire.agent.agent import Agent
+    from claude_wire.dialects import Dialect
+
+__all__ = ["leave", "run_program", "take_standard_streams"]
+
+#: Exit code of an agent that could not begin, or whose arguments are wrong.
+FAILED = 1
+
+#: Seconds that threads have at the end.
+THREAD_SECONDS = 1.0
+
+_taken: tuple[int, int] | None = None
+
+
+def take_standard_streams() -> tuple[int, int]:
+    """Set standard input and output aside: the descriptors that the agent speaks over. Later calls return the same.
+
+    In their place are an empty input and the standard error. So nothing else can write between two lines or read one:
+    no ``print``, no library, and no child process.
+    """
+    global _taken
+    if _taken is None:
+        sys.stdout.flush()
+        _taken = os.dup(0), os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+        reconfigure = getattr(sys.stdout, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(line_buffering=True)  # as the standard error
+    return _taken
+
+
+def run_program(agent: Agent, argv: Sequence[str], backend: str) -> int:
+    """Run an agent as the program of this process, and return its exit code.
+
+    Args:
+        argv: the command line, the program first.
+        backend: ``"asyncio"`` or ``"trio"``.
+    """
+    stdin, stdout = take_standard_streams()
+    if hasattr(signal, "SIGPIPE"):
+        # A host that reads no more is an error of a write, which ends the agent without noise.
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        options = AgentOptions.parse(argv)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILED
+    if options.version:
+        _write(stdout, f"{agent.version} ({os.path.basename(argv[0])})\n".encode())
+        return 0
+    service = Service(agent, options)
+    if options.input_format == "stream-json" or not (options.print or options.prompt is not None):
+        return anyio.run(_serve, service, stdin, stdout, backend=backend)
+    prompt = options.prompt
+    if prompt is None:
+        with open(stdin, "rb", closefd=False) as file:
+            prompt = file.read().decode(errors="replace")
+    source: Any = _only(prompt, agent.dialect)
+    if options.output_format == "stream-json":
+        return anyio.run(_serve, service, source, stdout, backend=backend)
+    printed = _Results(agent.dialect)
+    code = anyio.run(_serve, service, source, printed, backend=backend)
+    for result in printed.results:
+        text = result.result if result.result is not None else "\n".join(result.errors or ())
+        _write(stdout, encode(result) if options.output_format == "json" else text.encode() + b"\n")
+    return code
+
+
+def leave(code: int) -> NoReturn:
+    """End the process. The interpreter would wait for a thread, and one that runs a function cannot be stopped."""
+    deadline = monotonic() + THREAD_SECONDS
+    others = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
+    for thread in others:
+        thread.join(max(deadline - monotonic(), 0))
+    if any(thread.is_alive() for thread in others):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+async def _serve(service: Service, stdin: Any, stdout: Any) -> int:
+    # Windows has no signals for an event loop: Ctrl-C raises KeyboardInterrupt there.
+    signals = (signal.SIGINT, signal.SIGTERM)
+    code = FAILED
+    receiver: Any = nullcontext() if os.name == "nt" else anyio.open_signal_receiver(*signals)
+    with receiver as received:
+        async with anyio.create_task_group() as group:
+            if received is not None:
+                group.start_soon(partial(_obey, service, received))
+            try:
+                code = await service.run(stdin, stdout)
+            except Exception as error:
+                tell(error)
+            group.cancel_scope.cancel()
+    return code
+
+
+async def _obey(service: Service, received: AsyncIterator[signal.Signals]) -> None:
+    async for number in received:
+        if number == signal.SIGINT:
+            service.interrupt()
+        else:
+            service.terminate()
+
+
+async def _only(prompt: str, dialect: Dialect) -> AsyncIterator[bytes]:
+    """The input of an agent whose prompt was an argument."""
+    yield dialect.connect().to_agent(UserMessage(message=MessageParam("user", prompt)))
+
+
+class _Results(ByteSendStream):
+    """Takes what an agent writes, and keeps the results."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.results: list[ResultMessage] = []
+        self._decoder = Decoder()
+        self._connection = dialect.connect()
+
+    async def send(self, item: bytes) -> None:
+        for line in self._decoder.feed(item):
+            messages = self._connection.from_agent(line)
+            self.results += [message for message in messages if isinstance(message, ResultMessage)]
+
+    async def aclose(self) -> None:
+        pass
+
+
+def _write(fd: int, data: bytes) -> None:
+    """Write to what was the standard output. A reader that is gone misses nothing."""
+    try:
+        with open(fd, "wb", closefd=False) as file:
+            file.write(data)
+    except OSError:
+        pass

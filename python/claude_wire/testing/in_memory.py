@@ -1,0 +1,127 @@
+"""A host and an agent in one process, without a program: for tests of an agent.
+
+Knows how the two are joined; what they say to each other is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from anyio.abc import ByteSendStream, ObjectSendStream
+
+from claude_wire.agent import Agent, AgentOptions
+from claude_wire.agent.service import Service
+from claude_wire.io.message_stream import MessageStream
+from claude_wire.io.tasks import Tasks
+from claude_wire.io.waiting import cancel_scope
+from claude_wire.messages import InitializeRequest
+from claude_wire.process.options import ClaudeOptions
+from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
+from claude_wire.session.open import STATE_VARIABLE
+from claude_wire.session.session import Session
+
+__all__ = ["open_agent"]
+
+#: Lines that may wait in each direction.
+MOST_LINES = 64
+#: Seconds that the agent has to end.
+LAST_SECONDS = 5.0
+
+
+@asynccontextmanager
+async def open_agent(
+    agent: Agent | Callable[..., Any],
+    options: ClaudeOptions | None = None,
+    *,
+    initialize: InitializeRequest | None = None,
+    can_use_tool: CanUseTool | None = None,
+    hooks: Mapping[str, Sequence[HookMatcher]] | None = None,
+    mcp_servers: Mapping[str, McpServer] | None = None,
+    on_elicitation: Elicit | None = None,
+    dialogs: Mapping[str, Dialog] | None = None,
+) -> AsyncGenerator[Session, None]:
+    """Serve an agent in memory, with a session as its host: ``async with open_agent(answer) as session``.
+
+    ::
+
+        async def test_my_agent():
+            async with open_agent(answer) as session:
+                result = await session.ask("hi")
+                assert result.result == "You said: hi"
+
+    At the beginning of the block ``initialize`` is sent and answered; at its end, the agent has ended.
+
+    Args:
+        agent: an :class:`~claude_wire.agent.Agent`, or the function of one.
+        options: the flags that the agent is started with, but for ``cli_path``.
+
+    The other arguments are those of :func:`~claude_wire.open_session`.
+
+    Raises:
+        Exception: what the ``lifespan`` of the agent raised.
+    """
+    if not isinstance(agent, Agent):
+        agent = Agent(agent)
+    flags = [] if options is None else options.arguments()
+    if can_use_tool is not None and (options is None or options.permission_prompt_tool is None):
+        flags += ["--permission-prompt-tool", "stdio"]
+    service = Service(agent, AgentOptions.parse(["agent", *flags], {STATE_VARIABLE: "1"}))
+    to_agent, at_agent = anyio.create_memory_object_stream[bytes](MOST_LINES)
+    to_host, at_host = anyio.create_memory_object_stream[bytes](MOST_LINES)
+    failed: list[Exception] = []
+
+    async def serve() -> None:
+        async with at_agent, to_host:
+            try:
+                await service.run(at_agent, _Lines(to_host))
+            except Exception as error:
+                failed.append(error)
+
+    tasks = Tasks()
+    tasks.remember_context()
+    tasks.start(serve, "claude-wire-agent")
+    try:
+        async with (
+            at_host,
+            MessageStream(at_host) as stream,
+            to_agent,
+            Session(
+                stream,
+                to_agent.send,
+                can_use_tool=can_use_tool,
+                hooks=hooks,
+                mcp_servers=mcp_servers,
+                on_elicitation=on_elicitation,
+                dialogs=dialogs,
+            ) as session,
+        ):
+            try:
+                await session.initialize(initialize)
+            except Exception as error:
+                await tasks.wait(LAST_SECONDS)
+                raise failed[0] if failed else error from None
+            yield session
+            service.interrupt()
+            await tasks.wait(LAST_SECONDS)
+    finally:
+        tasks.cancel()
+        with cancel_scope(shield=True):
+            await tasks.wait(LAST_SECONDS)
+    if failed:
+        raise failed[0]
+
+
+class _Lines(ByteSendStream):
+    """One direction, as an agent writes it."""
+
+    def __init__(self, lines: ObjectSendStream[bytes]) -> None:
+        self._lines = lines
+
+    async def send(self, item: bytes) -> None:
+        await self._lines.send(item)
+
+    async def aclose(self) -> None:
+        await self._lines.aclose()

@@ -1,0 +1,280 @@
+"""An agent as a program: arguments, streams, signals and exit codes, with real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SECONDS = 30
+AGENT = """
+import os, signal, subprocess, sys, time
+import anyio
+from claude_wire.agent import Agent
+
+async def answer(turn):
+    what, _, rest = turn.text.partition(" ")
+    if what == "fail":
+        raise LookupError(rest)
+    if what == "loud":
+        print("print")
+        sys.stdout.flush()
+        os.write(1, b"descriptor\\n")
+        subprocess.run([sys.executable, "-c", "print('child')"], check=True)
+        await turn.say(repr(sys.stdin.read()))
+    if what == "forever":
+        await turn.say("working")
+        await anyio.sleep_forever()
+    if what == "thread":
+        await turn.say("working")
+        await anyio.to_thread.run_sync(time.sleep, 1000, abandon_on_cancel=True)
+    await turn.say(rest)
+"""
+MAIN = 'Agent(answer, version="1.2.3").main(backend=os.environ.get("BACKEND", "asyncio"))\n'
+BOTH = [pytest.param("asyncio"), pytest.param("trio")]
+STREAM = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    path = tmp_path / "agent.py"
+    path.write_text(textwrap.dedent(AGENT) + MAIN)
+    return path
+
+
+@pytest.fixture
+def start(agent: Path) -> Iterator[Start]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(*arguments: str, backend: str = "asyncio", command: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, *(command or (str(agent),)), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "BACKEND": backend},
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def prompt(text: str) -> bytes:
+    return json.dumps({"type": "user", "message": {"role": "user", "content": text}}).encode() + b"\n"
+
+
+def ended(process: subprocess.Popen[bytes], data: bytes = b"") -> tuple[int, list[dict[str, Any]], str]:
+    """Give the last input. The exit code, the messages, and the standard error."""
+    out, err = process.communicate(data, timeout=SECONDS)
+    return process.returncode, [json.loads(line) for line in out.splitlines()], err.decode()
+
+
+def until(process: subprocess.Popen[bytes], kind: str) -> None:
+    """Read until a message of that type came."""
+    assert process.stdout is not None
+    while json.loads(process.stdout.readline())["type"] != kind:
+        pass
+
+
+def tell(process: subprocess.Popen[bytes], data: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(data)
+    process.stdin.flush()
+
+
+def results(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["subtype"] for message in messages if message["type"] == "result"]
+
+
+# --- One answer -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flag", ["--version", "-v"])
+def test_the_version_is_one_line(start: Start, flag: str) -> None:
+    process = start(*STREAM, flag)
+    out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out, err) == (0, b"1.2.3 (agent.py)\n", b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "printed"),
+    [
+        (["-p", "echo hello"], b"", b"hello\n"),
+        (["echo hello"], b"", b"hello\n"),
+        (["--print", "--output-format", "text", "--", "echo -p"], b"", b"-p\n"),
+        (["-p"], "echo héllo".encode(), "héllo\n".encode()),
+    ],
+)
+def test_a_prompt_gets_one_answer(start: Start, arguments: list[str], given: bytes, printed: bytes) -> None:
+    process = start(*arguments)
+    out, err = process.communicate(given, timeout=SECONDS)
+    assert (process.returncode, out, err) == (0, printed, b"")
+
+
+def test_one_answer_as_json(start: Start) -> None:
+    code, messages, _ = ended(start("-p", "echo hello", "--output-format", "json"))
+    assert (code, [message["result"] for message in messages]) == (0, ["hello"])
+    code, messages, _ = ended(start("-p", "echo hello", "--output-format=stream-json", "--verbose"))
+    assert [message["type"] for message in messages] == ["system", "assistant", "result"]
+
+
+def test_one_answer_that_fails(start: Start) -> None:
+    process = start("-p", "fail nothing found")
+    out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (1, b"LookupError: nothing found\n")
+    assert b"raise LookupError(rest)" in err
+
+
+def test_wrong_arguments(start: Start) -> None:
+    process = start("--max-turns", "many")
+    out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (1, b"")
+    assert err == b"error: --max-turns takes int, and its value is none\n"
+
+
+# --- Sessions ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BOTH)
+def test_a_session_ends_with_its_input(start: Start, backend: str) -> None:
+    code, messages, err = ended(start(*STREAM, backend=backend), prompt("echo a"))
+    assert (code, results(messages), err) == (0, ["success"], "")
+
+
+def test_without_any_flag_the_host_speaks_over_the_streams(start: Start) -> None:
+    code, messages, _ = ended(start(), prompt("echo a"))
+    assert (code, results(messages)) == (0, ["success"])
+
+
+def test_nothing_is_written_before_there_is_input(start: Start) -> None:
+    assert ended(start(*STREAM)) == (0, [], "")
+
+
+def test_the_exit_code_says_whether_the_last_turn_failed(start: Start) -> None:
+    code, messages, _ = ended(start(*STREAM), prompt("echo a") + prompt("fail b"))
+    assert (code, results(messages)[-1]) == (1, "error_during_execution")
+
+
+def test_a_wrong_line_ends_it_with_1(start: Start) -> None:
+    code, messages, err = ended(start(*STREAM), prompt("echo a") + b"{\n")
+    assert (code, results(messages)) == (1, ["success"])
+    assert err == "Error parsing streaming input line (type=unknown, 1 chars): SyntaxError\n"
+
+
+def test_nothing_but_lines_is_on_standard_output(start: Start) -> None:
+    code, messages, err = ended(start(*STREAM), prompt("loud") + prompt("echo b"))
+    assert (code, results(messages)) == (0, ["success", "success"])
+    assert err.splitlines() == ["print", "descriptor", "child"]
+    # Its own input is kept from it.
+    said = [message["message"]["content"][0]["text"] for message in messages if message["type"] == "assistant"]
+    assert said[0] == "''"
+
+
+@pytest.mark.parametrize("backend", BOTH)
+@pytest.mark.parametrize("work", ["forever", "thread"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_signals(start: Start, backend: str, work: str, number: signal.Signals, code: int) -> None:
+    """SIGINT ends the turn and the agent, SIGTERM the agent without another line; also while a thread is at work."""
+    process = start(*STREAM, backend=backend)
+    tell(process, prompt(work) + prompt("echo queued"))
+    until(process, "assistant")
+    process.send_signal(number)
+    process.wait(SECONDS)
+    got, messages, err = ended(process)
+    assert got == code
+    assert results(messages) == (["error_during_execution"] if number == signal.SIGINT else [])
+    assert err == ""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_signals_between_turns(start: Start, number: signal.Signals, code: int) -> None:
+    process = start(*STREAM)
+    tell(process, prompt("echo a"))
+    until(process, "result")
+    process.send_signal(number)
+    assert process.wait(SECONDS) == code
+
+
+@pytest.mark.parametrize("command", [True, False], ids=["command", "main"])
+def test_a_host_that_reads_no_more_is_left_without_noise(start: Start, agent: Path, command: bool) -> None:
+    process = start(*STREAM, command=("-m", "claude_wire.cli", "agent", str(agent)) if command else ())
+    assert process.stdout is not None
+    tell(process, prompt("echo a"))
+    until(process, "result")
+    process.stdout.close()
+    tell(process, prompt("echo b"))
+    assert process.wait(SECONDS) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+
+
+# --- claude-wire agent ------------------------------------------------------------------------------------------------
+
+
+def by_command(start: Start, script: str, *flags: str) -> subprocess.Popen[bytes]:
+    return start("agent", script, *flags, command=("-m", "claude_wire.cli"))
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "said"),
+    [
+        ("async def answer(turn): await turn.say('function')", "", "function"),
+        ("from claude_wire.agent import Agent\nagent = Agent(lambda turn: 'object')\nanswer = 1", "", "object"),
+        ("def other(turn): return 'named'", ":other", "named"),
+        ("import helper\nanswer = helper.answer", "", "imported"),
+        ("print('while it is imported')\ndef answer(turn): return 'quiet'", "", "quiet"),
+        ("import sys\ndef answer(turn): return ' '.join(sys.argv[1:3])", "", "-p hello"),
+    ],
+)
+def test_a_file_is_an_agent(start: Start, tmp_path: Path, source: str, name: str, said: str) -> None:
+    (tmp_path / "helper.py").write_text("def answer(turn): return 'imported'")
+    (tmp_path / "mine").write_text(source)
+    process = by_command(start, f"{tmp_path / 'mine'}{name}", "-p", "hello")
+    out, _ = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out.decode()) == (0, f"{said}\n")
+
+
+def test_the_flags_of_the_command_are_the_agents(start: Start, agent: Path) -> None:
+    process = by_command(start, str(agent), "--version")
+    assert process.communicate(timeout=SECONDS)[0] == b"1.2.3 (agent.py)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "told"),
+    [
+        (None, "", "No such file or directory"),
+        ("x = 1", "", "neither 'agent' nor 'answer'"),
+        ("x = 1", ":x", "'x'"),
+        ("def f(:", "", "SyntaxError"),
+    ],
+)
+def test_a_file_that_is_none_is_told(start: Start, tmp_path: Path, source: str | None, name: str, told: str) -> None:
+    if source is not None:
+        (tmp_path / "mine").write_text(source)
+    process = by_command(start, f"{tmp_path / 'mine'}{name}")
+    out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode != 0, out) == (True, b"")
+    assert told in err.decode()
+
+
+def test_an_executable_file_needs_no_more_than_its_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine"
+    path.write_text("#!/usr/bin/env -S claude-wire agent\ndef answer(turn): return 'hi'")
+    path.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run([path, "-p", "x"], capture_output=True, env=environment, timeout=SECONDS, check=True)
+    assert done.stdout == b"hi\n"
