@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from claude_wire import (
@@ -382,7 +383,7 @@ async def test_requests_that_a_dialect_lacks_are_refused_and_nothing_is_sent(dia
         with pytest.raises(DialectError, match="cancel_queued"):
             await session.interrupt(cancel_queued=True)
         with pytest.raises(DialectError, match="has no priority for a prompt"):
-            await session.query(UserMessage.of("a").__replace__(priority="now"))
+            await session.query(msgspec.structs.replace(UserMessage.of("a"), priority="now"))
         assert peer.sent == []
         assert session._reading.run.over
 

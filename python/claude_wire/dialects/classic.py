@@ -236,5 +236,12 @@ def _error(words: str, code: str) -> dict[str, Any]:
 
 #: An early description of the Claude CLI: no ids, so one question at a time; SIGINT interrupts.
 CLASSIC: Dialect = Dialect(
-    "classic", _Classic, signals=True, busy="each", permission="always", failed_code=1, interrupted_code=130
+    "classic",
+    _Classic,
+    signals=True,
+    busy="each",
+    permission="always",
+    failed_code=1,
+    interrupted_code=130,
+    usage_code=2,
 )

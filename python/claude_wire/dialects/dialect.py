@@ -98,6 +98,7 @@ class Dialect:
         names_session: whether the id of the session is the one that the prompt has.
         failed_code: exit code of an agent whose last result is an error.
         interrupted_code: exit code of an agent that SIGINT has ended.
+        usage_code: exit code of an agent whose arguments are wrong.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Dialect:
     names_session: bool = False
     failed_code: int = 0
     interrupted_code: int = 0
+    usage_code: int = 1
 
     @property
     def plain(self) -> bool:
