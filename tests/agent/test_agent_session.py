@@ -1,0 +1,184 @@
+"""Our own host and our own agent: what one says the other understands, on every loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from agent_host import hosted, prompt
+from async_backends import ASYNCIO, Backend, every_backend
+from claude_wire import (
+    AssistantMessage,
+    HookMatcher,
+    InterruptRequest,
+    McpStatusRequest,
+    ResultMessage,
+    TurnCancelledError,
+    UserMessage,
+    decode,
+    messages,
+)
+from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Began, Over, Turn
+from claude_wire.messages import ContentBlock, ControlRequest
+from claude_wire.messages.control.envelopes import ControlRequestPayload
+from claude_wire.messages.control.request_body import ControlRequestBody
+from examples import full, is_struct, minimal
+from joined import joined
+
+ASKING = AgentOptions(permission_prompt_tool="stdio", include_partial_messages=True, reads_session_state=True)
+
+
+@every_backend
+def test_a_session_talks_with_an_agent(backend: Backend) -> None:
+    seen: list[str] = []
+
+    async def answer(turn: Turn) -> str | None:
+        if turn.text == "sleep":
+            await anyio.sleep(1000)
+        outcome = await turn.run_tool("Bash", {"command": "ls"}, lambda given: f"ran {given['command']}")
+        await turn.say(str(outcome.content))
+        return None
+
+    async def guard(request: Any) -> Any:
+        seen.append(request.input.tool_name)
+
+    async def main() -> None:
+        def decide(request: Any) -> Any:
+            return request.allow({"command": "ls -l"})
+
+        hooks = {"PreToolUse": [HookMatcher(guard)]}
+        async with joined(Agent(answer, options=ASKING), can_use_tool=decide, hooks=hooks) as session:
+            info = await session.initialize()
+            assert info.claude_code_version
+            result = await session.ask("go")
+            assert result.result == "ran ls -l"
+            assert seen == ["Bash"]
+            await session.set_model("other")
+            await session.set_permission_mode("bypassPermissions")
+            assert (await session.request(McpStatusRequest())).mcpServers == []
+            result = await session.ask("again")
+            assert result.result == "ran ls"
+            await session.query("sleep")
+            await session.query("last")
+            results: list[ResultMessage] = []
+            async for message in session.receive_run():
+                if isinstance(message, messages.InitMessage) and not results:
+                    await session.request(InterruptRequest())
+                elif isinstance(message, ResultMessage):
+                    results.append(message)
+            assert [one.ok for one in results] == [False, True]
+            assert isinstance(results[0].to_error(), TurnCancelledError)
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_session_asks_many_prompts_at_once(backend: Backend) -> None:
+    async def answer(turn: Turn) -> str:
+        await anyio.sleep(0)
+        return turn.text
+
+    async def main() -> None:
+        async with joined(Agent(answer, options=ASKING)) as session:
+            await session.initialize()
+            for number in range(20):
+                await session.query(UserMessage.of(str(number), uuid=f"u{number}"))
+            texts: list[str] = []
+            async for message in session.receive_run():
+                if isinstance(message, ResultMessage):
+                    texts += (message.result or "").split("\n")
+            assert texts == [str(number) for number in range(20)]
+
+    backend.run(main)
+
+
+# --- every block and every request has a row
+
+BLOCKS = list(msgspec.inspect.type_info(ContentBlock).types)  # type: ignore[union-attr]
+REQUESTS = [info.cls for info in msgspec.inspect.type_info(ControlRequestPayload).types]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("cls", [info.cls for info in BLOCKS], ids=lambda cls: cls.__name__)  # type: ignore[attr-defined]
+def test_every_block_that_an_agent_says_is_read_as_it_was(cls: type) -> None:
+    blocks = [msgspec.convert(make(cls), ContentBlock) for make in (minimal, full)]
+
+    async def answer(turn: Turn) -> None:
+        for block in blocks:
+            await turn.block(block)
+        use = await turn.use_tool("T", {})
+        await turn.tool_result(use, blocks)
+
+    async def main() -> None:
+        async with joined(Agent(answer, options=AgentOptions(include_partial_messages=True))) as session:
+            await session.query("go")
+            said: list[Any] = []
+            results: list[Any] = []
+            async for message in session.receive_run():
+                if isinstance(message, AssistantMessage):
+                    said += message.content
+                elif isinstance(message, UserMessage):
+                    results += message.tool_results[0].content or []
+        assert said[:-1] == blocks
+        assert results == blocks
+
+    ASYNCIO.run(main)
+
+
+@pytest.mark.parametrize("cls", REQUESTS, ids=lambda cls: cls.__name__)
+def test_every_request_of_a_host_has_one_answer(cls: type[ControlRequestBody[Any]]) -> None:
+    """Each is known by its class, and answered, if only by saying that it is not supported."""
+    assert is_struct(cls)
+    body = full(cls)
+
+    async def answer(turn: Turn) -> None:
+        await turn.say("x")
+
+    async def main() -> list[dict[str, Any]]:
+        async with hosted(Agent(answer)) as host:
+            await host.tell({"type": "control_request", "request_id": "r", "request": body}, prompt("go"))
+        return host.of("control_response")
+
+    answers = ASYNCIO.run(main)
+    assert [one["response"]["request_id"] for one in answers] == ["r"]
+    read = decode(msgspec.json.encode({"type": "control_request", "request_id": "r", "request": body}))
+    assert isinstance(read, ControlRequest)
+    assert type(read.request) is cls
+    if answers[0]["response"]["subtype"] == "error":
+        assert answers[0]["response"]["error_code"] in ("unsupported_request", "invalid_mode")
+
+
+# --- without input and output
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 10_000])
+def test_a_protocol_gives_the_same_at_every_chunking(size: int) -> None:
+    lines = [
+        b'\xef\xbb\xbf{"type":"control_request","request_id":"1","request":{"subtype":"set_model","model":"m"}}\r\n\n',
+        b'{"type":"user","message":{"role":"user","content":"\xc3\xa9 one"},"uuid":"u"}\n[1]\n',
+        b'{"type":"control_request","request_id":"2","request":{"subtype":"interrupt"}}\n',
+        b'{"type":"user","message":{"role":"user","content":"two"}}\n{"type":"keep_alive"}\nnull',
+    ]
+    data = b"".join(lines)
+    protocol = AgentProtocol(AgentSession(AgentOptions(), "m"))
+    events: list[str] = []
+
+    def handle(given: list[Any]) -> None:
+        for event in given:
+            events.append(type(event).__name__ if not isinstance(event, Over) else f"Over {event.code}")
+            if isinstance(event, Began):
+                protocol.open_turn(event.turn)
+
+    for start in range(0, len(data), size):
+        handle(protocol.feed(data[start : start + size]))
+    handle(protocol.end_input())
+    turn = protocol.turn
+    assert turn is not None
+    handle(protocol.end_turn(turn, messages.ResultSuccess(is_error=False)))
+    assert events == ["ControlRequest", "Began", "Interrupted", "Stopped", "Wrong", "Over 1"]
+    written = b"".join(iter(protocol.pop, None))
+    kinds = [type(decode(line)).__name__ for line in written.splitlines()]
+    lifecycle = "CommandLifecycleMessage"
+    assert kinds == [lifecycle, lifecycle, "InitMessage", "ResultSuccess", lifecycle]
