@@ -24,6 +24,7 @@ from children import linux_only, nothing_left, python
 from claude_wire import (
     ByteBudgetError,
     CanUseToolRequest,
+    ControlRequest,
     Decoder,
     HandleError,
     InvalidLine,
@@ -894,6 +895,35 @@ def test_after_a_session_its_stream_may_have_another(backend: Backend) -> None:
             await peer.answer_to("q")
             assert numbers([await session.__anext__() for _ in range(7)]) == list(range(1, 8))
         assert len(shown) == seen
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("who", ["a session that iterates", "a session that does not", "the owner"])
+def test_a_question_that_comes_in_the_moment_of_closing_is_left_to_who_comes_next(backend: Backend, who: str) -> None:
+    async def main() -> None:
+        peer = Peer()
+        async with peer.session(can_use_tool=allow):
+            peer.say(Peer.permission("first"))
+            await peer.answer_to("first")
+            await anyio.wait_all_tasks_blocked()  # it reads ahead, and waits for a chunk
+            peer.say(numbered(0), Peer.permission("late"))
+        assert not peer.answers_to("late")
+        taken: list[Any] = []
+        if who == "the owner":
+            while len(taken) < 3:
+                taken.append(await peer.stream.__anext__())
+        async with peer.session(can_use_tool=allow) as session:
+            if who == "a session that iterates":
+                taken.append(await session.__anext__())
+            peer.say(Peer.permission("last"), numbered(1))
+            await peer.answer_to("last")
+            assert len(peer.answers_to("late")) == (who != "the owner")
+            peer.output.end()
+            taken += await rest(session)
+            assert len(peer.answers_to("late")) == (who != "the owner")
+        assert numbers(message for message in taken if not isinstance(message, ControlRequest)) == [0, 1]
 
     backend.run(main)
 

@@ -146,12 +146,15 @@ class _TranslatingRouter(Router):
             if b"\\u" in line or any(mark in line for mark in connection.marks):
                 message = follower.decode(line)
                 if connection.urgent(message):
-                    meant = connection.from_agent(message)
-                    self._found.control.append(digest_of(message))
-                    self._found.rest.append([one for one in meant if not isinstance(one, CONTROL)])
-                    for one in meant:
-                        if isinstance(one, CONTROL):
-                            self._control.handle(one)
+                    self._saw_ahead(message)
+
+    def _handle_ahead(self, message: Any) -> None:
+        meant = self._connection.from_agent(message)
+        self._found.control.append(digest_of(message))
+        self._found.rest.append([one for one in meant if not isinstance(one, CONTROL)])
+        for one in meant:
+            if isinstance(one, CONTROL):
+                self._control.handle(one)
 
 
 def router_for(connection: Connection, stream: MessageStream[Any], tap: Tap | None, control: Control) -> Router:

@@ -71,6 +71,8 @@ class _Found:
         self.control: deque[bytes] = deque()
         # In another dialect than stream-json: what is left of each for the consumer, by its place in ``control``.
         self.rest: deque[list[Any]] = deque()
+        # Control messages that came in the moment in which their router was closed.
+        self.late: list[Any] = []
 
 
 class Router:
@@ -131,6 +133,10 @@ class Router:
         self._started = True
         self._ends_with_stream = ends_with_stream
         self._route(ready)
+        late, self._found.late = self._found.late, []
+        if self._ahead.kept_bytes:  # else the owner of the stream has taken them
+            for message in late:
+                self._handle_ahead(message)
 
     async def step(self) -> None:
         """Wait until ``ready`` has something. Raises what the stream raises; StopAsyncIteration, too, when closed."""
@@ -275,5 +281,14 @@ class Router:
             if b"control_" in line or b"\\u" in line:  # its tag may have escapes
                 message = follower.decode(line)
                 if _is_control(message):
-                    self._found.control.append(digest_of(message))
-                    self._control.handle(message)
+                    self._saw_ahead(message)
+
+    def _saw_ahead(self, message: Any) -> None:
+        if self.closed:
+            self._found.late.append(message)
+        else:
+            self._handle_ahead(message)
+
+    def _handle_ahead(self, message: Any) -> None:
+        self._found.control.append(digest_of(message))
+        self._control.handle(message)
