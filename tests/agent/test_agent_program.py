@@ -38,7 +38,11 @@ async def answer(turn):
         await anyio.to_thread.run_sync(time.sleep, 1000, abandon_on_cancel=True)
     await turn.say(rest)
 """
-MAIN = 'Agent(answer, version="1.2.3").main(backend=os.environ.get("BACKEND", "asyncio"))\n'
+MAIN = """
+from claude_wire import dialects
+agent = Agent(answer, version="1.2.3", dialect=getattr(dialects, os.environ.get("DIALECT", "STREAM_JSON")))
+agent.main(backend=os.environ.get("BACKEND", "asyncio"))
+"""
 BOTH = [pytest.param("asyncio"), pytest.param("trio")]
 STREAM = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
 
@@ -56,13 +60,15 @@ def agent(tmp_path: Path) -> Path:
 def start(agent: Path) -> Iterator[Start]:
     started: list[subprocess.Popen[bytes]] = []
 
-    def begin(*arguments: str, backend: str = "asyncio", command: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
+    def begin(
+        *arguments: str, backend: str = "asyncio", dialect: str = "STREAM_JSON", command: tuple[str, ...] = ()
+    ) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             [sys.executable, *(command or (str(agent),)), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "BACKEND": backend},
+            env={**os.environ, "BACKEND": backend, "DIALECT": dialect},
         )
         started.append(process)
         return process
@@ -220,6 +226,44 @@ def test_a_host_that_reads_no_more_is_left_without_noise(start: Start, agent: Pa
     assert process.wait(SECONDS) == 0
     assert process.stderr is not None
     assert process.stderr.read() == b""
+
+
+# --- Other dialects ---------------------------------------------------------------------------------------------------
+
+DIALECTS = ["CLASSIC", "MIRIAD", "JSON_RPC", "AUTO"]
+
+
+def of(dialect: str, text: str) -> bytes:
+    """A prompt as a host of the dialect writes it."""
+    if dialect == "JSON_RPC":
+        return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"prompt": text}}).encode() + b"\n"
+    return prompt(text)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "failed", "interrupted", "usage"),
+    [("CLASSIC", 1, 130, 2), ("MIRIAD", 0, 0, 1), ("JSON_RPC", 0, 0, 1), ("AUTO", 1, 0, 1)],
+)
+def test_exit_codes_are_those_of_the_dialect(
+    start: Start, dialect: str, failed: int, interrupted: int, usage: int
+) -> None:
+    assert ended(start(dialect=dialect), of(dialect, "echo a"))[0] == 0
+    assert ended(start(dialect=dialect), of(dialect, "fail a"))[0] == failed
+    assert ended(start("--max-turns", "many", dialect=dialect))[0] == usage
+    process = start(dialect=dialect)
+    tell(process, of(dialect, "forever"))
+    assert process.stdout is not None
+    while b"working" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS) == interrupted
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_prompt_gets_one_answer_in_every_dialect(start: Start, dialect: str) -> None:
+    process = start("-p", "echo hello", dialect=dialect)
+    out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out, err) == (0, b"hello\n", b"")
 
 
 # --- claude-wire agent ------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from claude_wire.agent.options import AgentOptions
 from claude_wire.agent.protocol import AgentProtocol, Began, Interrupted, Over, Stopped, Wrong
 from claude_wire.agent.questions import Decision, Hooked, McpResult
 from claude_wire.agent.session import AgentSession, McpConnection, TurnRecord
-from claude_wire.agent.turn import ToolOutcome, Turn
+from claude_wire.agent.turn import PlainTurn, ToolOutcome, Turn
 
 __all__ = [
     "Agent",
@@ -19,6 +19,7 @@ __all__ = [
     "McpConnection",
     "McpResult",
     "Over",
+    "PlainTurn",
     "Stopped",
     "ToolOutcome",
     "Turn",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["leave", "run_program", "take_standard_streams"]
 
-#: Exit code of an agent that could not begin, or whose arguments are wrong.
+#: Exit code of an agent that could not begin.
 FAILED = 1
 
 #: Seconds that threads have at the end.
@@ -74,7 +74,7 @@ def run_program(agent: Agent, argv: Sequence[str], backend: str) -> int:
         options = AgentOptions.parse(argv)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
-        return FAILED
+        return agent.dialect.usage_code
     if options.version:
         _write(stdout, f"{agent.version} ({os.path.basename(argv[0])})\n".encode())
         return 0
