@@ -16,6 +16,7 @@
     │   ├── RequestRefusedError         the other side answered that it failed
     │   ├── RequestTimeoutError (TimeoutError)  it did not answer in time
     │   └── SessionEndedError           it cannot answer any more: the output has ended, or the session was closed
+    ├── AnswerError                     a permission question that cannot be answered: unknown, or settled before
     ├── PromptError                     no turn will answer a prompt
     │   ├── PromptAnsweredError         it was answered before: the resumed session has its uuid already
     │   └── PromptCancelledError        it was taken out of the queue, or refused
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from claude_wire.messages import InvalidLine, ResultMessage
 
 __all__ = [
+    "AnswerError",
     "ApiError",
     "AuthenticationError",
     "BillingError",
@@ -271,6 +273,22 @@ class SessionEndedError(RequestError):
     """
 
 
+class AnswerError(ClaudeWireError):
+    """A permission question that cannot be answered.
+
+    Attributes:
+        settled: whether it is one that was answered, withdrawn or dropped before. False if there was none with this id.
+    """
+
+    def __init__(self, settled: bool) -> None:
+        self.settled = settled
+        super().__init__(
+            "the permission question is settled: it was answered, withdrawn or dropped before"
+            if settled
+            else "there is no permission question with this id: it takes the requestId of a permission_request"
+        )
+
+
 class PromptError(ClaudeWireError):
     """No turn will answer a prompt of :meth:`~claude_wire.Session.ask`.
 
@@ -306,7 +324,7 @@ class TurnError(ClaudeWireError):
     _remedy = ""
 
     def __init__(self, result: ResultMessage) -> None:
-        words = quoted(_words(result))
+        words = quoted(words_of(result))
         said = f'the CLI says "{words}"' if words else ""
         super().__init__("; ".join(filter(None, (self._describe(result), said, self._advise(result)))))
         self.result = result
@@ -412,7 +430,7 @@ class ExecutionError(TurnError):
     """The turn failed otherwise: the session could not start, for instance."""
 
 
-def _words(result: ResultMessage) -> str:
+def words_of(result: ResultMessage) -> str:
     """What the CLI says of a failed turn, in its own words. Whatever else a result has may be the model's."""
     if result.subtype == "success" and result.is_error and result.result:
         return result.result

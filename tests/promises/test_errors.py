@@ -13,6 +13,7 @@ import pytest
 
 import claude_wire
 from claude_wire import (
+    AnswerError,
     ApiError,
     AuthenticationError,
     BillingError,
@@ -85,6 +86,7 @@ TREE = {
     RequestRefusedError: RequestError,
     RequestTimeoutError: TimeoutError,
     SessionEndedError: RequestError,
+    AnswerError: Exception,
     PromptError: Exception,
     PromptAnsweredError: PromptError,
     PromptCancelledError: PromptError,

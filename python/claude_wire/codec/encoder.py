@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from claude_wire.errors import EncodeError
-from claude_wire.messages import Message
 from claude_wire.messages.base import Wire
 
 __all__ = ["Encoder", "encode", "encode_text"]
@@ -47,7 +46,7 @@ def _checked(message: object) -> Any:
     return message
 
 
-def encode(message: Message | dict[str, Any]) -> bytes:
+def encode(message: Wire | dict[str, Any]) -> bytes:
     """Encode one message, or a plain JSON object, as one line that ends with a line feed: compact UTF-8.
 
     U+2028 and U+2029 are escaped, as the CLI does; lone surrogates too. NaN and infinities become ``null``, as in
@@ -110,11 +109,11 @@ class Encoder:
     def __repr__(self) -> str:
         return "Encoder()"
 
-    def encode(self, message: Message | dict[str, Any]) -> bytes:
+    def encode(self, message: Wire | dict[str, Any]) -> bytes:
         """Encode one message. Raises like :func:`encode`."""
         return encode(message)
 
-    def encode_lines(self, messages: Iterable[Message | dict[str, Any]]) -> bytes:
+    def encode_lines(self, messages: Iterable[Wire | dict[str, Any]]) -> bytes:
         """Encode messages one after another. Raises like :func:`encode`; then nothing is returned."""
         messages = list(messages)
         for cls in set(map(type, messages)):
@@ -126,6 +125,6 @@ class Encoder:
             return b"".join(map(encode, messages))
         return encoded if encoded.isascii() else _escape_separators(encoded)
 
-    def encode_into(self, message: Message | dict[str, Any], buffer: bytearray) -> None:
+    def encode_into(self, message: Wire | dict[str, Any], buffer: bytearray) -> None:
         """Append one message to ``buffer``. Raises like :func:`encode`; then the buffer is as it was."""
         buffer.extend(encode(message))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TypeAlias
 
-__all__ = ["MOST_IDS", "Ids", "Key", "key_of"]
+__all__ = ["MOST_IDS", "Ids", "Key", "key_of", "short_id"]
 
 #: What is remembered of an id: a short string itself, the digest of a long string, the digits of a number. Only a short
 #: string is a str, and digits are shorter than a digest. So different ids have different keys.
@@ -33,6 +33,11 @@ def key_of(id: str | float) -> Key:
         return _digest(id)
     digits = repr(int(id)) if isinstance(id, float) and id.is_integer() else repr(id)
     return digits.encode() if len(digits) < DIGEST_BYTES else _digest(digits)
+
+
+def short_id(id: str) -> str:
+    """An id to be shown and kept: itself, or the hexadecimal digits of its digest if it is long."""
+    return id if len(id) <= LONGEST_ID else _digest(id).hex()
 
 
 def _digest(id: str) -> bytes:

@@ -11,10 +11,11 @@ from typing import Any, cast
 
 import anyio
 
+from claude_wire.bridge.permissions import suggestion
 from claude_wire.cli.show.excerpts import fields
 from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.page import Page
-from claude_wire.cli.show.questions import permission_question, permission_result, suggestion
+from claude_wire.cli.show.questions import permission_question, permission_result
 from claude_wire.messages import CanUseToolRequest, PermissionResult
 
 if sys.platform != "win32":

@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import Any, cast
 
 from claude_wire import messages
+from claude_wire.bridge.permissions import suggestion
 from claude_wire.cli.show.excerpts import detail, excerpt, fields, plain_json
 from claude_wire.cli.show.names import tag
 from claude_wire.cli.show.notices import ERROR, WARNING, Notice
 from claude_wire.errors import PayloadError
-from claude_wire.foundation.printable import one_line, printable
+from claude_wire.foundation.printable import one_line
 from claude_wire.messages.unknown import Unknown
 
-__all__ = ["answer", "permission_question", "permission_result", "prompt_of", "question", "request", "suggestion"]
+__all__ = ["answer", "permission_question", "permission_result", "prompt_of", "question", "request"]
 
 ALLOWED, DENIED = "green", "red"
 
@@ -113,27 +114,3 @@ def permission_result(result: messages.PermissionResult) -> Notice:
             return Notice(f"? denied{said}", DENIED)
         case _:
             return Notice("! neither allowed nor denied", ERROR)
-
-
-def suggestion(update: messages.PermissionUpdate) -> str:
-    """A change of permissions in words, on one line. It is never cut, because the user decides on it."""
-    match update:
-        case messages.AddRules(rules=rules, behavior=behavior, destination=destination):
-            text = f"{behavior} {_rules(rules)}"
-        case messages.ReplaceRules(rules=rules, behavior=behavior, destination=destination):
-            text = f"{behavior} only {_rules(rules)}"
-        case messages.RemoveRules(rules=rules, behavior=behavior, destination=destination):
-            text = f"no longer {behavior} {_rules(rules)}"
-        case messages.SetMode(mode=mode, destination=destination):
-            text = f"switch to permission mode {mode}"
-        case messages.AddDirectories(directories=directories, destination=destination):
-            text = f"work in {', '.join(directories)}"
-        case messages.RemoveDirectories(directories=directories, destination=destination):
-            text = f"no longer work in {', '.join(directories)}"
-        case _:
-            return printable(plain_json(update), keep="")
-    return printable(f"{text} ({destination})", keep="")
-
-
-def _rules(rules: list[messages.PermissionRuleValue]) -> str:
-    return ", ".join(rule.toolName + (f"({rule.ruleContent})" if rule.ruleContent else "") for rule in rules)

@@ -1,0 +1,230 @@
+"""The permission questions that wait for a person, and the message that answers one.
+
+Knows both ways to ask: a ``can_use_tool`` request, and the ``permission_request`` of a dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, cast
+
+from claude_wire.bridge.events import PermissionCancelled, PermissionRequest
+from claude_wire.codec.encoder import encode
+from claude_wire.errors import AnswerError, EncodeError
+from claude_wire.foundation.arguments import require_int
+from claude_wire.foundation.ids import Ids, Key, key_of, short_id
+from claude_wire.foundation.printable import printable
+from claude_wire.messages import (
+    AddDirectories,
+    AddRules,
+    CanUseToolRequest,
+    ControlResponse,
+    PermissionReply,
+    PermissionRequestMessage,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    PermissionRuleValue,
+    PermissionUpdate,
+    RemoveDirectories,
+    RemoveRules,
+    ReplaceRules,
+    SetMode,
+)
+from claude_wire.messages.control.envelopes import RequestId
+
+__all__ = ["MOST_QUESTIONS", "MOST_QUESTION_BYTES", "Permissions", "Settled", "suggestion"]
+
+#: At most this many questions wait, whose JSON takes at most so many bytes. Above that the oldest is dropped.
+MOST_QUESTIONS = 1024
+MOST_QUESTION_BYTES = 16 * 1024 * 1024
+
+#: Called with the answer to a question, or with None if it needs none any more.
+Settled: TypeAlias = "Callable[[PermissionResultAllow | PermissionResultDeny | None], None]"
+
+
+class _Question:
+    __slots__ = ("asked", "event", "id", "settled", "size", "updates")
+
+    def __init__(
+        self,
+        asked: CanUseToolRequest | PermissionRequestMessage,
+        id: RequestId,
+        event: PermissionRequest,
+        updates: list[PermissionUpdate],
+        settled: Settled | None,
+    ) -> None:
+        self.asked: CanUseToolRequest | PermissionRequestMessage = asked
+        #: As it came, for the answer.
+        self.id: RequestId = id
+        self.event: PermissionRequest = event
+        #: What the options but the first one change.
+        self.updates: list[PermissionUpdate] = updates
+        self.settled: Settled | None = settled
+        self.size: int = _size(asked) + (len(id) if isinstance(id, str) else 0)
+
+    @property
+    def tool_use_id(self) -> str | None:
+        return self.asked.tool_use_id if isinstance(self.asked, CanUseToolRequest) else None
+
+
+class Permissions:
+    """Open questions by their ids, in the order in which they were asked."""
+
+    def __init__(self) -> None:
+        self._open: dict[Key, _Question] = {}
+        self._size: int = 0
+        self._settled = Ids()
+        self._made = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def make_id(self) -> str:
+        """An id for a question that came without one."""
+        self._made += 1
+        return f"permission-{self._made}"
+
+    def ask(
+        self,
+        asked: CanUseToolRequest | PermissionRequestMessage,
+        id: RequestId,
+        shown: str | float,
+        conversation: str | None,
+        project: str | None,
+        settled: Settled | None = None,
+    ) -> Iterator[PermissionRequest | PermissionCancelled]:
+        """Take a question, and give what there is to tell. One that came before is passed over.
+
+        Args:
+            id: the id of its request as it came.
+            shown: the id that the front end gets.
+        """
+        key = key_of(shown)
+        if key in self._open or self._settled.has_key(key):
+            return
+        if isinstance(asked, CanUseToolRequest):
+            tool, input = asked.tool_name, asked.input
+            text = asked.description or asked.title
+            updates = [
+                update
+                for update in asked.permission_suggestions or ()
+                if not (asked.suppress_always_allow_rule and isinstance(update, AddRules))
+            ]
+        else:
+            tool, input = asked.name or asked.tool_name or "", asked.args or asked.input or {}
+            text, updates = None, cast("list[PermissionUpdate]", [])
+        event = PermissionRequest(
+            requestId=short_id(shown) if isinstance(shown, str) else shown,
+            tool=tool,
+            description=None if text is None else printable(text),
+            input=input,
+            options=["allow once", *map(suggestion, updates)],
+            conversationId=conversation,
+            projectId=project,
+        )
+        question = self._open[key] = _Question(asked, id, event, updates, settled)
+        self._size += question.size
+        yield event
+        if question.size > MOST_QUESTION_BYTES:
+            yield self._cancel(key, "dropped")
+        while len(self._open) > MOST_QUESTIONS or self._size > MOST_QUESTION_BYTES:
+            yield self._cancel(next(iter(self._open)), "dropped")
+
+    def withdraw(self, id: str | float, reason: Any = "withdrawn") -> Iterator[PermissionCancelled]:
+        """Settle a question without an answer, if it is open."""
+        key = key_of(id)
+        if key in self._open:
+            yield self._cancel(key, reason)
+
+    def withdraw_all(
+        self, conversation: str | None, *, without_request: bool = False, call: str | None = None
+    ) -> Iterator[PermissionCancelled]:
+        """Settle the questions of a conversation: all of them, those that no request asked, or those for one call."""
+        over = [
+            key
+            for key, one in self._open.items()
+            if one.event.conversationId == conversation
+            and (call is None or one.tool_use_id == call)
+            and not (without_request and isinstance(one.asked, CanUseToolRequest))
+        ]
+        for key in over:
+            yield self._cancel(key, "withdrawn" if call is None else "answered")
+
+    def asked(self, id: str | float) -> CanUseToolRequest | PermissionRequestMessage | None:
+        """What an open question asks."""
+        question = self._open.get(key_of(id))
+        return None if question is None else question.asked
+
+    def answer(
+        self, id: str | float, allow: bool, option: int, message: str, updated_input: dict[str, Any] | None
+    ) -> ControlResponse | PermissionReply:
+        """Settle a question, and return the message that answers it; see ``Bridge.answer``."""
+        key = key_of(id)
+        question = self._open.get(key)
+        if question is None:
+            raise AnswerError(self._settled.has_key(key))
+        require_int("option", option, 0)
+        if option > len(question.updates):
+            raise ValueError(f"option must be at most {len(question.updates)} for this question, not {option}")
+        asked = question.asked
+        self._remove(key)
+        if isinstance(asked, PermissionRequestMessage):
+            return PermissionReply(allow, updatedInput=updated_input if allow else None)
+        result: PermissionResultAllow | PermissionResultDeny
+        if allow:
+            updates = [question.updates[option - 1]] if option else None
+            result = asked.allow(updated_input, updated_permissions=updates)
+        else:
+            result = asked.deny(message)
+        if question.settled is not None:
+            question.settled(result)
+        return ControlResponse.success(question.id, result)
+
+    def _cancel(self, key: Key, reason: Any) -> PermissionCancelled:
+        question = self._remove(key)
+        if question.settled is not None:
+            question.settled(None)
+        event = question.event
+        return PermissionCancelled(
+            requestId=event.requestId, reason=reason, conversationId=event.conversationId, projectId=event.projectId
+        )
+
+    def _remove(self, key: Key) -> _Question:
+        question = self._open.pop(key)
+        self._size -= question.size
+        self._settled.add_key(key)
+        return question
+
+
+def _size(asked: CanUseToolRequest | PermissionRequestMessage) -> int:
+    try:
+        return len(encode(asked))
+    except EncodeError:  # nested too deeply: an answer could not be encoded, either
+        return MOST_QUESTION_BYTES + 1
+
+
+def suggestion(update: PermissionUpdate) -> str:
+    """A change of permissions in words, on one line. It is never cut, because the user decides on it."""
+    match update:
+        case AddRules(rules=rules, behavior=behavior, destination=destination):
+            text = f"{behavior} {_rules(rules)}"
+        case ReplaceRules(rules=rules, behavior=behavior, destination=destination):
+            text = f"{behavior} only {_rules(rules)}"
+        case RemoveRules(rules=rules, behavior=behavior, destination=destination):
+            text = f"no longer {behavior} {_rules(rules)}"
+        case SetMode(mode=mode, destination=destination):
+            text = f"switch to permission mode {mode}"
+        case AddDirectories(directories=directories, destination=destination):
+            text = f"work in {', '.join(directories)}"
+        case RemoveDirectories(directories=directories, destination=destination):
+            text = f"no longer work in {', '.join(directories)}"
+        case _:
+            try:
+                return printable(encode(update)[:-1].decode(), keep="")
+            except EncodeError:
+                return "(nested too deeply)"
+    return printable(f"{text} ({destination})", keep="")
+
+
+def _rules(rules: list[PermissionRuleValue]) -> str:
+    return ", ".join(rule.toolName + (f"({rule.ruleContent})" if rule.ruleContent else "") for rule in rules)

@@ -1,0 +1,76 @@
+"""What a tool call is, for a person: its kind, a title, and the file or the command. Knows tools by their names."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from claude_wire.bridge.events import OperationKind
+from claude_wire.foundation.printable import one_line
+
+__all__ = ["SUBAGENT_TOOLS", "TEXT_CHARS", "described", "fields_of", "items_of", "text_in"]
+
+#: A title has at most this many characters; paths and commands are cut to the other number.
+TITLE_CHARS = 120
+TEXT_CHARS = 1000
+
+#: Tools that start a subagent.
+SUBAGENT_TOOLS = frozenset(("Agent", "Task"))
+
+_TOOLS: dict[OperationKind, str] = {
+    "file_read": "Read NotebookRead",
+    "file_write": "Write",
+    "file_edit": "Edit MultiEdit NotebookEdit text_editor_code_execution",
+    "command": "Bash BashOutput KillBash KillShell Monitor PowerShell bash_code_execution code_execution",
+    "search": "Glob Grep LS ToolSearch tool_search_tool_bm25 tool_search_tool_regex",
+    "web": "WebFetch WebSearch web_fetch web_search",
+    "subagent": " ".join(SUBAGENT_TOOLS),
+}
+_KINDS: dict[str, OperationKind] = {name: kind for kind, names in _TOOLS.items() for name in names.split()}
+#: What a title begins with, and the fields of the input of which it has the first that is there.
+_TITLES: dict[OperationKind, tuple[str, tuple[str, ...]]] = {
+    "file_read": ("Read", ("file_path", "notebook_path", "path")),
+    "file_write": ("Write", ("file_path", "path")),
+    "file_edit": ("Edit", ("file_path", "notebook_path", "path")),
+    "command": ("Run", ("command", "code")),
+    "search": ("Search", ("pattern", "query", "path")),
+    "web": ("Web", ("url", "query")),
+    "subagent": ("Subagent", ("description", "subagent_type")),
+}
+_PATHS = ("file_path", "notebook_path", "path")
+
+
+def fields_of(value: object) -> dict[str, Any]:
+    """A JSON object as it is, and any other value as an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def items_of(value: object) -> list[Any]:
+    """A JSON array as it is, and any other value as an empty one."""
+    return cast("Any", value) if isinstance(value, list) else []
+
+
+def text_in(input: object, *names: str) -> str | None:
+    """The first of these fields of a tool's input that is a text, cut to 1,000 characters. Takes any JSON."""
+    fields = fields_of(input)
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, str) and value:
+            return value if len(value) <= TEXT_CHARS else value[: TEXT_CHARS - 1] + "…"
+    return None
+
+
+def described(name: str, input: object) -> tuple[OperationKind, str, str | None, str | None]:
+    """Return the kind, title, path and command of a call."""
+    kind: OperationKind = "mcp" if name.startswith("mcp__") else _KINDS.get(name, "other")
+    path = text_in(input, *_PATHS) if kind in ("file_read", "file_write", "file_edit", "search") else None
+    command = text_in(input, "command", "code") if kind == "command" else None
+    if kind == "command" and (said := text_in(input, "description")):
+        title = said
+    elif kind in _TITLES:
+        verb, fields = _TITLES[kind]
+        title = f"{verb} {text_in(input, *fields) or ''}"
+    elif kind == "mcp":
+        title = name[len("mcp__") : TITLE_CHARS * 2].replace("__", ": ", 1)
+    else:
+        title = name
+    return kind, one_line(title.strip(), TITLE_CHARS), path, command
