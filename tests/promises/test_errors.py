@@ -195,6 +195,8 @@ INSTANCES = [
     DialectError("miriad", "text"),
     PayloadError("text", {"a": 1}),
     PayloadError("text"),
+    AnswerError(settled=True),
+    AnswerError(settled=False),
     HandleError("text"),
     ByteBudgetError(100),
     CLINotFoundError("text"),
