@@ -210,6 +210,12 @@ ROWS: dict[str, list[str]] = {
     "kinds that were seen by `peek`": ["unknown_types"],
     "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
     "sums of a `UsageMeter`": ["usage_of_many_models"],
+    "tool calls of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
+    "subagents of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
+    "permission questions of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
+    "conversations of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
+    "ids of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
+    "sums of a `Bridge`": ["usage_of_many_models"],
     "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
 }
 
@@ -225,8 +231,11 @@ def test_each_row_of_the_page_has_its_test() -> None:
 
 def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     """Numbers in docs/limits.md are read from the code, so that neither changes alone."""
-    from claude_wire import limits
+    from claude_wire import bridge, limits
     from claude_wire.accumulate import accumulator as accumulate
+    from claude_wire.bridge import tools
+    from claude_wire.bridge.bridge import MOST_STREAMED
+    from claude_wire.bridge.todos import MOST_TODOS
     from claude_wire.control import answers as _control
     from claude_wire.foundation import ids as _ids
     from claude_wire.io import read_ahead
@@ -240,6 +249,12 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"a delta counts {accumulate.DELTA_CHARS} more and any other event {accumulate.EVENT_CHARS:,} more",
         f"{limits.DEFAULT_MAX_LINE_BYTES >> 20} MiB",
         f"{budget.DEFAULT_BYTE_BUDGET >> 20} MiB",
+        f"{bridge.MOST_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
+        f"titles to {tools.TITLE_CHARS}",
+        f"{bridge.MOST_SUBAGENTS:,}; summaries cut to {tools.TEXT_CHARS:,} characters",
+        f"{bridge.MOST_QUESTIONS:,}, and {bridge.MOST_QUESTION_BYTES >> 20} MiB",
+        f"{bridge.MOST_CONVERSATIONS}, each with at most {MOST_TODOS} tasks",
+        f"the ids of {MOST_STREAMED} streamed blocks",
         f"{meter.MOST_SESSIONS:,} sessions, {meter.MOST_MODELS} models in a session",
         f"{meter.MOST_ROWS:,} models in all sessions",
         f"of names with at most {meter.MOST_NAME_CHARS} characters",

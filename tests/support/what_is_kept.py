@@ -13,13 +13,14 @@ import socket
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 
 from claude_wire import Accumulator, CanUseToolRequest, Decoder, PermissionResult, ResultMessage, decode, peek
+from claude_wire.bridge import Bridge
 from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.usage.meter import UsageMeter
 from long_tests import LONG
@@ -369,6 +370,78 @@ async def usage_of_many_models() -> dict[str, Any]:
         "rows": sum(len(session.models) for session in meter.sessions.values()),
         "running": sum(len(each.models) for each in meter._running.values()),
     }
+
+
+# --- bridges ----------------------------------------------------------------------------------------------------------
+
+
+def _bridge(most: int, messages: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Give a bridge these messages, and say what stays: in bytes, and at most in megabytes."""
+    mark()
+    ui, sent = Bridge(partial=True), 0
+    for message in messages:
+        encoded = json.dumps(message).encode()
+        sent += len(encoded)
+        ui.add(decode(encoded))
+    return {"kept": kept(), "most": most, "sent": sent, "bridge": repr(ui)}
+
+
+#: Four bytes a character in Python, and no more than six in JSON.
+WIDE = "\U0001f600"
+
+
+def _calls(count: int, session: str = "s") -> Iterator[dict[str, Any]]:
+    for number in range(count):
+        input = {"command": WIDE * 10_000, "description": WIDE * 1000}
+        block = {"type": "tool_use", "id": f"{number:064}" + WIDE * 60, "name": "Bash", "input": input}
+        yield {"type": "assistant", "message": {"content": [block]}, "session_id": session}
+
+
+async def bridge_calls() -> dict[str, Any]:
+    return _bridge(12, _calls(often(20_000, 1500)))
+
+
+async def bridge_sessions() -> dict[str, Any]:
+    count = often(3000, 600)
+    return _bridge(12, (next(_calls(1, f"{number}" + WIDE * 50_000)) for number in range(count)))
+
+
+async def bridge_subagents() -> dict[str, Any]:
+    def started() -> Iterator[dict[str, Any]]:
+        for number in range(often(20_000, 1500)):
+            task = {
+                "task_id": f"{number:0128}",
+                "tool_use_id": f"t{number}" + WIDE * 20_000,
+                "task_type": "local_agent",
+            }
+            words = {"description": WIDE * 5000, "subagent_type": WIDE * 5000}
+            yield {"type": "system", "subtype": "task_started", **task, **words, "session_id": "s"}
+
+    return _bridge(12, started())
+
+
+async def bridge_questions() -> dict[str, Any]:
+    def asked() -> Iterator[dict[str, Any]]:
+        for number in range(often(3000, 400)):
+            input = {"command": "x" * 250_000}
+            request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": input, "tool_use_id": f"t{number}"}
+            yield {"type": "control_request", "request_id": f"{number}" + "x" * 1000, "request": request}
+
+    return _bridge(20, asked())
+
+
+async def bridge_todos() -> dict[str, Any]:
+    def created() -> Iterator[dict[str, Any]]:
+        for session in range(often(1000, 20)):
+            for number in range(150):
+                id = f"c{number}"
+                block = {"type": "tool_use", "id": id, "name": "TaskCreate", "input": {"subject": WIDE * 2000}}
+                yield {"type": "assistant", "message": {"content": [block]}, "session_id": f"s{session}"}
+                result = {"type": "tool_result", "tool_use_id": id, "content": f"Task #{number} created"}
+                answer: dict[str, Any] = {"role": "user", "content": [result]}
+                yield {"type": "user", "message": answer, "session_id": f"s{session}"}
+
+    return _bridge(often(40, 6), created())
 
 
 def main() -> None:

@@ -99,7 +99,7 @@ class Permissions:
             id: the id of its request as it came.
             shown: the id that the front end gets.
         """
-        key = key_of(shown)
+        key = _key(shown)
         if key in self._open or self._settled.has_key(key):
             return
         if isinstance(asked, CanUseToolRequest):
@@ -132,7 +132,7 @@ class Permissions:
 
     def withdraw(self, id: str | float, reason: Any = "withdrawn") -> Iterator[PermissionCancelled]:
         """Settle a question without an answer, if it is open."""
-        key = key_of(id)
+        key = _key(id)
         if key in self._open:
             yield self._cancel(key, reason)
 
@@ -152,14 +152,14 @@ class Permissions:
 
     def asked(self, id: str | float) -> CanUseToolRequest | PermissionRequestMessage | None:
         """What an open question asks."""
-        question = self._open.get(key_of(id))
+        question = self._open.get(_key(id))
         return None if question is None else question.asked
 
     def answer(
         self, id: str | float, allow: bool, option: int, message: str, updated_input: dict[str, Any] | None
     ) -> ControlResponse | PermissionReply:
         """Settle a question, and return the message that answers it; see ``Bridge.answer``."""
-        key = key_of(id)
+        key = _key(id)
         question = self._open.get(key)
         if question is None:
             raise AnswerError(self._settled.has_key(key))
@@ -194,6 +194,11 @@ class Permissions:
         self._size -= question.size
         self._settled.add_key(key)
         return question
+
+
+def _key(id: str | float) -> Key:
+    """The key of an id, as it came or as it is shown."""
+    return key_of(short_id(id) if isinstance(id, str) else id)
 
 
 def _size(asked: CanUseToolRequest | PermissionRequestMessage) -> int:
