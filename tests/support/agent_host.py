@@ -52,7 +52,9 @@ def kinds(messages: list[dict[str, Any]]) -> list[str]:
 class Host(ByteSendStream):
     """What an agent writes goes to :attr:`messages`; what it reads comes from :meth:`send`."""
 
-    def __init__(self) -> None:
+    def __init__(self, raw: Callable[[dict[str, Any]], object] | None = None) -> None:
+        #: Gets frames that have no type, in place of :attr:`messages`.
+        self._raw = raw
         self._send, self.input = anyio.create_memory_object_stream[bytes](1_000_000)
         self.messages: list[dict[str, Any]] = []
         self._rest = b""
@@ -98,7 +100,11 @@ class Host(ByteSendStream):
         if self.broken:
             raise anyio.BrokenResourceError
         assert data.endswith(b"\n")
-        assert data.count(b"\n") == 1
+        assert self._raw is not None or data.count(b"\n") == 1
+        if self._raw is not None:
+            for line in data.splitlines():
+                self._raw(json.loads(line))
+            return
         message = json.loads(data)
         self.messages.append(message)
         if message["type"] == "control_request":
