@@ -42,7 +42,7 @@ class Author:
                 await turn.say("half")
                 await anyio.sleep(3)
             elif text.startswith("tool"):
-                await turn.run_tool("read", {}, lambda given: "contents")
+                await turn.run_tool("read", {}, read)
                 await anyio.sleep(0.3)
                 for one in await turn.injected():
                     texts += one.text.split()
@@ -51,7 +51,13 @@ class Author:
         await turn.say("done")
 
 
+async def read(given: dict[str, Any]) -> str:
+    return "contents"
+
+
 class World:
+    """A host, and what it has sent and got."""
+
     def __init__(self, session: Session, dialect: Dialect) -> None:
         self.session = session
         self.dialect = dialect

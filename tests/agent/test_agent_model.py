@@ -35,7 +35,7 @@ async def author(turn: Turn) -> str:
             await turn.stream("x ")
             await anyio.sleep(0.3)
     elif how == "tool":
-        await turn.run_tool("Bash", {"n": 1}, lambda given: "made")
+        await turn.run_tool("Bash", {"n": 1}, make)
         said += [one.text for one in await turn.injected()]
     elif how == "crash":
         await turn.stream("half")
@@ -56,6 +56,10 @@ async def author(turn: Turn) -> str:
     else:
         await turn.say("quick")
     return "\n".join(said)
+
+
+async def make(given: dict[str, Any]) -> str:
+    return "made"
 
 
 class World:
