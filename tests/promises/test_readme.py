@@ -14,6 +14,7 @@ import pytest
 
 import claude_wire
 import recordings
+from claude_wire import agent
 from claude_wire.integrations import agent_sdk, mcp
 from claude_wire.testing import Recording, Replay
 from folders import ROOT
@@ -65,6 +66,7 @@ PRINTED = {
     ],
     "hooks": ["about to use Bash", "about to use Bash", "about to use Write", "finished 4"],
     "mcp": ["sum done"],
+    "agent": ["There is a.txt."],
     "accumulate": [
         "thinking  {}",
         "redacted_thinking  {}",
@@ -133,4 +135,6 @@ def test_the_names_in_a_document_exist_and_so_do_the_files_that_it_links(documen
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (document.parent / link).exists(), link
     for name in re.findall(r"`(\w+(?:Error|Request|Matcher|Output|Options|Session|McpServer))\b", text):
-        assert any(hasattr(module, name) for module in (claude_wire, agent_sdk, mcp, claude_agent_sdk, builtins)), name
+        assert any(
+            hasattr(module, name) for module in (claude_wire, agent, agent_sdk, mcp, claude_agent_sdk, builtins)
+        ), name
