@@ -30,7 +30,6 @@ from claude_wire import (
     UserMessage,
 )
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, STREAM_JSON_2_1_7, Dialect
-from claude_wire.session.run import Run
 from dialect_peer import LinePeer
 from session_peer import Output
 
@@ -231,18 +230,6 @@ async def test_classic_results_with_a_code_are_their_errors() -> None:
                 await session.ask("a")
 
         await both(ask, answer)
-
-
-async def test_prompts_that_classic_queues_are_each_waited_for() -> None:
-    run = Run(merges=False)
-    peer = LinePeer()
-    async with peer.session(dialect=CLASSIC) as session:
-        await session.query("a")
-        await session.query("b")
-        peer.say('{"type":"system","subtype":"init","session_id":"s"}', RESULT, RESULT)
-        received = await take(session)
-    assert [isinstance(message, ResultMessage) for message in received] == [False, True, True]
-    assert run.over
 
 
 # --- json-rpc

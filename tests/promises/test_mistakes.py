@@ -21,6 +21,7 @@ from claude_wire import (
     ClaudeOptions,
     CLINotFoundError,
     Decoder,
+    DialectError,
     EncodeError,
     HandleError,
     HookMatcher,
@@ -39,6 +40,7 @@ from claude_wire import (
     set_byte_budget,
 )
 from claude_wire.cli.app import cli
+from claude_wire.dialects import CLASSIC, MIRIAD
 from claude_wire.testing import Recording, Replay, Stall
 from claude_wire.usage.meter import UsageMeter
 from folders import SUPPORT
@@ -300,6 +302,31 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         lambda: session(can_use_tools=decide),
         TypeError,
         "open_session has no argument 'can_use_tools' (did you mean 'can_use_tool'?)",
+    ),
+    (
+        lambda: session(dialect="miriad"),
+        ValueError,
+        "dialect must be STREAM_JSON, CLASSIC, MIRIAD or JSON_RPC of claude_wire.dialects, or 'auto', not 'miriad'",
+    ),
+    (
+        lambda: session(dialect=MIRIAD),
+        TypeError,
+        "ClaudeOptions are flags of the CLI; for miriad give a command line as a list",
+    ),
+    (
+        lambda: open_session(["agent"], dialect=MIRIAD, can_use_tool=decide),
+        DialectError,
+        "the dialect miriad has no permission requests: can_use_tool is never asked",
+    ),
+    (
+        lambda: open_session(["agent"], dialect=CLASSIC, hooks={"PreToolUse": [HookMatcher(decide)]}),
+        DialectError,
+        "the dialect classic has no initialize, so hooks would never be called",
+    ),
+    (
+        lambda: waited(lambda: entered(lambda session: session.status())),
+        DialectError,
+        "the dialect stream-json has no status request; Session.receive_run() tells when a run is over",
     ),
     (lambda: session(initialize={"agents": {}}), TypeError, "initialize must be an InitializeRequest(...), not dict"),
     (

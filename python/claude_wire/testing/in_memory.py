@@ -96,6 +96,7 @@ async def open_agent(
                 mcp_servers=mcp_servers,
                 on_elicitation=on_elicitation,
                 dialogs=dialogs,
+                dialect=agent.dialect,
             ) as session,
         ):
             try:
