@@ -228,6 +228,43 @@ def test_a_host_that_reads_no_more_is_left_without_noise(start: Start, agent: Pa
     assert process.stderr.read() == b""
 
 
+def test_files_are_streams_too(agent: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(prompt("echo a") + prompt("loud")[:-1])
+    with (tmp_path / "in").open("rb") as given, (tmp_path / "out").open("wb") as out:
+        done = subprocess.run([sys.executable, agent, *STREAM], stdin=given, stdout=out, timeout=SECONDS, check=False)
+    messages = [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
+    assert (done.returncode, results(messages)) == (0, ["success", "success"])
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 0), (">&-", 0), ("<&- >&-", 0)])
+def test_streams_that_are_closed_are_empty(agent: Path, closed: str, code: int) -> None:
+    for arguments in ("-p 'echo a'", " ".join(STREAM)):
+        line = f"exec {sys.executable} {agent} {arguments} {closed}"
+        done = subprocess.run(
+            line, shell=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
+        )
+        assert (done.returncode, done.stderr) == (code, b"")
+
+
+LIFESPAN = """
+from contextlib import asynccontextmanager
+from claude_wire.agent import Agent
+@asynccontextmanager
+async def lifespan(session):
+    raise LookupError("no database")
+    yield
+agent = Agent(lambda turn: "hi", lifespan=lifespan)
+"""
+
+
+def test_a_lifespan_that_raises_ends_it_with_1(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text(LIFESPAN)
+    code, messages, err = ended(by_command(start, str(tmp_path / "mine"), *STREAM), prompt("hi"))
+    assert (code, messages) == (1, [])
+    assert 'raise LookupError("no database")' in err
+    assert err.endswith("LookupError: no database\n")
+
+
 # --- Other dialects ---------------------------------------------------------------------------------------------------
 
 DIALECTS = ["CLASSIC", "MIRIAD", "JSON_RPC", "AUTO"]

@@ -119,6 +119,10 @@ class Agent:
             SystemExit: with the exit code: 0; 1 if the last result is an error, if a line of the input is wrong, or if
                 an argument is; 143 after SIGTERM; after SIGINT as the dialect has it.
         """
-        from claude_wire.agent.main import leave, run_program
+        from claude_wire.agent.main import INTERRUPTED, leave, run_program
 
-        leave(run_program(self, sys.argv if argv is None else argv, backend))
+        try:
+            code = run_program(self, sys.argv if argv is None else argv, backend)
+        except KeyboardInterrupt:  # before there is an event loop, and on Windows
+            code = INTERRUPTED
+        leave(code)

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from claude_wire.agent.agent import Agent
     from claude_wire.dialects import Dialect
 
-__all__ = ["leave", "run_program", "take_standard_streams"]
+__all__ = ["INTERRUPTED", "leave", "run_program", "take_standard_streams"]
 
 #: Exit code of an agent that could not begin.
 FAILED = 1
+#: What a shell reports for a process that SIGINT ended.
+INTERRUPTED = 128 + 2
 
 #: Seconds that threads have at the end.
 THREAD_SECONDS = 1.0
@@ -47,9 +49,12 @@ def take_standard_streams() -> tuple[int, int]:
     """
     global _taken
     if _taken is None:
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it was closed
+            sys.stdout.flush()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        while nothing <= 2:  # it takes the place of a stream that is closed
+            nothing = os.dup(nothing)
         _taken = os.dup(0), os.dup(1)
-        nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
         os.dup2(2, 1)
@@ -92,7 +97,7 @@ def run_program(agent: Agent, argv: Sequence[str], backend: str) -> int:
     code = anyio.run(_serve, service, source, printed, backend=backend)
     for result in printed.results:
         text = result.result if result.result is not None else "\n".join(result.errors or ())
-        _write(stdout, encode(result) if options.output_format == "json" else text.encode() + b"\n")
+        _write(stdout, encode(result) if options.output_format == "json" else text.encode(errors="replace") + b"\n")
     return code
 
 
