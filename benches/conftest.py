@@ -39,6 +39,7 @@ SECTIONS = {
     "test_variations": "Other traffic, made by a generator",
     "test_odd": "Where it costs more",
     "test_accumulate": "Whole messages from deltas",
+    "test_bridge": "Events for a front end",
 }
 
 Job = Callable[[], object]

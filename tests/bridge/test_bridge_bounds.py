@@ -101,6 +101,7 @@ def test_a_question_that_is_nested_too_deeply_to_be_answered_is_dropped() -> Non
     assert isinstance(events[0], PermissionRequest)
     assert events[0].options == ["allow once", "(nested too deeply)"]
     assert events[1:] == [PermissionCancelled(requestId="r1", reason="dropped")]
+    assert json.loads(events[0].to_json())["input"] == {}
 
 
 def test_one_conversation_more_than_are_kept_ends_the_one_that_was_silent_for_longest() -> None:

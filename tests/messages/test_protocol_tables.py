@@ -737,7 +737,7 @@ def test_every_other_field_is_listed_and_may_be_absent(cls: StructType) -> None:
 
 def _subclasses(cls: StructType) -> Iterator[StructType]:
     for subclass in cls.__subclasses__():
-        if subclass.__module__.startswith("claude_wire."):
+        if subclass.__module__.startswith("claude_wire.messages."):
             yield subclass
             yield from _subclasses(subclass)
 

@@ -38,6 +38,9 @@ __all__ = ["MOST_QUESTIONS", "MOST_QUESTION_BYTES", "Permissions", "Settled", "s
 MOST_QUESTIONS = 1024
 MOST_QUESTION_BYTES = 16 * 1024 * 1024
 
+#: The size of a question whose input is nested too deeply for JSON: it is dropped, for an answer could not be encoded.
+TOO_DEEP = 1 << 62
+
 #: Called with the answer to a question, or with None if it needs none any more.
 Settled: TypeAlias = "Callable[[PermissionResultAllow | PermissionResultDeny | None], None]"
 
@@ -51,6 +54,7 @@ class _Question:
         id: RequestId,
         event: PermissionRequest,
         updates: list[PermissionUpdate],
+        size: int,
         settled: Settled | None,
     ) -> None:
         self.asked: CanUseToolRequest | PermissionRequestMessage = asked
@@ -60,7 +64,7 @@ class _Question:
         #: What the options but the first one change.
         self.updates: list[PermissionUpdate] = updates
         self.settled: Settled | None = settled
-        self.size: int = _size(asked) + (len(id) if isinstance(id, str) else 0)
+        self.size: int = size
 
     @property
     def tool_use_id(self) -> str | None:
@@ -113,16 +117,17 @@ class Permissions:
         else:
             tool, input = asked.name or asked.tool_name or "", asked.args or asked.input or {}
             text, updates = None, cast("list[PermissionUpdate]", [])
+        size = _size(asked, id)
         event = PermissionRequest(
             requestId=short_id(shown) if isinstance(shown, str) else shown,
             tool=tool,
             description=None if text is None else printable(text),
-            input=input,
+            input={} if size == TOO_DEEP else input,
             options=["allow once", *map(suggestion, updates)],
             conversationId=conversation,
             projectId=project,
         )
-        question = self._open[key] = _Question(asked, id, event, updates, settled)
+        question = self._open[key] = _Question(asked, id, event, updates, size, settled)
         self._size += question.size
         yield event
         if question.size > MOST_QUESTION_BYTES:
@@ -201,11 +206,11 @@ def _key(id: str | float) -> Key:
     return key_of(short_id(id) if isinstance(id, str) else id)
 
 
-def _size(asked: CanUseToolRequest | PermissionRequestMessage) -> int:
+def _size(asked: CanUseToolRequest | PermissionRequestMessage, id: RequestId) -> int:
     try:
-        return len(encode(asked))
-    except EncodeError:  # nested too deeply: an answer could not be encoded, either
-        return MOST_QUESTION_BYTES + 1
+        return len(encode(asked)) + (len(id) if isinstance(id, str) else 0)
+    except EncodeError:
+        return TOO_DEEP
 
 
 def suggestion(update: PermissionUpdate) -> str:

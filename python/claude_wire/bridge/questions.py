@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -61,7 +62,8 @@ class Questions:
         finally:
             events = self._ui.withdraw(id)  # none if it was answered
             if events and not closing_coroutine():
-                with cancel_scope(shield=True) as scope:
+                # A front end that cannot be told is gone, which is no reason to end the callback in another way.
+                with suppress(Exception), cancel_scope(shield=True) as scope:
                     scope.deadline = anyio.current_time() + SEND_SECONDS
                     await self._send_all(events)
         return answers[0]

@@ -137,7 +137,7 @@ def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
     A name stands in quotation marks, or has a capital letter, a digit, a hyphen or an underscore. Takes time in
     proportion to the length of the text.
     """
-    for match in _AGENT.finditer(text) if "agent" in text or "Agent" in text else ():
+    for match in _AGENT.finditer(text) if "gent" in text else ():
         name = match["name"]
         if not match["quote"] and name.isalpha() and name.islower():
             continue
