@@ -324,6 +324,22 @@ def test_miriad_has_nothing_to_interrupt_between_turns() -> None:
     assert len(agent.from_host(read('{"type":"control","action":"interrupt"}'))) == 1
 
 
+def test_an_answer_of_miriad_that_never_comes_holds_up_no_other() -> None:
+    host = MIRIAD.connect()
+    for number, body in enumerate((InterruptRequest(), InterruptRequest(), GetStatusRequest(), GetStatusRequest())):
+        host.to_agent(ControlRequest(str(number), body))
+    assert host.to_agent(ControlCancelRequest("2")) == b""  # it was waited for long enough
+    assert host.to_agent(ControlCancelRequest("9")) == b""
+    status = StatusMessage(running=False, session_id="S")
+    (answer,) = host.from_agent(status)
+    assert answer.request_id == "3"
+    assert host.from_agent(status) == [status]
+    # One turn, interrupted twice, may say so once.
+    said = InterruptedMessage(session_id="S")
+    assert [getattr(one, "request_id", None) for one in host.from_agent(said)] == [None, "0", "1"]
+    assert host.from_agent(said) == [said]
+
+
 def test_json_rpc_cancels_behind_the_result_of_the_run_and_tells_its_status() -> None:
     host, agent = JSON_RPC.connect(), started(JSON_RPC)
     sent = host.to_agent(ControlRequest("1", GetStatusRequest()))

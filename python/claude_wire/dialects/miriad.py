@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from claude_wire.codec.encoder import encode
@@ -88,6 +89,9 @@ class _Miriad(MiriadFrames):
         if isinstance(message, UserMessage):
             return encode(sent_prompt(self, message))
         if isinstance(message, ControlCancelRequest):
+            for asked in self._asked.values():
+                with suppress(ValueError):  # it was another one's
+                    asked.remove(message.request_id)
             return b""
         if not isinstance(message, ControlRequest):
             raise self.cannot(f"has no {type(message).__name__} of a host")
@@ -103,16 +107,20 @@ class _Miriad(MiriadFrames):
 
     def from_agent(self, message: Any) -> list[Any]:
         if isinstance(message, InterruptedMessage):
-            return [message, *self._answer("interrupt", {})]
+            return [message, *self._interrupted()]
         if isinstance(message, StatusMessage) and message.running is not None:
-            return self._answer("status", status_payload(message)) or [message]
+            asked = self._asked["status"]
+            return [ControlResponse.success(asked.popleft(), status_payload(message))] if asked else [message]
         if isinstance(message, SystemErrorMessage) and message.message == NOT_RUNNING:
-            return self._answer("interrupt", {}) or [message]
+            return self._interrupted() or [message]
         return [as_stream_json(message)]
 
-    def _answer(self, action: str, payload: dict[str, Any]) -> list[ControlResponse]:
-        asked = self._asked[action]
-        return [ControlResponse.success(asked.popleft(), payload)] if asked else []
+    def _interrupted(self) -> list[Any]:
+        """The answers to all interrupts so far: no turn that they meant goes on, however often the agent says so."""
+        asked = self._asked["interrupt"]
+        answers = [ControlResponse.success(request_id, {}) for request_id in asked]
+        asked.clear()
+        return answers
 
     # --- the agent's side
 
