@@ -153,6 +153,35 @@ with open(sys.argv[1], "wb") as log:
         assert (lines[0]["method"], lines[1]["method"]) == ("run", "cancel")
 
 
+@every_backend
+def test_a_turn_of_classic_is_interrupted_when_the_session_is_left(backend: Backend, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    child = """
+def stop(number, frame):
+    with open(sys.argv[1], "w") as log:
+        log.write("interrupted")
+    os._exit(130)
+signal.signal(signal.SIGINT, stop)
+sys.stdin.readline()
+if sys.argv[2] == "under way":
+    say(type="assistant", message={"content": []})
+else:
+    say(type="result", subtype="success")
+sys.stdin.read()
+while sys.argv[2] == "under way":
+    signal.pause()
+"""
+
+    async def main() -> None:
+        for turn in ("over", "under way"):
+            async with open_session(python(child, log, turn), dialect=CLASSIC) as session:
+                await session.query("go")
+                await session.__anext__()
+            assert log.exists() == (turn == "under way")
+
+    backend.run(main)
+
+
 def test_what_only_the_cli_has_is_refused() -> None:
     with pytest.raises(TypeError, match="ClaudeOptions are flags of the CLI; for miriad give a command line as a list"):
         open_session(ClaudeOptions(cli_path="claude"), dialect=MIRIAD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -306,6 +307,56 @@ async def test_json_rpc_takes_notifications_and_errors_that_belong_to_nothing() 
         received = [type(await session.__anext__()).__name__ for _ in range(5)]
     expected = ["AssistantMessage", "SystemErrorMessage", "UnknownMessage", "AssistantMessage", "InvalidLine"]
     assert received == expected
+
+
+# --- cut anywhere
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, None])
+@pytest.mark.parametrize("away", [True, False])
+@pytest.mark.parametrize("dialect", [CLASSIC, MIRIAD, JSON_RPC], ids=str)
+async def test_what_concerns_a_request_is_found_however_the_lines_are_cut(
+    dialect: Dialect, away: bool, size: int | None
+) -> None:
+    peer = LinePeer()
+    decide = (lambda request: request.allow()) if dialect is CLASSIC else None
+    async with peer.session(dialect=dialect, can_use_tool=decide) as session:
+        await session.query("go", uuid="run")
+        assistant, result = ASSISTANT, RESULT
+        if dialect is CLASSIC:
+            concerns = ['{"type":"system","subtype":"permission_request","tool_name":"B","input":{}}'] * 3
+        elif dialect is MIRIAD:
+            concerns = ['{"type":"system","subtype":"\\u0069nterrupted"}']
+        else:
+            assistant, result = response("run", ASSISTANT), response("run", RESULT)
+            concerns = []
+
+        async def answer() -> None:
+            lines = (await peer.got(1))[0:]
+            said = concerns
+            if dialect is not CLASSIC:
+                lines = await peer.got(2)
+            if dialect is JSON_RPC:
+                stopped = {"type": "system", "subtype": "status", "running": False}
+                said = [json.dumps({"jsonrpc": "2.0", "id": lines[1]["id"], "result": stopped})]
+            peer.say(assistant, *said, assistant, result, size=size)
+
+        async def act() -> None:
+            if dialect is CLASSIC:
+                await peer.got(4)
+            else:
+                await session.interrupt()
+
+        if away:
+            await both(act, answer)
+            received = await take(session)
+        else:
+            _, received, _ = await both(act, lambda: take(session), answer)
+    if dialect is CLASSIC:
+        assert peer.sent[1:] == [b'{"allow":true}\n'] * 3
+    kinds = [type(message).__name__ for message in received]
+    middle = ["InterruptedMessage"] if dialect is MIRIAD else []
+    assert kinds == ["AssistantMessage", *middle, "AssistantMessage", "ResultSuccess"]
 
 
 # --- auto

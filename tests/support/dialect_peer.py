@@ -33,10 +33,12 @@ class LinePeer:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
 
-    def say(self, *frames: dict[str, Any] | str) -> None:
-        """Write frames as one chunk, in the way of agents: compact, a line each."""
+    def say(self, *frames: dict[str, Any] | str, size: int | None = None) -> None:
+        """Write frames in the way of agents: compact, a line each; as one chunk, or in chunks of this size."""
         lines = [one if isinstance(one, str) else json.dumps(one, separators=(",", ":")) for one in frames]
-        self.output.write("".join(line + "\n" for line in lines).encode())
+        data = "".join(line + "\n" for line in lines).encode()
+        for at in range(0, len(data), size or len(data)):
+            self.output.write(data[at : at + (size or len(data))])
 
     async def got(self, count: int) -> list[dict[str, Any]]:
         """Wait until so many lines were sent, and return them all as objects."""

@@ -62,8 +62,16 @@ def require_status(dialect: Dialect) -> None:
         raise DialectError(dialect.name, "has no status request; Session.receive_run() tells when a run is over")
 
 
-def last_line(dialect: Dialect, requests: Requests) -> bytes | None:
-    """The line that ends the turn under way before a session closes, or None if the dialect has none."""
+def last_line(dialect: Dialect, requests: Requests, process: Process[Any]) -> bytes | None:
+    """The line that ends the turn under way before a session closes, or None if the dialect has none.
+
+    Where an interrupt is a signal, it is sent.
+    """
+    exchange = exchange_of(process)
+    if dialect.signals:
+        if exchange.turn.unfinished() and exchange.child is not None and not exchange.child.foreign:
+            exchange.child.popen.send_signal(signal.SIGINT)
+        return None
     with suppress(DialectError):
         return requests.line(InterruptRequest(cancel_queued=True if dialect.plain else None))
     return None

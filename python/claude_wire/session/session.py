@@ -287,8 +287,8 @@ class Session:
 
     def _stop(self) -> None:
         """Send nothing any more. A turn that is under way in a process that this session runs ends."""
-        interrupt = last_line(self._dialect, self._control.requests)
-        self._sender.close(None if self._opens is None else interrupt)
+        runs = None if self._opens is None else self.process
+        self._sender.close(None if runs is None else last_line(self._connection.dialect, self._control.requests, runs))
 
     def _begin_to_close(self) -> None:
         if self._sender.closed:
