@@ -33,6 +33,7 @@ SECTIONS = {
     "test_encode": "Encoding, and both ways",
     "test_transport": "Through a pipe",
     "test_session": "A session through a pipe",
+    "test_agent": "An agent",
     "test_streams": "Many streams",
     "test_memory": "Memory",
     "test_import": "Import",

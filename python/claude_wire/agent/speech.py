@@ -89,7 +89,8 @@ class Speech:
             protocol = self._protocol
             if self._head:
                 protocol.uuid_count += 1
-                # A line from its constant parts takes 0.5 µs, one from its Structs 1.3.
+                # From its constant parts a line takes 0.6 of the time that it takes from Structs. With the write,
+                # a word takes 0.3 of what uuid4, json.dumps and print take (benches/test_agent.py).
                 line = b"%b%b%b%012x%b" % (
                     *(self._head, encode_text(piece), self._middle),
                     *(protocol.uuid_count, self._tail),
