@@ -368,23 +368,6 @@ def test_a_turn_waits_while_its_host_does_not_read(virtual: VirtualBackend) -> N
     virtual.run(main)
 
 
-@every_virtual_backend
-def test_reading_stops_while_too_many_prompts_wait(virtual: VirtualBackend) -> None:
-    async def answer(turn: Turn) -> None:
-        await anyio.sleep(1)
-
-    async def main() -> None:
-        async with hosted(Agent(answer)) as host:
-            for number in range(1200):
-                await host.tell(prompt(f"{number}"))
-            await anyio.sleep(0.5)
-            assert len(host.service.protocol._queue) == 1000
-            assert host.unread == 199
-        assert sum(message["result"] == "" for message in host.of("result")) == len(host.of("result"))
-
-    virtual.run(main)
-
-
 def test_handlers_of_the_author_answer_requests() -> None:
     async def answer(turn: Turn) -> str:
         return turn.session.model

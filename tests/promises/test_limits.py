@@ -216,6 +216,11 @@ ROWS: dict[str, list[str]] = {
     "conversations of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
     "ids of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
     "sums of a `Bridge`": ["usage_of_many_models"],
+    "prompts that wait in an agent": ["tests/agent/test_agent_bounds.py"],
+    "uuids of prompts that an agent was sent": ["tests/agent/test_agent_bounds.py"],
+    "prompts of an agent that ask no model": ["tests/agent/test_agent_bounds.py"],
+    "output of an agent that its host has not read": ["tests/agent/test_agent_acts.py"],
+    "requests of a host that an agent has not answered": ["tests/agent/test_agent_bounds.py"],
     "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
 }
 
@@ -233,6 +238,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     """Numbers in docs/limits.md are read from the code, so that neither changes alone."""
     from claude_wire import bridge, limits
     from claude_wire.accumulate import accumulator as accumulate
+    from claude_wire.agent import protocol, service
     from claude_wire.bridge import tools
     from claude_wire.bridge.bridge import MOST_STREAMED
     from claude_wire.bridge.todos import MOST_TODOS
@@ -255,6 +261,10 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"{bridge.MOST_QUESTIONS:,}, and {bridge.MOST_QUESTION_BYTES >> 20} MiB",
         f"{bridge.MOST_CONVERSATIONS}, each with at most {MOST_TODOS} tasks",
         f"the ids of {MOST_STREAMED} streamed blocks",
+        f"{protocol.MOST_PROMPTS:,}, and {protocol.MOST_PROMPT_BYTES >> 20} MiB; twice as many while it waits",
+        f"{protocol.MOST_UUIDS:,} digests of 16 bytes",
+        f"{service.CROWDED_BYTES >> 20} MiB, and what one act says",
+        f"{service.MOST_WAITING_BYTES >> 20} MiB, and {service.MOST_TASKS:,} tasks",
         f"{meter.MOST_SESSIONS:,} sessions, {meter.MOST_MODELS} models in a session",
         f"{meter.MOST_ROWS:,} models in all sessions",
         f"of names with at most {meter.MOST_NAME_CHARS} characters",

@@ -69,7 +69,7 @@ from claude_wire.messages import (
 
 __all__ = ["AgentProtocol", "Began", "Event", "Interrupted", "Over", "Stopped", "TurnRecord", "Wrong"]
 
-#: The most prompts that wait, and the most bytes of their JSON. Above that, :attr:`AgentProtocol.full` is true.
+#: The most prompts that wait, and the most bytes of their JSON. Above that, :meth:`AgentProtocol.full` is true.
 MOST_PROMPTS = 1000
 MOST_PROMPT_BYTES = 16 * 1024 * 1024
 #: The most uuids of prompts that are remembered, each by a digest of 16 bytes.
@@ -182,10 +182,13 @@ class AgentProtocol:
             return State.RUNNING if self.turn.stopped is None else State.STOPPING
         return State.OVER if self._over else State.IDLE
 
-    @property
-    def full(self) -> bool:
-        """Whether so many prompts wait that no more input is to be read."""
-        return len(self._queue) >= MOST_PROMPTS or self._queue_bytes >= MOST_PROMPT_BYTES
+    def full(self, *, asking: bool = False) -> bool:
+        """Whether so many prompts wait that no more input is to be read.
+
+        While the turn waits for an answer of the host, which may stand behind more prompts, twice as many may wait.
+        """
+        times = 2 if asking else 1
+        return len(self._queue) >= times * MOST_PROMPTS or self._queue_bytes >= times * MOST_PROMPT_BYTES
 
     @property
     def input_ended(self) -> bool:

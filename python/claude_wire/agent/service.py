@@ -48,6 +48,10 @@ __all__ = ["Service"]
 
 #: Bytes of output that wait above which a turn waits, too.
 CROWDED_BYTES = 1024 * 1024
+#: The most tasks that answer requests of the host, and the most bytes of requests and answers that wait. Above that,
+#: nothing is read.
+MOST_TASKS = 4096
+MOST_WAITING_BYTES = 64 * 1024 * 1024
 #: Seconds that the author's function has for its cleanup when its turn was stopped.
 CLEANUP_SECONDS = 2.0
 #: Seconds at the end for answers that are under way, and for output that the host does not read.
@@ -159,7 +163,7 @@ class Service:
     async def _read(self) -> None:
         try:
             while not self.protocol.input_ended:
-                while self.protocol.full:
+                while not self._has_room():
                     self._moved = Event()
                     await self._moved.wait()
                 data = await self._source.receive()
@@ -170,6 +174,11 @@ class Service:
             pass
         self._handle(self.protocol.end_input())
         self.requests.fail("the host has ended its input")
+
+    def _has_room(self) -> bool:
+        if self.protocol.full(asking=self.requests.waiting):
+            return False
+        return len(self._answering) < MOST_TASKS and self._answers.waiting_bytes < MOST_WAITING_BYTES
 
     def _handle(self, events: list[Any]) -> None:
         for event in events:
@@ -256,7 +265,7 @@ class Service:
             assert turn.result is not None
             result = turn.result
         events = self.protocol.end_turn(record, self._completed(turn, result))
-        self._moved.set()
+        self.moved()
         self._handle(events)
 
     def _completed(self, turn: Turn, result: ResultMessage) -> ResultMessage:
@@ -356,11 +365,17 @@ class Service:
 
     async def _send(self, line: bytes) -> None:
         self.protocol.write(line)
+        self.moved()
         self.flush()
+
+    def moved(self) -> None:
+        """Have those look again who wait for room: less may wait than before."""
+        self._moved.set()
 
     async def _send_first(self, line: bytes) -> None:
         self.protocol.write_first(line)
         self._host.answered()
+        self.moved()
         self.flush()
 
 

@@ -321,6 +321,7 @@ class Turn:
         if self._ready():
             self.speech.close_message()
             prompts = self._protocol.inject()
+            self._service.moved()
         await self._written()
         return prompts
 

@@ -1,0 +1,126 @@
+"""What a host can make an agent keep is bounded, and nothing waits for ever because of a bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import msgspec
+
+from agent_host import hosted, prompt
+from claude_wire import GetSettingsRequest
+from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Turn
+from claude_wire.agent.protocol import MOST_PROMPT_BYTES, MOST_PROMPTS, MOST_UUIDS
+from claude_wire.agent.service import MOST_TASKS
+from virtual_time import VirtualBackend, every_virtual_backend
+
+
+def lines(*messages: dict[str, Any]) -> bytes:
+    return b"".join(msgspec.json.encode(message) + b"\n" for message in messages)
+
+
+def busy() -> AgentProtocol:
+    """A protocol with a turn under way."""
+    protocol = AgentProtocol(AgentSession(AgentOptions(), "m"))
+    protocol.feed(lines(prompt("begin")))
+    return protocol
+
+
+@every_virtual_backend
+def test_reading_stops_while_too_many_prompts_wait(virtual: VirtualBackend) -> None:
+    async def answer(turn: Turn) -> None:
+        await anyio.sleep(1)
+
+    async def main() -> None:
+        async with hosted(Agent(answer)) as host:
+            for number in range(MOST_PROMPTS + 200):
+                await host.tell(prompt(f"{number}"))
+            await anyio.sleep(0.5)
+            assert host.unread == 199
+        assert [len(one["result"]) for one in host.of("result")] == [0] * 3
+
+    virtual.run(main)
+
+
+@every_virtual_backend
+def test_an_answer_behind_too_many_prompts_is_read(virtual: VirtualBackend) -> None:
+    """A turn that waits for the host would wait for ever if the host's answer were not read."""
+
+    async def answer(turn: Turn) -> str:
+        if turn.text == "ask":
+            use = await turn.use_tool("Bash", {})
+            return str((await turn.allowed(use)).ok)
+        return ""
+
+    async def main() -> None:
+        async with hosted(Agent(answer, options=AgentOptions(permission_prompt_tool="stdio"))) as host:
+            await host.tell(prompt("ask"))
+            question = await host.until("control_request")
+            for number in range(MOST_PROMPTS + 200):
+                await host.tell(prompt(f"{number}"))
+            success = {"subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"}}
+            await host.tell({"type": "control_response", "response": success})
+            assert (await host.until("result"))["result"] == "True"
+
+    virtual.run(main)
+
+
+def test_prompts_that_wait_are_bounded_in_bytes() -> None:
+    protocol = busy()
+    large = "x" * (MOST_PROMPT_BYTES // 4)
+    for _ in range(3):
+        protocol.feed(lines(prompt(large)))
+    assert not protocol.full()
+    protocol.feed(lines(prompt(large)))
+    assert protocol.full()
+    assert not protocol.full(asking=True)
+    assert protocol.inject()
+    assert not protocol.full()
+
+
+def test_uuids_of_prompts_are_bounded() -> None:
+    protocol = busy()
+    for number in range(MOST_UUIDS + 1):
+        protocol.feed(lines(prompt("x", f"u{number}" + "long" * 50)))
+        protocol.withdraw()
+        protocol.drop_output()
+    assert len(protocol._uuids) == MOST_UUIDS
+    protocol.feed(lines(prompt("x", f"u{MOST_UUIDS}" + "long" * 50)))
+    assert protocol.queued == []
+    protocol.feed(lines(prompt("x", "u0" + "long" * 50)))
+    assert len(protocol.queued) == 1
+
+
+def test_prompts_that_ask_no_model_are_bounded() -> None:
+    protocol = AgentProtocol(AgentSession(AgentOptions(), "m"))
+    for number in range(MOST_PROMPTS + 10):
+        protocol.feed(lines(prompt(f"{number}", shouldQuery=False)))
+    protocol.feed(lines(prompt("go")))
+    turn = protocol.turn
+    assert turn is not None
+    assert [one.text for one in turn.context] == [f"{number}" for number in range(10, MOST_PROMPTS + 10)]
+
+
+@every_virtual_backend
+def test_reading_stops_while_too_many_requests_wait(virtual: VirtualBackend) -> None:
+    waits = anyio.Event()
+
+    async def settings(request: GetSettingsRequest) -> dict[str, Any]:
+        await waits.wait()
+        return {}
+
+    async def answer(turn: Turn) -> None:
+        pass
+
+    async def main() -> None:
+        nonlocal waits
+        waits = anyio.Event()
+        async with hosted(Agent(answer, requests={GetSettingsRequest: settings})) as host:
+            for number in range(MOST_TASKS + 100):
+                await host.tell(host.ask(f"r{number}", "get_settings"))
+            await anyio.sleep(1)
+            assert 50 < host.unread <= 100
+            waits.set()
+            await host.until("control_response", MOST_TASKS + 100)
+
+    virtual.run(main)
