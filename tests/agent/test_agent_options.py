@@ -238,6 +238,21 @@ def test_what_is_wrong_is_told_with_its_flag(arguments: list[str], told: str) ->
     assert str(caught.value) == told
 
 
+PIECES = st.sampled_from(
+    [*FLAGS, *ALIASES, "--", "-", "=", "{", '{"a":1}', "3", "nan", "inf", "1e999", "-1", "plan", "(", "a,b"]
+)
+
+
+@given(st.lists(PIECES | WORDS | st.builds("{}={}".format, PIECES, PIECES | WORDS)))
+def test_any_arguments_are_read_or_refused_with_a_line(arguments: list[str]) -> None:
+    try:
+        options = parse(*arguments)
+    except ValueError as error:
+        assert str(error).isprintable()  # noqa: PT017 - both ways are right
+    else:
+        assert options.argv == tuple(arguments)
+
+
 def test_the_environment_says_whether_states_are_read() -> None:
     assert parse(CLAUDE_CODE_SDK_READS_SESSION_STATE="1").reads_session_state
     assert not parse(CLAUDE_CODE_SDK_READS_SESSION_STATE="0").reads_session_state
