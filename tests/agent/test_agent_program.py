@@ -33,6 +33,9 @@ async def answer(turn):
     if what == "forever":
         await turn.say("working")
         await anyio.sleep_forever()
+    if what == "flood":
+        while True:
+            await turn.say(rest * 100_000)
     if what == "thread":
         await turn.say("working")
         await anyio.to_thread.run_sync(time.sleep, 1000, abandon_on_cancel=True)
@@ -211,6 +214,18 @@ def test_signals_between_turns(start: Start, number: signal.Signals, code: int) 
     process = start(*STREAM)
     tell(process, prompt("echo a"))
     until(process, "result")
+    process.send_signal(number)
+    assert process.wait(SECONDS) == code
+
+
+@pytest.mark.parametrize(
+    ("backend", "number", "code"),
+    [("asyncio", signal.SIGINT, 0), ("asyncio", signal.SIGTERM, 143), ("trio", signal.SIGTERM, 143)],
+)
+def test_signals_while_nobody_reads(start: Start, backend: str, number: signal.Signals, code: int) -> None:
+    process = start(*STREAM, backend=backend)
+    tell(process, prompt("flood x"))
+    until(process, "assistant")
     process.send_signal(number)
     assert process.wait(SECONDS) == code
 
