@@ -22,6 +22,10 @@ PAGE = (ROOT / "docs" / "bridge.md").read_text()
 EXAMPLES = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", PAGE, re.S))
 SENTENCES = re.findall(r"^\d+\. (.*)$", PAGE.partition("<!-- no progress -->")[2], re.M)
 
+FORMS = re.findall(r"^\| .* \| (.*?) \| (.*?) \|$", PAGE.partition("These forms")[2].partition("These sent")[0], re.M)[
+    2:
+]
+
 #: The types of the events of a permitted session, in order.
 TYPES = [
     "claude_response",
@@ -125,7 +129,7 @@ def test_a_sentence_of_the_page_gives_no_progress(sentence: str) -> None:
         assert events == [ClaudeResponse(content=text, conversationId="s")]
 
 
-@pytest.mark.parametrize("row", re.findall(r"^\| .* \| (.*?) \| (.*?) \|$", PAGE.partition("These forms")[2], re.M)[2:])
+@pytest.mark.parametrize("row", FORMS)
 def test_a_form_of_the_page_gives_its_step(row: tuple[str, str]) -> None:
     text, step = row
     [_, update] = Bridge().add(AssistantMessage.of(text, session_id="s"))

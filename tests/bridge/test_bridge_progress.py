@@ -20,6 +20,7 @@ from claude_wire import (
     UserMessage,
 )
 from claude_wire.bridge import PROGRESS_RULES, Bridge, ProgressUpdate, Step, find_step
+from claude_wire.bridge.progress import MOST_READ
 
 FENCED = "```\nRunning test 5 of 20\n```"
 
@@ -200,6 +201,13 @@ def test_rules_can_be_replaced_and_what_does_not_fit_is_passed_over() -> None:
     assert progress(Bridge(progress=[]), said("Running test 5 of 20")) == []
 
 
+def test_of_a_long_text_the_end_is_read() -> None:
+    text = "Running test 1 of 2 " + "x" * (MOST_READ - 20)
+    assert find_step(text, PROGRESS_RULES) is not None
+    assert find_step(text + "x" * 20, PROGRESS_RULES) is None
+    assert find_step(text + "x" * 20 + " Running test 2 of 2", PROGRESS_RULES) is not None
+
+
 #: What an expression that backtracks, or a look that begins anew, would need the square of its length for. Two million
 #: characters are then 10^12 steps, which no time limit would see the end of.
 HOSTILE = [
@@ -232,7 +240,8 @@ HOSTILE = [
 IN_LINEAR_TIME = """\
 import sys
 from claude_wire import AssistantMessage
-from claude_wire.bridge import Bridge
+from claude_wire.bridge import Bridge, bridge, progress
+progress.MOST_READ = bridge.MOST_READ = 1_000_000_000
 for piece in eval(sys.argv[1]):
     size = 2_000_000 // len(piece)
     for text in (piece * size, piece * size + " 1 of 1", "Running test 1 of 2 `x` " + piece * size):

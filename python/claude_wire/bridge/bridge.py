@@ -15,7 +15,7 @@ from claude_wire.bridge.conversation import Conversation
 from claude_wire.bridge.events import ClaudeResponse, Notice, SubagentStatus, TurnComplete, UiEvent
 from claude_wire.bridge.notices import NOTICES
 from claude_wire.bridge.permissions import Permissions, Settled
-from claude_wire.bridge.progress import PROGRESS_RULES, ProgressRule
+from claude_wire.bridge.progress import MOST_READ, PROGRESS_RULES, ProgressRule
 from claude_wire.bridge.subagents import find_mentions
 from claude_wire.bridge.tools import SUBAGENT_TOOLS
 from claude_wire.bridge.work import CALLS, Task, Work
@@ -205,7 +205,7 @@ class Bridge:
             del to.streamed[id]
         events.append(ClaudeResponse(content=text, conversationId=to.id, projectId=to.project, id=id))
         to.read_progress(text, self._rules, events, follows=True)
-        for name, status in () if to.tells_subagents else find_mentions(text):
+        for name, status in () if to.tells_subagents else find_mentions(text[-MOST_READ:]):
             begins: SubagentStatus = "running" if status == "running" else "started"
             agent = self._work.hear_of(name, name, None, to, events, begins)
             if status != "started":

@@ -6,7 +6,7 @@ Knows both ways to ask: a ``can_use_tool`` request, and the ``permission_request
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from claude_wire.bridge.events import PermissionCancelled, PermissionRequest
 from claude_wire.codec.encoder import encode
@@ -45,26 +45,15 @@ TOO_DEEP = 1 << 62
 Settled: TypeAlias = "Callable[[PermissionResultAllow | PermissionResultDeny | None], None]"
 
 
-class _Question:
-    __slots__ = ("asked", "event", "id", "settled", "size", "updates")
-
-    def __init__(
-        self,
-        asked: CanUseToolRequest | PermissionRequestMessage,
-        id: RequestId,
-        event: PermissionRequest,
-        updates: list[PermissionUpdate],
-        size: int,
-        settled: Settled | None,
-    ) -> None:
-        self.asked: CanUseToolRequest | PermissionRequestMessage = asked
-        #: As it came, for the answer.
-        self.id: RequestId = id
-        self.event: PermissionRequest = event
-        #: What the options but the first one change.
-        self.updates: list[PermissionUpdate] = updates
-        self.settled: Settled | None = settled
-        self.size: int = size
+class _Question(NamedTuple):
+    asked: CanUseToolRequest | PermissionRequestMessage
+    #: The id of its request as it came, for the answer.
+    id: RequestId
+    event: PermissionRequest
+    #: What the options but the first one change.
+    updates: list[PermissionUpdate]
+    size: int
+    settled: Settled | None
 
     @property
     def tool_use_id(self) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import msgspec
 
@@ -39,15 +40,13 @@ def status_of(status: str | None) -> SubagentStatus:
     return _FINAL.get(status, "running")
 
 
+@dataclass(slots=True)
 class _Subagent:
-    __slots__ = ("background", "event", "task")
-
-    def __init__(self, event: SubagentProgress) -> None:
-        self.event: SubagentProgress = event
-        #: The id of its task, if one is known.
-        self.task: str | None = None
-        #: Whether it goes on after the result of the call that started it.
-        self.background: bool = False
+    event: SubagentProgress
+    #: The id of its task, if one is known.
+    task: str | None = None
+    #: Whether it goes on after the result of the call that started it.
+    background: bool = False
 
 
 class Subagents:
