@@ -568,6 +568,102 @@ def test_the_example_of_miriad_byte_for_byte() -> None:
         assert agent.to_host(said) == frame
 
 
+# --- what is rare -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", OTHERS)
+def test_a_host_says_nothing_else(dialect: Dialect) -> None:
+    with pytest.raises(DialectError, match=f"the dialect {dialect.name} has no KeepAlive of a host"):
+        dialect.connect().to_agent(KeepAlive())
+    assert dialect.connect().to_agent(ControlCancelRequest("1")) == b""
+
+
+def test_questions_of_classic_that_are_too_many_are_not_answered() -> None:
+    host = CLASSIC.connect()
+    question = read(ASKED)
+    given = [len(host.from_agent(question)) for _ in range(1100)]
+    assert given == [1] * 1024 + [0] * 76
+
+
+def test_blocks_of_tools_are_blocks_in_any_place() -> None:
+    unknown = read('{"type":"user","message":{"role":"user","content":[{"type":"new","a":1}]}}').content[0]
+    block = ToolResultBlock("t", [ToolUseBlock("u", "Bash", {}), ToolResultBlock("v", "x"), unknown])
+    content = (
+        '[{"type":"tool_use","id":"u","name":"Bash","input":{}},{"type":"tool_result","tool_use_id":"v","content":"x"},'
+        '{"type":"new","a":1}]'
+    )
+    assert text(CLASSIC.connect().to_host(user(block))) == (
+        f'{{"type":"tool_result","tool_use_id":"t","result":{content}}}'
+    )
+    assert text(MIRIAD.connect().to_agent(user(block))) == (
+        '{"type":"user","message":{"role":"user","content":'
+        f'[{{"type":"tool_result","tool_use_id":"t","content":{content}}}]}}}}'
+    )
+    with pytest.raises(DialectError, match="json-rpc has no other prompts than texts"):
+        JSON_RPC.connect().to_agent(user(block))
+
+
+def test_a_flat_tool_result_is_a_block_too() -> None:
+    line = '{"type":"system","subtype":"tool_result","tool_use_id":"t","content":"out","session_id":"S"}'
+    (message,) = MIRIAD.connect().from_agent(read(line))
+    assert message.tool_results == [ToolResultBlock("t", "out")]
+    assert message.session_id == "S"
+    empty = read('{"type":"system","subtype":"tool_result"}')
+    assert MIRIAD.connect().from_agent(empty) == [empty]
+
+
+def test_a_failed_result_with_an_error_object_keeps_it() -> None:
+    failed = ResultError(is_error=True, error=ErrorInfo(message="full", code="disk_full"))
+    assert json.loads(CLASSIC.connect().to_host(failed))["error"] == {"message": "full", "code": "disk_full"}
+    assert json.loads(MIRIAD.connect().to_host(failed))["result"] == "full"
+    told = StatusMessage(running=True, session_id="S")
+    assert text(MIRIAD.connect().to_host(told)) == (
+        '{"type":"system","subtype":"status","running":true,"session_id":"S"}'
+    )
+
+
+def test_json_rpc_says_what_failed_under_the_id_that_it_belongs_to() -> None:
+    host, agent = JSON_RPC.connect(), JSON_RPC.connect()
+    assert agent.from_host(KeepAlive()) == []
+    assert agent.reply() == b""
+    assert text(agent.to_host(SystemErrorMessage(message="wrong"))) == (
+        '{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"wrong"}}'
+    )
+    (asked,) = agent.from_host(read(host.to_agent(ControlRequest("1", GetStatusRequest()))))
+    told = agent.to_host(ControlResponse.failure(asked.request_id, "no status"))
+    assert json.loads(told) == {"jsonrpc": "2.0", "id": "1", "error": {"code": -32603, "message": "no status"}}
+    (answer,) = host.from_agent(read(told))
+    assert answer == ControlResponse.failure("1", "no status", error_code="-32603")
+    assert not host.urgent(read(told))  # it was asked once
+    assert not host.urgent(read('{"type":"keep_alive"}'))
+
+
+@pytest.mark.parametrize(
+    ("line", "dialect"),
+    [
+        ('{"type":"system","subtype":"tool_result","tool_result":{"type":"tool_result","tool_use_id":"t"}}', MIRIAD),
+        ('{"type":"system","subtype":"tool_result","tool_use_id":"t","content":"x"}', AUTO),
+        ('{"type":"system","subtype":"status","status":"compacting"}', STREAM_JSON),
+        ('{"type":"system","subtype":"status","running":true}', MIRIAD),
+        ('{"type":"system","subtype":"error","error":{"message":"m","code":"c"}}', CLASSIC),
+        ('{"type":"result","subtype":"success"}', AUTO),
+    ],
+)
+def test_a_host_finds_out_what_its_agent_speaks(line: str, dialect: Dialect) -> None:
+    host = AUTO.connect()
+    host.urgent(read(line))
+    assert host.dialect is dialect
+    assert all(mark in host.marks for mark in dialect.connect().marks)
+
+
+def test_an_agent_answers_in_what_it_has_found_out() -> None:
+    agent = AUTO.connect()
+    assert agent.to_host(RESULT) == encode(RESULT)
+    assert agent.from_host(read('{"type":"control","action":"interrupt"}')) == []
+    assert json.loads(agent.reply())["message"] == "No turn is currently running"
+    assert agent.to_host(RESULT) == MIRIAD.connect().to_host(RESULT)
+
+
 # --- dialects as values -----------------------------------------------------------------------------------------------
 
 

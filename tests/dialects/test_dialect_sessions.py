@@ -16,6 +16,7 @@ from claude_wire import (
     DialectError,
     ExecutionError,
     HookMatcher,
+    InitializeRequest,
     InjectedMessage,
     InterruptedMessage,
     MaxBudgetError,
@@ -418,6 +419,8 @@ async def test_requests_that_a_dialect_lacks_are_refused_and_nothing_is_sent(dia
             subtype = type(request).__struct_config__.tag
             with pytest.raises(DialectError, match=f"the dialect {dialect.name} has no request {subtype}"):
                 await session.request(request)
+        with pytest.raises(DialectError, match="has no initialize"):
+            await session.initialize(InitializeRequest())
         with pytest.raises(DialectError, match="cancel_queued"):
             await session.interrupt(cancel_queued=True)
         with pytest.raises(DialectError, match="has no priority for a prompt"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from claude_wire.dialects.dialect import CONTROL
@@ -72,9 +71,7 @@ def last_line(dialect: Dialect, requests: Requests, process: Process[Any]) -> by
         if exchange.turn.unfinished() and exchange.child is not None and not exchange.child.foreign:
             exchange.child.popen.send_signal(signal.SIGINT)
         return None
-    with suppress(DialectError):
-        return requests.line(InterruptRequest(cancel_queued=True if dialect.plain else None))
-    return None
+    return requests.line(InterruptRequest(cancel_queued=True if dialect.plain else None))
 
 
 def interrupt_by_signal(
