@@ -1,0 +1,69 @@
+"""Lines made wrong: no dialect raises for one, on either side, and a session reads on."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from async_backends import Backend, every_backend
+from claude_wire import ControlRequest, ControlResponse, Decoder, GetStatusRequest, InterruptRequest, ResultMessage
+from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, Dialect
+from claude_wire.dialects.dialect import CONTROL
+from dialect_peer import LinePeer
+from mutations import mutants
+
+LINES = [
+    b'{"type":"control","action":"interrupt"}',
+    b'{"type":"control","action":"status"}',
+    b'{"type":"system","subtype":"interrupted","session_id":"S"}',
+    b'{"type":"system","subtype":"error","message":"No turn is currently running"}',
+    b'{"type":"system","subtype":"status","running":true,"session_id":"S","queued_messages":0}',
+    b'{"type":"system","subtype":"permission_request","tool_name":"Bash","input":{"a":1},"tool_use_id":"t"}',
+    b'{"type":"system","subtype":"tool_result","tool_result":{"type":"tool_result","tool_use_id":"t","content":"x"}}',
+    b'{"type":"tool_result","tool_use_id":"t","result":{"type":"text","text":"x"}}',
+    b'{"type":"user","message":{"role":"user","content":"b"},"session_id":"s"}',
+    b'{"allow":true,"updatedInput":{"a":1}}',
+    b'{"jsonrpc":"2.0","id":"1","result":{"type":"system","subtype":"status","running":false}}',
+    b'{"jsonrpc":"2.0","id":"run","result":{"type":"result","subtype":"success","result":"Hi"}}',
+    b'{"jsonrpc":"2.0","id":"2","error":{"code":-32002,"message":"none","data":{}}}',
+    b'{"jsonrpc":"2.0","id":8,"method":"run","params":{"prompt":"b","session_id":"s"}}',
+    b'{"jsonrpc":"2.0","id":9,"method":"cancel"}',
+    b'{"jsonrpc":"2.0","method":"message","params":{"type":"assistant","message":{"content":[]}}}',
+]
+
+
+@pytest.mark.parametrize("dialect", [CLASSIC, MIRIAD, JSON_RPC, AUTO], ids=str)
+def test_no_line_breaks_a_connection(dialect: Dialect) -> None:
+    decoder = Decoder()
+    host, agent = dialect.connect(), dialect.connect()
+    for number, line in enumerate(mutants(LINES, 1, 6000)):
+        if dialect in (MIRIAD, JSON_RPC) and number % 5 == 0:
+            host.to_agent(ControlRequest("1", GetStatusRequest()))
+            host.to_agent(ControlRequest("2", InterruptRequest()))
+        for message in decoder.feed(line.replace(b"\n", b" ") + b"\n"):
+            urgent = host.urgent(message)
+            meant = host.from_agent(message)
+            assert urgent or not any(isinstance(one, CONTROL) for one in meant)
+            for one in agent.from_host(message):
+                if isinstance(one, ControlRequest) and dialect is not AUTO:
+                    agent.to_host(ControlResponse.success(one.request_id, {"running": True}))
+            assert agent.reply()[-1:] in (b"", b"\n")
+
+
+@every_backend
+@pytest.mark.parametrize("dialect", [CLASSIC, MIRIAD, JSON_RPC, AUTO], ids=str)
+def test_a_session_reads_on_behind_wrong_lines(backend: Backend, dialect: Dialect) -> None:
+    async def main() -> None:
+        peer = LinePeer()
+        allow = (lambda request: request.allow()) if dialect in (CLASSIC, AUTO) else None
+        async with peer.session(dialect=dialect, can_use_tool=allow) as session:
+            for line in mutants(LINES, 2, 400):
+                peer.output.write(line.replace(b"\n", b" ") + b"\n")
+            last = '{"type":"result","subtype":"success","result":"the last one"}'
+            peer.say(f'{{"jsonrpc":"2.0","id":"x","result":{last}}}' if dialect is JSON_RPC else last)
+            await anyio.wait_all_tasks_blocked()  # some of it is read ahead
+            async for message in session:
+                if isinstance(message, ResultMessage) and message.result == "the last one":
+                    break
+
+    backend.run(main)
