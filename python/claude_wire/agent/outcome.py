@@ -31,7 +31,7 @@ from claude_wire.messages import (
     ResultSuccess,
 )
 
-__all__ = ["misfit", "result_of"]
+__all__ = ["content_of", "failure", "misfit", "result_of"]
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -143,3 +143,19 @@ def _is(value: Any, kind: Any) -> bool:
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
     return isinstance(value, _TYPES.get(kind, (object,)))
+
+
+def content_of(returned: Any) -> tuple[str | list[Any], Any]:
+    """What a tool's function has returned, for the model and for programs."""
+    if returned is None:
+        return "", None
+    if isinstance(returned, str):
+        return returned, None
+    plain: Any = msgspec.to_builtins(returned)
+    if isinstance(plain, list) and all(_is_block(one) for one in plain):
+        return cast("list[Any]", returned), None
+    return msgspec.json.encode(plain).decode(), plain
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("type"), str)

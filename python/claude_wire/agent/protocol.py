@@ -145,7 +145,6 @@ class AgentProtocol:
         init: InitMessage | None = None,
     ) -> None:
         self.session: AgentSession = session
-        self.dialect: Dialect = dialect
         self.connection: Connection = dialect.connect()
         #: Whether frames are those of STREAM_JSON, which need no connection.
         self.plain: bool = type(self.connection) is Connection
@@ -160,7 +159,6 @@ class AgentProtocol:
         self._context: deque[_Waiting] = deque()
         self._context_bytes = 0
         self._uuids = Ids(MOST_UUIDS)
-        self._interrupts = Ids()
         self._input_ended = self._over = False
         # Whether the input had a wrong line, and whether the last turn has failed.
         self._wrong = self._failed = False
@@ -181,6 +179,11 @@ class AgentProtocol:
         if self.turn is not None:
             return State.RUNNING if self.turn.stopped is None else State.STOPPING
         return State.OVER if self._over else State.IDLE
+
+    @property
+    def dialect(self) -> Dialect:
+        """What the host speaks, as far as it is known."""
+        return self.connection.dialect
 
     def full(self, *, asking: bool = False) -> bool:
         """Whether so many prompts wait that no more input is to be read.
@@ -242,14 +245,9 @@ class AgentProtocol:
 
     def _interrupted(self, message: ControlRequest, request: InterruptRequest, events: list[Event]) -> None:
         # It concerns the turn that is under way where it stands in the input, not one that begins behind it.
-        request_id = message.request_id
-        if isinstance(request_id, (str, int, float)):
-            if request_id in self._interrupts:
-                return  # delivered again
-            self._interrupts.add(request_id)
         cancelled = self.withdraw() if request.cancel_queued else None
         receipt = InterruptResponse(still_queued=self.queued, cancelled=cancelled)
-        events.append(Interrupted(ControlResponse.success(request_id, receipt)))
+        events.append(Interrupted(ControlResponse.success(message.request_id, receipt)))
         self._stop("interrupt", events)
 
     def _prompt(self, prompt: UserMessage, events: list[Event]) -> None:
@@ -366,9 +364,9 @@ class AgentProtocol:
         given.update(queued_turn_count=len(self._queue), result_index=self._results)
         missing = {name: value for name, value in given.items() if getattr(result, name) is None}
         result = msgspec.structs.replace(result, **missing)
+        self.send(result)
         self._results += 1
         self._failed = result.is_error is True
-        self.send(result)
         self._lifecycle(turn.prompts, "completed" if turn.stopped is None else "cancelled")
         self.turn = None
 
@@ -381,7 +379,7 @@ class AgentProtocol:
         self._queue = deque(one for one in self._queue if one.alone)
         self._queue_bytes -= sum(one.size for one in taken_out)
         prompts = [one.prompt for one in taken_out]
-        turn.folded += prompts
+        turn.folded += [prompt.uuid for prompt in prompts if prompt.uuid]
         for prompt in prompts:
             self._lifecycle([prompt], "started")
             self._echo(prompt, _now())

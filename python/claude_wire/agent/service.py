@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
-from anyio import Event, to_thread
+from anyio import Event, get_cancelled_exc_class, to_thread
 
 from claude_wire.agent.options import AgentOptions
 from claude_wire.agent.outcome import failure, result_of
@@ -30,7 +30,7 @@ from claude_wire.agent.turn import PlainTurn, Turn, added_up
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
 from claude_wire.io.pipes import GONE, Sink, open_input, open_sink
-from claude_wire.io.tasks import Task, Tasks
+from claude_wire.io.tasks import Task, Tasks, cancelled_by_nobody
 from claude_wire.io.waiting import cancel_scope, move_on_after
 from claude_wire.messages import (
     ControlCancelRequest,
@@ -52,6 +52,8 @@ CROWDED_BYTES = 1024 * 1024
 #: nothing is read.
 MOST_TASKS = 4096
 MOST_WAITING_BYTES = 64 * 1024 * 1024
+#: Bytes of output that wait above which nothing is read: each line of a host may have an answer.
+MOST_UNWRITTEN = 16 * 1024 * 1024
 #: Seconds that the author's function has for its cleanup when its turn was stopped.
 CLEANUP_SECONDS = 2.0
 #: Seconds at the end for answers that are under way, and for output that the host does not read.
@@ -78,12 +80,16 @@ class Service:
         self.requests: Requests = Requests(self._send, self._tasks, self.protocol.encode_control)
         self.questions: Questions = Questions(self.protocol, self.requests)
         self._host = HostRequests(self, agent.requests)
-        self._answers = Answers(self._host.find, self._send_first, self._answering, self.protocol.encode_control)
+        self._answers = Answers(
+            self._host.find, self._send_first, self._answering, self.protocol.encode_control, remembers=False
+        )
         # The initialize requests that are being answered; and what is set when there are none.
         self._initializing = 0
         self._turn: Turn | None = None
         self._turn_task: Task | None = None
         self._code: int | None = None
+        # What the input or the output has raised.
+        self._error: Exception | None = None
         self._broken = self._writing = False
         self._sink: Sink | None = None
         self._pop_now = self.protocol.pop
@@ -97,6 +103,9 @@ class Service:
         Args:
             stdin: a descriptor, or any source that a :class:`~claude_wire.MessageStream` takes.
             stdout: a descriptor, or an anyio ``ByteSendStream``.
+
+        Raises:
+            Exception: what one of them raised, other than that nobody is at its other end.
         """
         self._tasks.remember_context()
         self._answering.remember_context()
@@ -123,13 +132,15 @@ class Service:
                     await self._tasks.wait(CLEANUP_SECONDS)
                     await self._answering.wait(CLEANUP_SECONDS)
                 sink.close()
+        if self._error is not None:
+            raise self._error
         return self.protocol.code if self._code is None else self._code
 
     # --- from outside
 
     def interrupt(self) -> None:
         """Interrupt the turn, and end: what SIGINT does."""
-        self._end(self._agent.dialect.interrupted_code)
+        self._end(self.protocol.dialect.interrupted_code)
         self.interrupt_turn(self.protocol.turn)
 
     def terminate(self) -> None:
@@ -140,8 +151,7 @@ class Service:
     def interrupt_turn(self, record: TurnRecord | None) -> None:
         """Interrupt a turn, if it is under way."""
         if record is not None and record is self.protocol.turn:
-            for line in self.requests.withdraw_waiting():
-                self.protocol.write_first(line)
+            self._withdraw()
             self._handle(self.protocol.interrupt())
 
     def start(self, function: Callable[[], Any]) -> None:
@@ -158,6 +168,12 @@ class Service:
         self.protocol.withdraw()
         self.end_input()
 
+    def _withdraw(self) -> None:
+        # A question that waits to be written comes first.
+        write = self.protocol.write if self.protocol.unwritten else self.protocol.write_first
+        for line in self.requests.withdraw_waiting():
+            write(line)
+
     # --- what comes in
 
     async def _read(self) -> None:
@@ -172,11 +188,18 @@ class Service:
                 self._handle(self.protocol.feed(data))
         except GONE:
             pass
+        except Exception as error:
+            self._error = error
         self._handle(self.protocol.end_input())
         self.requests.fail("the host has ended its input")
 
     def _has_room(self) -> bool:
-        if self.protocol.full(asking=self.requests.waiting):
+        asking = self.requests.waiting
+        if self.protocol.full(asking=asking):
+            if asking:  # for ever, if the answer stands behind still more prompts
+                self.requests.fail_waiting("too many prompts wait before the answer", None)
+            return False
+        if self.protocol.unwritten >= MOST_UNWRITTEN:
             return False
         return len(self._answering) < MOST_TASKS and self._answers.waiting_bytes < MOST_WAITING_BYTES
 
@@ -188,8 +211,7 @@ class Service:
                     partial(self._answer, turn), "claude-wire-turn", partial(self._ended, turn)
                 )
             elif isinstance(event, Interrupted):
-                for line in self.requests.withdraw_waiting():
-                    self.protocol.write_first(line)
+                self._withdraw()
                 self.protocol.write_first(self.protocol.encode_control(event.answer))
             elif isinstance(event, Stopped):
                 assert self._turn is not None
@@ -236,6 +258,8 @@ class Service:
             await self._initialized.wait()
         record = turn.record
         hooked = await self.questions.hooks("UserPromptSubmit", {"prompt": turn.text}, None, None)
+        if record.stopped is not None:
+            return
         self.protocol.open_turn(record)
         self.flush()
         try:
@@ -244,10 +268,14 @@ class Service:
             else:
                 returned = await self.call(self._agent.answer, turn)
             turn.result = result_of(returned, turn.finished(), self.session.schema)
-            await self.questions.hooks("Stop", {"stop_hook_active": False}, None, None)
-        except Exception as error:
-            tell(error)
-            turn.result = failure(f"{type(error).__name__}: {error}")
+            if record.stopped is None:
+                await self.questions.hooks("Stop", {"stop_hook_active": False}, None, None)
+        except (Exception, SystemExit) as error:
+            turn.result = _failed(error)
+        except get_cancelled_exc_class() as error:
+            if not cancelled_by_nobody():
+                raise
+            turn.result = _failed(error)  # what the function waited for was cancelled
 
     def _ended(self, turn: Turn) -> None:
         """The turn's task has ended, or was given up."""
@@ -264,7 +292,10 @@ class Service:
             turn.finished()
             assert turn.result is not None
             result = turn.result
-        events = self.protocol.end_turn(record, self._completed(turn, result))
+        try:
+            events = self.protocol.end_turn(record, self._completed(turn, result))
+        except Exception as error:  # the author's result is none that JSON has
+            events = self.protocol.end_turn(record, self._completed(turn, _failed(error)))
         self.moved()
         self._handle(events)
 
@@ -346,6 +377,10 @@ class Service:
             except GONE:
                 self._gone()
                 return
+            except Exception as error:
+                self._error = error
+                self._gone()
+                return
             finally:
                 self._writing = False
                 self._moved.set()
@@ -377,6 +412,11 @@ class Service:
         self._host.answered()
         self.moved()
         self.flush()
+
+
+def _failed(error: BaseException) -> ResultMessage:
+    tell(error)
+    return failure(f"{type(error).__name__}: {error}")
 
 
 def tell(error: BaseException) -> None:

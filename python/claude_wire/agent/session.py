@@ -145,13 +145,13 @@ class TurnRecord:
         self.context: list[UserMessage] = []
         #: Whether its first frames are written.
         self.opened: bool = False
-        #: Prompts that were put into it later.
-        self.folded: list[UserMessage] = []
+        #: The uuids of prompts that were put into it later.
+        self.folded: list[str] = []
 
     @property
     def uuids(self) -> list[str]:
         """The uuids of its prompts, of those that have one."""
-        return [prompt.uuid for prompt in (*self.prompts, *self.folded) if prompt.uuid]
+        return [*(prompt.uuid for prompt in self.prompts if prompt.uuid), *self.folded]
 
     @property
     def milliseconds(self) -> int:

@@ -10,12 +10,12 @@ from collections.abc import AsyncIterable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import msgspec
 from anyio import from_thread
 from anyio.lowlevel import checkpoint
 
+from claude_wire.agent.outcome import content_of
 from claude_wire.agent.questions import Decision, Hooked, McpResult
-from claude_wire.agent.session import AgentSession, TurnRecord
+from claude_wire.agent.session import AgentSession, McpConnection, TurnRecord
 from claude_wire.agent.speech import Speech
 from claude_wire.foundation.arguments import type_of
 from claude_wire.messages import (
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PlainTurn", "ToolOutcome", "Turn"]
 
+#: What a question of a turn that was interrupted, or has ended, is answered with. Its host is not asked.
+OVER = "The turn is over."
 #: Lines that a turn writes before other tasks may run, the one that reads an interrupt among them.
 LINES_AT_ONCE = 64
 
@@ -70,7 +72,8 @@ class Spent:
 class Turn:
     """What an author's function is called with: a prompt to answer, and what may be done for it.
 
-    All that a turn does is written in its order. Once the turn was interrupted, what it says is dropped.
+    All that a turn does is written in its order. Once the turn was interrupted, or has ended, what it says is dropped,
+    and what it asks is refused without the host.
     """
 
     def __init__(
@@ -208,6 +211,8 @@ class Turn:
         if self._ready():
             self.speech.close_message()
         await self._written()
+        if not self._ready():
+            return Decision(False, OVER, use.input)
         decision = await self._service.questions.permission(use.name, use.input, use.id, self._subagent)
         if not decision.ok:
             denial = PermissionDenial(tool_name=use.name, tool_use_id=use.id, tool_input=use.input)
@@ -267,7 +272,7 @@ class Turn:
         else:
             try:
                 returned = await self._service.call(function, changed.input)
-                content, structured = _content(returned)
+                content, structured = content_of(returned)
             except Exception as error:
                 content, is_error = f"{type(error).__name__}: {error}", True
         about["tool_input"] = changed.input
@@ -292,6 +297,8 @@ class Turn:
         if self._ready():
             self.speech.finish_block()
         await self._written()
+        if not self._ready():
+            return Hooked()
         given = {**fields, "tool_use_id": tool_use_id} if tool_use_id is not None else fields
         return await self._service.questions.hooks(event, given, tool_use_id, self._subagent)
 
@@ -301,7 +308,7 @@ class Turn:
         Raises:
             KeyError: the host has no such server.
         """
-        return await self._service.questions.call(self.session.mcp_servers[server], tool, dict(arguments or {}), None)
+        return await self._call_mcp(self.session.mcp_servers[server], tool, dict(arguments or {}), None)
 
     async def elicit(
         self, message: str, schema: dict[str, Any] | None = None, *, server: str = "agent"
@@ -313,7 +320,7 @@ class Turn:
             server: the name of the MCP server that asks.
         """
         request = ElicitationRequest(mcp_server_name=server, message=message, mode="form", requested_schema=schema)
-        return await self._service.questions.elicit(request)
+        return await self._service.questions.elicit(request) if self._ready() else ElicitationResponse(action="cancel")
 
     async def injected(self) -> list[UserMessage]:
         """The prompts that have come since, and become part of this turn. Ask before each call of a model."""
@@ -436,7 +443,14 @@ class Turn:
         connection = self.session.mcp_servers.get(server)
         if connection is None:
             raise TypeError(f"run_tool() needs a function: {use.name!r} is no tool of an MCP server in the host")
-        return await self._service.questions.call(connection, tool, use.input, use.id)
+        return await self._call_mcp(connection, tool, use.input, use.id)
+
+    async def _call_mcp(
+        self, server: McpConnection, tool: str, arguments: dict[str, Any], use_id: str | None
+    ) -> McpResult:
+        if not self._ready():
+            return McpResult([{"type": "text", "text": OVER}], True)
+        return await self._service.questions.call(server, tool, arguments, use_id)
 
     @staticmethod
     def _require_text(name: str, text: object) -> None:
@@ -458,9 +472,16 @@ class PlainTurn:
         method = cast("Callable[..., Any]", value)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return run(partial(method, *args, **kwargs))
+            returned = run(partial(method, *args, **kwargs))
+            return PlainTurn(returned) if isinstance(returned, Turn) else returned
 
         return call
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        from_thread.run(self._turn.__aexit__, *raised)
 
 
 def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
@@ -474,19 +495,3 @@ def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
         cacheCreationInputTokens=(one.cacheCreationInputTokens or 0) + (other.cacheCreationInputTokens or 0),
         costUSD=(one.costUSD or 0) + (other.costUSD or 0),
     )
-
-
-def _content(returned: Any) -> tuple[str | list[Any], Any]:
-    """What a tool's function has returned, for the model and for programs."""
-    if returned is None:
-        return "", None
-    if isinstance(returned, str):
-        return returned, None
-    plain: Any = msgspec.to_builtins(returned)
-    if isinstance(plain, list) and all(_is_block(one) for one in plain):
-        return cast("list[Any]", returned), None
-    return msgspec.json.encode(plain).decode(), plain
-
-
-def _is_block(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(cast("dict[str, Any]", value).get("type"), str)

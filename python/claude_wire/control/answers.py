@@ -98,6 +98,8 @@ class Answers:
     Args:
         find: gives the handler for what a request asks for, or None if there is none.
         encode: makes the line of an answer. What it raises for a success is an error answer.
+        remembers: whether a request with the id of one that was answered is the same, delivered again. Otherwise it is
+            another one.
     """
 
     def __init__(
@@ -106,8 +108,11 @@ class Answers:
         send: Send,
         tasks: Tasks,
         encode: Callable[[Any], bytes] = encode,
+        *,
+        remembers: bool = True,
     ) -> None:
         self._find = find
+        self._remembers = remembers
         self._send = send
         self._tasks = tasks
         self._encode = encode
@@ -259,7 +264,7 @@ class Answers:
         if not self._is_open(inquiry):
             return False
         del self._open[inquiry.key]
-        if not isinstance(inquiry.key, _Inquiry):
+        if self._remembers and not isinstance(inquiry.key, _Inquiry):
             self._settled.add_key(inquiry.key)
         return True
 

@@ -33,7 +33,7 @@ class Sink(ABC):
     """Writes the lines that ``pop`` gives, until it gives none. One task writes at a time."""
 
     #: Bytes of a line that has begun to be written.
-    rest: bytes = b""
+    rest: bytes | memoryview = b""
 
     def write_now(self, pop: Pop) -> bool:
         """Write what can be written without waiting. Returns whether that was all.
@@ -78,7 +78,8 @@ class _Descriptor(Sink):
                         return True
                     self.rest = line
                     written = write(fd, line)
-                    self.rest = line[written:] if written < len(line) else b""
+                    # A view: what is left of a long line is not copied each time.
+                    self.rest = memoryview(line)[written:] if written < len(line) else b""
             except BlockingIOError:
                 pass
         return False
@@ -92,7 +93,7 @@ class _Descriptor(Sink):
             self.rest = line
             # A terminal or a pipe of Windows may hold up its writer.
             written = await to_thread.run_sync(os.write, self._fd, line)
-            self.rest = line[written:]
+            self.rest = memoryview(line)[written:] if written < len(line) else b""
 
     def close(self) -> None:
         self._room.close()
@@ -106,7 +107,7 @@ class _Stream(Sink):
         self._stream = stream
 
     async def write(self, pop: Pop) -> None:
-        while line := self.rest or pop():
+        while line := pop():
             self.rest = line
             await self._stream.send(line)
             self.rest = b""
