@@ -368,6 +368,26 @@ def test_a_turn_waits_while_its_host_does_not_read(virtual: VirtualBackend) -> N
     virtual.run(main)
 
 
+@every_virtual_backend
+def test_a_host_that_reads_late_gets_all(virtual: VirtualBackend) -> None:
+    async def answer(turn: Turn) -> None:
+        await turn.say("x" * 100)
+
+    async def main() -> None:
+        async with hosted(Agent(answer)) as host:
+            host.paused = anyio.Event()
+            await host.tell(prompt("go"))
+            host.end()
+            await anyio.sleep(3600)
+            assert host.code is None
+            host.paused.set()
+            host.paused = None
+        assert host.kinds == ["system/init", "assistant", "result/success"]
+        assert host.code == 0
+
+    virtual.run(main)
+
+
 def test_handlers_of_the_author_answer_requests() -> None:
     async def answer(turn: Turn) -> str:
         return turn.session.model

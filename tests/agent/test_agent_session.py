@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -15,6 +17,7 @@ from claude_wire import (
     HookMatcher,
     InterruptRequest,
     McpStatusRequest,
+    PromptAnsweredError,
     ResultMessage,
     TurnCancelledError,
     UserMessage,
@@ -91,6 +94,26 @@ def test_a_session_asks_many_prompts_at_once(backend: Backend) -> None:
                 if isinstance(message, ResultMessage):
                     texts += (message.result or "").split("\n")
             assert texts == [str(number) for number in range(20)]
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_prompt_from_before_a_resume_begins_no_turn(backend: Backend) -> None:
+    @asynccontextmanager
+    async def lifespan(session: AgentSession) -> AsyncIterator[None]:
+        session.answered.add("old")
+        yield
+
+    async def answer(turn: Turn) -> str:
+        return turn.text
+
+    async def main() -> None:
+        async with joined(Agent(answer, options=ASKING, lifespan=lifespan)) as session:
+            await session.initialize()
+            with pytest.raises(PromptAnsweredError):
+                await session.ask(UserMessage.of("again", uuid="old"))
+            assert (await session.ask("new")).result == "new"
 
     backend.run(main)
 

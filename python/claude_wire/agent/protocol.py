@@ -252,6 +252,12 @@ class AgentProtocol:
 
     def _prompt(self, prompt: UserMessage, events: list[Event]) -> None:
         if prompt.uuid:
+            if prompt.uuid in self.session.answered:
+                self._lifecycle([prompt], "completed")
+                if self.turn is None:
+                    self._said_state = ""  # it is told again
+                    self._state("idle")
+                return
             digest = blake2b(prompt.uuid.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             if self._uuids.has_key(digest):
                 self._echo(prompt, None)

@@ -93,6 +93,8 @@ class Service:
         self._broken = self._writing = False
         self._sink: Sink | None = None
         self._pop_now = self.protocol.pop
+        # How many tasks wait for `_moved`.
+        self._waiters = 0
         # Set at the end; when no `initialize` is being answered; when output was written or a turn has ended; and when
         # output waits for the writer.
         self._over, self._initialized, self._moved, self._unwritten = Event(), Event(), Event(), Event()
@@ -120,12 +122,11 @@ class Service:
                 await self._over.wait()
                 if self._code is None:
                     await self._answering.wait(LAST_SECONDS)
-                with move_on_after(LAST_SECONDS):
-                    while not self._broken and (self.protocol.unwritten or sink.rest):
-                        self._moved = Event()
-                        await self._moved.wait()
+                # A host that reads late gets all, unless the agent was told to end.
+                with move_on_after(None if self._code is None else LAST_SECONDS):
+                    await self._until(lambda: self._broken or not (self.protocol.unwritten or sink.rest))
             finally:
-                self.requests.fail("the agent has ended")
+                self._gone(self._code)
                 self._tasks.cancel()
                 self._answering.cancel()
                 with cancel_scope(shield=True):
@@ -179,9 +180,7 @@ class Service:
     async def _read(self) -> None:
         try:
             while not self.protocol.input_ended:
-                while not self._has_room():
-                    self._moved = Event()
-                    await self._moved.wait()
+                await self._until(self._has_room)
                 data = await self._source.receive()
                 if not data:
                     break
@@ -347,6 +346,8 @@ class Service:
             return False
         try:
             if sink.write_now(self._pop_now):
+                if self._waiters:
+                    self.moved()
                 return True
         except GONE:
             self._gone()
@@ -362,9 +363,18 @@ class Service:
 
     async def room(self) -> None:
         """Wait until less output waits."""
-        while self.crowded and not self._broken:
-            self._moved = Event()
-            await self._moved.wait()
+        await self._until(lambda: self._broken or not self.crowded)
+
+    async def _until(self, ready: Callable[[], bool]) -> None:
+        """Wait until so little waits, of prompts, of requests or of output."""
+        self._waiters += 1
+        try:
+            while not ready():
+                if self._moved.is_set():
+                    self._moved = Event()
+                await self._moved.wait()
+        finally:
+            self._waiters -= 1
 
     async def _write(self) -> None:
         while True:
@@ -383,17 +393,17 @@ class Service:
                 return
             finally:
                 self._writing = False
-                self._moved.set()
+                self.moved()
 
     def _pop(self) -> bytes | None:
-        if self.protocol.unwritten < CROWDED_BYTES // 2:
-            self._moved.set()
+        if self._waiters and self.protocol.unwritten < CROWDED_BYTES // 2:
+            self.moved()
         return self.protocol.pop()
 
     def _gone(self, code: int | None = None) -> None:
         """Nothing is written any more, since the host reads no more: end without noise."""
         self._broken = True
-        self._moved.set()
+        self.moved()
         self._end(self.protocol.code if code is None else code)
         self._handle(self.protocol.interrupt("ended"))
         self.protocol.drop_output()

@@ -74,6 +74,8 @@ class AgentSession:
         #: Names of tools that may be used unasked: those of ``--allowed-tools``, and of answers that said so.
         self.allowed_tools: set[str] = set(options.allowed_tools or ())
         self.disallowed_tools: set[str] = set(options.disallowed_tools or ())
+        #: Uuids of prompts that the session had before it was resumed: none of them begins a turn. The author fills it.
+        self.answered: set[str] = set()
         #: What each model has used, and what all has cost in US dollars, since the session began.
         self.used: dict[str, ModelUsage] = {}
         self.cost_usd: float = 0.0
