@@ -35,7 +35,6 @@ known or it is withdrawn. Frames around a turn, in order: ``session_state_change
 from __future__ import annotations
 
 from collections import deque
-from datetime import datetime, timezone
 from enum import Enum
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -44,7 +43,7 @@ from uuid import uuid4
 import msgspec
 
 from claude_wire.agent.input import Taken, WrongLine, joined, taken, with_its_id
-from claude_wire.agent.session import AgentSession, TurnRecord
+from claude_wire.agent.session import AgentSession, TurnRecord, now
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
 from claude_wire.dialects import STREAM_JSON, Connection, Dialect
@@ -321,7 +320,7 @@ class AgentProtocol:
             self.send(self._init_of())
             for prompt in turn.prompts[:-1]:
                 self._echo(prompt, None)
-            self._echo(turn.prompt, _now())
+            self._echo(turn.prompt, now())
 
     def _init_of(self) -> InitMessage:
         session = self.session
@@ -388,7 +387,7 @@ class AgentProtocol:
         turn.folded += [prompt.uuid for prompt in prompts if prompt.uuid]
         for prompt in prompts:
             self._lifecycle([prompt], "started")
-            self._echo(prompt, _now())
+            self._echo(prompt, now())
             self._lifecycle([prompt], "completed")
         if self.dialect.busy == "inject" and prompts:
             prompts = [joined(prompts, "\n\n")]
@@ -493,8 +492,3 @@ class AgentProtocol:
                 isReplay=True,
             )
             self.send(message)
-
-
-def _now() -> str:
-    """The time as the CLI writes it: ``2026-01-01T00:00:00.000Z``."""
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from time import monotonic
 from typing import Any, cast
 from uuid import uuid4
@@ -18,7 +19,7 @@ from uuid import uuid4
 from claude_wire.agent.options import AgentOptions
 from claude_wire.messages import HookCallbackMatcher, InitializeRequest, InitMcpServer, ModelUsage, UserMessage
 
-__all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection", "TurnRecord"]
+__all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection", "TurnRecord", "now"]
 
 PERMISSION_MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 
@@ -159,6 +160,11 @@ class TurnRecord:
     def milliseconds(self) -> int:
         """How long it has lasted."""
         return int((monotonic() - self.began) * 1000)
+
+
+def now() -> str:
+    """The time as the CLI writes it: ``2026-01-01T00:00:00.000Z``."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _json_object(given: Any) -> dict[str, Any] | None:
