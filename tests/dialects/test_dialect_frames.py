@@ -361,6 +361,11 @@ def test_json_rpc_cancels_behind_the_result_of_the_run_and_tells_its_status() ->
         '{"jsonrpc":"2.0","id":"2","result":{"type":"system","subtype":"status","running":false}}'
     )
     assert host.from_agent(read(status)) == [ControlResponse.success("2", {})]
+    # However many ask, a bounded number waits.
+    agent = started(JSON_RPC)
+    told = [agent.from_host(read(sent))[0].request_id for _ in range(70)]
+    assert [len(agent.to_host(ControlResponse.success(one, {}))) > 0 for one in told] == [False] * 64 + [True] * 6
+    assert agent.to_host(STOPPED).count(b"\n") == 65
     # Answered behind the result, it waits for none.
     agent = started(JSON_RPC)
     (asked,) = agent.from_host(read(sent))

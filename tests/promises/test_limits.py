@@ -204,6 +204,8 @@ ROWS: dict[str, list[str]] = {
     "ids of answered requests": ["long_request_ids", "many_request_ids"],
     "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],
     "requests that wait, where one line lists many": ["requests_in_one_line"],
+    "permission questions of an agent of `CLASSIC`": ["tests/dialects/test_dialect_frames.py"],
+    "answers of an agent of `JSON_RPC`": ["tests/dialects/test_dialect_frames.py"],
     "delegated tasks in the background": ["long_task_ids"],
     "uuids of prompts that were sent to a process": ["test_uuids_of_prompts_are_bounded"],
     "types of lines that no table knows": ["unknown_types"],

@@ -91,6 +91,7 @@ class _Classic(Connection):
         if payload.get("updatedInput") not in (None, asked.input):
             raise self.cannot("has no updatedInput in the answer to a permission request: allow the input, or deny it")
         asked.answer = encode(PermissionReply(allow=payload.get("behavior") == "allow"))
+        asked.input = {}  # which may be large, and the answer may wait for those before it
         lines = b""
         while self._asked and (first := next(iter(self._asked.items())))[1].answer is not None:
             lines += first[1].answer

@@ -48,6 +48,8 @@ INTERNAL_ERROR = -32603
 BUSY = -32001
 NOT_RUNNING = -32002
 CANCELLED = -32003
+#: Answers to ``cancel`` that wait for the result of the run; more of them go before it.
+MOST_HELD = 64
 #: The names of a host's requests.
 _METHODS = {"interrupt": "cancel", "status": "status"}
 
@@ -154,7 +156,7 @@ class _JsonRpc(MiriadFrames):
             running = bool(response.payload.get("running"))
             return _response(request_id, {**status, "running": running, **told(session_id=self._session_id)})
         line = _response(request_id, {**status, "running": False})
-        if self._run is None:
+        if self._run is None or len(self._held) >= MOST_HELD:
             return line
         self._held.append(line)
         return b""
