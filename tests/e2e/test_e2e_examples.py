@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -110,3 +111,22 @@ def test_an_interrupt_reaches_the_wrapped_agent(talk: Talk) -> None:
     seen = talk("filtered.py", *acts, "cleaned", partial=True)
     assert [one["result"] for one in results(seen)] == ["error_during_execution", "success"]
     assert texts(seen)[-1] == "cleaned: True"
+
+
+PAGE = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", (ROOT / "docs" / "agent.md").read_text(), re.S))
+#: Others are no agents, but programs.
+AGENTS = sorted(name for name, code in PAGE.items() if "def answer(" in code and "open_agent" not in code)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_of_the_page_is_driven_by_both(talk: Talk, tmp_path: Path, name: str) -> None:
+    (tmp_path / "agent").write_text(f"#!/usr/bin/env -S claude-wire agent\n{PAGE[name]}")
+    (tmp_path / "agent").chmod(0o755)
+    allowed = {"behavior": "allow"}
+    seen = talk(str(tmp_path / "agent"), "Hi", partial=True, permission=dict.fromkeys(["Read", "Delete"], allowed))
+    assert [one["result"] for one in results(seen)] == ["success"]
+    assert seen["stderr"] == ""
+
+
+def test_the_page_has_agents() -> None:
+    assert len(AGENTS) > 5
