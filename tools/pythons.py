@@ -23,6 +23,7 @@ VERSION = "import sys, venv, ensurepip; print(sys.version_info[:2])"
 CHOICE = [
     "agent/test_agent_program",
     "accumulate/test_accumulate",
+    "bridge/test_bridge_events",
     "codec/test_decoder",
     "codec/test_decoder_bad_lines",
     "codec/test_decoder_one_line",

@@ -63,6 +63,15 @@ def test_one_subagent_more_than_are_kept_stops_the_oldest() -> None:
     assert new.status == "started"
 
 
+def test_nothing_is_kept_of_a_subagent_that_has_ended_but_its_id() -> None:
+    ui = Bridge()
+    for number in range(MOST_SUBAGENTS + 10):
+        task = {"task_id": f"k{number}", "session_id": "s"}
+        ui.add(line(type="system", subtype="task_started", description="d", task_type="local_agent", **task))
+        ui.add(line(type="system", subtype="task_updated", patch={"status": "completed"}, **task))
+    assert len(ui._work.subagents) == len(ui._work.subagents._by_task) == 0
+
+
 def test_one_question_more_than_are_kept_drops_the_oldest() -> None:
     ui = Bridge()
     for number in range(MOST_QUESTIONS):

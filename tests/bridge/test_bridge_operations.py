@@ -87,6 +87,13 @@ def test_what_a_call_is(tool: str, input: Any, expected: dict[str, Any]) -> None
     }
 
 
+def test_long_paths_and_commands_are_cut() -> None:
+    [event] = Bridge().add(called("Bash", {"command": "x" * 1001}))
+    assert isinstance(event, Operation)
+    assert event.command == "x" * 999 + "\u2026"
+    assert len(event.title) == 120
+
+
 RESULTS = {
     "a block in a user message": line(
         type="user",
@@ -214,6 +221,7 @@ def notified(status: str, tool_use_id: str | None = None) -> TaskNotificationMes
         ([IN_BACKGROUND, returned(), ResultSuccess(session_id="s", is_error=False), updated("completed")], "completed"),
         ([STARTED, updated(None, is_backgrounded=True), returned(), notified("stopped")], "stopped"),
         ([ResultSuccess(session_id="s", is_error=True)], "stopped"),
+        ([ResultSuccess(session_id="s", is_error=False)], "completed"),
     ],
 )
 def test_a_subagent_ends_once(messages: list[Any], status: str) -> None:

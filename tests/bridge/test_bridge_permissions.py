@@ -156,6 +156,27 @@ def test_a_question_belongs_to_the_conversation_of_its_call() -> None:
     ui.add(called("t2", "b"))
     events = [*ui.add(asked("r1", tool_use_id="t1")), *ui.add(asked("r2", tool_use_id="t9")), *ui.add(asked("r3"))]
     assert [event.conversationId for event in events] == ["a", "b", "b"]
+    ui.add(called("t1", "b"))  # the same id: the later call is meant
+    ui.add(called("t3", "a"))
+    [event] = ui.add(asked("r4", tool_use_id="t1"))
+    assert event.conversationId == "b"
+
+
+def test_the_end_of_a_turn_leaves_the_questions_that_the_cli_withdraws_itself() -> None:
+    ui = Bridge()
+    ui.add(called("t1", "s"))
+    ui.add(asked())
+    assert not any(isinstance(event, PermissionCancelled) for event in ui.add(ResultSuccess(session_id="s")))
+    ui.answer("r1", allow=True)
+
+
+def test_a_result_settles_the_question_for_its_own_call_alone() -> None:
+    ui = Bridge()
+    for id in ("t1", "t2"):
+        ui.add(called(id, "s"))
+        ui.add(asked(f"for {id}", tool_use_id=id))
+    events = [event for event in ui.add(result("t2", "s")) if isinstance(event, PermissionCancelled)]
+    assert [event.requestId for event in events] == ["for t2"]
 
 
 def result(id: str, session: str, is_error: bool = False) -> UserMessage:

@@ -45,6 +45,8 @@ FENCED = "```\nRunning test 5 of 20\n```"
         ("[ 5/20] Building CXX object", "Building CXX object", 5, 20),
         ("Building [5/20]", "Building", 5, 20),
         ("[5/20]", "Step 5", 5, 20),
+        ("[5/2200] Linking", "Linking", 5, 2200),
+        ("[13/2024] Linking", "Linking", 13, 2024),
         (f"{FENCED}\nRunning test 6 of 20", "Running tests", 6, 20),
         (f"Running test 6 of 20\n{FENCED}", "Running tests", 6, 20),
         ("```Running test 5 of 20``` Running test 6 of 20", "Running tests", 6, 20),
@@ -198,6 +200,8 @@ def test_rules_can_be_replaced_and_what_does_not_fit_is_passed_over() -> None:
         return [Step(0, "a", 1, 2), Step(2, "b", 3, 2), Step(3, "c", -1, 2), Step(4, "d", 0, 0), Step(1, "e", 2, 2)]
 
     assert progress(Bridge(progress=[rule]), said("x")) == [("e", 2, 2, None)]
+    # Of two at the same place the later rule's counts.
+    assert find_step("x", [lambda _: [Step(0, "a", 1, 2)], lambda _: [Step(0, "b", 1, 2)]]) == Step(0, "b", 1, 2)
     assert progress(Bridge(progress=[]), said("Running test 5 of 20")) == []
 
 
