@@ -36,6 +36,12 @@ async def answer(turn):
     if what == "flood":
         while True:
             await turn.say(rest * 100_000)
+    if what == "deaf":
+        while True:
+            try:
+                await turn.stream(rest)
+            except BaseException:
+                pass
     if what == "thread":
         await turn.say("working")
         await anyio.to_thread.run_sync(time.sleep, 1000, abandon_on_cancel=True)
@@ -228,6 +234,16 @@ def test_signals_while_nobody_reads(start: Start, backend: str, number: signal.S
     until(process, "assistant")
     process.send_signal(number)
     assert process.wait(SECONDS) == code
+
+
+@pytest.mark.parametrize("backend", BOTH)
+def test_a_function_that_swallows_each_cancellation_is_left_behind(start: Start, backend: str) -> None:
+    process = start(*STREAM, "--include-partial-messages", backend=backend)
+    tell(process, prompt("deaf x"))
+    until(process, "stream_event")
+    tell(process, b'{"type":"control_request","request_id":"i","request":{"subtype":"interrupt"}}\n')
+    until(process, "result")
+    assert ended(process)[0] == 1
 
 
 @pytest.mark.parametrize("command", [True, False], ids=["command", "main"])

@@ -108,10 +108,14 @@ def leave(code: int) -> NoReturn:
     for thread in others:
         thread.join(max(deadline - monotonic(), 0))
     if any(thread.is_alive() for thread in others):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        _leave_at_once(code)
     sys.exit(code)
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 async def _serve(service: Service, stdin: Any, stdout: Any) -> int:
@@ -127,6 +131,8 @@ async def _serve(service: Service, stdin: Any, stdout: Any) -> int:
                 code = await service.run(stdin, stdout)
             except Exception as error:
                 tell(error)
+            if service.deaf and not isinstance(stdout, _Results):
+                _leave_at_once(code)  # the event loop would wait for the author's function
             group.cancel_scope.cancel()
     return code
 

@@ -91,6 +91,8 @@ class Service:
         # What the input or the output has raised.
         self._error: Exception | None = None
         self._broken = self._writing = False
+        #: Whether a function of the author's goes on at the end, although it was cancelled.
+        self.deaf: bool = False
         self._sink: Sink | None = None
         self._pop_now = self.protocol.pop
         # How many tasks wait for `_moved`.
@@ -132,6 +134,7 @@ class Service:
                 with cancel_scope(shield=True):
                     await self._tasks.wait(CLEANUP_SECONDS)
                     await self._answering.wait(CLEANUP_SECONDS)
+                self.deaf = len(self._tasks) + len(self._answering) > 0
                 sink.close()
         if self._error is not None:
             raise self._error
