@@ -494,6 +494,25 @@ def test_what_is_said_is_text(act: str, capsys: pytest.CaptureFixture[str]) -> N
     assert "getattr(turn, act)(5)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("act", "arguments", "problem"),
+    [
+        ("use_tool", ("Bash", 5), "the input of a tool must be a dict, not int"),
+        ("tool_result", ("id", "x"), "tool_result() takes what use_tool() has returned, not str"),
+        ("run_tool", ("Bash", {}), "run_tool() needs a function"),
+        ("call_mcp", ("calc", "add"), "the host has no MCP server 'calc'"),
+        ("emit", ("x",), "takes a message or a dict, not str"),
+        ("stream", (["a"],), "stream() takes a str or an async iterable of str, not list"),
+    ],
+)
+def test_wrong_arguments_of_an_act_are_told(act: str, arguments: tuple[Any, ...], problem: str) -> None:
+    async def answer(turn: Turn) -> None:
+        await getattr(turn, act)(*arguments)
+
+    results, _ = ASYNCIO.run(lambda: results_of(answer, options=AgentOptions(allowed_tools=("Bash",))))
+    assert problem in results[0]["errors"][0]
+
+
 def test_the_loop_that_is_closed_leaves_nothing_behind() -> None:
     async def answer(turn: Turn) -> None:
         await anyio.sleep(1000)

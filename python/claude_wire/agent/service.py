@@ -25,8 +25,8 @@ from claude_wire.agent.outcome import failure, result_of
 from claude_wire.agent.protocol import AgentProtocol, Began, Interrupted, Over, Stopped, Wrong
 from claude_wire.agent.questions import Questions
 from claude_wire.agent.requests import HostRequests
-from claude_wire.agent.session import AgentSession, TurnRecord
-from claude_wire.agent.turn import PlainTurn, Turn, added_up
+from claude_wire.agent.session import AgentSession, TurnRecord, added_up
+from claude_wire.agent.turn import PlainTurn, Turn
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
 from claude_wire.io.pipes import GONE, Sink, open_input, open_sink

@@ -17,9 +17,17 @@ from typing import Any, cast
 from uuid import uuid4
 
 from claude_wire.agent.options import AgentOptions
-from claude_wire.messages import HookCallbackMatcher, InitializeRequest, InitMcpServer, ModelUsage, UserMessage
+from claude_wire.messages import (
+    HookCallbackMatcher,
+    InitializeRequest,
+    InitMcpServer,
+    ModelUsage,
+    PermissionDenial,
+    Usage,
+    UserMessage,
+)
 
-__all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection", "TurnRecord", "now"]
+__all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection", "Spent", "TurnRecord", "added_up", "now"]
 
 PERMISSION_MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 
@@ -160,6 +168,42 @@ class TurnRecord:
     def milliseconds(self) -> int:
         """How long it has lasted."""
         return int((monotonic() - self.began) * 1000)
+
+
+class Spent:
+    """What a turn has used so far."""
+
+    def __init__(self) -> None:
+        self.usage: Usage = Usage(input_tokens=0, output_tokens=0)
+        self.by_model: dict[str, ModelUsage] = {}
+        self._total: ModelUsage | None = None
+        self.cost: float = 0.0
+        self.denials: list[PermissionDenial] = []
+
+    def add(self, used: ModelUsage, model: str) -> None:
+        """Add what one model has used."""
+        before = self.usage
+        self.usage = Usage(
+            input_tokens=(before.input_tokens or 0) + (used.inputTokens or 0),
+            output_tokens=(before.output_tokens or 0) + (used.outputTokens or 0),
+            cache_read_input_tokens=(before.cache_read_input_tokens or 0) + (used.cacheReadInputTokens or 0),
+            cache_creation_input_tokens=(before.cache_creation_input_tokens or 0)
+            + (used.cacheCreationInputTokens or 0),
+        )
+        self.cost += used.costUSD or 0
+
+
+def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
+    """The sums of what a model has used."""
+    if one is None:
+        return other
+    return ModelUsage(
+        inputTokens=(one.inputTokens or 0) + (other.inputTokens or 0),
+        outputTokens=(one.outputTokens or 0) + (other.outputTokens or 0),
+        cacheReadInputTokens=(one.cacheReadInputTokens or 0) + (other.cacheReadInputTokens or 0),
+        cacheCreationInputTokens=(one.cacheCreationInputTokens or 0) + (other.cacheCreationInputTokens or 0),
+        costUSD=(one.costUSD or 0) + (other.costUSD or 0),
+    )
 
 
 def now() -> str:

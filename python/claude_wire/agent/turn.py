@@ -15,7 +15,7 @@ from anyio.lowlevel import checkpoint
 
 from claude_wire.agent.outcome import content_of
 from claude_wire.agent.questions import Decision, Hooked, McpResult
-from claude_wire.agent.session import AgentSession, McpConnection, TurnRecord
+from claude_wire.agent.session import AgentSession, McpConnection, Spent, TurnRecord
 from claude_wire.agent.speech import Speech
 from claude_wire.foundation.arguments import type_of
 from claude_wire.messages import (
@@ -29,7 +29,6 @@ from claude_wire.messages import (
     TaskNotificationMessage,
     TaskStartedMessage,
     ToolUseBlock,
-    Usage,
     UserMessage,
 )
 
@@ -57,16 +56,6 @@ class ToolOutcome(NamedTuple):
     is_error: bool
     #: Whether the tool was run. It was not if the host or a hook has refused it.
     ran: bool
-
-
-class Spent:
-    """What a turn has used so far."""
-
-    def __init__(self) -> None:
-        self.usage: Usage = Usage(input_tokens=0, output_tokens=0)
-        self.by_model: dict[str, ModelUsage] = {}
-        self.cost: float = 0.0
-        self.denials: list[PermissionDenial] = []
 
 
 class Turn:
@@ -195,6 +184,8 @@ class Turn:
 
     async def use_tool(self, name: str, input: Mapping[str, Any] | None = None) -> ToolUseBlock:
         """Say that the model uses a tool. Its result is said by :meth:`tool_result`."""
+        if not isinstance(input, (Mapping, type(None))):
+            raise TypeError(f"the input of a tool must be a dict, not {type_of(input)}")
         use_id = f"toolu_{self._protocol.new_uuid().replace('-', '')}"
         use = ToolUseBlock(id=use_id, name=name, input=dict(input or {}))
         if self._ready():
@@ -228,6 +219,8 @@ class Turn:
             content: a text, or blocks.
             structured: the same for programs, any JSON.
         """
+        if not isinstance(use, ToolUseBlock):
+            raise TypeError(f"tool_result() takes what use_tool() has returned, not {type_of(use)}")
         subagent = self._subagents.pop(use.id, None)
         if subagent is not None:
             subagent._end_task("failed" if is_error else "completed", content)
@@ -308,6 +301,8 @@ class Turn:
         Raises:
             KeyError: the host has no such server.
         """
+        if server not in self.session.mcp_servers:
+            raise KeyError(f"the host has no MCP server {server!r}, but {sorted(self.session.mcp_servers)}")
         return await self._call_mcp(self.session.mcp_servers[server], tool, dict(arguments or {}), None)
 
     async def elicit(
@@ -345,23 +340,14 @@ class Turn:
         cache_creation_input_tokens: int = 0,
     ) -> None:
         """Add to what the turn has used, which its result says. Costs are in US dollars."""
-        spent, before = self.spent, self.spent.usage
-        spent.usage = Usage(
-            input_tokens=(before.input_tokens or 0) + input_tokens,
-            output_tokens=(before.output_tokens or 0) + output_tokens,
-            cache_read_input_tokens=(before.cache_read_input_tokens or 0) + cache_read_input_tokens,
-            cache_creation_input_tokens=(before.cache_creation_input_tokens or 0) + cache_creation_input_tokens,
-        )
-        spent.cost += cost_usd
-        name = model or self.session.model
-        added = ModelUsage(
+        used = ModelUsage(
             inputTokens=input_tokens,
             outputTokens=output_tokens,
             cacheReadInputTokens=cache_read_input_tokens,
             cacheCreationInputTokens=cache_creation_input_tokens,
             costUSD=cost_usd,
         )
-        spent.by_model[name] = added_up(spent.by_model.get(name), added)
+        self.spent.add(used, model or self.session.model)
 
     def subagent(self, use: ToolUseBlock, *, description: str = "", kind: str = "general-purpose") -> Turn:
         """A subagent that works for a use of a tool: a turn whose messages carry ``parent_tool_use_id``.
@@ -482,16 +468,3 @@ class PlainTurn:
 
     def __exit__(self, *raised: Any) -> None:
         from_thread.run(self._turn.__aexit__, *raised)
-
-
-def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
-    """The sums of what a model has used."""
-    if one is None:
-        return other
-    return ModelUsage(
-        inputTokens=(one.inputTokens or 0) + (other.inputTokens or 0),
-        outputTokens=(one.outputTokens or 0) + (other.outputTokens or 0),
-        cacheReadInputTokens=(one.cacheReadInputTokens or 0) + (other.cacheReadInputTokens or 0),
-        cacheCreationInputTokens=(one.cacheCreationInputTokens or 0) + (other.cacheCreationInputTokens or 0),
-        costUSD=(one.costUSD or 0) + (other.costUSD or 0),
-    )
