@@ -360,6 +360,14 @@ def test_a_file_is_an_agent(start: Start, tmp_path: Path, source: str, name: str
     assert (process.returncode, out.decode()) == (0, f"{said}\n")
 
 
+def test_a_file_may_be_called_as_a_module_of_python(start: Start, tmp_path: Path) -> None:
+    made = "from dataclasses import dataclass\n@dataclass\nclass Said:\n    text: 'str'\n"
+    source = f"{made}answer = lambda turn: Said('hi').text"
+    (tmp_path / "dataclasses.py").write_text(source)
+    process = by_command(start, str(tmp_path / "dataclasses.py"), "-p", "x")
+    assert process.communicate(timeout=SECONDS)[0] == b"hi\n"
+
+
 def test_the_flags_of_the_command_are_the_agents(start: Start, agent: Path) -> None:
     process = by_command(start, str(agent), "--version")
     assert process.communicate(timeout=SECONDS)[0] == b"1.2.3 (agent.py)\n"

@@ -17,6 +17,9 @@ from claude_wire.cli.sources import display_name
 
 __all__ = ["agent"]
 
+#: What the author's module is called.
+NAME = "__agent__"
+
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("script", metavar="SCRIPT[:NAME]")
@@ -47,11 +50,11 @@ def agent(script: str, flags: tuple[str, ...]) -> None:
 
 
 def _imported(path: str) -> ModuleType:
-    name = os.path.splitext(os.path.basename(path))[0]
-    spec = importlib.util.spec_from_file_location(name, path, loader=SourceFileLoader(name, path))
+    # Under a name of its own, whatever the file is called: it might be called as a module that is loaded already.
+    spec = importlib.util.spec_from_file_location(NAME, path, loader=SourceFileLoader(NAME, path))
     assert spec is not None
     assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    module = sys.modules[NAME] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except OSError as error:
