@@ -182,13 +182,13 @@ class Spent:
 
     def add(self, used: ModelUsage, model: str) -> None:
         """Add what one model has used."""
-        before = self.usage
+        self.by_model[model] = added_up(self.by_model.get(model), used)
+        total = self._total = added_up(self._total, used)
         self.usage = Usage(
-            input_tokens=(before.input_tokens or 0) + (used.inputTokens or 0),
-            output_tokens=(before.output_tokens or 0) + (used.outputTokens or 0),
-            cache_read_input_tokens=(before.cache_read_input_tokens or 0) + (used.cacheReadInputTokens or 0),
-            cache_creation_input_tokens=(before.cache_creation_input_tokens or 0)
-            + (used.cacheCreationInputTokens or 0),
+            input_tokens=total.inputTokens,
+            output_tokens=total.outputTokens,
+            cache_read_input_tokens=total.cacheReadInputTokens,
+            cache_creation_input_tokens=total.cacheCreationInputTokens,
         )
         self.cost += used.costUSD or 0
 
