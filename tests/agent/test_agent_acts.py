@@ -475,7 +475,7 @@ def test_a_strict_agent_ends_at_another_type(capsys: pytest.CaptureFixture[str])
     ("arguments", "problem"),
     [
         ({"answer": 5}, "answer must be"),
-        ({"answer": returning(None), "dialect": "miriad"}, "dialect must be a Dialect"),
+        ({"answer": returning(None), "dialect": 5}, "dialect must be STREAM_JSON"),
         ({"answer": returning(None), "requests": {int: print}}, "classes of control requests"),
     ],
 )

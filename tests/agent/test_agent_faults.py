@@ -15,9 +15,11 @@ import pytest
 from agent_host import Host, hosted, initialize, prompt
 from async_backends import ASYNCIO, Backend, every_backend
 from claude_wire import ResultSuccess, ToolUseBlock
-from claude_wire.agent import Agent, AgentOptions, Turn
+from claude_wire.agent import Agent, AgentOptions, AgentSession, Turn
 from claude_wire.agent.questions import Decision
 from claude_wire.agent.service import MOST_UNWRITTEN
+from claude_wire.agent.session import MOST_ALLOWED, MOST_SERVER_BYTES, MOST_SERVERS
+from claude_wire.dialects import CLASSIC
 from claude_wire.io.pipes import open_sink
 from virtual_time import VirtualBackend, every_virtual_backend
 
@@ -318,3 +320,153 @@ def test_a_plain_function_has_subagents(backend: Backend) -> None:
         )
 
     backend.run(main)
+
+
+@every_virtual_backend
+def test_an_interrupt_closes_all_that_a_subagent_has_open(virtual: VirtualBackend) -> None:
+    async def forever(given: dict[str, Any]) -> None:
+        await anyio.sleep_forever()
+
+    async def answer(turn: Turn) -> None:
+        use = await turn.use_tool("Task")
+        async with turn.subagent(use) as helper:
+            await helper.say("hello")
+            await helper.run_tool("Bash", {}, forever)
+
+    async def main() -> None:
+        options = AgentOptions(include_partial_messages=True, permission_mode="bypassPermissions")
+        async with hosted(Agent(answer, options=options)) as host:
+            await host.tell(prompt("go"))
+            await host.until("assistant", 3)
+            await host.tell(host.ask("i", "interrupt"))
+            await host.until("result")
+        kinds = host.kinds
+        assert kinds.count("stream_event/message_start") == kinds.count("stream_event/message_stop") == 2
+        uses = [message["message"]["content"][0].get("id") for message in host.of("assistant")]
+        results = host.of("user/tool_result")
+        assert [one["message"]["content"][0]["tool_use_id"] for one in results] == [uses[2], uses[0]]
+        assert [one["parent_tool_use_id"] for one in results] == [uses[0], None]
+        assert [one["status"] for one in host.of("system/task_notification")] == ["stopped"]
+        assert kinds.count("user/text") == 1
+
+    virtual.run(main)
+
+
+# --- what a host says, once more
+
+
+TOOLS: list[Any] = [[1, {"name": "add"}], {"x": 1}, 5, None]
+
+
+@pytest.mark.parametrize("tools", TOOLS)
+def test_a_manifest_that_lists_no_tools_is_one_without_tools(tools: Any) -> None:
+    async def main() -> None:
+        async with hosted(Agent(uses_a_tool)) as host:
+            manifest = {"initializeResult": {}, "toolsListResult": {"tools": tools}}
+            await host.tell(initialize(sdkMcpServerManifests={"calc": manifest}), prompt("go"))
+        tool_names = host.of("system/init")[0]["tools"]
+        assert tool_names == (["mcp__calc__add"] if tools == TOOLS[0] else [])
+
+    ASYNCIO.run(main)
+
+
+def test_what_is_known_of_mcp_servers_is_bounded() -> None:
+    async def main() -> None:
+        async with hosted(Agent(uses_a_tool)) as host:
+            large = {"initializeResult": {}, "toolsListResult": {"tools": [{"name": "x" * MOST_SERVER_BYTES}]}}
+            small = {"initializeResult": {}, "toolsListResult": {"tools": []}}
+            manifests = {"large": large, **{f"{number}": small for number in range(MOST_SERVERS + 10)}}
+            await host.tell(initialize(sdkMcpServerManifests=manifests), prompt("go"))
+        servers = host.of("system/init")[0]["mcp_servers"]
+        assert len(servers) == MOST_SERVERS
+        assert [server["name"] for server in servers if server["status"] == "failed"] == ["large"]
+
+    ASYNCIO.run(main)
+
+
+def test_the_tools_that_answers_allow_are_bounded() -> None:
+    session = AgentSession(AgentOptions(), "m")
+    session.allow("x" * 1000)
+    for number in range(MOST_ALLOWED + 10):
+        session.allow(f"Tool{number}")
+    assert len(session.allowed_tools) == MOST_ALLOWED
+    assert session.may_use("Tool0")
+    assert session.may_use(f"Tool{MOST_ALLOWED}") is None
+
+
+def test_a_mode_that_there_is_not_is_not_set() -> None:
+    async def main() -> None:
+        async with hosted(Agent(uses_a_tool, options=ASKING)) as host:
+            update = {"type": "setMode", "mode": "other", "destination": "session"}
+            host.answers = lambda request: {"behavior": "allow", "updatedPermissions": [update]}
+            await host.tell(prompt("go"))
+            await host.until("result/success")
+            assert host.service.session.permission_mode == "default"
+
+    ASYNCIO.run(main)
+
+
+@pytest.mark.parametrize("subtype", ["interrupt", "set_model", "initialize", "other"])
+@pytest.mark.parametrize("request_id", ["\0json:{", "\0json:5", "\0"])
+def test_any_text_is_an_id(subtype: str, request_id: str) -> None:
+    async def main() -> None:
+        async with hosted(Agent(uses_a_tool)) as host:
+            await host.tell(host.ask(request_id, subtype), prompt("go"))
+        assert host.of("control_response")[0]["response"]["request_id"] == request_id
+        assert len(host.of("result")) == 1
+
+    ASYNCIO.run(main)
+
+
+def test_an_integer_of_any_length_is_a_number() -> None:
+    async def main() -> None:
+        async with hosted(Agent(uses_a_tool)) as host:
+            await host.send_bytes(b'{"n":' + b"9" * 5000 + b"}\n")
+            await host.tell(prompt("go"))
+        assert host.code == 0
+        assert len(host.of("result")) == 1
+
+    ASYNCIO.run(main)
+
+
+# --- dialects
+
+
+def test_an_agent_that_finds_out_a_dialect_knows_the_turn_under_way() -> None:
+    frames: list[dict[str, Any]] = []
+
+    async def answer(turn: Turn) -> None:
+        begun.set()
+        await anyio.sleep_forever()
+
+    async def main() -> None:
+        nonlocal begun
+        begun = anyio.Event()
+        host = Host(raw=frames.append)
+        async with anyio.create_task_group() as group:
+            host.start(Agent(answer, dialect="auto"), group)
+            await host.tell(prompt("go"))
+            await begun.wait()
+            await host.tell({"type": "control", "action": "interrupt"})
+            host.end()
+        # The policies are those of MIRIAD: an interrupted turn is no failure.
+        assert host.code == 0
+
+    begun: anyio.Event
+    ASYNCIO.run(main)
+    assert [frame["subtype"] for frame in frames] == ["init", "interrupted", "cancelled"]
+
+
+def test_an_agent_of_classic_takes_no_control_messages() -> None:
+    frames: list[dict[str, Any]] = []
+
+    async def main() -> None:
+        host = Host(raw=frames.append)
+        async with anyio.create_task_group() as group:
+            host.start(Agent(lambda turn: "done", dialect=CLASSIC), group)
+            hooks = {"UserPromptSubmit": [{"hookCallbackIds": ["h"]}]}
+            await host.tell(initialize(hooks=hooks, sdkMcpServers=["calc"]), prompt("go"))
+            host.end()
+
+    ASYNCIO.run(main)
+    assert [frame["subtype"] for frame in frames] == ["init", "success"]

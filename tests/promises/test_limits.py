@@ -221,7 +221,12 @@ ROWS: dict[str, list[str]] = {
     "prompts that wait in an agent": ["tests/agent/test_agent_bounds.py"],
     "uuids of prompts that an agent was sent": ["tests/agent/test_agent_bounds.py"],
     "prompts of an agent that ask no model": ["tests/agent/test_agent_bounds.py"],
-    "output of an agent that its host has not read": ["tests/agent/test_agent_acts.py"],
+    "output of an agent that its host has not read": [
+        "tests/agent/test_agent_acts.py",
+        "tests/agent/test_agent_faults.py",
+    ],
+    "MCP servers of a host, in an agent": ["tests/agent/test_agent_faults.py"],
+    "tools that answers of a host allow": ["tests/agent/test_agent_faults.py"],
     "requests of a host that an agent has not answered": ["tests/agent/test_agent_bounds.py"],
     "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
 }

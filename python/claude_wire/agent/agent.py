@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import msgspec
 
@@ -13,8 +13,8 @@ from claude_wire.agent.options import AgentOptions
 from claude_wire.agent.service import Service
 from claude_wire.agent.session import AgentSession
 from claude_wire.agent.turn import Turn
-from claude_wire.dialects import STREAM_JSON, Dialect
-from claude_wire.foundation.arguments import require_function, type_of
+from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
+from claude_wire.foundation.arguments import require_function
 from claude_wire.messages import InitMessage
 from claude_wire.messages.control.request_body import ControlRequestBody
 
@@ -31,7 +31,7 @@ class Agent:
         answer: is called with a :class:`Turn` for each prompt, one at a time. What it returns is the result: None (the
             last text that was said), a str, a dict or a Struct (structured output), or a whole ``ResultMessage``. One
             that raises has failed. A plain function runs in a thread; its turn's methods are called, not awaited.
-        dialect: how messages stand on the wire.
+        dialect: how messages stand on the wire; ``"auto"`` finds it out by what the host says.
         options: how the agent was started; :meth:`main` reads them from the command line.
         requests: functions by the class of a control request, such as ``{SetModelRequest: f}``: each gets the request
             and returns the payload of the answer, or None for what the agent answers by itself.
@@ -49,7 +49,7 @@ class Agent:
         self,
         answer: Answer,
         *,
-        dialect: Dialect = STREAM_JSON,
+        dialect: Dialect | Literal["auto"] = STREAM_JSON,
         options: AgentOptions | None = None,
         requests: Mapping[type, Callable[[Any], Any]] | None = None,
         init: InitMessage | Mapping[str, Any] | None = None,
@@ -62,10 +62,8 @@ class Agent:
             if not (isinstance(kind, type) and issubclass(kind, ControlRequestBody)):
                 raise TypeError(f"requests takes classes of control requests, such as SetModelRequest, not {kind!r}")
             require_function(f"requests[{kind.__name__}]", handler, "the request")
-        if not isinstance(dialect, Dialect):
-            raise TypeError(f"dialect must be a Dialect such as STREAM_JSON, not {type_of(dialect)}")
         self.answer: Answer = answer
-        self.dialect: Dialect = dialect
+        self.dialect: Dialect = dialect_of(dialect)
         self.options: AgentOptions = AgentOptions() if options is None else options
         self.requests: dict[type, Callable[[Any], Any]] = dict(requests or {})
         self.init: InitMessage | Mapping[str, Any] | None = init

@@ -54,6 +54,8 @@ __all__ = ["NO_CONTENT", "Taken", "WrongLine", "joined", "taken", "with_its_id"]
 NO_CONTENT = "(no content)"
 #: Most characters of a line's type in an error.
 MOST_TYPE_CHARS = 64
+#: Digits of a number that is read exactly.
+MOST_DIGITS = 4000
 
 #: What an agent has to do with.
 Taken = UserMessage | ControlRequest | ControlResponse | ControlCancelRequest
@@ -93,7 +95,12 @@ def taken(message: Any, *, strict: bool = False) -> Taken | None:
         if message.message.role != "user":
             raise _wrong_role(message.message.role)
         return message
-    if isinstance(message, (ControlRequest, ControlResponse)):
+    if isinstance(message, ControlRequest):
+        request_id = message.request_id
+        if isinstance(request_id, str) and request_id.startswith(_JSON_ID):
+            return msgspec.structs.replace(message, request_id=_JSON_ID + json.dumps(request_id))
+        return message
+    if isinstance(message, ControlResponse):
         return message
     if isinstance(message, UnknownMessage):
         if message.type == "user":
@@ -116,7 +123,7 @@ def _read_again(line: InvalidLine, strict: bool) -> Any:
     try:
         if line.kind in ("too_long", "no_memory"):
             raise ValueError(line.kind)
-        value: Any = json.loads(text, parse_constant=_refuse)
+        value: Any = json.loads(text, parse_constant=_refuse, parse_int=_number)
     except RecursionError:
         return None
     except ValueError:
@@ -170,6 +177,11 @@ def with_its_id(response: ControlResponse) -> ControlResponse | dict[str, Any]:
 
 def _refuse(constant: str) -> Any:
     raise ValueError(constant)
+
+
+def _number(digits: str) -> float:
+    """A number as JavaScript has it: Python reads no integer of more than 4,300 digits."""
+    return int(digits) if len(digits) < MOST_DIGITS else float(digits)
 
 
 def _unreadable(text: str, error: str) -> WrongLine:

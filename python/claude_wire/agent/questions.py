@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 import anyio
 
 from claude_wire.agent.protocol import AgentProtocol
-from claude_wire.agent.session import AgentSession, McpConnection
+from claude_wire.agent.session import PERMISSION_MODES, AgentSession, McpConnection
 from claude_wire.control.requests import Requests
 from claude_wire.errors import (
     DialectError,
@@ -161,10 +161,12 @@ class Questions:
             return Decision(False, INVALID_ANSWER, given)
         if isinstance(result, PermissionResultAllow):
             for update in result.updatedPermissions or ():
-                if isinstance(update, SetMode):
+                if isinstance(update, SetMode) and update.mode in PERMISSION_MODES:
                     self._session.permission_mode = update.mode
                 elif isinstance(update, AddRules) and update.behavior == "allow":
-                    self._session.allowed_tools.update(r.toolName for r in update.rules if r.ruleContent is None)
+                    for rule in update.rules:
+                        if rule.ruleContent is None:
+                            self._session.allow(rule.toolName)
             return Decision(True, "", given if result.updatedInput is None else result.updatedInput)
         if isinstance(result, PermissionResultDeny):
             return Decision(False, result.message, given, result.interrupt is True)
@@ -230,9 +232,7 @@ class Questions:
         try:
             await self.mcp_message(server.name, {"jsonrpc": "2.0", "method": "notifications/initialized"})
             listed = await self._result(server, "tools/list", None, HANDSHAKE_SECONDS)
-            tools: Any = listed.get("tools")
-            server.tools = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
-            server.status = "connected"
+            server.connected(listed)
         except (RequestError, _McpError):
             server.status = "failed"
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
-from anyio import Event, get_cancelled_exc_class, to_thread
+from anyio import CancelScope, Event, get_cancelled_exc_class, to_thread
 
 from claude_wire.agent.options import AgentOptions
 from claude_wire.agent.outcome import failure, result_of
@@ -93,6 +93,9 @@ class Service:
         self._broken = self._writing = False
         #: Whether a function of the author's goes on at the end, although it was cancelled.
         self.deaf: bool = False
+        # Of the run, once it has begun; and whether the author's lifespan has.
+        self._scope: CancelScope | None = None
+        self._started = False
         self._sink: Sink | None = None
         self._pop_now = self.protocol.pop
         # How many tasks wait for `_moved`.
@@ -115,10 +118,18 @@ class Service:
         self._answering.remember_context()
         sink = self._sink = open_sink(stdout)
         self._source: Any = open_input(stdin)
+        with cancel_scope() as self._scope:
+            await self._run(sink)
+        if self._error is not None:
+            raise self._error
+        return self.protocol.code if self._code is None else self._code
+
+    async def _run(self, sink: Sink) -> None:
         async with AsyncExitStack() as stack:
             try:
-                if self._agent.lifespan is not None:
+                if self._agent.lifespan is not None and self._code is None:
                     await stack.enter_async_context(self._agent.lifespan(self.session))
+                self._started = True
                 self._tasks.start(self._write, "claude-wire-writer")
                 self._tasks.start(self._read, "claude-wire-reader")
                 await self._over.wait()
@@ -136,21 +147,22 @@ class Service:
                     await self._answering.wait(CLEANUP_SECONDS)
                 self.deaf = len(self._tasks) + len(self._answering) > 0
                 sink.close()
-        if self._error is not None:
-            raise self._error
-        return self.protocol.code if self._code is None else self._code
 
     # --- from outside
 
     def interrupt(self) -> None:
         """Interrupt the turn, and end: what SIGINT does."""
         self._end(self.protocol.dialect.interrupted_code)
+        if self._scope is not None and not self._started:
+            self._scope.cancel()
         self.interrupt_turn(self.protocol.turn)
 
     def terminate(self) -> None:
         """End at once, without another frame: what SIGTERM does."""
         self._gone(143)
         self._over.set()
+        if self._scope is not None:  # the author's lifespan has its time to end, and need not begin
+            self._scope.deadline = anyio.current_time() + (2 * CLEANUP_SECONDS if self._started else 0)
 
     def interrupt_turn(self, record: TurnRecord | None) -> None:
         """Interrupt a turn, if it is under way."""
@@ -259,6 +271,8 @@ class Service:
         while self._initializing:
             await self._initialized.wait()
         record = turn.record
+        if record.stopped is not None:
+            return
         hooked = await self.questions.hooks("UserPromptSubmit", {"prompt": turn.text}, None, None)
         if record.stopped is not None:
             return
@@ -288,7 +302,7 @@ class Service:
         if record.stopped is None and turn.result is None:
             record.stopped = "ended"  # the task was cancelled from outside
         if record.stopped is not None:
-            reason = turn.speech.abort(by_user=record.stopped == "interrupt")
+            reason = turn.abort(by_user=record.stopped == "interrupt")
             result = failure("the turn was interrupted", reason)
         else:
             turn.finished()

@@ -17,6 +17,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from claude_wire.agent.options import AgentOptions
+from claude_wire.codec.encoder import encode
 from claude_wire.messages import (
     HookCallbackMatcher,
     InitializeRequest,
@@ -29,6 +30,12 @@ from claude_wire.messages import (
 
 __all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection", "Spent", "TurnRecord", "added_up", "now"]
 
+#: The most MCP servers of a host, and the most bytes of what one says of itself and its tools, as JSON.
+MOST_SERVERS = 128
+MOST_SERVER_BYTES = 4 * 1024 * 1024
+#: The most names of tools that answers of the host may allow, and their characters.
+MOST_ALLOWED = 4096
+MOST_NAME_CHARS = 256
 PERMISSION_MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 
 
@@ -48,6 +55,14 @@ class McpConnection:
 
     def __repr__(self) -> str:
         return f"<McpConnection {self.name!r}: {self.status}, {len(self.tools)} tools>"
+
+    def connected(self, listed: dict[str, Any]) -> None:
+        """Take what it answered to ``tools/list``. A server has failed whose answers are larger than can be kept."""
+        tools: Any = listed.get("tools")
+        self.tools = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+        self.status = "connected"
+        if len(encode({"info": self.info, "tools": self.tools})) > MOST_SERVER_BYTES:
+            self.info, self.tools, self.status = {}, [], "failed"
 
     @property
     def tool_names(self) -> list[str]:
@@ -105,20 +120,27 @@ class AgentSession:
         self.hooks = dict(request.hooks or {})
         if request.jsonSchema is not None:
             self.schema = request.jsonSchema
-        for name in request.sdkMcpServers or ():
-            self.mcp_servers.setdefault(name, McpConnection(name))
-        for name, manifest in (request.sdkMcpServerManifests or {}).items():
-            server = self.mcp_servers.setdefault(name, McpConnection(name))
-            plain = manifest.to_dict()
-            server.info = plain.get("initializeResult") or {}
-            server.tools = (plain.get("toolsListResult") or {}).get("tools") or []
-            server.status, server.next_id = "connected", 2
+        manifests = request.sdkMcpServerManifests or {}
+        for name in (*(request.sdkMcpServers or ()), *manifests):
+            if len(self.mcp_servers) < MOST_SERVERS:
+                self.mcp_servers.setdefault(name, McpConnection(name))
+        for name, manifest in manifests.items():
+            server = self.mcp_servers.get(name)
+            if server is not None:
+                server.info = manifest.initializeResult
+                server.connected(manifest.toolsListResult or {})
+                server.next_id = 2
         return [server for server in self.mcp_servers.values() if server.status == "pending"]
 
     @property
     def init_servers(self) -> list[InitMcpServer]:
         """The MCP servers, as ``system/init`` lists them."""
         return [InitMcpServer(server.name, server.status, "sdk") for server in self.mcp_servers.values()]
+
+    def allow(self, name: str) -> None:
+        """A tool may be used unasked from now on. One too many is asked for each time."""
+        if len(self.allowed_tools) < MOST_ALLOWED and len(name) <= MOST_NAME_CHARS:
+            self.allowed_tools.add(name)
 
     def may_use(self, name: str) -> bool | None:
         """Whether rules and mode decide about a tool: true, false, or None where somebody is to be asked."""

@@ -221,10 +221,10 @@ class Turn:
         """
         if not isinstance(use, ToolUseBlock):
             raise TypeError(f"tool_result() takes what use_tool() has returned, not {type_of(use)}")
-        subagent = self._subagents.pop(use.id, None)
-        if subagent is not None:
-            subagent._end_task("failed" if is_error else "completed", content)
         if self._ready():
+            subagent = self._subagents.pop(use.id, None)
+            if subagent is not None:
+                subagent._end_task("failed" if is_error else "completed", content)
             self.speech.tool_result(use.id, content, is_error, structured)
         await self._written()
 
@@ -382,9 +382,14 @@ class Turn:
         return {**ids, "uuid": self._protocol.new_uuid(), "session_id": self.record.session_id}
 
     def _end_task(self, status: str, content: Any) -> None:
-        if self._parent is None or not self._ready():
+        if self._parent is not None and self._ready():
+            self.speech.close_message()
+            self.tell_end(status, content)
+
+    def tell_end(self, status: str, content: Any) -> None:
+        """Say that a subagent has ended, once."""
+        if self._parent is None:
             return
-        self.speech.close_message()
         summary = content if isinstance(content, str) else self.speech.last_text
         message = TaskNotificationMessage(**self._task, status=status, output_file="", summary=summary)
         self._protocol.send(message)
@@ -396,12 +401,19 @@ class Turn:
 
     def finished(self) -> str:
         """End what is open. Returns the last text that was said."""
-        for subagent in list(self._subagents.values()):
-            subagent._end_task("completed", subagent.speech.last_text)
-        self._subagents.clear()
         if self._ready():
+            for subagent in self._subagents.values():
+                subagent._end_task("completed", subagent.speech.last_text)
+            self._subagents.clear()
             self.speech.close_message()
         return self.speech.last_text
+
+    def abort(self, *, by_user: bool) -> str:
+        """End what was cut off, in subagents first. Returns the ``terminal_reason`` of the result."""
+        for subagent in self._subagents.values():
+            subagent.abort(by_user=False)
+            subagent.tell_end("stopped", subagent.speech.last_text)
+        return self.speech.abort(by_user=by_user)
 
     def _ready(self) -> bool:
         """Whether what the turn says is written."""

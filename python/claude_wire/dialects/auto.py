@@ -16,11 +16,13 @@ from claude_wire.dialects.stream_json import STREAM_JSON
 from claude_wire.messages import (
     CommandLifecycleMessage,
     ControlMessage,
+    InitMessage,
     InjectedMessage,
     InterruptedMessage,
     PermissionReply,
     PermissionRequestMessage,
     QueuedMessage,
+    ResultMessage,
     SessionStateChangedMessage,
     StatusMessage,
     StreamEvent,
@@ -46,6 +48,8 @@ class _Auto(Connection):
         super().__init__(dialect)
         self._decided = False
         self._now: Connection = STREAM_JSON.connect()
+        # Of an agent, the beginning of the turn that is under way, which the next connection has to know.
+        self._begun: InitMessage | None = None
         self._watch()
 
     def _watch(self) -> None:
@@ -57,6 +61,8 @@ class _Auto(Connection):
             self._decided = True
             self.dialect = found
             self._now = found.connect()
+            if self._begun is not None:
+                self._now.to_host(self._begun)
             self._watch()
 
     def to_agent(self, message: Any) -> bytes:
@@ -71,6 +77,11 @@ class _Auto(Connection):
         return self._now.from_agent(message)
 
     def to_host(self, message: Any) -> bytes:
+        if not self._decided:
+            if isinstance(message, InitMessage):
+                self._begun = message
+            elif isinstance(message, ResultMessage):
+                self._begun = None
         return self._now.to_host(message)
 
     def from_host(self, message: Any) -> list[Any]:

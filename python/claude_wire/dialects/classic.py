@@ -9,7 +9,7 @@ from collections import deque
 from typing import Any
 
 from claude_wire.codec.encoder import encode
-from claude_wire.dialects.dialect import Connection, Dialect
+from claude_wire.dialects.dialect import CONTROL, Connection, Dialect
 from claude_wire.dialects.frames import (
     as_stream_json,
     assistant_content,
@@ -152,6 +152,8 @@ class _Classic(Connection):
     def from_host(self, message: Any) -> list[Any]:
         if isinstance(message, UserMessage):
             return [prompt_of(message)] if message.message.role == "user" else [message]
+        if isinstance(message, CONTROL):
+            return []  # of another dialect
         if isinstance(message, PermissionReply):
             allowed = {"behavior": "allow"} if message.allow else {"behavior": "deny", "message": "The user said no."}
             if message.allow and message.updatedInput is not None:
