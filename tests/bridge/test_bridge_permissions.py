@@ -162,6 +162,14 @@ def test_a_question_belongs_to_the_conversation_of_its_call() -> None:
     assert event.conversationId == "b"
 
 
+def test_a_question_for_an_unknown_call_belongs_to_the_latest_conversation() -> None:
+    ui = Bridge()
+    for session in (None, "s"):
+        ui.add(AssistantMessage.of("Hi", session_id=session))
+    [event] = ui.add(asked(tool_use_id="nobody's"))
+    assert event.conversationId == "s"
+
+
 def test_the_end_of_a_turn_leaves_the_questions_that_the_cli_withdraws_itself() -> None:
     ui = Bridge()
     ui.add(called("t1", "s"))

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, TypeAlias, get_args
 
-from msgspec import UNSET
-
 from claude_wire import messages as m
 from claude_wire.bridge.conversation import Conversation
 from claude_wire.bridge.events import ClaudeResponse, Notice, SubagentStatus, TurnComplete, UiEvent
@@ -19,6 +17,7 @@ from claude_wire.bridge.progress import MOST_READ, PROGRESS_RULES, ProgressRule
 from claude_wire.bridge.subagents import find_mentions
 from claude_wire.bridge.tools import SUBAGENT_TOOLS
 from claude_wire.bridge.work import CALLS, Task, Work
+from claude_wire.dialects.frames import as_stream_json
 from claude_wire.errors import words_of
 from claude_wire.foundation.arguments import require_function
 from claude_wire.foundation.ids import short_id
@@ -124,10 +123,10 @@ class Bridge:
             AnswerError: there is no such question, or it is settled.
             ValueError: the question has no such option.
         """
-        asked = self._permissions.asked(request_id)
+        call = self._permissions.call_of(request_id)
         reply = self._permissions.answer(request_id, allow, option, message, updated_input)
-        if not allow and isinstance(asked, m.CanUseToolRequest) and asked.tool_use_id is not None:
-            self._work.operations.deny(short_id(asked.tool_use_id))
+        if not allow and call is not None:
+            self._work.operations.deny(short_id(call))
         return reply
 
     def ask(self, request: m.CanUseToolRequest, settled: Settled) -> tuple[str, list[UiEvent]]:
@@ -140,7 +139,7 @@ class Bridge:
             The id of the question, and the events that it gives.
         """
         id = self._permissions.make_id()
-        return id, list(self._permissions.ask(request, id, id, *self._asked_in(request), settled))
+        return id, list(self._permissions.ask(request, id, *self._asked_in(request), settled))
 
     def withdraw(self, request_id: str | float) -> list[UiEvent]:
         """Settle a question without an answer. Returns the events that this gives: none if it was settled before."""
@@ -170,10 +169,8 @@ class Bridge:
 
     def _asked_in(self, asked: m.CanUseToolRequest) -> tuple[str | None, str | None]:
         """The conversation of a question, which does not name it: that of its tool call, or else the latest."""
-        found = self._latest
-        if asked.tool_use_id is not None:
-            id = self._work.operations.conversation_of(short_id(asked.tool_use_id))
-            found = self._conversations.get(id, found)
+        place = None if asked.tool_use_id is None else self._work.operations.find(short_id(asked.tool_use_id))
+        found = self._latest if place is None else self._conversations[place[0]]
         return (None, None) if found is None else (found.id, found.project)
 
     # --- conversation -------------------------------------------------------------------------------------------------
@@ -238,24 +235,13 @@ class Bridge:
         to = self._in(message.session_id, events)
         self._agent_of(message, to, events)
         for result in message.tool_results:
-            self._result(result, to, events, message.tool_result_meta, message.tool_use_result)
+            if self._work.result(result, to, events, message.tool_result_meta, message.tool_use_result):
+                events += self._permissions.withdraw_all(to.id, call=result.tool_use_id)
 
-    def _tool_result(self, message: m.ToolResultMessage, events: Events) -> None:
-        given = message.result
-        content = given if isinstance(given, (str, list)) else [given]
-        is_error = given.is_error if isinstance(given, m.ToolResultBlock) else None
-        self._result(m.ToolResultBlock(message.tool_use_id, content, is_error), self._in(None, events), events)
-
-    def _system_tool_result(self, message: m.SystemToolResultMessage, events: Events) -> None:
-        to = self._in(message.session_id, events)
-        if message.tool_result is not None:
-            self._result(message.tool_result, to, events)
-        if message.tool_use_id is not None:
-            self._result(m.ToolResultBlock(message.tool_use_id, message.content), to, events)
-
-    def _result(self, result: m.ToolResultBlock, to: Conversation, events: Events, *more: object) -> None:
-        if self._work.result(result, to, events, *more):
-            events += self._permissions.withdraw_all(to.id, call=result.tool_use_id)
+    def _tool_result(self, message: m.ToolResultMessage | m.SystemToolResultMessage, events: Events) -> None:
+        meant = as_stream_json(message)
+        if isinstance(meant, m.UserMessage):
+            self._user(meant, events)
 
     def _task(self, message: Task, events: Events) -> None:
         self._work.task(message, self._in(message.session_id, events), events)
@@ -264,9 +250,7 @@ class Bridge:
 
     def _control_request(self, message: m.ControlRequest, events: Events) -> None:
         if isinstance(message.request, m.CanUseToolRequest):
-            id = message.request_id
-            shown = self._permissions.make_id() if id is None or id is UNSET else id
-            events += self._permissions.ask(message.request, id, shown, *self._asked_in(message.request))
+            events += self._permissions.ask(message.request, message.request_id, *self._asked_in(message.request))
 
     def _cancel_request(self, message: m.ControlCancelRequest, events: Events) -> None:
         if isinstance(message.request_id, (str, int, float)):
@@ -275,9 +259,9 @@ class Bridge:
     def _control_response(self, message: m.ControlResponse, events: Events) -> None:
         id, answer = message.request_id, message.response
         if id is not None:
-            asked = self._permissions.asked(id)
-            if isinstance(asked, m.CanUseToolRequest) and message.payload.get("behavior") == "deny":
-                self._work.operations.deny(short_id(asked.tool_use_id or ""))
+            call = self._permissions.call_of(id)
+            if call is not None and message.payload.get("behavior") == "deny":
+                self._work.operations.deny(short_id(call))
             events += self._permissions.withdraw(id, "answered")
         if isinstance(answer, (m.ControlSuccess, m.ControlError)):
             for request in answer.pending_permission_requests or ():
@@ -285,8 +269,7 @@ class Bridge:
 
     def _permission_request(self, message: m.PermissionRequestMessage, events: Events) -> None:
         to = self._in(message.session_id, events)
-        id = message.uuid or self._permissions.make_id()
-        events += self._permissions.ask(message, id, id, to.id, to.project)
+        events += self._permissions.ask(message, message.uuid or None, to.id, to.project)
 
     def _permission_denied(self, message: m.PermissionDeniedMessage, events: Events) -> None:
         self._work.operations.deny(short_id(message.tool_use_id))
@@ -340,7 +323,7 @@ class Bridge:
         m.PermissionDeniedMessage: _permission_denied,
         m.PermissionRequestMessage: _permission_request,
         m.StreamEvent: _stream_event,
-        m.SystemToolResultMessage: _system_tool_result,
+        m.SystemToolResultMessage: _tool_result,
         m.ToolResultMessage: _tool_result,
         m.UserMessage: _user,
     }

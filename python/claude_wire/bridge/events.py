@@ -10,6 +10,7 @@ from claude_wire.codec.encoder import encode
 from claude_wire.messages.base import Number, Wire
 
 __all__ = [
+    "CancelReason",
     "ClaudeResponse",
     "Notice",
     "NoticeKind",
@@ -31,6 +32,7 @@ OperationKind: TypeAlias = Literal[
 ]
 OperationState: TypeAlias = Literal["started", "succeeded", "failed", "denied", "interrupted"]
 SubagentStatus: TypeAlias = Literal["started", "running", "completed", "failed", "stopped"]
+CancelReason: TypeAlias = Literal["withdrawn", "answered", "dropped"]
 NoticeKind: TypeAlias = Literal["error", "retry", "auth", "rate_limit", "info"]
 
 
@@ -121,7 +123,7 @@ class PermissionCancelled(_Event, tag="permission_cancelled", kw_only=True, froz
     """A question needs no answer any more: withdrawn, answered elsewhere, or dropped because too many were open."""
 
     requestId: str | Number
-    reason: Literal["withdrawn", "answered", "dropped"]
+    reason: CancelReason
     conversationId: str | None = None
     projectId: str | None = None
 

@@ -49,9 +49,9 @@ class Operations:
         """The open call of this place."""
         return self._open.get(place)
 
-    def conversation_of(self, id: str) -> str | None:
-        """The conversation that has an open call with this id."""
-        return next((conversation for conversation, one in reversed(self._open) if one == id), None)
+    def find(self, id: str) -> Place | None:
+        """The place of the newest open call with this id, in any conversation."""
+        return next((place for place in reversed(self._open) if place[1] == id), None)
 
     def deny(self, id: str) -> None:
         """Remember that a call was not allowed; its result comes as an error."""

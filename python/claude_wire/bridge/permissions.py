@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from claude_wire.bridge.events import PermissionCancelled, PermissionRequest
+from msgspec import UNSET
+
+from claude_wire.bridge.events import CancelReason, PermissionCancelled, PermissionRequest
 from claude_wire.codec.encoder import encode
 from claude_wire.errors import AnswerError, EncodeError
 from claude_wire.foundation.arguments import require_int
@@ -81,7 +83,6 @@ class Permissions:
         self,
         asked: CanUseToolRequest | PermissionRequestMessage,
         id: RequestId,
-        shown: str | float,
         conversation: str | None,
         project: str | None,
         settled: Settled | None = None,
@@ -89,9 +90,9 @@ class Permissions:
         """Take a question, and give what there is to tell. One that came before is passed over.
 
         Args:
-            id: the id of its request as it came.
-            shown: the id that the front end gets.
+            id: the id of its request as it came. If there is none, the front end gets one that is made here.
         """
+        shown = self.make_id() if id is None or id is UNSET else id
         key = _key(shown)
         if key in self._open or self._settled.has_key(key):
             return
@@ -124,7 +125,7 @@ class Permissions:
         while len(self._open) > MOST_QUESTIONS or self._size > MOST_QUESTION_BYTES:
             yield self._cancel(next(iter(self._open)), "dropped")
 
-    def withdraw(self, id: str | float, reason: Any = "withdrawn") -> Iterator[PermissionCancelled]:
+    def withdraw(self, id: str | float, reason: CancelReason = "withdrawn") -> Iterator[PermissionCancelled]:
         """Settle a question without an answer, if it is open."""
         key = _key(id)
         if key in self._open:
@@ -144,10 +145,10 @@ class Permissions:
         for key in over:
             yield self._cancel(key, "withdrawn" if call is None else "answered")
 
-    def asked(self, id: str | float) -> CanUseToolRequest | PermissionRequestMessage | None:
-        """What an open question asks."""
+    def call_of(self, id: str | float) -> str | None:
+        """The id of the tool call that an open question is about, if the question names it."""
         question = self._open.get(_key(id))
-        return None if question is None else question.asked
+        return None if question is None else question.tool_use_id
 
     def answer(
         self, id: str | float, allow: bool, option: int, message: str, updated_input: dict[str, Any] | None
@@ -174,7 +175,7 @@ class Permissions:
             question.settled(result)
         return ControlResponse.success(question.id, result)
 
-    def _cancel(self, key: Key, reason: Any) -> PermissionCancelled:
+    def _cancel(self, key: Key, reason: CancelReason) -> PermissionCancelled:
         question = self._remove(key)
         if question.settled is not None:
             question.settled(None)

@@ -7,10 +7,11 @@ from typing import Any, cast
 from claude_wire.bridge.events import OperationKind
 from claude_wire.foundation.printable import one_line
 
-__all__ = ["SUBAGENT_TOOLS", "TEXT_CHARS", "described", "fields_of", "items_of", "text_in"]
+__all__ = ["SUBAGENT_TOOLS", "cut", "described", "fields_of", "items_of", "text_in"]
 
-#: A title has at most this many characters; paths and commands are cut to the other number.
+#: A title has at most this many characters.
 TITLE_CHARS = 120
+#: A path, a command and a summary have at most this many.
 TEXT_CHARS = 1000
 
 #: Tools that start a subagent.
@@ -26,17 +27,22 @@ _TOOLS: dict[OperationKind, str] = {
     "subagent": " ".join(SUBAGENT_TOOLS),
 }
 _KINDS: dict[str, OperationKind] = {name: kind for kind, names in _TOOLS.items() for name in names.split()}
-#: What a title begins with, and the fields of the input of which it has the first that is there.
+_PATHS = ("file_path", "notebook_path", "path")
+#: What a title begins with, and the fields of the input. The first field that the input has ends the title.
 _TITLES: dict[OperationKind, tuple[str, tuple[str, ...]]] = {
-    "file_read": ("Read", ("file_path", "notebook_path", "path")),
-    "file_write": ("Write", ("file_path", "path")),
-    "file_edit": ("Edit", ("file_path", "notebook_path", "path")),
+    "file_read": ("Read", _PATHS),
+    "file_write": ("Write", _PATHS),
+    "file_edit": ("Edit", _PATHS),
     "command": ("Run", ("command", "code")),
     "search": ("Search", ("pattern", "query", "path")),
     "web": ("Web", ("url", "query")),
     "subagent": ("Subagent", ("description", "subagent_type")),
 }
-_PATHS = ("file_path", "notebook_path", "path")
+
+
+def cut(text: str) -> str:
+    """A text of at most 1,000 characters: itself, or its beginning with an ellipsis."""
+    return text if len(text) <= TEXT_CHARS else text[: TEXT_CHARS - 1] + "…"
 
 
 def fields_of(value: object) -> dict[str, Any]:
@@ -50,12 +56,12 @@ def items_of(value: object) -> list[Any]:
 
 
 def text_in(input: object, *names: str) -> str | None:
-    """The first of these fields of a tool's input that is a text, cut to 1,000 characters. Takes any JSON."""
+    """The first of these fields of a tool's input that is a text and not empty, :func:`cut`. Takes any JSON."""
     fields = fields_of(input)
     for name in names:
         value = fields.get(name)
         if isinstance(value, str) and value:
-            return value if len(value) <= TEXT_CHARS else value[: TEXT_CHARS - 1] + "…"
+            return cut(value)
     return None
 
 

@@ -11,7 +11,7 @@ from claude_wire.bridge.events import Operation, OperationState, SubagentProgres
 from claude_wire.bridge.operations import Operations
 from claude_wire.bridge.progress import ProgressRule, find_step
 from claude_wire.bridge.subagents import Subagents, status_of
-from claude_wire.bridge.tools import SUBAGENT_TOOLS, TEXT_CHARS, described, fields_of, items_of, text_in
+from claude_wire.bridge.tools import SUBAGENT_TOOLS, cut, described, fields_of, items_of, text_in
 from claude_wire.foundation.ids import short_id
 from claude_wire.foundation.printable import one_line
 
@@ -49,7 +49,7 @@ class Work:
             agentId=id,
             name=one_line(name or "subagent"),
             status=status,
-            summary=_cut(summary),
+            summary=None if summary is None else cut(summary),
             conversationId=to.id,
             projectId=to.project,
         )
@@ -127,7 +127,7 @@ class Work:
                 self.subagents.set_task(place, message.task_id, message.is_backgrounded)
         elif isinstance(message, m.TaskProgressMessage):
             tool = None if message.last_tool_name is None else one_line(message.last_tool_name)
-            events += self.subagents.update(place, tool=tool, summary=_cut(message.summary or message.description))
+            events += self.subagents.update(place, tool=tool, summary=cut(message.summary or message.description))
             to.tell_progress(find_step(message.description, self._rules), events)
         elif isinstance(message, m.TaskUpdatedMessage):
             if message.patch is not None:
@@ -135,9 +135,7 @@ class Work:
                 if status_of(message.patch.status) != "running":
                     events += self.subagents.update(place, status=status_of(message.patch.status))
         else:
-            events += self.subagents.update(
-                place, status=status_of(message.status), summary=_cut(message.summary or None)
-            )
+            events += self.subagents.update(place, status=status_of(message.status), summary=cut(message.summary))
 
     def end(self, to: Conversation, events: Events, *, ok: bool = False, background: bool = False) -> None:
         """End what is open in a conversation, because its turn is over; also subagents in the background, if asked."""
@@ -148,10 +146,6 @@ class Work:
     def _end(self, id: str, state: OperationState, to: Conversation, events: Events) -> None:
         events += self.subagents.end_call((to.id, id), "completed" if state == "succeeded" else "failed")
         events += self.operations.end((to.id, id), state)
-
-
-def _cut(text: str | None) -> str | None:
-    return text if text is None or len(text) <= TEXT_CHARS else text[: TEXT_CHARS - 1] + "…"
 
 
 def _text_of(content: str | Iterable[m.ContentBlock] | None) -> str:

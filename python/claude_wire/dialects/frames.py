@@ -23,7 +23,16 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.base import Wire
 
-__all__ = ["as_stream_json", "assistant_content", "prompt_of", "sent_prompt", "told", "tool_result", "usage_counts"]
+__all__ = [
+    "as_stream_json",
+    "assistant_content",
+    "error_text",
+    "prompt_of",
+    "sent_prompt",
+    "told",
+    "tool_result",
+    "usage_counts",
+]
 
 #: The fields of a prompt that a simple agent reads, and those that are left out without a loss.
 _PROMPT_FIELDS = frozenset(("message", "session_id", "uuid", "parent_tool_use_id", "timestamp", "client_composed"))
@@ -119,7 +128,8 @@ def as_stream_json(message: Any) -> Any:
     if isinstance(message, ToolResultMessage):
         given = message.result
         content = given if isinstance(given, (str, list)) else [given]
-        return _tool_result_message(ToolResultBlock(tool_use_id=message.tool_use_id, content=content), None)
+        is_error = given.is_error if isinstance(given, ToolResultBlock) else None
+        return _tool_result_message(ToolResultBlock(message.tool_use_id, content, is_error), None)
     if isinstance(message, CONTROL):
         return UnknownMessage.because(message.to_dict(), "no message of this dialect")
     return message

@@ -40,7 +40,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-__all__ = ["MIRIAD", "MiriadFrames", "frames_of", "status_payload"]
+__all__ = ["MIRIAD", "MiriadFrames", "action_of", "frames_of", "problem_of", "status_payload"]
 
 #: What an agent says to an interrupt when there is nothing to interrupt.
 NOT_RUNNING = "No turn is currently running"
