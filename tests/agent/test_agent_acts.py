@@ -513,6 +513,23 @@ def test_wrong_arguments_of_an_act_are_told(act: str, arguments: tuple[Any, ...]
     assert problem in results[0]["errors"][0]
 
 
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"input_tokens": "3"}, "input_tokens of usage() must be an int, not str"),
+        ({"cache_read_input_tokens": None}, "cache_read_input_tokens of usage() must be an int, not NoneType"),
+        ({"cost_usd": "0.1"}, "cost_usd of usage() must be a number, not str"),
+        ({"model": b"m"}, "model of usage() must be a str, not bytes"),
+    ],
+)
+def test_a_wrong_usage_fails_its_turn(given: dict[str, Any], problem: str) -> None:
+    async def answer(turn: Turn) -> None:
+        turn.usage(**given)
+
+    results, _ = ASYNCIO.run(results_of, answer)
+    assert problem in results[0]["errors"][0]
+
+
 def test_the_loop_that_is_closed_leaves_nothing_behind() -> None:
     async def answer(turn: Turn) -> None:
         await anyio.sleep(1000)

@@ -143,7 +143,11 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: encode('{"type":"user"}'), TypeError, "encode() takes a message or a dict, not str"),
     (lambda: encode({"type": "user", "when": object()}), EncodeError, "no JSON for this message: TypeError"),
     (lambda: peek({"type": "user"}), TypeError, "peek() takes bytes, bytearray or memoryview, not dict"),
-    (lambda: read(HERE), IsADirectoryError, f"[Errno 21] a directory: read() takes one file of it at a time: '{HERE}'"),
+    (
+        lambda: read(HERE),
+        IsADirectoryError,
+        f"[Errno 21] a directory: read() takes one file of it at a time; of a recording, stdout.ndjson: '{HERE}'",
+    ),
     (
         lambda: read('{"type":"user"}'),
         ValueError,
@@ -306,7 +310,8 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: session(dialect="miriad"),
         ValueError,
-        "dialect must be STREAM_JSON, CLASSIC, MIRIAD or JSON_RPC of claude_wire.dialects, or 'auto', not 'miriad'",
+        "dialect must be STREAM_JSON, STREAM_JSON_2_1_7, CLASSIC, MIRIAD or JSON_RPC of claude_wire.dialects, or 'auto', "
+        "not 'miriad'",
     ),
     (
         lambda: session(dialect=MIRIAD),

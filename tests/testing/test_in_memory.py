@@ -129,3 +129,9 @@ async def test_what_the_lifespan_raises_comes_out() -> None:
     with pytest.raises(LookupError, match="at the end"):
         async with open_agent(Agent(echo, lifespan=breaks)) as session:
             await session.ask("hi")
+
+
+async def test_options_are_no_dict() -> None:
+    with pytest.raises(TypeError, match=r"open_agent takes ClaudeOptions\(model=...\), not dict"):
+        async with open_agent(echo, {"model": "mine"}):  # type: ignore[arg-type]  # pyright: ignore
+            pytest.fail("it was entered")

@@ -17,7 +17,7 @@ from claude_wire.agent.outcome import content_of
 from claude_wire.agent.questions import Decision, Hooked, McpResult
 from claude_wire.agent.session import AgentSession, McpConnection, Spent, TurnRecord
 from claude_wire.agent.speech import Speech
-from claude_wire.foundation.arguments import type_of
+from claude_wire.foundation.arguments import require_int, type_of
 from claude_wire.messages import (
     ContentBlock,
     ElicitationRequest,
@@ -339,7 +339,21 @@ class Turn:
         cache_read_input_tokens: int = 0,
         cache_creation_input_tokens: int = 0,
     ) -> None:
-        """Add to what the turn has used, which its result says. Costs are in US dollars."""
+        """Add to what the turn has used, which its result says. Costs are in US dollars.
+
+        Raises:
+            TypeError: a count is no int, the cost no number, or the model no str. A result could not say it.
+            ValueError: a count is negative.
+        """
+        require_int("input_tokens of usage()", input_tokens, 0)
+        require_int("output_tokens of usage()", output_tokens, 0)
+        require_int("cache_read_input_tokens of usage()", cache_read_input_tokens, 0)
+        require_int("cache_creation_input_tokens of usage()", cache_creation_input_tokens, 0)
+        given: tuple[object, object] = cost_usd, model
+        if not isinstance(given[0], (int, float)):
+            raise TypeError(f"cost_usd of usage() must be a number, not {type_of(cost_usd)}")
+        if not isinstance(given[1], (str, type(None))):
+            raise TypeError(f"model of usage() must be a str, not {type_of(model)}")
         used = ModelUsage(
             inputTokens=input_tokens,
             outputTokens=output_tokens,

@@ -31,7 +31,7 @@ def dialect_of(given: Dialect | Literal["auto"]) -> Dialect:
         return given
     if given == "auto":
         return AUTO
-    names = "STREAM_JSON, CLASSIC, MIRIAD or JSON_RPC of claude_wire.dialects"
+    names = "STREAM_JSON, STREAM_JSON_2_1_7, CLASSIC, MIRIAD or JSON_RPC of claude_wire.dialects"
     if isinstance(given, str):
         raise ValueError(f"dialect must be {names}, or 'auto', not {shown(given)}")
     raise TypeError(f"dialect must be {names}, or 'auto', not {type_of(given)}")

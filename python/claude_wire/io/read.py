@@ -108,7 +108,7 @@ def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
     try:
         return open(path, "rb", buffering=0)
     except IsADirectoryError as error:
-        what = "a directory: read() takes one file of it at a time"
+        what = "a directory: read() takes one file of it at a time; of a recording, stdout.ndjson"
         raise IsADirectoryError(error.errno, what, error.filename) from None
     except OSError as error:
         if isinstance(path, str) and path.lstrip().startswith("{"):  # as a file, its name would be in the message

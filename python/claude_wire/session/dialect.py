@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from claude_wire.dialects.auto import AUTO
 from claude_wire.dialects.dialect import CONTROL
 from claude_wire.errors import DialectError
 from claude_wire.messages import InitializeRequest, InterruptRequest, InterruptResponse, InvalidLine, KeepAlive
@@ -57,6 +58,8 @@ def require_status(dialect: Dialect) -> None:
     Raises:
         DialectError: so it is.
     """
+    if dialect is AUTO:
+        raise DialectError(dialect.name, "has no status request before the agent shows which one it speaks; name that one")
     if not dialect.has_status:
         raise DialectError(dialect.name, "has no status request; Session.receive_run() tells when a run is over")
 

@@ -14,6 +14,7 @@ from anyio.abc import ByteSendStream, ObjectSendStream
 
 from claude_wire.agent import Agent, AgentOptions
 from claude_wire.agent.service import Service
+from claude_wire.foundation.arguments import type_of
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.io.tasks import Tasks
 from claude_wire.io.waiting import cancel_scope
@@ -65,6 +66,8 @@ async def open_agent(
     """
     if not isinstance(agent, Agent):
         agent = Agent(agent)
+    if not isinstance(options, (ClaudeOptions, type(None))):
+        raise TypeError(f"open_agent takes ClaudeOptions(model=...), not {type_of(options)}")
     flags = [] if options is None else options.arguments()
     if can_use_tool is not None and (options is None or options.permission_prompt_tool is None):
         flags += ["--permission-prompt-tool", "stdio"]
