@@ -391,6 +391,15 @@ def test_a_file_that_is_none_is_told(start: Start, tmp_path: Path, source: str |
     assert told in err.decode()
 
 
+def test_a_file_that_raises_is_told_by_its_own_lines(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("def load():\n    raise LookupError('no model')\n\nload()\n")
+    process = by_command(start, str(tmp_path / "mine"))
+    out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (1, b"")
+    assert err.decode().count("  File ") == 2
+    assert err.decode().endswith("LookupError: no model\n")
+
+
 def test_an_executable_file_needs_no_more_than_its_first_line(tmp_path: Path) -> None:
     path = tmp_path / "mine"
     path.write_text("#!/usr/bin/env -S claude-wire agent\ndef answer(turn): return 'hi'")

@@ -59,7 +59,7 @@ def require_status(dialect: Dialect) -> None:
         DialectError: so it is.
     """
     if dialect is AUTO:
-        raise DialectError(dialect.name, "has no status request before the agent shows which one it speaks; name that one")
+        raise DialectError(dialect.name, "has no status request before the agent shows what it speaks; name that")
     if not dialect.has_status:
         raise DialectError(dialect.name, "has no status request; Session.receive_run() tells when a run is over")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import traceback
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
+from typing import NoReturn
 
 import click
 
@@ -59,6 +61,17 @@ def _imported(path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except OSError as error:
         if error.filename != path:
-            raise
+            _tell(error, path)
         raise Failure(f"{display_name(path)}: {error.strerror}") from error
+    except Exception as error:
+        _tell(error, path)
     return module
+
+
+def _tell(error: Exception, path: str) -> NoReturn:
+    """End with a mistake of the author: the frames of the command and of Python's import say nothing of it."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename != path:
+        frame = frame.tb_next
+    traceback.print_exception(type(error), error, frame)
+    sys.exit(1)
