@@ -604,7 +604,7 @@ def test_blocks_of_tools_are_blocks_in_any_place() -> None:
         '{"type":"user","message":{"role":"user","content":'
         f'[{{"type":"tool_result","tool_use_id":"t","content":{content}}}]}}}}'
     )
-    with pytest.raises(DialectError, match="json-rpc has no other prompts than texts"):
+    with pytest.raises(DialectError, match="json-rpc has no ToolResultBlock for a prompt"):
         JSON_RPC.connect().to_agent(user(block))
 
 
@@ -635,6 +635,8 @@ def test_json_rpc_says_what_failed_under_the_id_that_it_belongs_to() -> None:
         '{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"wrong"}}'
     )
     (asked,) = agent.from_host(read(host.to_agent(ControlRequest("1", GetStatusRequest()))))
+    wrong = SystemErrorMessage(error=ErrorInfo(message="full", code="disk_full"))
+    assert json.loads(agent.to_host(wrong))["error"] == {"code": -32603, "message": "full"}
     told = agent.to_host(ControlResponse.failure(asked.request_id, "no status"))
     assert json.loads(told) == {"jsonrpc": "2.0", "id": "1", "error": {"code": -32603, "message": "no status"}}
     (answer,) = host.from_agent(read(told))

@@ -16,9 +16,9 @@ from claude_wire.dialects.frames import (
     error_text,
     prompt_of,
     sent_prompt,
-    told,
-    tool_result,
+    tool_results,
     usage_counts,
+    without_nulls,
 )
 from claude_wire.errors import AuthenticationError, MaxBudgetError
 from claude_wire.messages import (
@@ -41,6 +41,8 @@ __all__ = ["CLASSIC"]
 
 #: Questions of an agent that wait at a time. It asks one at a time; more of them are not answered.
 MOST_OPEN = 1024
+#: Stands for the id of a question that was withdrawn. Its answer comes all the same, and must not answer the next one.
+_WITHDRAWN = object()
 
 
 class _Asked:
@@ -61,11 +63,9 @@ class _Classic(Connection):
         self._count = 0
         # Questions that a host has to answer, in their order.
         self._asked: dict[Any, _Asked] = {}
-        # Of an agent: the id of the question that is open, whether it was withdrawn, and those that wait behind it.
+        # Of an agent: the id of the question that is open, and the questions that wait behind it.
         self._open: Any = None
-        self._withdrawn = False
         self._waiting: deque[tuple[Any, bytes]] = deque()
-        self._replies: list[bytes] = []
 
     # --- the host's side
 
@@ -125,7 +125,7 @@ class _Classic(Connection):
             return self._question(message)
         if isinstance(message, ControlCancelRequest):
             if message.request_id == self._open:
-                self._withdrawn = True
+                self._open = _WITHDRAWN
             self._waiting = deque(one for one in self._waiting if one[0] != message.request_id)
             return b""
         return b"".join(map(encode, _frames(message)))
@@ -135,7 +135,7 @@ class _Classic(Connection):
         if not isinstance(body, CanUseToolRequest):
             raise self.cannot_ask(message)
         line = encode(
-            told(
+            without_nulls(
                 type="system",
                 subtype="permission_request",
                 tool_name=body.tool_name,
@@ -167,17 +167,11 @@ class _Classic(Connection):
         return [message]
 
     def _answered(self, payload: dict[str, Any]) -> list[Any]:
-        request_id, withdrawn = self._open, self._withdrawn
-        self._open, self._withdrawn = None, False
+        request_id, self._open = self._open, None
         if self._waiting:
             self._open, line = self._waiting.popleft()
             self._replies.append(line)
-        return [] if request_id is None or withdrawn else [ControlResponse.success(request_id, payload)]
-
-    def reply(self) -> bytes:
-        replies = b"".join(self._replies)
-        self._replies.clear()
-        return replies
+        return [] if request_id in (None, _WITHDRAWN) else [ControlResponse.success(request_id, payload)]
 
 
 def _frames(message: Any) -> list[dict[str, Any]]:
@@ -187,18 +181,17 @@ def _frames(message: Any) -> list[dict[str, Any]]:
     if isinstance(message, InitMessage):
         plain = message.to_dict()
         names = ("session_id", "model", "tools", "timestamp")
-        return [told(type="system", subtype="init", **{name: plain.get(name) for name in names})]
+        return [without_nulls(type="system", subtype="init", **{name: plain.get(name) for name in names})]
     if isinstance(message, AssistantMessage):
-        content = assistant_content(message.content) if message.parent_tool_use_id is None else []
+        content = assistant_content(message)
         return [{"type": "assistant", "message": {"role": "assistant", "content": content}}] if content else []
     if isinstance(message, UserMessage):
-        blocks = message.tool_results if message.parent_tool_use_id is None else []
-        return [_tool_result(tool_result(block)) for block in blocks]
+        return [_tool_result(block) for block in tool_results(message)]
     if isinstance(message, ResultMessage):
         return [_result(message)]
     if isinstance(message, SystemErrorMessage):
         code = message.error.code if message.error is not None else "error"
-        return [_error(message.message or (message.error.message if message.error else ""), code)]
+        return [_error(error_text(message), code)]
     return []
 
 
@@ -206,12 +199,14 @@ def _tool_result(block: dict[str, Any]) -> dict[str, Any]:
     content: list[Any] | str = block.get("content", "")
     result = [{"type": "text", "text": content}] if isinstance(content, str) else content
     one = result[0] if len(result) == 1 else result
-    return told(type="tool_result", tool_use_id=block["tool_use_id"], result=one, is_error=block.get("is_error"))
+    return without_nulls(
+        type="tool_result", tool_use_id=block["tool_use_id"], result=one, is_error=block.get("is_error")
+    )
 
 
 def _result(result: ResultMessage) -> dict[str, Any]:
     subtype = "interrupted" if result.cancelled else "success" if result.ok else "error"
-    return told(
+    return without_nulls(
         type="result",
         subtype=subtype,
         session_id=result.session_id,

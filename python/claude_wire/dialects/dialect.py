@@ -20,7 +20,10 @@ CONTROL = (ControlRequest, ControlResponse, ControlCancelRequest)
 
 
 class Connection:
-    """What one stream in a dialect remembers. A host uses two of its methods, an agent the others.
+    """What one stream in a dialect remembers.
+
+    A host calls :meth:`to_agent`, :meth:`from_agent` and :meth:`urgent`; an agent calls :meth:`to_host`,
+    :meth:`from_host` and :meth:`reply`.
 
     The methods here are those of stream-json: a message stands on the wire as it is.
     """
@@ -32,6 +35,8 @@ class Connection:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
+        # Lines of an agent that wait for reply().
+        self._replies: list[bytes] = []
 
     def to_agent(self, message: Any) -> bytes:
         """The line of what a host says; nothing if the agent is not told.
@@ -42,8 +47,10 @@ class Connection:
         return encode(message)
 
     def from_agent(self, message: Any) -> list[Any]:
-        """What a decoded line means to a host. Each line is given once, those that are :meth:`urgent` perhaps before
-        lines that came earlier."""
+        """What a decoded line means to a host.
+
+        Each line is given once. One that is :meth:`urgent` may be given before lines that came earlier.
+        """
         return [message]
 
     def urgent(self, message: Any) -> bool:
@@ -64,10 +71,12 @@ class Connection:
 
     def reply(self) -> bytes:
         """Take the lines that an agent writes at once because of what was last read; often nothing."""
-        return b""
+        replies = b"".join(self._replies)
+        self._replies.clear()
+        return replies
 
     def cannot(self, problem: str) -> DialectError:
-        """The error for what the dialect has no words for; ``problem`` goes on behind its name."""
+        """The error for what the dialect has no words for: "the dialect NAME", and then the ``problem``."""
         return DialectError(self.dialect.name, problem)
 
     def cannot_ask(self, message: ControlRequest) -> DialectError:

@@ -1,6 +1,6 @@
 """What the dialects of simple agents share: frames without nulls and ids, and their messages as those of stream-json.
 
-Knows single frames; not what a connection remembers.
+A frame is the JSON object that a message is on the wire. Knows single frames; not what a connection remembers.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from typing import Any
 
 from claude_wire.dialects.dialect import CONTROL, Connection
 from claude_wire.messages import (
-    ContentBlock,
+    AssistantMessage,
     MessageParam,
     ResultMessage,
+    SystemErrorMessage,
     SystemToolResultMessage,
     TextBlock,
     ToolResultBlock,
@@ -28,10 +29,11 @@ __all__ = [
     "assistant_content",
     "error_text",
     "prompt_of",
+    "require_prompt",
     "sent_prompt",
-    "told",
-    "tool_result",
+    "tool_results",
     "usage_counts",
+    "without_nulls",
 ]
 
 #: The fields of a prompt that a simple agent reads, and those that are left out without a loss.
@@ -39,12 +41,28 @@ _PROMPT_FIELDS = frozenset(("message", "session_id", "uuid", "parent_tool_use_id
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def told(**fields: Any) -> dict[str, Any]:
-    """A frame of these fields, in this order, without those that are None."""
+def without_nulls(**fields: Any) -> dict[str, Any]:
+    """An object of these fields, in this order, without those that are None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 # --- from a host to an agent
+
+
+def require_prompt(connection: Connection, prompt: UserMessage, *blocks: type[Wire]) -> None:
+    """Refuse a prompt that the agent would not read as a whole.
+
+    Raises:
+        DialectError: it has a field that the agent does not know, or a block of another class than ``blocks``.
+    """
+    for name in prompt.__struct_fields__:
+        if name not in _PROMPT_FIELDS and getattr(prompt, name) is not None:
+            raise connection.cannot(f"has no {name} for a prompt")
+    if prompt.parent_tool_use_id is not None:
+        raise connection.cannot("has no parent_tool_use_id for a prompt")
+    for block in () if isinstance(prompt.content, str) else prompt.content:
+        if not isinstance(block, blocks):
+            raise connection.cannot(f"has no {type(block).__name__} for a prompt")
 
 
 def sent_prompt(connection: Connection, prompt: UserMessage) -> dict[str, Any]:
@@ -53,20 +71,11 @@ def sent_prompt(connection: Connection, prompt: UserMessage) -> dict[str, Any]:
     Raises:
         DialectError: it has a field that the agent would not read, or a block that is no text and no tool's.
     """
-    for name in prompt.__struct_fields__:
-        if name not in _PROMPT_FIELDS and getattr(prompt, name) is not None:
-            raise connection.cannot(f"has no {name} for a prompt")
-    if prompt.parent_tool_use_id is not None:
-        raise connection.cannot("has no parent_tool_use_id for a prompt")
-    content: Any = prompt.content
-    if not isinstance(content, str):
-        for block in content:
-            if not isinstance(block, (TextBlock, ToolUseBlock, ToolResultBlock)):
-                kind = type(block).__name__
-                raise connection.cannot(f"has no {kind} for a prompt")
-        content = [_block(block) for block in content]
+    require_prompt(connection, prompt, TextBlock, ToolUseBlock, ToolResultBlock)
+    given = prompt.content
+    content = given if isinstance(given, str) else [_block(block) for block in given]
     message = {"role": prompt.message.role, "content": content}
-    return told(type="user", message=message, session_id=prompt.session_id or None)
+    return without_nulls(type="user", message=message, session_id=prompt.session_id or None)
 
 
 def prompt_of(message: UserMessage) -> UserMessage:
@@ -77,17 +86,23 @@ def prompt_of(message: UserMessage) -> UserMessage:
 # --- from an agent to a host
 
 
-def assistant_content(blocks: list[ContentBlock]) -> list[dict[str, Any]]:
-    """The text and the tool calls among blocks, as frames have them."""
+def assistant_content(message: AssistantMessage) -> list[dict[str, Any]]:
+    """The text and the tool calls of a message, as frames have them; none of a subagent's."""
+    blocks = message.content if message.parent_tool_use_id is None else []
     return [_block(block) for block in blocks if isinstance(block, (TextBlock, ToolUseBlock))]
 
 
-def tool_result(block: ToolResultBlock) -> dict[str, Any]:
+def tool_results(message: UserMessage) -> list[dict[str, Any]]:
+    """The results of tools in a message, as frames have them; none of a subagent's."""
+    return [_tool_result(block) for block in message.tool_results] if message.parent_tool_use_id is None else []
+
+
+def _tool_result(block: ToolResultBlock) -> dict[str, Any]:
     """The block as frames have it; ``is_error`` only if it is true."""
     given = block.content
     content = [_block(item) for item in given] if isinstance(given, list) else given
     is_error = True if block.is_error else None
-    return told(type="tool_result", tool_use_id=block.tool_use_id, content=content, is_error=is_error)
+    return without_nulls(type="tool_result", tool_use_id=block.tool_use_id, content=content, is_error=is_error)
 
 
 def usage_counts(usage: Usage | None) -> dict[str, int] | None:
@@ -98,11 +113,13 @@ def usage_counts(usage: Usage | None) -> dict[str, int] | None:
     return {name: count for name, count in counts.items() if count or not name.startswith("cache")}
 
 
-def error_text(result: ResultMessage) -> str:
-    """What is said of a failed turn."""
-    if result.error is not None:
-        return result.error.message
-    return result.result or "\n".join(result.errors or ()) or result.subtype
+def error_text(message: ResultMessage | SystemErrorMessage) -> str:
+    """What a failed result, or a ``system/error``, says."""
+    if isinstance(message, SystemErrorMessage):
+        return message.message or (message.error.message if message.error else "")
+    if message.error is not None:
+        return message.error.message
+    return message.result or "\n".join(message.errors or ()) or message.subtype
 
 
 def _block(block: Wire | dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +128,7 @@ def _block(block: Wire | dict[str, Any]) -> dict[str, Any]:
     if isinstance(block, ToolUseBlock):
         return {"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}
     if isinstance(block, ToolResultBlock):
-        return tool_result(block)
+        return _tool_result(block)
     return block.to_dict() if isinstance(block, Wire) else block
 
 

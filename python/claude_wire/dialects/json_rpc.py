@@ -14,14 +14,12 @@ import msgspec
 
 from claude_wire.codec.encoder import encode
 from claude_wire.dialects.dialect import Dialect
-from claude_wire.dialects.frames import as_stream_json, sent_prompt, told
-from claude_wire.dialects.miriad import MiriadFrames, action_of, status_payload
+from claude_wire.dialects.frames import as_stream_json, error_text, require_prompt, without_nulls
+from claude_wire.dialects.miriad import MiriadConnection, action_of, status_payload
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlRequest,
     ControlResponse,
-    GetStatusRequest,
-    InterruptRequest,
     InvalidLine,
     KeepAlive,
     MessageParam,
@@ -54,7 +52,7 @@ MOST_HELD = 64
 _METHODS = {"interrupt": "cancel", "status": "status"}
 
 
-class _JsonRpc(MiriadFrames):
+class _JsonRpc(MiriadConnection):
     marks = (b'"status"', b'"error"')
 
     def __init__(self, dialect: Dialect) -> None:
@@ -62,12 +60,9 @@ class _JsonRpc(MiriadFrames):
         # Requests of a host without an answer, and what each asks for; and how many prompts had no uuid.
         self._asked: dict[Any, str] = {}
         self._unnamed = 0
-        # Of an agent: the id of the run under way, the ids of requests, by those that they have within the agent, and
-        # the answers that wait for the result of the run.
+        # Of an agent: the id of the run under way, and the answers that wait for the result of the run.
         self._run: Any = None
-        self._open: dict[Any, tuple[str, Any]] = {}
         self._held: list[bytes] = []
-        self._count = 0
 
     # --- the host's side
 
@@ -84,10 +79,8 @@ class _JsonRpc(MiriadFrames):
         return line
 
     def _run_line(self, prompt: UserMessage) -> bytes:
-        sent_prompt(self, prompt)  # raises for what an agent would not read
-        if not isinstance(prompt.content, str) and not all(isinstance(block, TextBlock) for block in prompt.content):
-            raise self.cannot("has no other prompts than texts")
-        params = told(prompt=prompt.text, session_id=prompt.session_id or None)
+        require_prompt(self, prompt, TextBlock)
+        params = without_nulls(prompt=prompt.text, session_id=prompt.session_id or None)
         run_id = prompt.uuid
         if not run_id:
             self._unnamed += 1
@@ -106,7 +99,7 @@ class _JsonRpc(MiriadFrames):
         if message.get("method") == "message":
             given = message.get("params")
         elif self.urgent(message):
-            return [self._answer(message["id"], given, failed)]
+            return [self._answered(message["id"], given, failed)]
         named = [message["id"]] if isinstance(message.get("id"), str) else None
         if isinstance(failed, dict):
             return [_failure(message, failed, named)]
@@ -117,7 +110,7 @@ class _JsonRpc(MiriadFrames):
             meant = msgspec.structs.replace(meant, user_message_uuids=named)
         return [meant]
 
-    def _answer(self, request_id: Any, given: Any, failed: Any) -> ControlResponse:
+    def _answered(self, request_id: Any, given: Any, failed: Any) -> ControlResponse:
         action = self._asked.pop(request_id)
         if isinstance(failed, dict):
             code, words = failed.get("code"), failed.get("message")
@@ -134,9 +127,9 @@ class _JsonRpc(MiriadFrames):
         if isinstance(message, ControlRequest):
             raise self.cannot_ask(message)
         if isinstance(message, ControlResponse):
-            return self._told(message)
+            return self._answer(message)
         if isinstance(message, SystemErrorMessage) and self._run is None:
-            return _error_line(None, INTERNAL_ERROR, message.message or "")
+            return _error_line(None, INTERNAL_ERROR, error_text(message))
         run = self._run
         lines = b"".join(_response(run, frame) for frame in self._frames(message)) if run is not None else b""
         if isinstance(message, ResultMessage):
@@ -145,7 +138,7 @@ class _JsonRpc(MiriadFrames):
             self._held.clear()
         return lines
 
-    def _told(self, response: ControlResponse) -> bytes:
+    def _answer(self, response: ControlResponse) -> bytes:
         action, request_id = self._open.pop(response.request_id, ("", None))
         if not action:
             return b""
@@ -154,7 +147,7 @@ class _JsonRpc(MiriadFrames):
         status = {"type": "system", "subtype": "status"}
         if action == "status":
             running = bool(response.payload.get("running"))
-            return _response(request_id, {**status, "running": running, **told(session_id=self._session_id)})
+            return _response(request_id, {**status, "running": running, **without_nulls(session_id=self._session_id)})
         line = _response(request_id, {**status, "running": False})
         if self._run is None or len(self._held) >= MOST_HELD:
             return line
@@ -174,12 +167,12 @@ class _JsonRpc(MiriadFrames):
         if method == "run":
             return self._begin(request_id, params if isinstance(params, dict) else {})
         if method == "status":
-            return [self._request("status", request_id, GetStatusRequest())]
+            return [self._request("status", request_id)]
         if method != "cancel":
             return self._refuse(request_id, METHOD_NOT_FOUND, f"Method not found: {method[:64]}")
         if self._run is None:
             return self._refuse(request_id, NOT_RUNNING, "No run is in progress")
-        return [self._request("interrupt", request_id, InterruptRequest())]
+        return [self._request("interrupt", request_id)]
 
     def _begin(self, request_id: Any, params: dict[str, Any]) -> list[Any]:
         prompt, session_id = params.get("prompt"), params.get("session_id")
@@ -195,12 +188,6 @@ class _JsonRpc(MiriadFrames):
         self._replies.append(_error_line(request_id, code, words, data))
         return []
 
-    def _request(self, action: str, request_id: Any, body: Any) -> ControlRequest:
-        self._count += 1
-        own = f"{action}-{self._count}"
-        self._open[own] = action, request_id
-        return ControlRequest(own, body)
-
 
 def _is_id(value: object) -> bool:
     return isinstance(value, (str, int, float)) and not isinstance(value, bool)
@@ -211,7 +198,7 @@ def _response(request_id: Any, frame: dict[str, Any]) -> bytes:
 
 
 def _error_line(request_id: Any, code: int, words: str, data: Any = None) -> bytes:
-    return encode({"jsonrpc": "2.0", "id": request_id, "error": told(code=code, message=words, data=data)})
+    return encode({"jsonrpc": "2.0", "id": request_id, "error": without_nulls(code=code, message=words, data=data)})
 
 
 def _failure(message: UnknownMessage, failed: dict[str, Any], named: list[str] | None) -> Any:

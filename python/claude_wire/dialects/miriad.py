@@ -14,9 +14,9 @@ from claude_wire.dialects.frames import (
     error_text,
     prompt_of,
     sent_prompt,
-    told,
-    tool_result,
+    tool_results,
     usage_counts,
+    without_nulls,
 )
 from claude_wire.messages import (
     AssistantMessage,
@@ -40,7 +40,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-__all__ = ["MIRIAD", "MiriadFrames", "action_of", "frames_of", "problem_of", "status_payload"]
+__all__ = ["MIRIAD", "MiriadConnection", "action_of", "frames_of", "problem_of", "status_payload"]
 
 #: What an agent says to an interrupt when there is nothing to interrupt.
 NOT_RUNNING = "No turn is currently running"
@@ -48,20 +48,24 @@ NOT_RUNNING = "No turn is currently running"
 MOST_WORD_CHARS = 64
 
 
-class MiriadFrames(Connection):
-    """What miriad-code's two dialects share: the frames of a turn, and whether one is under way."""
+class MiriadConnection(Connection):
+    """What miriad-code's two dialects share: the frames of a turn, and an agent's view of its host's requests."""
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         # Of the turn under way, or the last one.
         self._session_id: str | None = None
         self._running = False
-        self._replies: list[bytes] = []
+        # Requests of a host that an agent has to answer: by the id that each has within the agent, its action, and the
+        # id that it has on the wire.
+        self._open: dict[Any, tuple[str, Any]] = {}
+        self._count = 0
 
-    def reply(self) -> bytes:
-        replies = b"".join(self._replies)
-        self._replies.clear()
-        return replies
+    def _request(self, action: str, wire_id: Any = None) -> ControlRequest:
+        self._count += 1
+        own_id = f"{action}-{self._count}"
+        self._open[own_id] = action, wire_id
+        return ControlRequest(own_id, GetStatusRequest() if action == "status" else InterruptRequest())
 
     def _frames(self, message: Any) -> list[dict[str, Any]]:
         """The frames of what an agent says; and whether a turn is under way behind it."""
@@ -72,16 +76,13 @@ class MiriadFrames(Connection):
         return frames_of(message)
 
 
-class _Miriad(MiriadFrames):
+class _Miriad(MiriadConnection):
     marks = (b"interrupted", b'"status"', b'"error"')
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        # The ids of requests, for the frames have none: those of a host, whose answers come in their order, by action;
-        # those of an agent, and what each asks for.
+        # The ids of a host's requests by action: the frames have no ids, and the answers come in the order of requests.
         self._asked: dict[str, deque[Any]] = {"interrupt": deque(), "status": deque()}
-        self._open: dict[Any, str] = {}
-        self._count = 0
 
     # --- the host's side
 
@@ -90,7 +91,7 @@ class _Miriad(MiriadFrames):
             return encode(sent_prompt(self, message))
         if isinstance(message, ControlCancelRequest):
             for asked in self._asked.values():
-                with suppress(ValueError):  # it was another one's
+                with suppress(ValueError):  # it is no request of this action
                     asked.remove(message.request_id)
             return b""
         if not isinstance(message, ControlRequest):
@@ -128,17 +129,17 @@ class _Miriad(MiriadFrames):
         if isinstance(message, ControlRequest):
             raise self.cannot_ask(message)
         if isinstance(message, ControlResponse):
-            return self._told(message)
+            return self._answer(message)
         return b"".join(map(encode, self._frames(message)))
 
-    def _told(self, response: ControlResponse) -> bytes:
-        action = self._open.pop(response.request_id, None)
-        if action is None:
+    def _answer(self, response: ControlResponse) -> bytes:
+        action, _ = self._open.pop(response.request_id, ("", None))
+        if not action:
             return b""
         if not response.ok:
             return encode(_error(getattr(response.response, "error", "")))
         if action == "interrupt":
-            return encode(told(type="system", subtype="interrupted", session_id=self._session_id))
+            return encode(without_nulls(type="system", subtype="interrupted", session_id=self._session_id))
         return encode(_status(response.payload))
 
     def from_host(self, message: Any) -> list[Any]:
@@ -148,9 +149,9 @@ class _Miriad(MiriadFrames):
             return [prompt_of(message)]
         if isinstance(message, ControlMessage):
             if message.action == "interrupt" and self._running:
-                return [self._request("interrupt", InterruptRequest())]
+                return [self._request("interrupt")]
             if message.action == "status":
-                return [self._request("status", GetStatusRequest())]
+                return [self._request("status")]
             known = message.action == "interrupt"
             words = NOT_RUNNING if known else f"Unknown control action: {message.action[:MOST_WORD_CHARS]}"
             self._replies.append(encode(_error(words)))
@@ -158,18 +159,12 @@ class _Miriad(MiriadFrames):
             self._replies.append(encode(_error(problem_of(message))))
         return []
 
-    def _request(self, action: str, body: Any) -> ControlRequest:
-        self._count += 1
-        request_id = f"{action}-{self._count}"
-        self._open[request_id] = action
-        return ControlRequest(request_id, body)
-
 
 def action_of(connection: Connection, message: ControlRequest) -> str:
-    """What a request of a host is called.
+    """The action that a request of a host asks for: ``status`` or ``interrupt``.
 
     Raises:
-        DialectError: there is none.
+        DialectError: the request asks for anything else.
     """
     if isinstance(message.request, GetStatusRequest):
         return "status"
@@ -192,7 +187,7 @@ def problem_of(message: Any) -> str:
 
 def status_payload(status: StatusMessage) -> dict[str, Any]:
     """What a status says, as the payload of an answer."""
-    return told(running=status.running, session_id=status.session_id, queued_messages=status.queued_messages)
+    return without_nulls(running=status.running, session_id=status.session_id, queued_messages=status.queued_messages)
 
 
 def frames_of(message: Any) -> list[dict[str, Any]]:
@@ -200,16 +195,16 @@ def frames_of(message: Any) -> list[dict[str, Any]]:
     if isinstance(message, dict):
         return [message]
     if isinstance(message, AssistantMessage):
-        content = assistant_content(message.content) if message.parent_tool_use_id is None else []
-        spoken = told(role="assistant", content=content, model=message.model)
-        return [told(type="assistant", message=spoken)] if content else []
+        content = assistant_content(message)
+        spoken = without_nulls(role="assistant", content=content, model=message.model)
+        return [without_nulls(type="assistant", message=spoken)] if content else []
     if isinstance(message, UserMessage):
-        blocks = message.tool_results if message.parent_tool_use_id is None else []
-        return [{"type": "system", "subtype": "tool_result", "tool_result": tool_result(block)} for block in blocks]
+        results = tool_results(message)
+        return [{"type": "system", "subtype": "tool_result", "tool_result": block} for block in results]
     if isinstance(message, ResultMessage):
         return [_result(message)]
     if isinstance(message, SystemErrorMessage):
-        return [_error(message.message or (message.error.message if message.error else ""))]
+        return [_error(error_text(message))]
     if isinstance(message, StatusMessage) and message.running is not None:
         return [_status(status_payload(message))]
     if isinstance(message, (QueuedMessage, InjectedMessage, InterruptedMessage, ConsolidationMessage)):
@@ -220,7 +215,7 @@ def frames_of(message: Any) -> list[dict[str, Any]]:
 
 def _result(result: ResultMessage) -> dict[str, Any]:
     subtype = "cancelled" if result.cancelled else "success" if result.ok else "error"
-    return told(
+    return without_nulls(
         type="result",
         subtype=subtype,
         duration_ms=result.duration_ms or 0,
@@ -239,7 +234,7 @@ def _error(words: str) -> dict[str, Any]:
 
 def _status(payload: dict[str, Any]) -> dict[str, Any]:
     fields = {name: payload.get(name) for name in ("running", "session_id", "queued_messages")}
-    return told(type="system", subtype="status", **fields)
+    return without_nulls(type="system", subtype="status", **fields)
 
 
 #: What miriad-code speaks over its pipes.
