@@ -260,7 +260,9 @@ def test_a_result_that_no_json_has_is_an_error(backend: Backend, capsys: pytest.
         ]
 
     backend.run(main)
-    assert "EncodeError" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "EncodeError" in told
+    assert "async def answer(turn: Turn) -> ResultSuccess:" in told
 
 
 @every_backend
@@ -352,7 +354,65 @@ def test_an_interrupt_closes_all_that_a_subagent_has_open(virtual: VirtualBacken
     virtual.run(main)
 
 
+@every_virtual_backend
+def test_an_iterable_that_makes_a_generator_is_closed(virtual: VirtualBackend) -> None:
+    closed: list[bool] = []
+
+    class Pieces:
+        async def __aiter__(self) -> AsyncIterator[str]:
+            try:
+                while True:
+                    yield "x" * 100_000
+            finally:
+                closed.append(True)
+
+    async def answer(turn: Turn) -> None:
+        try:
+            await turn.stream(Pieces())
+        finally:
+            assert closed == [True]
+            closed.append(False)
+
+    async def main() -> None:
+        async with hosted(Agent(answer, options=AgentOptions(include_partial_messages=True))) as host:
+            host.paused = anyio.Event()
+            await host.tell(prompt("go"))
+            await anyio.sleep(1)
+            await host.tell(host.ask("i", "interrupt"))
+            await anyio.sleep(1)
+            host.paused.set()
+            host.paused = None
+            await host.until("result")
+
+    virtual.run(main)
+    assert closed == [True, False]
+
+
 # --- what a host says, once more
+
+
+def test_hooks_and_system_prompts_of_older_hosts_are_taken() -> None:
+    async def main() -> None:
+        async with hosted(Agent(uses_a_tool)) as host:
+            host.answers = lambda request: {"decision": "block", "reason": "no"}
+            hooks = {"user-prompt-submit": [{"matcher": None, "hookCallbackIds": ["h"]}]}
+            await host.tell(initialize(hooks=hooks, systemPrompt="Be brief."), prompt("go"))
+            await host.until("result")
+        assert host.of("control_response/success")
+        assert host.of("result")[0]["result"] == "UserPromptSubmit hook error: no"
+
+    ASYNCIO.run(main)
+
+
+def test_a_known_request_that_cannot_be_read_is_refused_with_the_reason() -> None:
+    async def main() -> None:
+        async with hosted(Agent(uses_a_tool)) as host:
+            await host.tell(initialize(hooks=[]))
+        error = host.of("control_response/error")[0]["response"]["error"]
+        assert error.startswith("this control request cannot be read: ")
+        assert "hooks" in error
+
+    ASYNCIO.run(main)
 
 
 TOOLS: list[Any] = [[1, {"name": "add"}], {"x": 1}, 5, None]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 import anyio
 
 from claude_wire.agent.protocol import AgentProtocol
-from claude_wire.agent.session import PERMISSION_MODES, AgentSession, McpConnection
+from claude_wire.agent.session import PERMISSION_MODES, AgentSession, McpConnection, event_named
 from claude_wire.control.requests import Requests
 from claude_wire.errors import (
     DialectError,
@@ -51,7 +51,6 @@ INVALID_ANSWER = (
     "directories in all."
 )
 _TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied")
-_KEBAB = re.compile(r"-([a-z])")
 
 
 class Decision(NamedTuple):
@@ -174,8 +173,7 @@ class Questions:
 
     async def hooks(self, event: str, fields: dict[str, Any], use_id: str | None, subagent: str | None) -> Hooked:
         """Ask the hooks that the host has for an event, all at the same time."""
-        event = _KEBAB.sub(lambda match: match.group(1).upper(), event)
-        event = event[:1].upper() + event[1:]
+        event = event_named(event)
         hooked = Hooked()
         subject = fields.get("tool_name") if event in _TOOL_EVENTS else None
         matchers = [one for one in self._session.hooks.get(event, ()) if _matches(one.matcher, subject)]

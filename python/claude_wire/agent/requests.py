@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from claude_wire.agent.session import PERMISSION_MODES
-from claude_wire.control.answers import Handler, Refusal
+from claude_wire.control.answers import UNKNOWN_SUBTYPE, Handler, Refusal
 from claude_wire.errors import RequestError
 from claude_wire.messages import (
     CancelAsyncMessageRequest,
@@ -201,6 +201,8 @@ class HostRequests:
         subtype = body.get("subtype", msgspec.UNSET)
         name = "undefined" if subtype is msgspec.UNSET else subtype if isinstance(subtype, str) else None
         words = msgspec.json.encode(subtype).decode() if name is None else name
+        if isinstance(subtype, str) and body.reason != UNKNOWN_SUBTYPE:
+            raise Refusal(f"this control request cannot be read: {body.reason}")
         raise Refusal(f"Unsupported control request subtype: {words}", "unsupported_request")
 
 

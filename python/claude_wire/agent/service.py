@@ -287,7 +287,7 @@ class Service:
             if record.stopped is None:
                 await self.questions.hooks("Stop", {"stop_hook_active": False}, None, None)
         except (Exception, SystemExit) as error:
-            turn.result = _failed(error)
+            turn.result = _failed(error, self._agent.answer)
         except get_cancelled_exc_class() as error:
             if not cancelled_by_nobody():
                 raise
@@ -311,7 +311,7 @@ class Service:
         try:
             events = self.protocol.end_turn(record, self._completed(turn, result))
         except Exception as error:  # the author's result is none that JSON has
-            events = self.protocol.end_turn(record, self._completed(turn, _failed(error)))
+            events = self.protocol.end_turn(record, self._completed(turn, _failed(error, self._agent.answer)))
         self.moved()
         self._handle(events)
 
@@ -441,16 +441,23 @@ class Service:
         self.flush()
 
 
-def _failed(error: BaseException) -> ResultMessage:
-    tell(error)
+def _failed(error: BaseException, function: object = None) -> ResultMessage:
+    tell(error, function)
     return failure(f"{type(error).__name__}: {error}")
 
 
-def tell(error: BaseException) -> None:
-    """Tell a mistake of the author, with the author's line, on standard error."""
+def tell(error: BaseException, function: object = None) -> None:
+    """Tell a mistake of the author, with the author's line, on standard error.
+
+    Args:
+        function: the author's, whose first line it is if none of the author's lines has raised.
+    """
     frames = traceback.extract_tb(error.__traceback__)
-    ours = (os.path.dirname(__file__), os.path.dirname(anyio.__file__))
+    ours = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(anyio.__file__))
     theirs = [frame for frame in frames if not frame.filename.startswith(ours)]
+    code = getattr(function, "__code__", None)
+    if not theirs and code is not None:
+        theirs = [traceback.FrameSummary(code.co_filename, code.co_firstlineno, code.co_name)]
     print("".join(traceback.format_list(theirs)), end="", file=sys.stderr)
     print("".join(traceback.format_exception_only(type(error), error)), end="", file=sys.stderr, flush=True)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from time import monotonic
@@ -36,6 +37,7 @@ MOST_SERVER_BYTES = 4 * 1024 * 1024
 #: The most names of tools that answers of the host may allow, and their characters.
 MOST_ALLOWED = 4096
 MOST_NAME_CHARS = 256
+_KEBAB = re.compile(r"-([a-z])")
 PERMISSION_MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 
 
@@ -117,7 +119,7 @@ class AgentSession:
         A server whose manifest is there is connected without a handshake.
         """
         self.initialize = request
-        self.hooks = dict(request.hooks or {})
+        self.hooks = {event_named(name): matchers for name, matchers in (request.hooks or {}).items()}
         if request.jsonSchema is not None:
             self.schema = request.jsonSchema
         manifests = request.sdkMcpServerManifests or {}
@@ -213,6 +215,12 @@ class Spent:
             cache_creation_input_tokens=total.cacheCreationInputTokens,
         )
         self.cost += used.costUSD or 0
+
+
+def event_named(name: str) -> str:
+    """The name of a hook's event: ``PreToolUse`` for ``pre-tool-use``, too."""
+    name = _KEBAB.sub(lambda match: match.group(1).upper(), name)
+    return name[:1].upper() + name[1:]
 
 
 def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:

@@ -145,15 +145,17 @@ class Turn:
             return
         if not isinstance(text, AsyncIterable):
             raise TypeError(f"stream() takes a str or an async iterable of str, not {type_of(text)}")
+        pieces = aiter(text)
         try:
-            async for piece in text:
+            async for piece in pieces:
                 self._require_text("stream", piece)
                 if self._ready():
                     self.speech.add(piece)
                 await self._written()
         finally:
-            if hasattr(text, "aclose"):
-                await text.aclose()  # pyright: ignore  # of generators
+            for one in {id(one): one for one in (pieces, text)}.values():
+                if hasattr(one, "aclose"):
+                    await one.aclose()  # pyright: ignore  # of generators
         if self._ready():
             self.speech.finish_block()
         await self._written()

@@ -89,7 +89,7 @@ class InitializeRequest(ControlRequestBody["InitializeResponse"], tag="initializ
     Send it first and once, before any prompt; a repeated one is answered again, with part of it ignored. ``hooks``
     maps event names to matchers, and may be null or absent when there are none; ``sdkMcpServers`` names the servers
     that the host runs. ``plugins`` and ``mcpServers`` are ignored unless the CLI was launched with ``--await-
-    initialize``. ``systemPrompt`` is a list of strings, though older CLIs took one string. Members are camelCase.
+    initialize``. ``systemPrompt`` is a list of strings, and of older hosts one string. Members are camelCase.
     """
 
     hooks: dict[str, list[HookCallbackMatcher]] | None = None
@@ -98,7 +98,7 @@ class InitializeRequest(ControlRequestBody["InitializeResponse"], tag="initializ
     sdkMcpServerManifests: dict[str, SdkMcpServerManifest] | None = None
     sdkMcpServerManifestsOrigin: str | None = None
     jsonSchema: dict[str, Any] | None = None
-    systemPrompt: list[str] | None = None
+    systemPrompt: list[str] | str | None = None
     appendSystemPrompt: str | None = None
     systemPromptSnapshot: bool | None = None
     planModeInstructions: str | None = None
