@@ -129,6 +129,16 @@ def test_a_question_without_an_id_gets_one(id: Any) -> None:
     assert ("request_id" in response) == (id is None)
 
 
+def test_an_id_that_is_made_is_none_of_the_other_side() -> None:
+    ui = Bridge()
+    ui.add(asked("permission-1"))
+    ui.add(asked("permission-2"))
+    ui.answer("permission-2", allow=True)
+    [event] = ui.add(asked(...))
+    assert isinstance(event, PermissionRequest)
+    assert event.requestId == "permission-3"
+
+
 def test_a_question_without_a_request_is_answered_by_a_bare_reply() -> None:
     ui = Bridge()
     ask = b'{"type":"system","subtype":"permission_request","name":"Bash","args":{"command":"rm x"}%s}'
@@ -234,7 +244,7 @@ def test_questions_that_wait_at_initialize_are_asked_once() -> None:
     assert ui.add(request) == []
 
 
-def test_a_denial_of_a_question_that_is_withdrawn_by_the_end_of_the_stream() -> None:
+def test_the_end_of_the_stream_withdraws_a_question() -> None:
     ui = Bridge()
     ui.add(asked("r1"))
     assert ui.end() == [PermissionCancelled(requestId="r1", reason="withdrawn")]

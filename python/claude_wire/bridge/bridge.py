@@ -147,7 +147,7 @@ class Bridge:
 
     # --- conversations ------------------------------------------------------------------------------------------------
 
-    def _in(self, session: str | None, events: Events) -> Conversation:
+    def _conversation_of(self, session: str | None, events: Events) -> Conversation:
         """The conversation of a message with this session id."""
         id = None if session is None else short_id(session)
         latest = self._latest
@@ -176,8 +176,8 @@ class Bridge:
     # --- conversation -------------------------------------------------------------------------------------------------
 
     def _assistant(self, message: m.AssistantMessage, events: Events) -> None:
-        to = self._in(message.session_id, events)
-        agent = self._agent_of(message, to, events)
+        to = self._conversation_of(message.session_id, events)
+        agent = self._speaker_of(message, to, events)
         for block in message.message.content:
             if isinstance(block, m.TextBlock):
                 if agent is None and block.text and not block.text.isspace():
@@ -187,8 +187,8 @@ class Bridge:
             else:
                 self._work.api_result(block, to, events)
 
-    def _agent_of(self, message: m.AssistantMessage | m.UserMessage, to: Conversation, events: Events) -> str | None:
-        """The id of the subagent that speaks, None if it is the main agent."""
+    def _speaker_of(self, message: m.AssistantMessage | m.UserMessage, to: Conversation, events: Events) -> str | None:
+        """Take note of the subagent that speaks. Returns its id, None for the main agent."""
         if message.parent_tool_use_id is None:
             return None
         to.tells_subagents = True
@@ -214,7 +214,7 @@ class Bridge:
             self._notice(message, events)
         if not self._partial or message.parent_tool_use_id is not None:
             return
-        to = self._in(message.session_id, events)
+        to = self._conversation_of(message.session_id, events)
         if isinstance(event, m.MessageStartEvent):
             self._messages += 1
             to.message = short_id(event.message.id or f"message-{self._messages}")
@@ -232,8 +232,8 @@ class Bridge:
     # --- tools and tasks ----------------------------------------------------------------------------------------------
 
     def _user(self, message: m.UserMessage, events: Events) -> None:
-        to = self._in(message.session_id, events)
-        self._agent_of(message, to, events)
+        to = self._conversation_of(message.session_id, events)
+        self._speaker_of(message, to, events)
         for result in message.tool_results:
             if self._work.result(result, to, events, message.tool_result_meta, message.tool_use_result):
                 events += self._permissions.withdraw_all(to.id, call=result.tool_use_id)
@@ -244,7 +244,7 @@ class Bridge:
             self._user(meant, events)
 
     def _task(self, message: Task, events: Events) -> None:
-        self._work.task(message, self._in(message.session_id, events), events)
+        self._work.task(message, self._conversation_of(message.session_id, events), events)
 
     # --- permissions --------------------------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class Bridge:
                 self._control_request(request, events)
 
     def _permission_request(self, message: m.PermissionRequestMessage, events: Events) -> None:
-        to = self._in(message.session_id, events)
+        to = self._conversation_of(message.session_id, events)
         events += self._permissions.ask(message, message.uuid or None, to.id, to.project)
 
     def _permission_denied(self, message: m.PermissionDeniedMessage, events: Events) -> None:
@@ -280,7 +280,7 @@ class Bridge:
         used = self._meter.add(result)
         if used is None:  # it came before
             return
-        to = self._in(result.session_id, events)
+        to = self._conversation_of(result.session_id, events)
         self._work.end(to, events, ok=result.ok)
         events += self._permissions.withdraw_all(to.id, without_request=True)
         to.end_turn()
@@ -298,15 +298,15 @@ class Bridge:
         events.append(complete)
 
     def _init(self, message: m.InitMessage, events: Events) -> None:
-        to = self._in(message.session_id, events)
+        to = self._conversation_of(message.session_id, events)
         to.tells_subagents = to.tells_subagents or not SUBAGENT_TOOLS.isdisjoint(message.tool_names)
 
     def _interrupted(self, message: m.InterruptedMessage, events: Events) -> None:
-        self._work.end(self._in(message.session_id, events), events)
+        self._work.end(self._conversation_of(message.session_id, events), events)
 
     def _notice(self, message: Any, events: Events) -> None:
         kind, words = NOTICES[type(message)]
-        text, to = words(message), self._in(message.session_id, events)
+        text, to = words(message), self._conversation_of(message.session_id, events)
         if text:
             events.append(Notice(kind=kind, text=text, conversationId=to.id, projectId=to.project))
 

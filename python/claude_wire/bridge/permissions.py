@@ -75,9 +75,12 @@ class Permissions:
         return len(self._open)
 
     def make_id(self) -> str:
-        """An id for a question that came without one."""
-        self._made += 1
-        return f"permission-{self._made}"
+        """An id for a question that came without one: none that the other side has used."""
+        while True:
+            self._made += 1
+            id = f"permission-{self._made}"
+            if id not in self._open and id not in self._settled:
+                return id
 
     def ask(
         self,

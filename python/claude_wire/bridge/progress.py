@@ -19,7 +19,7 @@ class Step(NamedTuple):
     """What a rule has found.
 
     Attributes:
-        at: where in the text, in characters: of several steps, the last one counts.
+        at: where in the text, in characters. Of several steps in a text, the last one counts.
         name: what is being done, such as ``Running tests``.
         completed: how many steps, from 0 to ``total``.
         total: of how many, at least 1.
@@ -31,7 +31,7 @@ class Step(NamedTuple):
     total: int
 
 
-#: Finds steps in a text, in any order. One whose numbers do not fit is passed over.
+#: Finds steps in a text, in any order. A step counts only if 0 <= ``completed`` <= ``total`` and ``total`` > 0.
 ProgressRule: TypeAlias = Callable[[str], Iterable[Step]]
 
 #: Of a text, at most so many characters are read, from its end. A hostile text then takes 0.2 s.
@@ -49,7 +49,7 @@ _CODE = re.compile(
 #: The end of "5 of 20". What follows may not make it a part of a path, a date, a decimal or an amount. Both expressions
 #: begin with fixed characters, which are found at 1 ns a character; with a look behind it were 25.
 _OF = re.compile(r" of (\d{1,9})(?![\w%]|[.,:/-]\d|/)")
-#: "[5/20]". A link, an index and a part of a path are none.
+#: "[5/20]", but not in a link, an index or a path.
 _BRACKETS = re.compile(r"\[(?<![\w\])/.[]\[) {0,3}(\d{1,9}) ?/ ?(\d{1,9}) {0,3}\](?![(\[\]/\w])")
 #: "Testing took 5 of 20 minutes" counts minutes: the second number belongs to the noun behind it.
 _PLURAL = re.compile(r" [a-z]{2,30}[a-rt-z]s\b", re.IGNORECASE)
@@ -61,7 +61,7 @@ _NO_VERBS = frozenset(
         *("string", "thing", "warning"),
     )
 )
-#: Words before it that say that it is not being done.
+#: Words that, before the verb, say that nothing is being done.
 _DENIALS = frozenset(("avoid", "cannot", "failed", "never", "no", "not", "skip", "skipped", "stopped", "without"))
 #: What is stripped from the ends of a word or a name: marks of emphasis, quotes, separators.
 _DASHES = ("-", "\u2013", "\u2014")
@@ -71,7 +71,7 @@ _AROUND = " \t\r:;,.*_>\"'()“”" + "".join(_DASHES)
 def find_step(text: str, rules: Iterable[ProgressRule]) -> Step | None:
     """Return the last valid step that the rules find in a text, outside of code. None if there is none.
 
-    Of a text of more than 256 Ki characters they get the end.
+    Of a longer text the rules get the last 256 Ki characters.
     """
     text = text[-MOST_READ:]
     found = _last(text, rules)

@@ -25,14 +25,14 @@ _FINAL: dict[str | None, SubagentStatus] = {
     "stopped": "stopped",
 }
 
-
-#: Characters before the word that are looked at.
+#: A mention is looked for in this many characters before and behind the name of a subagent.
 LOOKED_AT = 24
 
 _AGENT = re.compile(r"(?<![\w-])sub-?agent [\"'`“]?(?P<name>[A-Za-z][\w-]{0,39})(?P<quote>[\"'`”])?", re.IGNORECASE)
 _BEGINS = re.compile(r"(?:launch|start|spawn)(?:ing|ed) (?:the |a )?$", re.IGNORECASE)
-_GOES_ON = re.compile(r" (?:has |is )?(started|running|completed|finished|done|failed)\b", re.IGNORECASE)
-_STATUSES: dict[str, SubagentStatus] = {"started": "started", "running": "running", "failed": "failed"}
+_SAYS = re.compile(r" (?:has |is )?(started|running|completed|finished|done|failed)\b", re.IGNORECASE)
+#: What a text says of a subagent, and its status; any other word of ``_SAYS`` is ``completed``.
+_SAID: dict[str, SubagentStatus] = {"started": "started", "running": "running", "failed": "failed"}
 
 
 def status_of(status: str | None) -> SubagentStatus:
@@ -131,17 +131,17 @@ class Subagents:
 
 
 def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
-    """Find the subagents that a text names, and what it says of them, for agents that tell of them in no other way.
+    """Find the subagents that a text names, and what it says of them.
 
-    A name stands in quotation marks, or has a capital letter, a digit, a hyphen or an underscore. Takes time in
-    proportion to the length of the text.
+    This is for agents whose messages do not tell of subagents. A name stands in quotation marks, or has a capital
+    letter, a digit, a hyphen or an underscore. Takes time in proportion to the length of the text.
     """
     for match in _AGENT.finditer(text) if "gent" in text else ():
         name = match["name"]
         if not match["quote"] and name.isalpha() and name.islower():
             continue
-        says = _GOES_ON.match(text, match.end(), match.end() + LOOKED_AT)
+        says = _SAYS.match(text, match.end(), match.end() + LOOKED_AT)
         if says is not None:
-            yield name, _STATUSES.get(says[1].lower(), "completed")
+            yield name, _SAID.get(says[1].lower(), "completed")
         elif _BEGINS.search(text, max(0, match.start() - LOOKED_AT), match.start()):
             yield name, "started"

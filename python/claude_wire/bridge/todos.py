@@ -22,21 +22,21 @@ _CREATED = re.compile(r"\bTask #([\w-]{1,40})")
 class Todos:
     """The list of one conversation: what ``TodoWrite`` wrote last, or the tasks of ``TaskCreate``."""
 
-    __slots__ = ("_made", "_tasks")
+    __slots__ = ("_creating", "_tasks")
 
     def __init__(self) -> None:
         #: Status and name of each task, by its id.
         self._tasks: dict[str, tuple[str, str]] = {}
         #: The names of tasks whose ``TaskCreate`` has no result yet, by the id of the call.
-        self._made: dict[str, str] = {}
+        self._creating: dict[str, str] = {}
 
     def call(self, id: str, tool: str, input: object) -> Step | None:
         """Take a call of a tool. Returns how far the list is, if the call has changed it."""
         if tool == "TodoWrite":
             items = items_of(fields_of(input).get("todos"))
             return _step([(text_in(item, "status") or "", _name(item)) for item in items])
-        if tool == "TaskCreate" and len(self._tasks) + len(self._made) < MOST_TODOS:
-            self._made[id] = _name(input)
+        if tool == "TaskCreate" and len(self._tasks) + len(self._creating) < MOST_TODOS:
+            self._creating[id] = _name(input)
         elif tool == "TaskUpdate":
             task = short_id(text_in(input, "taskId") or "")
             status, name = self._tasks.get(task, ("", ""))
@@ -47,7 +47,7 @@ class Todos:
 
     def result(self, id: str, content: str, structured: object) -> Step | None:
         """Take the result of a tool: that of ``TaskCreate`` says the task's id. Returns what :meth:`call` does."""
-        name = self._made.pop(id, None)
+        name = self._creating.pop(id, None)
         if name is None:
             return None
         found = _CREATED.search(content[:LOOKED_AT])

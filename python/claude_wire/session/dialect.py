@@ -25,14 +25,21 @@ if TYPE_CHECKING:
     from claude_wire.io.read_ahead import Tap
     from claude_wire.session.control import Control
 
-__all__ = ["has_no_initialize", "interrupt_by_signal", "last_line", "require_callbacks", "require_status", "router_for"]
+__all__ = [
+    "begins_without_initialize",
+    "interrupt_before_close",
+    "interrupt_by_signal",
+    "require_callbacks",
+    "require_status",
+    "router_for",
+]
 
 
 def require_callbacks(dialect: Dialect, can_use_tool: object, callbacks: Mapping[str, object]) -> None:
     """Refuse callbacks that an agent of a dialect never calls.
 
     Raises:
-        DialectError: there is one of them.
+        DialectError: such a callback is given.
     """
     if can_use_tool is not None and dialect.permission == "never":
         raise DialectError(dialect.name, "has no permission requests: can_use_tool is never asked")
@@ -41,11 +48,11 @@ def require_callbacks(dialect: Dialect, can_use_tool: object, callbacks: Mapping
             raise DialectError(dialect.name, f"has no initialize, so {name} would never be called")
 
 
-def has_no_initialize(dialect: Dialect, request: InitializeRequest | None) -> bool:
+def begins_without_initialize(dialect: Dialect, request: InitializeRequest | None) -> bool:
     """Whether a session begins without ``initialize``.
 
     Raises:
-        DialectError: so it is, and yet there is a request.
+        DialectError: the dialect has no ``initialize``, and ``request`` is given.
     """
     if not dialect.initializes and request is not None:
         raise DialectError(dialect.name, "has no initialize")
@@ -53,10 +60,10 @@ def has_no_initialize(dialect: Dialect, request: InitializeRequest | None) -> bo
 
 
 def require_status(dialect: Dialect) -> None:
-    """Refuse to ask for a status where there is none.
+    """Refuse to ask for the status of an agent that has no words for it.
 
     Raises:
-        DialectError: so it is.
+        DialectError: the dialect has no status request.
     """
     if dialect is AUTO:
         raise DialectError(dialect.name, "has no status request before the agent shows what it speaks; name that")
@@ -64,10 +71,11 @@ def require_status(dialect: Dialect) -> None:
         raise DialectError(dialect.name, "has no status request; Session.receive_run() tells when a run is over")
 
 
-def last_line(dialect: Dialect, requests: Requests, process: Process[Any]) -> bytes | None:
-    """The line that ends the turn under way before a session closes, or None if the dialect has none.
+def interrupt_before_close(dialect: Dialect, requests: Requests, process: Process[Any]) -> bytes | None:
+    """End the turn under way before a session closes: send SIGINT if the dialect interrupts by a signal.
 
-    Where an interrupt is a signal, it is sent.
+    Returns:
+        The line to write for any other dialect; None if a signal interrupts.
     """
     exchange = exchange_of(process)
     if dialect.signals:
@@ -83,7 +91,7 @@ def interrupt_by_signal(
     """Send SIGINT to an agent.
 
     Raises:
-        DialectError: there is no process; or the queue is to be emptied, too.
+        DialectError: there is no process, or ``cancel_queued`` is true: a signal empties no queue.
     """
     if cancel_queued:
         raise DialectError(dialect.name, "has no cancel_queued for an interrupt")
@@ -98,7 +106,7 @@ class _TranslatingRouter(Router):
 
     Args:
         connection: of the session.
-        saw: is shown what messages mean that mean something else than they are.
+        saw: is called with the messages that a translation has made. The stream's observer has seen the others.
     """
 
     def __init__(
@@ -140,7 +148,7 @@ class _TranslatingRouter(Router):
             self._control.handle(one)
 
     def _seen_ahead(self, message: Any) -> list[Any] | None:
-        """What is left for the consumer of a message that was translated ahead; None for any other."""
+        """What the consumer still gets of a message that was translated ahead; None for any other message."""
         found = self._found
         if not found.rest or isinstance(message, InvalidLine) or (digest := digest_of(message)) not in found.control:
             return None

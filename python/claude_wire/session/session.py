@@ -51,9 +51,9 @@ from claude_wire.process.process import GRACE_SECONDS, Process, exchange_of
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
-    has_no_initialize,
+    begins_without_initialize,
+    interrupt_before_close,
     interrupt_by_signal,
-    last_line,
     require_callbacks,
     require_status,
     router_for,
@@ -288,7 +288,9 @@ class Session:
     def _stop(self) -> None:
         """Send nothing any more. A turn that is under way in a process that this session runs ends."""
         runs = None if self._opens is None else self.process
-        self._sender.close(None if runs is None else last_line(self._connection.dialect, self._control.requests, runs))
+        self._sender.close(
+            None if runs is None else interrupt_before_close(self._connection.dialect, self._control.requests, runs)
+        )
 
     def _begin_to_close(self) -> None:
         if self._sender.closed:
@@ -314,7 +316,7 @@ class Session:
             ValueError: ``request`` has hooks, MCP servers or dialogs, and so has the session.
             DialectError: the dialect has no ``initialize``, and ``request`` is given. Without it nothing is sent.
         """
-        if has_no_initialize(self._dialect, request):
+        if begins_without_initialize(self._dialect, request):
             return InitializeResponse()
         request = self._callbacks.complete(request or InitializeRequest())
         self.info = info = await self.request(request, timeout=timeout)
