@@ -113,10 +113,12 @@ def test_a_result_of_every_form_ends_its_call_once(result: Any) -> None:
     assert states(Bridge(), called("Bash"), result, result, called("Bash")) == [("t1", "started"), ("t1", "succeeded")]
 
 
-def test_a_message_of_its_own_may_hold_a_block_that_failed() -> None:
+def test_a_message_of_its_own_may_say_that_its_call_failed() -> None:
     block = {"type": "tool_result", "tool_use_id": "t1", "content": "x", "is_error": True}
     result = line(type="tool_result", tool_use_id="t1", result=block)
-    assert states(Bridge(), called("Bash"), result) == [("t1", "started"), ("t1", "failed")]
+    failed = line(type="tool_result", tool_use_id="t1", result="x", is_error=True)
+    for one in (result, failed):
+        assert states(Bridge(), called("Bash"), one) == [("t1", "started"), ("t1", "failed")]
 
 
 def test_a_result_ends_the_call_of_its_own_session_alone() -> None:

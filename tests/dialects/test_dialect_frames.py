@@ -243,7 +243,7 @@ def test_a_host_reads_what_the_agent_said_however_it_is_cut(
             assert not isinstance(one, (ControlRequest, ControlResponse))
         if isinstance(message, UserMessage) and frames:
             results = [block for one in whole for block in one.tool_results]
-            assert [block.tool_use_id for block in results] == ["t", "u"]
+            assert [(block.tool_use_id, bool(block.is_error)) for block in results] == [("t", False), ("u", True)]
         elif isinstance(message, AssistantMessage) and frames:
             assert [type(one) for one in whole] == [AssistantMessage]
             assert (whole[0].text, len(whole[0].tool_uses)) == ("Hi", 1)

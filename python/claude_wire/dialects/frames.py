@@ -145,7 +145,7 @@ def as_stream_json(message: Any) -> Any:
     if isinstance(message, ToolResultMessage):
         given = message.result
         content = given if isinstance(given, (str, list)) else [given]
-        is_error = given.is_error if isinstance(given, ToolResultBlock) else None
+        is_error = message.is_error or (given.is_error if isinstance(given, ToolResultBlock) else None)
         return _tool_result_message(ToolResultBlock(message.tool_use_id, content, is_error), None)
     if isinstance(message, CONTROL):
         return UnknownMessage.because(message.to_dict(), "no message of this dialect")

@@ -135,8 +135,9 @@ class ToolResultMessage(Wire, tag_field="type", tag="tool_result", kw_only=True,
     """What a tool call returned, as a message of its own, in the ``permission_request`` dialect.
 
     It shares its tag with :class:`ToolResultBlock`, but the result is in ``result`` rather than ``content``: a content
-    block, a string, or a list of blocks.
+    block, a string, or a list of blocks. ``is_error`` is true if the tool failed or was not allowed.
     """
 
     tool_use_id: str
     result: ContentBlock | str | list[ContentBlock]
+    is_error: bool | None = None
