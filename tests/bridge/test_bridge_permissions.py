@@ -235,6 +235,19 @@ def test_a_call_that_was_not_allowed_ends_as_denied() -> None:
         assert event.state == "denied"
 
 
+def test_a_call_that_was_not_allowed_without_a_request_ends_as_denied_too() -> None:
+    ui = Bridge()
+    ui.add(called("t1", "s"))
+    asks = {"type": "system", "subtype": "permission_request", "tool_name": "Bash", "input": {}, "tool_use_id": "t1"}
+    [event] = ui.add(decode(json.dumps(asks).encode()))
+    assert isinstance(event, PermissionRequest)
+    assert ui.answer(event.requestId, allow=False) == PermissionReply(allow=False)
+    refused = {"type": "tool_result", "tool_use_id": "t1", "result": "no", "is_error": True}
+    [end] = ui.add(decode(json.dumps(refused).encode()))
+    assert isinstance(end, Operation)
+    assert end.state == "denied"
+
+
 def test_questions_that_wait_at_initialize_are_asked_once() -> None:
     request = asked("r1")
     assert isinstance(request, ControlRequest)

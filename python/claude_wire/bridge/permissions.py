@@ -59,7 +59,10 @@ class _Question(NamedTuple):
 
     @property
     def tool_use_id(self) -> str | None:
-        return self.asked.tool_use_id if isinstance(self.asked, CanUseToolRequest) else None
+        if isinstance(self.asked, CanUseToolRequest):
+            return self.asked.tool_use_id
+        call = (self.asked.extra or {}).get("tool_use_id")
+        return call if isinstance(call, str) else None
 
 
 class Permissions:
