@@ -44,17 +44,15 @@ _TELLING: dict[type, Dialect] = {
 
 
 class _Auto(Connection):
+    # Those of all dialects, until one is found.
+    marks = tuple(mark for each in (STREAM_JSON, CLASSIC, MIRIAD, JSON_RPC) for mark in each.connection.marks)
+
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         self._decided = False
         self._now: Connection = STREAM_JSON.connect()
         # Of an agent, the beginning of the turn that is under way, which the next connection has to know.
         self._begun: InitMessage | None = None
-        self._watch()
-
-    def _watch(self) -> None:
-        every = {mark for each in (STREAM_JSON, CLASSIC, MIRIAD, JSON_RPC) for mark in each.connection.marks}
-        self.marks = self._now.marks if self._decided else tuple(sorted(every))
 
     def _look_at(self, message: Any) -> None:
         if not self._decided and (found := _told_by(message)) is not None:
@@ -63,7 +61,7 @@ class _Auto(Connection):
             self._now = found.connect()
             if self._begun is not None:
                 self._now.to_host(self._begun)
-            self._watch()
+            self.marks = self._now.marks
 
     def to_agent(self, message: Any) -> bytes:
         return self._now.to_agent(message)
