@@ -175,6 +175,43 @@ def test_hooks_see_each_tool_and_may_change_it(backend: Backend) -> None:
     backend.run(main)
 
 
+@every_backend
+def test_what_hooks_tell_the_model_reaches_the_author(backend: Backend) -> None:
+    def reply(request: dict[str, Any]) -> dict[str, Any]:
+        if request["subtype"] == "can_use_tool":
+            return {"behavior": "allow"}
+        event = request["input"]["hook_event_name"]
+        return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": f"of {request['callback_id']}"}}
+
+    async def answer(turn: Turn) -> str:
+        outcome = await turn.run_tool("Bash", {}, lambda given: "ran")
+        return f"{turn.hook_context} {list(outcome.context)}"
+
+    async def main() -> None:
+        events = ("UserPromptSubmit", "PreToolUse", "PostToolUse")
+        async with hosted(Agent(answer, options=ASKING)) as host:
+            host.answers = reply
+            await host.tell(initialize(hooks={event: [{"hookCallbackIds": [event]}] for event in events}), prompt("go"))
+            await host.until("result")
+        assert host.of("result")[0]["result"] == "['of UserPromptSubmit'] ['of PreToolUse', 'of PostToolUse']"
+
+    backend.run(main)
+
+
+@every_backend
+def test_what_a_turn_has_used_that_json_cannot_say_is_an_error_and_no_silence(backend: Backend) -> None:
+    async def answer(turn: Turn) -> None:
+        turn.spent.cost = None  # type: ignore[assignment]
+
+    async def main() -> None:
+        async with hosted(Agent(answer)) as host:
+            await host.tell(prompt("go"))
+            await host.until("result")
+        assert host.of("result")[0]["is_error"] is True
+
+    backend.run(main)
+
+
 @every_virtual_backend
 def test_a_hook_that_takes_too_long_is_withdrawn_and_the_act_refused(virtual: VirtualBackend) -> None:
     async def answer(turn: Turn) -> str:

@@ -3,9 +3,9 @@
 from claude_wire.agent.agent import Agent
 from claude_wire.agent.options import AgentOptions
 from claude_wire.agent.protocol import AgentProtocol, Began, Interrupted, Over, Stopped, Wrong
-from claude_wire.agent.questions import Decision, Hooked, McpResult
+from claude_wire.agent.questions import Decision, Hooked, McpResult, ToolOutcome
 from claude_wire.agent.session import AgentSession, McpConnection, TurnRecord
-from claude_wire.agent.turn import PlainTurn, ToolOutcome, Turn
+from claude_wire.agent.turn import PlainTurn, Turn
 
 __all__ = [
     "Agent",

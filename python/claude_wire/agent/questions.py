@@ -10,6 +10,7 @@ its hook. It ends with its answer, with the end of the input, or with the turn.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
 
@@ -37,9 +38,10 @@ from claude_wire.messages import (
     PermissionResultAllow,
     PermissionResultDeny,
     SetMode,
+    ToolUseBlock,
 )
 
-__all__ = ["Decision", "Hooked", "McpResult", "Questions"]
+__all__ = ["Decision", "Hooked", "McpResult", "Questions", "ToolOutcome"]
 
 #: Seconds that an MCP server in the host may take for each step of the handshake.
 HANDSHAKE_SECONDS = 60.0
@@ -116,6 +118,19 @@ class Hooked:
             self.updated_input = changed
         if isinstance(specific.get("additionalContext"), str):
             self.context.append(specific["additionalContext"])
+
+
+class ToolOutcome(NamedTuple):
+    """What became of a use of a tool."""
+
+    use: ToolUseBlock
+    #: What the model is told: a text or blocks.
+    content: str | list[Any]
+    is_error: bool
+    #: Whether the tool was run. It was not if the host or a hook has refused it.
+    ran: bool
+    #: What the host's hooks tell the model beside the content.
+    context: Sequence[str] = ()
 
 
 class Questions:

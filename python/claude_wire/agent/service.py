@@ -282,6 +282,7 @@ class Service:
             if hooked.refusal is not None or hooked.stop:
                 returned: Any = hooked.refusal or hooked.stop_reason
             else:
+                turn.hook_context += hooked.context
                 returned = await self.call(self._agent.answer, turn)
             turn.result = result_of(returned, turn.finished(), self.session.schema)
             if record.stopped is None:
@@ -310,8 +311,9 @@ class Service:
             result = turn.result
         try:
             events = self.protocol.end_turn(record, self._completed(turn, result))
-        except Exception as error:  # the author's result is none that JSON has
-            events = self.protocol.end_turn(record, self._completed(turn, _failed(error, self._agent.answer)))
+        except Exception as error:  # the author's result, or what it has used, is none that JSON has
+            bare = msgspec.structs.replace(_failed(error, self._agent.answer), duration_api_ms=0, num_turns=0)
+            events = self.protocol.end_turn(record, bare)
         self.moved()
         self._handle(events)
 

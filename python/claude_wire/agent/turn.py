@@ -8,13 +8,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from anyio import from_thread
 from anyio.lowlevel import checkpoint
 
 from claude_wire.agent.outcome import content_of
-from claude_wire.agent.questions import Decision, Hooked, McpResult
+from claude_wire.agent.questions import Decision, Hooked, McpResult, ToolOutcome
 from claude_wire.agent.session import AgentSession, McpConnection, Spent, TurnRecord
 from claude_wire.agent.speech import Speech
 from claude_wire.foundation.arguments import require_int, type_of
@@ -39,23 +39,12 @@ if TYPE_CHECKING:
 
     from claude_wire.agent.service import Service
 
-__all__ = ["PlainTurn", "ToolOutcome", "Turn"]
+__all__ = ["PlainTurn", "Turn"]
 
 #: What a question of a turn that was interrupted, or has ended, is answered with. Its host is not asked.
 OVER = "The turn is over."
 #: Lines that a turn writes before other tasks may run, the one that reads an interrupt among them.
 LINES_AT_ONCE = 64
-
-
-class ToolOutcome(NamedTuple):
-    """What became of a use of a tool."""
-
-    use: ToolUseBlock
-    #: What the model is told: a text or blocks.
-    content: str | list[Any]
-    is_error: bool
-    #: Whether the tool was run. It was not if the host or a hook has refused it.
-    ran: bool
 
 
 class Turn:
@@ -80,6 +69,8 @@ class Turn:
         self._subagents: dict[str, Turn] = {}
         #: The session of the agent.
         self.session: AgentSession = service.session
+        #: What the host's ``UserPromptSubmit`` hooks tell the model beside the prompt.
+        self.hook_context: list[str] = []
 
     def __repr__(self) -> str:
         state = "under way" if self.record.stopped is None else "stopped"
@@ -272,15 +263,15 @@ class Turn:
                 content, is_error = f"{type(error).__name__}: {error}", True
         about["tool_input"] = changed.input
         if is_error:
-            failed = await self.hook("PostToolUseFailure", tool_use_id=use.id, error=str(content), **about)
+            after = await self.hook("PostToolUseFailure", tool_use_id=use.id, error=str(content), **about)
         else:
             response = content if structured is None else structured
-            failed = await self.hook("PostToolUse", tool_use_id=use.id, tool_response=response, **about)
+            after = await self.hook("PostToolUse", tool_use_id=use.id, tool_response=response, **about)
         await self.tool_result(changed, content, is_error, structured=structured)
-        if hooked.stop or failed.stop:
+        if hooked.stop or after.stop:
             self._service.interrupt_turn(self.record)
             await checkpoint()
-        return ToolOutcome(changed, content, is_error, True)
+        return ToolOutcome(changed, content, is_error, True, [*hooked.context, *after.context])
 
     async def hook(self, event: str, *, tool_use_id: str | None = None, **fields: Any) -> Hooked:
         """Ask the hooks that the host has for an event.
