@@ -71,7 +71,7 @@ def test_an_option_changes_the_permissions() -> None:
                 "allow Bash(npm run *), Read (localSettings)",
                 "switch to permission mode acceptEdits (session)",
                 "work in /a, /b (session)",
-                '{"type":"sing","song":"x"}',
+                '{"type": "sing", "song": "x"}',
             ],
         }
         response = answered(ui.answer("r1", allow=True, option=option))

@@ -5,6 +5,7 @@ Knows both ways to ask: a ``can_use_tool`` request, and the ``permission_request
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -226,8 +227,8 @@ def suggestion(update: PermissionUpdate) -> str:
             text = f"no longer work in {', '.join(directories)}"
         case _:
             try:
-                return printable(encode(update)[:-1].decode(), keep="")
-            except EncodeError:
+                return printable(json.dumps(update, ensure_ascii=False), keep="")
+            except RecursionError:
                 return "(nested too deeply)"
     return printable(f"{text} ({destination})", keep="")
 
