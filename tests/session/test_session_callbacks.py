@@ -367,6 +367,25 @@ def test_that_too_many_requests_wait_is_told_once(
 
 
 @every_backend
+def test_a_withdrawn_request_makes_room_for_another(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers_module, "MOST_OPEN", 3)
+
+    async def main() -> None:
+        async def decide(request: CanUseToolRequest) -> Any:
+            if request.tool_name != "Quick":
+                await anyio.sleep_forever()
+            return request.allow()
+
+        async with opened(can_use_tool=decide) as (peer, _):
+            for number in range(6):
+                peer.say(Peer.permission(f"{number}"), Peer.cancel(f"{number}"))
+            peer.say(Peer.permission("last", "Quick"))
+            assert (await peer.answer_to("last"))["subtype"] == "success"
+
+    backend.run(main)
+
+
+@every_backend
 def test_a_request_with_a_number_is_withdrawn_by_it(backend: Backend) -> None:
     async def main() -> None:
         cancelled = anyio.Event()
