@@ -201,7 +201,7 @@ def test_what_hooks_tell_the_model_reaches_the_author(backend: Backend) -> None:
 @every_backend
 def test_what_a_turn_has_used_that_json_cannot_say_is_an_error_and_no_silence(backend: Backend) -> None:
     async def answer(turn: Turn) -> None:
-        turn.spent.cost = None  # type: ignore[assignment]
+        turn.spent.cost = None  # no public act can do this
 
     async def main() -> None:
         async with hosted(Agent(answer)) as host:
@@ -215,7 +215,7 @@ def test_what_a_turn_has_used_that_json_cannot_say_is_an_error_and_no_silence(ba
 @every_virtual_backend
 def test_a_hook_that_takes_too_long_is_withdrawn_and_the_act_refused(virtual: VirtualBackend) -> None:
     async def answer(turn: Turn) -> str:
-        return (await turn.run_tool("Bash", {}, lambda given: "ran")).content  # type: ignore[return-value]
+        return str((await turn.run_tool("Bash", {}, lambda given: "ran")).content)
 
     async def main() -> None:
         hooks = {"PreToolUse": [{"hookCallbackIds": ["slow"], "timeout": 5}]}
@@ -501,9 +501,7 @@ def test_a_lifespan_is_entered_before_the_first_prompt_and_left_at_the_end() -> 
 
 def test_a_strict_agent_ends_at_another_type(capsys: pytest.CaptureFixture[str]) -> None:
     lines = prompt("one"), {"type": "wobble"}, prompt("two")
-    results, host = ASYNCIO.run(
-        lambda: results_of(returning(None), *lines, dialect=STREAM_JSON_2_1_7)  # type: ignore[arg-type]
-    )
+    results, host = ASYNCIO.run(lambda: results_of(returning(None), *lines, dialect=STREAM_JSON_2_1_7))
     assert (len(results), host.code) == (1, 1)
     assert capsys.readouterr().err == "Error: Expected 'user' or 'control_request', got 'wobble'\n"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
@@ -10,6 +10,7 @@ import pytest
 
 from agent_host import Host
 from claude_wire.agent import Agent, AgentSession, Turn
+from claude_wire.agent.service import Service
 from virtual_time import VirtualBackend, every_virtual_backend
 
 
@@ -17,9 +18,15 @@ async def answer(turn: Turn) -> None:
     pass
 
 
-@pytest.mark.parametrize("when", ["begins", "ends"])
+@pytest.mark.parametrize(
+    ("when", "signal", "code"),
+    [("begins", Service.terminate, 143), ("ends", Service.terminate, 143), ("begins", Service.interrupt, 0)],
+    ids=["SIGTERM as it begins", "SIGTERM as it ends", "SIGINT as it begins"],
+)
 @every_virtual_backend
-def test_a_lifespan_that_waits_for_ever_does_not_hold_up_a_signal(virtual: VirtualBackend, when: str) -> None:
+def test_a_lifespan_that_waits_for_ever_does_not_hold_up_a_signal(
+    virtual: VirtualBackend, when: str, signal: Callable[[Service], None], code: int
+) -> None:
     @asynccontextmanager
     async def lifespan(session: AgentSession) -> AsyncIterator[None]:
         if when == "begins":
@@ -32,27 +39,8 @@ def test_a_lifespan_that_waits_for_ever_does_not_hold_up_a_signal(virtual: Virtu
         async with anyio.create_task_group() as group:
             host.start(Agent(answer, lifespan=lifespan), group)
             await anyio.sleep(1)
-            host.service.terminate()
+            signal(host.service)
         host.end()
-        assert host.code == 143
-
-    virtual.run(main)
-
-
-@every_virtual_backend
-def test_an_interrupt_by_signal_ends_an_agent_that_begins(virtual: VirtualBackend) -> None:
-    @asynccontextmanager
-    async def lifespan(session: AgentSession) -> AsyncIterator[None]:
-        await anyio.sleep_forever()
-        yield
-
-    async def main() -> None:
-        host = Host()
-        async with anyio.create_task_group() as group:
-            host.start(Agent(answer, lifespan=lifespan), group)
-            await anyio.sleep(1)
-            host.service.interrupt()
-        host.end()
-        assert host.code == 0
+        assert host.code == code
 
     virtual.run(main)

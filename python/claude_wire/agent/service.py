@@ -349,7 +349,8 @@ class Service:
 
     async def call(self, function: Callable[..., Any], argument: Any) -> Any:
         """Call a function of the author: an async one here, a plain one in a thread."""
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        called = getattr(function, "__call__", None)  # noqa: B004 - of an object whose class has an async __call__
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
             return await function(argument)
         if isinstance(argument, Turn):
             argument = PlainTurn(argument)

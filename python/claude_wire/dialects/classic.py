@@ -155,10 +155,10 @@ class _Classic(Connection):
         if isinstance(message, CONTROL):
             return []  # of another dialect
         if isinstance(message, PermissionReply):
-            allowed = {"behavior": "allow"} if message.allow else {"behavior": "deny", "message": "The user said no."}
-            if message.allow and message.updatedInput is not None:
-                allowed["updatedInput"] = message.updatedInput  # type: ignore[assignment]
-            return self._answered(allowed)
+            if not message.allow:
+                return self._answered({"behavior": "deny", "message": "The user said no."})
+            changed = {} if message.updatedInput is None else {"updatedInput": message.updatedInput}
+            return self._answered({"behavior": "allow", **changed})
         if isinstance(message, UnknownMessage) and "allow" in message and "type" not in message:
             return self._answered({})  # no answer that can be read
         if isinstance(message, InvalidLine):
