@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test e2e lint bench instructions rust-test python-test fuzz memcheck wheel test-pythons licenses names format clean cargo
+.PHONY: demo test e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel test-pythons licenses names format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -47,6 +47,13 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 ## make bench BENCH_ARGS="--rounds 3"
 bench: $(VENV)/.native $(VENV)/.bench
 	$(BIN)/pytest benches $(BENCH_ARGS)
+
+## The site of the documentation, into target/site: a warning is an error, and so is a link within it that leads nowhere. Links to
+## other hosts are listed, and not followed.
+docs: $(VENV)/.native $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
+	@echo "target/site/index.html is built. It links to:"
+	@grep -rhoE 'https?://[^])>"` ]+' README.md docs --include '*.md' | sort -u
 
 ## The native core's instructions under valgrind, compared with what is kept. To keep them: make instructions UPDATE=1
 instructions: | $(BIN)/python cargo
@@ -99,8 +106,9 @@ $(BIN)/python:
 $(VENV)/.base: GROUPS := build base cli
 $(VENV)/.dev: GROUPS := dev
 $(VENV)/.bench: GROUPS := bench
+$(VENV)/.docs: GROUPS := docs
 $(VENV)/.release: GROUPS := release
-$(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.release: pyproject.toml tools/requirements.py | $(BIN)/python
+$(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.release: pyproject.toml tools/requirements.py | $(BIN)/python
 	$(BIN)/python tools/requirements.py $(GROUPS) > $@.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r $@.txt
 	@touch $@
