@@ -18,7 +18,8 @@
 :class:`LineSplitter` for the bare lines, :func:`read` for a file. :class:`MessageStream` reads any source of bytes
 asynchronously, and :func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes.
 :class:`Accumulator` makes whole messages of stream events. :func:`open_session` runs the CLI with everything that a
-host does: prompts, permission, hooks, MCP servers and control requests. Every message class is importable from here.
+host does: prompts, permission, hooks, MCP servers and control requests; :func:`ask` does so for one prompt. Every
+message class is importable from here.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ _LATER = {
     "McpServer": "session",
     "MessageStream": "io.message_stream",
     "Process": "process.process",
+    "ask": "session",
     "byte_budget": "native.budget",
     "find_cli": "process.find_cli",
     "PartialBlock": "accumulate",

@@ -70,6 +70,7 @@ NAMES = [
     "TurnError",
     "UnfinishedTurnError",
     "__version__",
+    "ask",
     "byte_budget",
     "decode",
     "encode",
@@ -213,7 +214,7 @@ from claude_wire.errors import ClaudeWireError, ProcessError
 from claude_wire.integrations.agent_sdk import WireProcessError, WireTransport
 from claude_wire.integrations.mcp import InProcessMcpServer
 from claude_wire.messages import Message, ResultMessage
-from claude_wire.session import HookMatcher, McpServer, Session, SessionBatches, SessionMessages, open_session
+from claude_wire.session import HookMatcher, McpServer, Session, SessionBatches, SessionMessages, ask, open_session
 from claude_wire.testing import CutOutput, Replay
 from claude_wire.testing.fixtures import replay_cli
 from claude_wire.usage import UsageMeter

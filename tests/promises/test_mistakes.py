@@ -31,6 +31,7 @@ from claude_wire import (
     MessageStream,
     ResultMessage,
     Session,
+    ask,
     decode,
     encode,
     open_process,
@@ -332,6 +333,21 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         lambda: waited(lambda: entered(lambda session: session.status())),
         DialectError,
         "the dialect stream-json has no status request; Session.receive_run() tells when a run is over",
+    ),
+    (
+        lambda: waited(lambda: ask("hello", model="sonnet")),
+        TypeError,
+        "open_session has no argument 'model': it is a flag of the CLI: open_session(ClaudeOptions(model=...))",
+    ),
+    (
+        lambda: waited(lambda: ask(ClaudeOptions(), "hello")),
+        TypeError,
+        "a prompt is text, content blocks such as [TextBlock(...)], or a UserMessage, not ClaudeOptions",
+    ),
+    (
+        lambda: waited(lambda: ask("hello", "claude --model opus")),
+        TypeError,
+        "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not str",
     ),
     (lambda: session(initialize={"agents": {}}), TypeError, "initialize must be an InitializeRequest(...), not dict"),
     (

@@ -37,6 +37,9 @@ from claude_wire import (
     UserMessage,
     open_session,
 )
+from claude_wire import (
+    ask as ask_once,
+)
 from claude_wire.integrations.mcp import InProcessMcpServer
 
 
@@ -65,6 +68,13 @@ async def what_is_answered(session: Session) -> None:
         assert_type(await session.ask("text"), ResultMessage)
     except TurnError as error:
         assert_type(error.result, ResultMessage)
+
+
+async def what_one_prompt_gives() -> None:
+    assert_type(await ask_once("text"), ResultMessage)
+    assert_type(await ask_once("text", ClaudeOptions(), can_use_tool=ask, cwd="/", stderr=print), ResultMessage)
+    await ask_once("text", model="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    await ask_once("text", ["claude"], can_use_tool=wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 async def prompts() -> AsyncIterator[str | UserMessage]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from claude_wire.process.child import StderrTo, StrPath
 
 
-__all__ = ["GRACE_SECONDS", "Process", "exchange_of", "open_process", "require_environment"]
+__all__ = ["GRACE_SECONDS", "Process", "ProcessArguments", "exchange_of", "open_process", "require_environment"]
 
 T = TypeVar("T")
 
@@ -43,8 +43,8 @@ T = TypeVar("T")
 GRACE_SECONDS = 5.0
 
 
-class _Arguments(OverflowArguments, total=False):
-    """The arguments of :func:`open_process` that its overloads have in common."""
+class ProcessArguments(OverflowArguments, total=False):
+    """The keyword arguments of :func:`open_process`, for functions that hand them on."""
 
     cwd: StrPath | None
     env: Mapping[str, str] | None
@@ -57,10 +57,10 @@ class _Arguments(OverflowArguments, total=False):
 
 @overload
 def open_process(
-    argv: Sequence[StrPath], decoder: None = None, **arguments: Unpack[_Arguments]
+    argv: Sequence[StrPath], decoder: None = None, **arguments: Unpack[ProcessArguments]
 ) -> Process[Message | InvalidLine]: ...
 @overload
-def open_process(argv: Sequence[StrPath], decoder: Decoder[T], **arguments: Unpack[_Arguments]) -> Process[T]: ...
+def open_process(argv: Sequence[StrPath], decoder: Decoder[T], **arguments: Unpack[ProcessArguments]) -> Process[T]: ...
 def open_process(
     argv: Sequence[StrPath],
     decoder: Decoder[Any] | None = None,

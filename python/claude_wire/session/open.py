@@ -1,4 +1,4 @@
-"""The CLI run with a session: the process that is spawned, and its end with the session's.
+"""The CLI run with a session: the process that is spawned, and its end with the session's; or with one prompt only.
 
 Knows which arguments are the CLI's, the process's and the session's; not what becomes of them.
 """
@@ -15,18 +15,64 @@ from claude_wire.foundation.arguments import tells_where, type_of
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.options import ClaudeOptions
-from claude_wire.process.process import GRACE_SECONDS, Process, open_process, require_environment
+from claude_wire.process.process import GRACE_SECONDS, Process, ProcessArguments, open_process, require_environment
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
+from claude_wire.session.prompts import Prompt, message_of
 from claude_wire.session.session import PLACES, REQUEST_SECONDS, Session
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from claude_wire.messages import ResultMessage
     from claude_wire.native.overflow import Overflow
     from claude_wire.process.child import StderrTo, StrPath
 
-__all__ = ["STATE_VARIABLE", "open_session"]
+__all__ = ["STATE_VARIABLE", "SessionArguments", "ask", "open_session"]
 
 #: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
+
+
+class SessionArguments(ProcessArguments, total=False):
+    """The keyword arguments of :func:`open_session`, for functions that hand them on."""
+
+    initialize: InitializeRequest | None
+    can_use_tool: CanUseTool | None
+    hooks: Mapping[str, Sequence[HookMatcher]] | None
+    mcp_servers: Mapping[str, McpServer] | None
+    on_elicitation: Elicit | None
+    dialogs: Mapping[str, Dialog] | None
+    callback_timeout: float | None
+    request_timeout: float
+    on_received: Callable[[bytes], object] | None
+    on_sent: Callable[[bytes], object] | None
+    dialect: Dialect | Literal["auto"]
+
+
+async def ask(
+    prompt: Prompt, options: ClaudeOptions | Sequence[StrPath] | None = None, **arguments: Unpack[SessionArguments]
+) -> ResultMessage:
+    """Run the CLI for one prompt, and return its result: ``(await ask("What is 2 + 2?")).result``.
+
+    The CLI has ended when this returns, raises or is cancelled, and with it the subagents that still work in the
+    background. For the messages on the way, or for another prompt, there is :func:`open_session`; for code that is not
+    async, ``claude_wire.sync.ask``.
+
+    Args:
+        prompt: text, content blocks or a whole :class:`~claude_wire.UserMessage`.
+        options: the CLI's flags, or a whole command line; those of ``ClaudeOptions()`` if None.
+
+    The other arguments are those of :func:`open_session`, such as ``can_use_tool``, ``hooks``, ``mcp_servers`` and
+    ``cwd``.
+
+    Raises:
+        TurnError: the turn failed: a subclass that says how, as for :meth:`Session.ask`.
+        PromptError, SessionEndedError: no turn answered, as for :meth:`Session.ask`.
+        CLINotFoundError, ProcessError, RequestError, OSError: the session did not begin, as for :func:`open_session`.
+    """
+    message = message_of(prompt)  # a wrong prompt is refused before anything runs
+    async with open_session(ClaudeOptions() if options is None else options, **arguments) as session:
+        return await session.ask(message)
 
 
 @tells_where(PLACES)

@@ -1,0 +1,133 @@
+"""``claude_wire.ask``: the CLI for one prompt, which has ended whatever comes of it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import anyio
+import pytest
+
+import claude_wire
+from async_backends import DEADLINE, Backend, every_backend
+from children import linux_only, nothing_left, python
+from claude_wire import (
+    CanUseToolRequest,
+    MaxTurnsError,
+    PermissionResult,
+    ProcessError,
+    SessionEndedError,
+    TextBlock,
+    UserMessage,
+    open_session,
+)
+from claude_wire.session.open import SessionArguments
+
+#: Answers ``initialize``. Then asks whether it may use a tool for a prompt, and ends the turn with what it was told; or
+#: does what its argument says.
+AGENT = """
+for text in sys.stdin:
+    message = json.loads(text)
+    if message["type"] == "control_request":
+        say(type="control_response", response={"subtype": "success", "request_id": message["request_id"],
+            "response": {}})
+    elif message["type"] == "user":
+        say(type="system", subtype="init", session_id="s")
+        if sys.argv[1] == "max":
+            say(type="result", subtype="error_max_turns", is_error=True, session_id="s")
+        elif sys.argv[1] == "end":
+            sys.exit(0)
+        elif sys.argv[1] == "ask":
+            say(type="control_request", request_id="q", request={"subtype": "can_use_tool", "tool_name": "Bash",
+                "input": {"text": message["message"]["content"]}, "tool_use_id": "t"})
+        elif sys.argv[1] == "say":
+            say(type="result", subtype="success", is_error=False, result=json.dumps(message["message"]["content"]))
+        else:
+            open(sys.argv[1], "w").close()
+    elif message["type"] == "control_response":
+        say(type="result", subtype="success", is_error=False, result=message["response"]["response"]["behavior"])
+"""
+
+
+def child(what: str = "say") -> list[str]:
+    return python(AGENT, what)
+
+
+@linux_only
+@every_backend
+def test_one_prompt_has_its_result_and_the_process_has_ended(backend: Backend) -> None:
+    async def main() -> None:
+        with anyio.fail_after(DEADLINE):
+            for prompt in "hello", UserMessage.of("hello"):
+                result = await claude_wire.ask(prompt, child())
+                assert result.result == '"hello"'
+            result = await claude_wire.ask([TextBlock(text="hello")], child())
+            assert result.result == '[{"type": "text", "text": "hello"}]'
+
+    with nothing_left():
+        backend.run(main)
+
+
+@every_backend
+def test_callbacks_answer_as_in_a_session(backend: Backend) -> None:
+    asked: list[str] = []
+
+    def deny(request: CanUseToolRequest) -> PermissionResult:
+        asked.append(request.input["text"])
+        return request.deny("no")
+
+    async def main() -> None:
+        with anyio.fail_after(DEADLINE):
+            result = await claude_wire.ask("hello", child("ask"), can_use_tool=deny)
+        assert (result.result, asked) == ("deny", ["hello"])
+
+    backend.run(main)
+
+
+@linux_only
+@every_backend
+def test_a_turn_that_fails_raises_and_leaves_no_process(backend: Backend) -> None:
+    async def main() -> None:
+        with anyio.fail_after(DEADLINE):
+            with pytest.raises(MaxTurnsError) as failed:
+                await claude_wire.ask("hello", child("max"))
+            assert failed.value.result.subtype == "error_max_turns"
+            with pytest.raises((SessionEndedError, ProcessError)):
+                await claude_wire.ask("hello", child("end"))
+
+    with nothing_left():
+        backend.run(main)
+
+
+@linux_only
+@every_backend
+def test_cancelling_it_ends_the_process(backend: Backend, tmp_path: Any) -> None:
+    begun = tmp_path / "begun"
+
+    async def main() -> None:
+        with anyio.fail_after(DEADLINE):
+            async with anyio.create_task_group() as group:
+                group.start_soon(claude_wire.ask, "hello", child(str(begun)))
+                while not begun.exists():
+                    await anyio.sleep(0.01)
+                group.cancel_scope.cancel()
+
+    with nothing_left():
+        backend.run(main)
+
+
+def test_a_wrong_prompt_is_refused_before_anything_runs() -> None:
+    async def main() -> None:
+        with pytest.raises(TypeError, match="a prompt is text"):
+            await claude_wire.ask(5, ["/nosuch/program"])  # type: ignore[arg-type]
+
+    anyio.run(main)
+
+
+def test_its_keywords_are_those_of_open_session() -> None:
+    keywords = [
+        name
+        for name, parameter in inspect.signature(open_session).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    ]
+    assert sorted(SessionArguments.__annotations__) == sorted(keywords)
