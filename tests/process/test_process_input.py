@@ -356,6 +356,27 @@ def test_a_line_whose_sender_was_cancelled_is_completed_by_the_end_of_the_input(
 
 
 @every_backend
+def test_an_end_of_the_input_that_is_cancelled_leaves_the_rest_of_the_line_to_the_next(backend: Backend) -> None:
+    async def main() -> None:
+        async with plain(python(LATE)) as process:
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(process.send, {"type": "x", "id": 1, "text": "y" * 300_000})
+                    assert await process.__anext__() == {"type": "full"}
+                    scope.cancel()
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(process.end_input)
+                    await anyio.wait_all_tasks_blocked()  # nobody reads: it waits for room
+                    scope.cancel()
+            os.kill(process.pid, signal.SIGUSR1)
+            await process.end_input()
+            assert [message["id"] for message in await everything(process)] == [1]
+
+    backend.run(main)
+
+
+@every_backend
 def test_the_end_of_the_input_does_not_wait_for_one_that_never_reads(backend: Backend) -> None:
     """The rest of a line whose sender was cancelled is given a second, and no more."""
 

@@ -225,7 +225,7 @@ class Process(MessageStream[T], Generic[T]):
         """Close the standard input, which tells the CLI to finish and end. May be called again.
 
         Waits for a send that is under way. If a sender was cancelled in the middle of its line, the rest of the line is
-        written first, for at most a second.
+        written first, for at most a second. If this is cancelled, the input stays open; leaving the block ends it.
         """
         await self._exchange.started().stdin.end()
 

@@ -57,14 +57,13 @@ class Stdin:
 
     async def end(self) -> None:
         async with self._lock:
-            try:
-                if self._unsent:
+            if self._unsent:
+                try:
                     with move_on_after(LAST_SECONDS):
                         await self._write(self._unsent)
-            except ProcessInputError:
-                pass  # the process is gone
-            finally:
-                self.close()
+                except ProcessInputError:
+                    pass  # the process is gone
+            self.close()
 
     def close(self) -> None:
         if not self._pipe.closed:
