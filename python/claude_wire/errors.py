@@ -325,7 +325,8 @@ class TurnError(ClaudeWireError):
 
     def __init__(self, result: ResultMessage) -> None:
         words = quoted(words_of(result))
-        said = f'the CLI says "{words}"' if words else ""
+        who = "the CLI" if result.error is None else "the agent"
+        said = f'{who} says "{words}"' if words else ""
         super().__init__("; ".join(filter(None, (self._describe(result), said, self._advise(result)))))
         self.result = result
 
@@ -383,7 +384,10 @@ class ApiError(TurnError):
 class AuthenticationError(ApiError):
     """The credentials are missing or wrong, or may not do this (HTTP 401 and 403)."""
 
-    _remedy = "log in (run `claude`, then /login), or give the CLI a key that may do this, in ANTHROPIC_API_KEY"
+    def _advise(self, result: ResultMessage) -> str:
+        if result.error is not None:  # of an agent of another dialect than the CLI's
+            return "give the agent credentials that may do this"
+        return "log in (run `claude`, then /login), or give the CLI a key that may do this, in ANTHROPIC_API_KEY"
 
 
 class BillingError(ApiError):

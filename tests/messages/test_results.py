@@ -121,7 +121,8 @@ def test_the_code_of_an_error_decides_the_exception_and_is_told(
             kind, text = ApiError, "the API failed: of_tomorrow"
         text = text.replace("with error", "with success")
     assert type(error) is kind
-    assert str(error).split("; ")[:2] == [text, 'the CLI says "It broke"']
+    assert str(error).split("; ")[:2] == [text, 'the agent says "It broke"']
+    assert "claude" not in str(error)
     assert "secret" not in str(error)
     if isinstance(error, ApiError):
         assert error.error_type == code
@@ -129,7 +130,7 @@ def test_the_code_of_an_error_decides_the_exception_and_is_told(
 
 def test_a_code_that_is_no_name_is_not_told() -> None:
     error = ResultError(error=ErrorInfo(message="m", code="my password is 1234")).to_error()
-    assert str(error) == 'the turn ended with error; the CLI says "m"'
+    assert str(error) == 'the turn ended with error; the agent says "m"'
 
 
 def test_the_interrupts_of_the_cli_are_cancelled_and_its_other_failures_are_not() -> None:

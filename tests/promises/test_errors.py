@@ -238,6 +238,12 @@ FAILED: list[tuple[ResultMessage, str | None, type[TurnError], str]] = [
     ),
     (ResultSuccess(is_error=True, api_error_status=403), None, AuthenticationError, f"the API failed: 403; {LOG_IN}"),
     (
+        ResultError(is_error=True, error=ErrorInfo(message="No key", code="auth_error")),
+        None,
+        AuthenticationError,
+        'the API failed: auth_error; the agent says "No key"; give the agent credentials that may do this',
+    ),
+    (
         ResultSuccess(is_error=True, result="Credit balance is too low", api_error_status=400),
         "billing_error",
         BillingError,
@@ -340,7 +346,7 @@ FAILED: list[tuple[ResultMessage, str | None, type[TurnError], str]] = [
         ResultError(error=ErrorInfo(message="It broke", code="odd"), result=SECRET),
         None,
         ExecutionError,
-        'the turn ended with error (odd); the CLI says "It broke"',
+        'the turn ended with error (odd); the agent says "It broke"',
     ),
     (ResultError(result=SECRET), None, ExecutionError, "the turn ended with error"),
 ]
