@@ -91,7 +91,7 @@ def test_every_flag_of_the_cli_is_read(flag: str) -> None:
     """Each is its field, or stands in extra_args, and a prompt behind it stays one."""
     name = ALIASES.get(flag, flag)
     field, known = BY_NAME.get(name, ("", None))
-    if name in ("--print", "--version", "--verbose"):
+    if name in ("--print", "--version", "--help", "--verbose"):
         assert set_fields(parse(flag, "hi")) == {name[2:]: True, "prompt": "hi"}
     elif name in ("--input-format", "--output-format"):
         for both in ([flag, "stream-json"], [f"{flag}=stream-json"]):

@@ -24,6 +24,8 @@ async def answer(turn):
     what, _, rest = turn.text.partition(" ")
     if what == "fail":
         raise LookupError(rest)
+    if what == "structured":
+        return {"said": rest}
     if what == "loud":
         print("print")
         sys.stdout.flush()
@@ -125,6 +127,17 @@ def test_the_version_is_one_line(start: Start, flag: str) -> None:
     assert (process.returncode, out, err) == (0, b"1.2.3 (agent.py)\n", b"")
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["-p", "--help"], [*STREAM, "--help"]])
+def test_help_is_printed_without_a_look_at_the_input(start: Start, arguments: list[str]) -> None:
+    process = start(*arguments)
+    assert process.stdout is not None
+    out = process.stdout.read().decode()  # the input stays open
+    assert process.wait(SECONDS) == 0
+    assert out.startswith("Usage: agent.py [FLAGS] [PROMPT]\n")
+    for flag in ("--print", "--output-format", "--help", "--model", "--json-schema"):
+        assert flag in out.replace(",", " ").split()
+
+
 @pytest.mark.parametrize(
     ("arguments", "given", "printed"),
     [
@@ -132,6 +145,7 @@ def test_the_version_is_one_line(start: Start, flag: str) -> None:
         (["echo hello"], b"", b"hello\n"),
         (["--print", "--output-format", "text", "--", "echo -p"], b"", b"-p\n"),
         (["-p"], "echo héllo".encode(), "héllo\n".encode()),
+        (["-p", "structured é"], b"", '{"said":"é"}\n'.encode()),
     ],
 )
 def test_a_prompt_gets_one_answer(start: Start, arguments: list[str], given: bytes, printed: bytes) -> None:

@@ -24,7 +24,7 @@ SAID: dict[str, tuple[list[str], str]] = {
     "tool": (["The file says: kept"], "The file says: kept"),
     "steps": (["Finished."], "Finished."),
     "injected": (["Step 0.", "Step 1.", "Step 2."], "Step 2."),
-    "structured": ([], ""),
+    "structured": ([], '{"words":2}'),
     "subagent": (["Nothing here.", "My helper found nothing."], "My helper found nothing."),
     "lifespan": (["Prompt 1, for my-model."], "Prompt 1, for my-model."),
     "plain": (["TWO WORDS "], "TWO WORDS "),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import textwrap
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import nullcontext
@@ -18,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import anyio
 from anyio.abc import ByteSendStream
 
-from claude_wire.agent.options import AgentOptions
+from claude_wire.agent.options import FLAGS, AgentOptions
 from claude_wire.agent.service import Service, tell
 from claude_wire.codec.decoder import Decoder
-from claude_wire.codec.encoder import encode
+from claude_wire.codec.encoder import encode, encode_value
 from claude_wire.messages import MessageParam, ResultMessage, UserMessage
 
 if TYPE_CHECKING:
@@ -34,6 +35,22 @@ __all__ = ["INTERRUPTED", "leave", "run_program", "take_standard_streams"]
 FAILED = 1
 #: What a shell reports for a process that SIGINT ended.
 INTERRUPTED = 128 + 2
+
+HELP = """\
+Usage: {name} [FLAGS] [PROMPT]
+
+An agent. With a PROMPT it gives one answer. Without one, a host speaks with it over the standard streams.
+
+  -p, --print             give one answer; without a PROMPT, read it from the standard input
+  --output-format FORMAT  print the answer as text, json or stream-json
+  --input-format FORMAT   text, or stream-json for a host
+  -v, --version           print the version
+  -h, --help              print this
+
+The flags of the Claude Code CLI are read, too. What they do is up to the agent:
+
+{flags}
+"""
 
 #: Seconds that threads have at the end.
 THREAD_SECONDS = 1.0
@@ -80,8 +97,13 @@ def run_program(agent: Agent, argv: Sequence[str], backend: str) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return agent.dialect.usage_code
+    name = os.path.basename(argv[0])
     if options.version:
-        _write(stdout, f"{agent.version} ({os.path.basename(argv[0])})\n".encode())
+        _write(stdout, f"{agent.version} ({name})\n".encode())
+        return 0
+    if options.help:
+        flags = textwrap.fill(" ".join(FLAGS), 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        _write(stdout, HELP.format(name=name, flags=flags).encode())
         return 0
     service = Service(agent, options)
     if options.input_format == "stream-json" or not (options.print or options.prompt is not None):
@@ -96,8 +118,7 @@ def run_program(agent: Agent, argv: Sequence[str], backend: str) -> int:
     printed = _Results(agent.dialect)
     code = anyio.run(_serve, service, source, printed, backend=backend)
     for result in printed.results:
-        text = result.result if result.result is not None else "\n".join(result.errors or ())
-        _write(stdout, encode(result) if options.output_format == "json" else text.encode(errors="replace") + b"\n")
+        _write(stdout, encode(result) if options.output_format == "json" else _text(result).encode(errors="replace"))
     return code
 
 
@@ -165,6 +186,14 @@ class _Results(ByteSendStream):
 
     async def aclose(self) -> None:
         pass
+
+
+def _text(result: ResultMessage) -> str:
+    if result.result is not None:
+        return f"{result.result}\n"
+    if result.structured_output is not None:
+        return f"{encode_value(result.structured_output).decode()}\n"
+    return "".join(f"{error}\n" for error in result.errors or [""])
 
 
 def _write(fd: int, data: bytes) -> None:

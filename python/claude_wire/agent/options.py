@@ -14,7 +14,7 @@ from claude_wire.flags.flags import Flag, Flags, flag_of
 from claude_wire.foundation.arguments import require_one_of
 from claude_wire.foundation.printable import one_line
 
-__all__ = ["AgentOptions"]
+__all__ = ["FLAGS", "AgentOptions"]
 
 #: Other spellings of flags.
 ALIASES = {
@@ -45,7 +45,6 @@ WITHOUT_VALUE = frozenset(
         "--desktop",
         "--disable-slash-commands",
         "--exclude-dynamic-system-prompt-sections",
-        "--help",
         "--ide",
         "--no-chrome",
         "--restricted",
@@ -67,6 +66,7 @@ class AgentOptions(Flags):
         prompt: the argument that is no flag; None if there is none.
         print: ``--print``: give one answer, and end.
         version: ``--version``: say which version this is, and end.
+        help: ``--help``: say which flags there are, and end.
         verbose: ``--verbose``.
         input_format: ``"text"`` or ``"stream-json"``.
         output_format: ``"text"``, ``"json"`` or ``"stream-json"``.
@@ -78,6 +78,7 @@ class AgentOptions(Flags):
     prompt: str | None = None
     print: bool = False
     version: bool = False
+    help: bool = False
     verbose: bool = False
     input_format: str = "text"
     output_format: str = "text"
@@ -105,10 +106,11 @@ class AgentOptions(Flags):
         )
 
 
-_FLAGS: dict[str, tuple[str, Flag]] = {
+#: The fields of flags, by the names of the flags.
+FLAGS: dict[str, tuple[str, Flag]] = {
     flag.name: (one.name, flag) for one in dataclasses.fields(Flags) for flag in [flag_of(one)] if flag
 }
-_SWITCHES = {"--print": "print", "--version": "version", "--verbose": "verbose"}
+_SWITCHES = {f"--{name}": name for name in ("print", "version", "help", "verbose")}
 _FORMATS = {
     "--input-format": ("input_format", ("text", "stream-json")),
     "--output-format": ("output_format", ("text", "json", "stream-json")),
@@ -146,12 +148,12 @@ class _Parser:
             text = self._required(name, given)
             require_one_of(name, text, known)
             self.values[field] = text
-        elif name not in _FLAGS:
+        elif name not in FLAGS:
             if given is None and name not in WITHOUT_VALUE:
                 given = self._next()
             self._extra(name, given)
         else:
-            field, flag = _FLAGS[name]
+            field, flag = FLAGS[name]
             if flag.kind.takes == "bool":
                 self._switch(name, field, given)
             elif flag.optional and given is None and (given := self._next()) is None:

@@ -5,8 +5,8 @@ the function                  the result
 ============================  ==========================================================================================
 returns None                  ``success`` with the last text that was said
 returns a str                 ``success`` with that text
-returns a dict or a Struct    ``success`` with ``structured_output``; ``error_max_structured_output_retries`` if it does
-                              not fit the schema that the host has asked for
+returns a dict or a Struct    ``success`` with ``structured_output``, and its JSON as text, as the CLI has it;
+                              ``error_max_structured_output_retries`` if it does not fit the host's schema
 returns a ResultMessage       that message; ids and durations are filled in where it has none
 raises, or returns anything   ``error_during_execution``, and the error with the author's line on standard error
 else
@@ -23,6 +23,7 @@ from typing import Any, cast
 
 import msgspec
 
+from claude_wire.codec.encoder import encode_value
 from claude_wire.foundation.arguments import type_of
 from claude_wire.messages import (
     ResultErrorDuringExecution,
@@ -67,7 +68,7 @@ def result_of(returned: object, last_text: str, schema: Mapping[str, Any] | None
         if problem is None:
             return ResultSuccess(
                 is_error=False,
-                result=last_text,
+                result=encode_value(output).decode(),
                 structured_output=output,
                 stop_reason="end_turn",
                 terminal_reason="completed",
@@ -154,7 +155,7 @@ def content_of(returned: Any) -> tuple[str | list[Any], Any]:
     plain: Any = msgspec.to_builtins(returned)
     if isinstance(plain, list) and all(_is_block(one) for one in plain):
         return cast("list[Any]", returned), None
-    return msgspec.json.encode(plain).decode(), plain
+    return encode_value(plain).decode(), plain
 
 
 def _is_block(value: Any) -> bool:

@@ -19,7 +19,7 @@ import msgspec
 
 from claude_wire.agent.protocol import AgentProtocol
 from claude_wire.agent.session import TurnRecord
-from claude_wire.codec.encoder import encode, encode_text
+from claude_wire.codec.encoder import encode, encode_value
 from claude_wire.messages import (
     ApiMessage,
     AssistantMessage,
@@ -92,7 +92,7 @@ class Speech:
                 # From its constant parts a line takes 0.6 of the time that it takes from Structs. With the write,
                 # a word takes 0.3 of what uuid4, json.dumps and print take (benches/test_agent.py).
                 line = b"%b%b%b%012x%b" % (
-                    *(self._head, encode_text(piece), self._middle),
+                    *(self._head, encode_value(piece), self._middle),
                     *(protocol.uuid_count, self._tail),
                 )
                 protocol.write(line)

@@ -15,7 +15,7 @@ import msgspec
 from claude_wire.errors import EncodeError
 from claude_wire.messages.base import Wire
 
-__all__ = ["Encoder", "encode", "encode_text"]
+__all__ = ["Encoder", "encode", "encode_value"]
 
 _encode_json = msgspec.json.Encoder().encode
 _encode_json_lines = msgspec.json.Encoder().encode_lines
@@ -67,12 +67,16 @@ def encode(message: Wire | dict[str, Any]) -> bytes:
     return encoded if encoded.isascii() else _escape_separators(encoded)
 
 
-def encode_text(text: str) -> bytes:
-    """Encode one JSON string, with its quotation marks, as :func:`encode` does in a message."""
+def encode_value(value: Any) -> bytes:
+    """Encode one JSON value of any type, without a line feed, as :func:`encode` does within a message.
+
+    Raises:
+        EncodeError: it holds a value that JSON has no form for.
+    """
     try:
-        encoded = _encode_json(text)
-    except UnicodeEncodeError:
-        encoded = json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        encoded = _encode_json(value)
+    except _REFUSED_TO_ENCODE as error:
+        encoded = _encode_otherwise(value, error)[:-1]
     return encoded if encoded.isascii() else _escape_separators(encoded)
 
 
