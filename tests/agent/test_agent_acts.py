@@ -47,7 +47,7 @@ def returning(value: Any) -> Any:
     [
         (None, {"subtype": "success", "result": "said", "is_error": False}),
         ("other", {"subtype": "success", "result": "other"}),
-        ({"n": 1}, {"subtype": "success", "structured_output": {"n": 1}, "result": "said"}),
+        ({"n": 1}, {"subtype": "success", "structured_output": {"n": 1}, "result": '{"n":1}'}),
         (Point(2), {"structured_output": {"n": 2}}),
         (Point("x"), {"subtype": "error_max_structured_output_retries", "is_error": True}),
         ({"m": 1}, {"errors": ["the structured output does not fit the schema: $.n is missing"]}),
@@ -538,6 +538,9 @@ def test_what_is_said_is_text(act: str, capsys: pytest.CaptureFixture[str]) -> N
         ("call_mcp", ("calc", "add"), "the host has no MCP server 'calc'"),
         ("emit", ("x",), "takes a message or a dict, not str"),
         ("stream", (["a"],), "stream() takes a str or an async iterable of str, not list"),
+        ("hook", ("PreToolUsed",), "hook(): there is no event 'PreToolUsed' (did you mean 'PreToolUse'?)"),
+        ("hook", ("stopped",), "hook(): there is no event 'stopped'"),
+        ("hook", (5,), "hook() takes a str, not int"),
     ],
 )
 def test_wrong_arguments_of_an_act_are_told(act: str, arguments: tuple[Any, ...], problem: str) -> None:

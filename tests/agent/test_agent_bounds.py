@@ -7,10 +7,12 @@ from typing import Any
 import anyio
 import msgspec
 
-from agent_host import hosted, prompt
+from agent_host import hosted, initialize, prompt
+from async_backends import ASYNCIO
 from claude_wire import GetSettingsRequest
 from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Turn
 from claude_wire.agent.protocol import MOST_PROMPT_BYTES, MOST_PROMPTS, MOST_UUIDS
+from claude_wire.agent.questions import MOST_HOOK_BYTES
 from claude_wire.agent.service import MOST_TASKS
 from virtual_time import VirtualBackend, every_virtual_backend
 
@@ -124,3 +126,28 @@ def test_reading_stops_while_too_many_requests_wait(virtual: VirtualBackend) -> 
             await host.until("control_response", MOST_TASKS + 100)
 
     virtual.run(main)
+
+
+def test_what_hooks_answer_is_bounded_and_too_much_refuses() -> None:
+    """An answer that is not kept may have refused the action."""
+    tenth = MOST_HOOK_BYTES // 10
+
+    async def answer(turn: Turn) -> str:
+        assert sum(map(len, turn.hook_context)) < MOST_HOOK_BYTES
+        hooked = await turn.hook("PreToolUse", tool_name="Bash")
+        assert len(hooked.outputs) == 11
+        assert 8 * tenth < sum(map(len, hooked.context)) < MOST_HOOK_BYTES
+        return str(hooked.refusal)
+
+    async def main() -> None:
+        async with hosted(Agent(answer)) as host:
+            host.answers = lambda request: {"hookSpecificOutput": {"additionalContext": "x" * tenth}}
+            hooks = {
+                "UserPromptSubmit": [{"hookCallbackIds": ["one"]}],
+                "PreToolUse": [{"hookCallbackIds": [f"{number}" for number in range(11)]}],
+            }
+            await host.tell(initialize(hooks=hooks), prompt("go"))
+            result = await host.until("result")
+        assert result["result"] == "PreToolUse:Bash hook error: PreToolUse:Bash hook answered with too much"
+
+    ASYNCIO.run(main)

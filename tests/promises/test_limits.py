@@ -226,6 +226,7 @@ ROWS: dict[str, list[str]] = {
         "tests/agent/test_agent_faults.py",
     ],
     "MCP servers of a host, in an agent": ["tests/agent/test_agent_faults.py"],
+    "what the hooks of a host answer": ["tests/agent/test_agent_bounds.py"],
     "tools that answers of a host allow": ["tests/agent/test_agent_faults.py"],
     "requests of a host that an agent has not answered": ["tests/agent/test_agent_bounds.py"],
     "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
@@ -245,7 +246,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     """Numbers in docs/limits.md are read from the code, so that neither changes alone."""
     from claude_wire import bridge, limits
     from claude_wire.accumulate import accumulator as accumulate
-    from claude_wire.agent import protocol, service
+    from claude_wire.agent import protocol, questions, service
     from claude_wire.bridge import tools
     from claude_wire.bridge.bridge import MOST_STREAMED
     from claude_wire.bridge.todos import MOST_TODOS
@@ -270,6 +271,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"the ids of {MOST_STREAMED} streamed blocks",
         f"{protocol.MOST_PROMPTS:,}, and {protocol.MOST_PROMPT_BYTES >> 20} MiB; twice as many while it waits",
         f"{protocol.MOST_UUIDS:,} digests of 16 bytes",
+        f"(`turn.hook_context`) | {questions.MOST_HOOK_BYTES >> 20} MiB",
         f"{service.CROWDED_BYTES >> 20} MiB, and what one act says",
         f"{service.MOST_WAITING_BYTES >> 20} MiB, and {service.MOST_TASKS:,} tasks",
         f"{meter.MOST_SESSIONS:,} sessions, {meter.MOST_MODELS} models in a session",

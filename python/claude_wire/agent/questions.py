@@ -17,10 +17,12 @@ from typing import Any, NamedTuple, cast
 import anyio
 
 from claude_wire.agent.protocol import AgentProtocol
-from claude_wire.agent.session import PERMISSION_MODES, AgentSession, McpConnection, event_named
+from claude_wire.agent.session import PERMISSION_MODES, AgentSession, McpConnection
+from claude_wire.codec.encoder import encode
 from claude_wire.control.requests import Requests
 from claude_wire.errors import (
     DialectError,
+    EncodeError,
     PayloadError,
     RequestError,
     RequestRefusedError,
@@ -46,6 +48,8 @@ __all__ = ["Decision", "Hooked", "McpResult", "Questions", "ToolOutcome"]
 #: Seconds that an MCP server in the host may take for each step of the handshake.
 HANDSHAKE_SECONDS = 60.0
 MCP_VERSION = "2025-11-25"
+#: The most bytes of what the hooks for one event answer, as JSON.
+MOST_HOOK_BYTES = 16 * 1024 * 1024
 #: What the model is told of an answer that is none. (CLI 2.1.330.)
 INVALID_ANSWER = (
     "The canUseTool callback returned an invalid permission result. Expected {behavior: 'allow', updatedInput?: "
@@ -188,7 +192,6 @@ class Questions:
 
     async def hooks(self, event: str, fields: dict[str, Any], use_id: str | None, subagent: str | None) -> Hooked:
         """Ask the hooks that the host has for an event, all at the same time."""
-        event = event_named(event)
         hooked = Hooked()
         subject = fields.get("tool_name") if event in _TOOL_EVENTS else None
         matchers = [one for one in self._session.hooks.get(event, ()) if _matches(one.matcher, subject)]
@@ -205,17 +208,27 @@ class Questions:
         }
         name = f"{event}:{subject}" if subject else event
         outputs: list[dict[str, Any]] = [{} for _ in calls]
+        room = MOST_HOOK_BYTES
 
         async def call(number: int, matcher: HookCallbackMatcher, callback: str) -> None:
+            nonlocal room
             request = HookCallbackRequest(callback_id=callback, input=cast("Any", told), tool_use_id=use_id)
             try:
                 answer = await self._requests.ask(request, "hook_callback", matcher.timeout, _nothing)
-                outputs[number] = answer.response or {}
+                room -= len(encode(answer))
+                if room >= 0:
+                    outputs[number] = answer.response or {}
+                    return
+                problem = "answered with too much"  # which may say that the action is refused
+            except EncodeError:  # as deeply nested as could just be decoded
+                problem = "answered with too much"
             except RequestTimeoutError:
-                outputs[number] = {"decision": "block", "reason": f"{name} hook took longer than its timeout"}
+                problem = "took longer than its timeout"
             except RequestError as error:
-                if matcher.onFailure == "block":
-                    outputs[number] = {"decision": "block", "reason": f"{name} hook failed: {error}"}
+                if matcher.onFailure != "block":
+                    return
+                problem = f"failed: {error}"
+            outputs[number] = {"decision": "block", "reason": f"{name} hook {problem}"}
 
         async with anyio.create_task_group() if len(calls) > 1 else nullcontext() as group:
             for number, (matcher, callback) in enumerate(calls):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from time import monotonic
@@ -28,6 +27,7 @@ from claude_wire.messages import (
     Usage,
     UserMessage,
 )
+from claude_wire.messages.hooks.events import hook_event
 
 __all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection", "Spent", "TurnRecord", "added_up", "now"]
 
@@ -37,7 +37,6 @@ MOST_SERVER_BYTES = 4 * 1024 * 1024
 #: The most names of tools that answers of the host may allow, and their characters.
 MOST_ALLOWED = 4096
 MOST_NAME_CHARS = 256
-_KEBAB = re.compile(r"-([a-z])")
 PERMISSION_MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 
 
@@ -119,7 +118,7 @@ class AgentSession:
         A server whose manifest is there is connected without a handshake.
         """
         self.initialize = request
-        self.hooks = {event_named(name): matchers for name, matchers in (request.hooks or {}).items()}
+        self.hooks = {hook_event(name) or name: matchers for name, matchers in (request.hooks or {}).items()}
         if request.jsonSchema is not None:
             self.schema = request.jsonSchema
         manifests = request.sdkMcpServerManifests or {}
@@ -215,12 +214,6 @@ class Spent:
             cache_creation_input_tokens=total.cacheCreationInputTokens,
         )
         self.cost += used.costUSD or 0
-
-
-def event_named(name: str) -> str:
-    """The name of a hook's event: ``PreToolUse`` for ``pre-tool-use``, too."""
-    name = _KEBAB.sub(lambda match: match.group(1).upper(), name)
-    return name[:1].upper() + name[1:]
 
 
 def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:

@@ -17,7 +17,7 @@ from claude_wire.agent.outcome import content_of
 from claude_wire.agent.questions import Decision, Hooked, McpResult, ToolOutcome
 from claude_wire.agent.session import AgentSession, McpConnection, Spent, TurnRecord
 from claude_wire.agent.speech import Speech
-from claude_wire.foundation.arguments import require_int, type_of
+from claude_wire.foundation.arguments import nearest, require_int, shown, type_of
 from claude_wire.messages import (
     ContentBlock,
     ElicitationRequest,
@@ -31,6 +31,7 @@ from claude_wire.messages import (
     ToolUseBlock,
     UserMessage,
 )
+from claude_wire.messages.hooks.events import HOOK_EVENTS, hook_event
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -279,14 +280,21 @@ class Turn:
         Args:
             event: ``PreToolUse`` or ``pre-tool-use``, and so on.
             fields: what the hooks are told, as in the class of the event: ``tool_name=``, ``tool_input=``.
+
+        Raises:
+            ValueError: the protocol has no such event.
         """
+        self._require_text("hook", event)
+        known = hook_event(event)
+        if known is None:
+            raise ValueError(f"hook(): there is no event {shown(event)}{nearest(event, HOOK_EVENTS)}")
         if self._ready():
             self.speech.finish_block()
         await self._written()
         if not self._ready():
             return Hooked()
         given = {**fields, "tool_use_id": tool_use_id} if tool_use_id is not None else fields
-        return await self._service.questions.hooks(event, given, tool_use_id, self._subagent)
+        return await self._service.questions.hooks(known, given, tool_use_id, self._subagent)
 
     async def call_mcp(self, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> McpResult:
         """Call a tool of an MCP server in the host, without saying so.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args
 
@@ -43,7 +42,7 @@ from claude_wire.messages import (
     UserDialogCancelled,
     UserDialogCompleted,
 )
-from claude_wire.messages.hooks.inputs import HookInput
+from claude_wire.messages.hooks.events import HOOK_EVENTS, hook_event
 from claude_wire.messages.hooks.outputs import ineffective
 
 if TYPE_CHECKING:
@@ -100,11 +99,6 @@ class McpServer(Protocol):
         """Stop. Called once, at the end of the session."""
         ...
 
-
-#: The events that a hook can be for, as the CLI names them.
-HOOK_EVENTS: frozenset[str] = frozenset(str(cls.__struct_config__.tag) for cls in get_args(HookInput))
-#: Where a word begins within such a name.
-_KEBAB = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 #: How claude-agent-sdk spells what are keywords in Python.
 _SPELLED = {"continue_": "continue", "async_": "async"}
@@ -380,11 +374,9 @@ def _event(key: object, matchers: object) -> str:
         inner: Any = [*matchers] if isinstance(matchers, (list, tuple)) else [matchers]
         name = next((name_of(one) for one in inner if callable(one)), "f")
         raise TypeError(f"hooks[{shown(key)}] must be a list of HookMatcher: [HookMatcher({name})]")
-    by_kebab = {_KEBAB.sub("-", event).lower(): event for event in HOOK_EVENTS}
-    if key in HOOK_EVENTS:
-        return key
-    if key in by_kebab:
-        return by_kebab[key]
+    event = hook_event(key)
+    if event is not None:
+        return event
     if not all(matcher.unknown_event for matcher in cast("Sequence[HookMatcher]", matchers)) or not matchers:
         raise ValueError(
             f"hooks: there is no event {shown(key)}{nearest(key, HOOK_EVENTS)}; for one that this version does not "
