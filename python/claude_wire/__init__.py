@@ -36,7 +36,7 @@ from claude_wire.io import read as _read
 from claude_wire.io.read import *
 from claude_wire.native.line_splitter import LineSplitter as LineSplitter
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: The version of the CLI whose protocol the message classes describe.
 PROTOCOL_VERSION = "2.1.330"

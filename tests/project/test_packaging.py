@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+import claude_wire
 from folders import ROOT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    from pip._vendor import tomli as tomllib
 
 TOOLS = ROOT / "tools"
 
@@ -24,6 +32,31 @@ def tool(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_the_group_for_building_is_what_the_build_system_requires() -> None:
+    assert project()["dependency-groups"]["build"] == project()["build-system"]["requires"]
+
+
+def test_no_requirement_of_development_is_an_extra_of_the_package() -> None:
+    assert sorted(project()["project"]["optional-dependencies"]) == ["agent-sdk", "cli", "mcp"]
+
+
+def test_the_version_is_the_same_in_each_place_and_has_its_date_in_the_changelog() -> None:
+    crate = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["version"]
+    assert claude_wire.__version__ == crate
+    for lock in ("Cargo.lock", "fuzz/Cargo.lock"):
+        packages = tomllib.loads((ROOT / lock).read_text())["package"]
+        assert [each["version"] for each in packages if each["name"] == "claude-wire"] == [crate]
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    released = [heading for heading in headings if heading != "Unreleased"]
+    assert headings.index(released[0]) == len(headings) - len(released)
+    assert re.fullmatch(re.escape(crate) + r" \(\d{4}-\d\d-\d\d\)", released[0])
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", heading) for heading in released)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memcheck is for Linux")
