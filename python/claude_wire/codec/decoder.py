@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from claude_wire.codec.dict_lines import DictLines
 from claude_wire.codec.follower import Follower
-from claude_wire.codec.kind_names import KindName, kind_names
+from claude_wire.codec.kind_names import kind_names
 from claude_wire.codec.kinds import Kind
 from claude_wire.codec.lines import Bad, Lines, is_utf8
 from claude_wire.codec.objects import REFUSED, BadLine
@@ -24,8 +24,10 @@ from claude_wire.codec.typed_lines import TypedLines, one_line_decoder
 from claude_wire.errors import HandleError, InvalidLineError
 from claude_wire.foundation.arguments import require_function, shown, type_of
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
-from claude_wire.messages import InvalidLine, Message
+from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.messages.invalid import InvalidKind
+from claude_wire.messages.union import MESSAGES
+from claude_wire.messages.vocabulary import Family, is_family, vocabulary_of
 from claude_wire.native.block import Block, LongLine, bare_line, line_starts, split_lines
 from claude_wire.native.line_buffer import LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
@@ -33,9 +35,12 @@ from claude_wire.native.line_splitter import LineSplitter
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-__all__ = ["Decoder", "DecoderArguments", "DictArguments", "decode"]
+    from claude_wire.codec.arguments import DecoderArguments, DictArguments, FamilyArguments
+
+__all__ = ["Decoder", "decode"]
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Family)
 OnInvalid = Literal["return", "raise"] | Callable[[InvalidLine], object]
 
 _BOM = b"\xef\xbb\xbf"
@@ -56,21 +61,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
-class DecoderArguments(TypedDict, total=False):
-    """The arguments of a :class:`Decoder` that its overloads have in common."""
-
-    only: Iterable[KindName | Kind] | None
-    coalesce: bool
-    max_line_bytes: int
-    surrogates: Literal["keep", "replace"]
-
-
-class DictArguments(DecoderArguments, total=False):
-    """Those of one that gives dicts."""
-
-    loads: Callable[[bytes], Any] | None
-
-
 class _MessageByName:
     """Stands for the union :data:`Message`, whose own repr is the names of all its classes, 4 KB of them."""
 
@@ -86,7 +76,8 @@ class Decoder(Generic[T]):
     """Decodes a stream of lines, fed in chunks cut anywhere.
 
     Args:
-        type: ``Message`` for typed messages, ``dict`` for the plain JSON objects.
+        type: ``Message`` for typed messages, ``dict`` for the plain JSON objects, or the base of a family of messages,
+            as :class:`claude_wire.transcripts.Record` is.
         only: names of the kinds to decode, as :class:`~claude_wire.Kind` has them: ``{"result", "system/init"}``, or
             ``"stream_event/content_block_delta/text_delta"``; a name stands for all kinds that begin with it. A line
             that is certainly of another kind is passed over: only its structure is looked at, and nothing is said of
@@ -154,6 +145,22 @@ class Decoder(Generic[T]):
     ) -> None: ...
     @overload
     def __init__(
+        self: Decoder[F | UnknownMessage | InvalidLine],
+        type: type[F],
+        *,
+        on_invalid: Literal["return"] = ...,
+        **arguments: Unpack[FamilyArguments],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Decoder[F | UnknownMessage],
+        type: type[F],
+        *,
+        on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
+        **arguments: Unpack[FamilyArguments],
+    ) -> None: ...
+    @overload
+    def __init__(
         self: Decoder[Message | InvalidLine],
         type: Any = Message,
         *,
@@ -172,7 +179,7 @@ class Decoder(Generic[T]):
         self,
         type: Any = MESSAGE,
         *,
-        only: Iterable[KindName | Kind] | None = None,
+        only: Iterable[str | Kind] | None = None,
         coalesce: bool = False,
         max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
         on_invalid: OnInvalid = "return",
@@ -187,15 +194,20 @@ class Decoder(Generic[T]):
             raise TypeError(f"coalesce must be True or False, not {shown(coalesce)}")
         if loads is not None:
             require_function("loads", loads, "the bytes of a line", awaited=False)
+        known: frozenset[str] | None = None
         if type is dict:
             self._lines: Lines = DictLines(surrogates, loads)
-        elif type is not MESSAGE and type is not Message:
-            raise TypeError(f"type must be Message or dict, not {type_of(type)}; only={{'result'}} picks kinds")
         elif loads is not None:
             raise TypeError("loads is for type=dict; typed messages are read by msgspec")
-        else:
+        elif type is MESSAGE or type is Message:
             self._lines = TypedLines(surrogates)
-        self._only = None if only is None else kind_names(only)
+        elif is_family(type):
+            vocabulary = vocabulary_of(type)
+            known = vocabulary.names
+            self._lines = TypedLines(surrogates, vocabulary)
+        else:
+            raise TypeError(f"type must be Message or dict, not {type_of(type)}; only={{'result'}} picks kinds")
+        self._only = None if only is None else kind_names(only, known)
         self._coalesce = coalesce
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
         self._on_invalid = on_invalid
@@ -446,7 +458,7 @@ class Decoder(Generic[T]):
 def _decode_first(line: bytes | bytearray | memoryview | str) -> Any:
     # Building the decoder takes tens of milliseconds, which an import should not.
     global _decode_one
-    _decode_one = one_line_decoder()
+    _decode_one = one_line_decoder(MESSAGES)
     return _decode_one(line)
 
 

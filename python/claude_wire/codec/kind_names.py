@@ -206,8 +206,8 @@ def known_kinds() -> frozenset[str]:
     return frozenset([*BY_TYPE, "system", "result", *(f"{kind}/{part}" for kind in parts for part in parts[kind])])
 
 
-def kind_names(only: Iterable[KindName | Kind]) -> frozenset[str]:
-    """Checks what ``only`` was given, and returns the names.
+def kind_names(only: Iterable[str | Kind], known: frozenset[str] | None = None) -> frozenset[str]:
+    """Checks what ``only`` was given, and returns the names. ``known`` are those that there are, if not the protocol's.
 
     Raises:
         TypeError: one of them is neither a str nor a Kind, or there is one instead of several.
@@ -217,15 +217,16 @@ def kind_names(only: Iterable[KindName | Kind]) -> frozenset[str]:
         raise TypeError(f"only takes a set of kinds, not one: only={{{shown(only)}}}")
     if isinstance(only, type) or not isinstance(only, Iterable):
         raise TypeError(f"only takes a set of kinds, such as only={{'result'}}, not {type_of(only)}")
+    known = known_kinds() if known is None else known
     names: list[str] = []
     for kind in only:
         if isinstance(kind, Kind):
             names.append(_name_of(kind))
         elif not isinstance(kind, str):
             raise TypeError(f"only takes names of kinds, such as 'result' or 'system/init', not {type_of(kind)}")
-        elif kind not in known_kinds():
+        elif kind not in known:
             raise ValueError(
-                f"only: there is no kind {shown(kind)}{_nearest(kind)}; one that this version does "
+                f"only: there is no kind {shown(kind)}{_nearest(kind, known)}; one that this version does "
                 "not know is given by its tags: Kind('type', 'subtype')"
             )
         else:
@@ -233,11 +234,11 @@ def kind_names(only: Iterable[KindName | Kind]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _nearest(name: str) -> str:
+def _nearest(name: str, known: frozenset[str]) -> str:
     """The kind that was meant: one that ends like it (``text_delta``, ``init``), or whose name is like it."""
     end = name.rpartition("/")[2]
-    found = [kind for kind in known_kinds() if kind.rpartition("/")[2] == end]
-    return nearest(found[0], found) if len(found) == 1 else nearest(name, known_kinds())
+    found = [kind for kind in known if kind.rpartition("/")[2] == end]
+    return nearest(found[0], found) if len(found) == 1 else nearest(name, known)
 
 
 def _name_of(kind: Kind) -> str:

@@ -1,9 +1,9 @@
-"""Lines as the messages of :mod:`claude_wire.messages`.
+"""Lines as typed messages, of one vocabulary or another.
 
-Some kinds need a second look. Of ``system`` and ``result`` lines the fast way reads only the subtype, and of top-level
-types that no table knows nothing: they decode to a :class:`_Later`, whose making is noticed, and their lines are
-decoded again, the former by the Struct of their subtype, the latter to a dict. So a stream with such lines never leaves
-the fast way.
+Some kinds need a second look. Of lines whose type has subtypes, such as ``system``, the fast way reads only the
+subtype, and of top-level types that no table knows nothing: they decode to a :class:`_Later`, whose making is noticed,
+and their lines are decoded again, the former by the Struct of their subtype, the latter to a dict. So a stream with
+such lines never leaves the fast way.
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Union, get_args
+from typing import TYPE_CHECKING, Any, Union, cast
 
 import msgspec
 
@@ -23,15 +23,9 @@ from claude_wire.codec.lines import Bytes, Lines, is_utf8
 from claude_wire.codec.objects import REFUSED, SURROGATE, BadLine, decode_dict
 from claude_wire.messages.base import Wire
 from claude_wire.messages.tolerant import Ambiguous, Findings
-from claude_wire.messages.union import (
-    BY_TYPE,
-    RESULT_BY_SUBTYPE,
-    SYSTEM_BY_SUBTYPE,
-    TypedMessage,
-    build_message,
-    message_class,
-)
+from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.unknown import UnknownMessage
+from claude_wire.messages.vocabulary import Vocabulary
 from claude_wire.native.block import line_starts
 
 if TYPE_CHECKING:
@@ -54,11 +48,9 @@ class _Later(msgspec.Struct, frozen=True, gc=False):
         next(_later_made)
 
 
-class _System(_Later, tag_field="type", tag="system", frozen=True, gc=False):
-    subtype: str
+class _Subtyped(_Later, frozen=True, gc=False):
+    """The base of the stand-ins for types that have subtypes."""
 
-
-class _Result(_Later, tag_field="type", tag="result", frozen=True, gc=False):
     subtype: str
 
 
@@ -66,41 +58,47 @@ class _Unlisted(_Later, frozen=True, gc=False):
     """The base of the classes made for top-level types that no table knows."""
 
 
-#: The stand-ins of the types that have subtypes.
-SUBTYPED = frozenset({_System, _Result})
+def _stand_in(base: type[_Later], tag: str) -> type[_Later]:
+    made = msgspec.defstruct(base.__name__, [], bases=(base,), tag_field="type", tag=tag, frozen=True, gc=False)
+    return cast("type[_Later]", made)
 
 
-def union_decoder(later: Iterable[type]) -> msgspec.json.Decoder[Any]:
-    """msgspec's decoder over all top-level types, of which these are stand-ins."""
-    members = (*get_args(TypedMessage), *later)
+def union_decoder(later: Iterable[type], vocabulary: Vocabulary = MESSAGES) -> msgspec.json.Decoder[Any]:
+    """msgspec's decoder over all top-level types of a vocabulary, of which these are stand-ins."""
+    members = (*vocabulary.by_type.values(), *later)
     return msgspec.json.Decoder(Union[members])
 
 
 @cache
-def one_line_decoder() -> Callable[[Bytes | bytearray | str], Any]:
+def one_line_decoder(vocabulary: Vocabulary) -> Callable[[Bytes | bytearray | str], Any]:
     """The decoder of single lines. It refuses the types that have subtypes, which saves a look at what it returns."""
-    return union_decoder(()).decode
+    return union_decoder((), vocabulary).decode
 
 
 class UnionDecoder:
-    """The decoder over all top-level types, those learned included. Shared by all streams of the process."""
+    """The decoder over all top-level types of a vocabulary, those learned included. All its streams share it."""
 
-    __slots__ = ("_learned", "_learning", "decode", "decode_lines", "later")
+    __slots__ = ("_learned", "_learning", "decode", "decode_lines", "later", "subtyped", "vocabulary")
 
     decode: Callable[[Bytes | bytearray | str], Any]
     decode_lines: Callable[[Bytes], list[Any]]
 
-    def __init__(self) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self._learning = threading.Lock()
         self._learned: set[str] = set()
+        self.vocabulary: Vocabulary = vocabulary
+        #: The classes that a type's stand-in stands for, by their subtypes.
+        self.subtyped: dict[type, Mapping[str, type[Wire]]] = {
+            _stand_in(_Subtyped, tag): classes for tag, classes in vocabulary.by_subtype.items()
+        }
         #: The classes whose instances must not get out.
-        self.later: set[type] = set(SUBTYPED)
+        self.later: set[type] = set(self.subtyped)
         # Building takes tens of milliseconds, which an import should not.
         self.decode = lambda line: self._build().decode(line)
         self.decode_lines = lambda lines: self._build().decode_lines(lines)
 
     def _build(self) -> Self:
-        decoder = union_decoder(self.later)
+        decoder = union_decoder(self.later, self.vocabulary)
         self.decode_lines = decoder.decode_lines
         self.decode = decoder.decode
         return self
@@ -113,18 +111,28 @@ class UnionDecoder:
         if not self._learning.acquire(blocking=False):
             return
         try:
-            if tag not in self._learned and tag not in BY_TYPE and len(self._learned) < MOST_LEARNED:
-                made = msgspec.defstruct(
-                    "_Unlisted", [], bases=(_Unlisted,), tag_field="type", tag=tag, frozen=True, gc=False
-                )
+            if (
+                tag not in self._learned
+                and tag not in self.vocabulary.by_type
+                and tag not in self.vocabulary.by_subtype
+                and len(self._learned) < MOST_LEARNED
+            ):
                 self._learned.add(tag)
-                self.later.add(made)
+                self.later.add(_stand_in(_Unlisted, tag))
                 self._build()
         finally:
             self._learning.release()
 
 
-_union = UnionDecoder()
+@cache
+def _union_of(vocabulary: Vocabulary) -> UnionDecoder:
+    return UnionDecoder(vocabulary)
+
+
+_union = _union_of(MESSAGES)
+
+#: The stand-ins of the messages' types that have subtypes.
+SUBTYPED = frozenset(_union.subtyped)
 
 
 @cache
@@ -133,21 +141,26 @@ def _decoder_of(cls: type[Wire]) -> Callable[[Bytes], Any]:
 
 
 class TypedLines(Lines):
-    """Lines as the messages of :mod:`claude_wire.messages`."""
+    """Lines as typed messages, those of a stream if no other vocabulary is given."""
+
+    def __init__(self, surrogates: str, vocabulary: Vocabulary = MESSAGES) -> None:
+        super().__init__(surrogates)
+        self._vocabulary = vocabulary
+        self._union = _union_of(vocabulary)
 
     def one_line_decoder(self) -> Callable[[bytes], Any]:
-        return one_line_decoder()
+        return one_line_decoder(self._vocabulary)
 
     def fresh(self) -> Self:
-        return type(self)("keep" if self.keep else "replace")
+        return type(self)("keep" if self.keep else "replace", self._vocabulary)
 
     def _several(self, data: Bytes, count: int) -> list[Any]:
         before = next(_later_made)
-        messages = _union.decode_lines(data)
+        messages = self._union.decode_lines(data)
         if len(messages) != count:
             raise msgspec.DecodeError("not one object on each line")
         if next(_later_made) != before + 1:  # here, or in another thread: then the search finds none
-            later = _union.later
+            later = self._union.later
             indexes = [index for index, cls in enumerate(map(type, messages)) if cls in later]
             starts = line_starts(data, count)
             for index in indexes:
@@ -159,12 +172,9 @@ class TypedLines(Lines):
 
     def _again(self, later: _Later, line: Bytes) -> Any:
         """Decode a line that the union has already read once, so its JSON is sound and its ``type`` has one value."""
-        if type(later) is _System:
-            cls = SYSTEM_BY_SUBTYPE.get(later.subtype)
-        elif type(later) is _Result:
-            cls = RESULT_BY_SUBTYPE.get(later.subtype)
-        else:
+        if not isinstance(later, _Subtyped):
             return self._unlisted(bytes(line))
+        cls = self._union.subtyped[type(later)].get(later.subtype)
         if cls is not None and not cls.keeps_extra:  # msgspec knows no keys but those of fields
             try:
                 return _decoder_of(cls)(line)
@@ -183,11 +193,11 @@ class TypedLines(Lines):
     def line(self, line: bytes) -> Any:
         if line.lstrip().startswith(b"{") and (line.isascii() or is_utf8(line)):
             try:
-                message = _union.decode(line)
+                message = self._union.decode(line)
             except REFUSED:
                 pass
             else:
-                return self._again(message, line) if type(message) in _union.later else message
+                return self._again(message, line) if type(message) in self._union.later else message
         return self._piecewise(line)
 
     def _refused(self, line: bytes) -> Any:
@@ -200,13 +210,13 @@ class TypedLines(Lines):
         try:
             value, findings.ambiguous = self.noted_object(line)
             if self.repaired != repaired and not findings.ambiguous:
-                cls = message_class(value, findings)
+                cls = self._vocabulary.class_of(value, findings)
                 if not isinstance(cls, str) and not cls.keeps_extra:
                     try:
                         return msgspec.convert(value, cls)  # perhaps the surrogates are all that is odd
                     except (*REFUSED, UnicodeEncodeError):
                         pass
-            message = build_message(value, findings)
+            message = self._vocabulary.build(value, findings)
         except Ambiguous as ambiguous:
             raise BadLine("tags", f"{ambiguous.key!r} has two values") from None
         finally:
@@ -214,5 +224,5 @@ class TypedLines(Lines):
         if findings.unknown:
             self.unknown += 1
             if isinstance(message, UnknownMessage) and message.reason == "unknown type" and message.type is not None:
-                _union.learn(message.type)
+                self._union.learn(message.type)
         return message

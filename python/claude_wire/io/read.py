@@ -6,24 +6,25 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from typing import IO, TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from claude_wire.codec.decoder import MESSAGE, Decoder, OnInvalid
-from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
 from claude_wire.codec.stats import DecoderStats
 from claude_wire.foundation.arguments import type_of
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
-from claude_wire.messages import InvalidLine, Message
+from claude_wire.messages import InvalidLine, Message, UnknownMessage
+from claude_wire.messages.vocabulary import Family
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from claude_wire.codec.decoder import DecoderArguments, DictArguments
+    from claude_wire.codec.arguments import DecoderArguments, DictArguments, FamilyArguments
 
 __all__ = ["Reader", "read"]
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Family)
 Source = str | os.PathLike[str] | IO[bytes]
 
 
@@ -78,11 +79,16 @@ class Reader(Generic[T]):
                 self._read()
         return self._ready.popleft()
 
-    def _read(self) -> None:
+    def _chunk(self) -> bytes:
+        """The next bytes; none at the end."""
         # read1 returns what a pipe has instead of waiting for all of it.
-        data = getattr(self._file, "read1", self._file.read)(BLOCK_BYTES)
+        data: bytes | None = getattr(self._file, "read1", self._file.read)(BLOCK_BYTES)
         if data is None:
             raise BlockingIOError("read() takes a blocking file")
+        return data
+
+    def _read(self) -> None:
+        data = self._chunk()
         if data:
             self._ready.extend(self._decoder.feed(data))
         else:
@@ -132,6 +138,23 @@ def read(
     on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
     **arguments: Unpack[DictArguments],
 ) -> Reader[dict[str, Any]]: ...
+# The last two take any type, so they overlap these: the first that fits is meant.
+@overload
+def read(  # pyright: ignore[reportOverlappingOverload]
+    source: Source,
+    type: type[F],
+    *,
+    on_invalid: Literal["return"] = ...,
+    **arguments: Unpack[FamilyArguments],
+) -> Reader[F | UnknownMessage | InvalidLine]: ...
+@overload
+def read(  # pyright: ignore[reportOverlappingOverload]
+    source: Source,
+    type: type[F],
+    *,
+    on_invalid: Literal["raise"] | Callable[[InvalidLine], object],
+    **arguments: Unpack[FamilyArguments],
+) -> Reader[F | UnknownMessage]: ...
 @overload
 def read(
     source: Source,
@@ -152,7 +175,7 @@ def read(
     source: Source,
     type: Any = MESSAGE,
     *,
-    only: Iterable[KindName | Kind] | None = None,
+    only: Iterable[str | Kind] | None = None,
     coalesce: bool = False,
     max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
     on_invalid: OnInvalid = "return",
@@ -170,7 +193,8 @@ def read(
         TypeError: the file is a text file.
         InvalidLineError: by a step of the iteration, with ``on_invalid="raise"``; the next step goes on after the line.
     """
-    make: Callable[..., Decoder[Any]] = Decoder  # the overloads above have checked which arguments go together
+    # The overloads above have checked which arguments go together.
+    make = cast("Callable[..., Decoder[Any]]", Decoder)
     decoder = make(
         type,
         only=only,

@@ -20,8 +20,9 @@ from claude_wire.messages.conversation.messages import AssistantMessage, StreamE
 from claude_wire.messages.invalid import InvalidLine
 from claude_wire.messages.system import compaction, hooks, init, retries, status, tasks
 from claude_wire.messages.system import session as session_notices
-from claude_wire.messages.tolerant import Findings, Misfit, build
+from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.unknown import UnknownMessage
+from claude_wire.messages.vocabulary import Vocabulary, by_subtype
 
 __all__ = ["Message"]
 
@@ -127,18 +128,21 @@ def require_message(taker: str, message: object) -> None:
     raise TypeError(f"{taker} takes the messages of a stream, one at a time, not {type_of(message)}")
 
 
-def _by_subtype(union: Any) -> dict[str, type[Wire]]:
-    """The classes of a union by the constant of their ``subtype``, which is the default that its field has."""
-    classes: dict[str, type[Wire]] = {}
-    for cls in get_args(union):
-        from_the_end = cls.__struct_fields__.index("subtype") - len(cls.__struct_fields__)
-        classes[cls.__struct_defaults__[from_the_end].factory()] = cls
-    return classes
+class _Messages(Vocabulary):
+    def without_type(self, value: dict[str, Any]) -> type[Wire] | str:
+        return dialects.PermissionReply if "type" not in value and "allow" in value else "no type"
 
 
-BY_TYPE: dict[str, type[Wire]] = {cls.__struct_config__.tag: cls for cls in get_args(TypedMessage)}
-SYSTEM_BY_SUBTYPE = _by_subtype(SystemSubtype)
-RESULT_BY_SUBTYPE = _by_subtype(ResultSubtype)
+SYSTEM_BY_SUBTYPE: dict[str, type[Wire]] = by_subtype(get_args(SystemSubtype))
+RESULT_BY_SUBTYPE: dict[str, type[Wire]] = by_subtype(get_args(ResultSubtype))
+
+#: The messages of a stream.
+MESSAGES = _Messages(
+    get_args(TypedMessage),
+    {"system": SYSTEM_BY_SUBTYPE, "result": RESULT_BY_SUBTYPE},
+    {"result": results.ResultMessage},
+)
+BY_TYPE: dict[str, type[Wire]] = MESSAGES.by_type
 
 
 def message_class(value: dict[str, Any], findings: Findings) -> type[Wire] | str:
@@ -147,19 +151,7 @@ def message_class(value: dict[str, Any], findings: Findings) -> type[Wire] | str
     Raises:
         Ambiguous: one of them has two values.
     """
-    findings.check_tag(value, "type")
-    tag = value.get("type")
-    if not isinstance(tag, str):
-        return dialects.PermissionReply if "type" not in value and "allow" in value else "no type"
-    if tag not in ("system", "result"):
-        return BY_TYPE.get(tag, "unknown type")
-    findings.check_tag(value, "subtype")
-    subtype = value.get("subtype")
-    if not isinstance(subtype, str):
-        return "no subtype"
-    if tag == "system":
-        return SYSTEM_BY_SUBTYPE.get(subtype, "unknown subtype")
-    return RESULT_BY_SUBTYPE.get(subtype, results.ResultMessage)
+    return MESSAGES.class_of(value, findings)
 
 
 def build_message(value: dict[str, Any], findings: Findings) -> Message:
@@ -168,16 +160,4 @@ def build_message(value: dict[str, Any], findings: Findings) -> Message:
     Raises:
         Ambiguous: a tag has two values.
     """
-    cls = message_class(value, findings)
-    if isinstance(cls, str):
-        reason = cls
-    else:
-        try:
-            return cast("Message", build(value, cls, findings))
-        except Misfit as misfit:
-            reason = misfit.reason
-        except RecursionError:
-            reason = "nested too deeply"
-    unknown = UnknownMessage.because(value, reason)
-    findings.unknown = [unknown]
-    return unknown
+    return cast("Message", MESSAGES.build(value, findings))

@@ -36,7 +36,7 @@ from claude_wire.messages.invalid import InvalidLine
 from claude_wire.messages.union import Message, require_message
 from claude_wire.usage.sums import OTHERS, Sums, name_within
 
-__all__ = ["MOST_MODELS", "MOST_SESSIONS", "OTHERS", "ModelTotals", "Tokens", "Totals", "UsageMeter"]
+__all__ = ["MOST_MODELS", "MOST_SESSIONS", "OTHERS", "ModelTotals", "Tokens", "Totals", "UsageMeter", "models_of"]
 
 #: A meter tells at most this many sessions apart; further ones are added up as :data:`OTHERS`.
 MOST_SESSIONS = 1000
@@ -203,9 +203,9 @@ class UsageMeter:
         before = self._running.pop(key, None) or _Running()
         self._running_rows -= len(before.models)
         cost, api_ms = _bounded(result.total_cost_usd or 0.0), _bounded(result.duration_api_ms or 0.0)
-        models = _models(result.modelUsage)
+        models = models_of(result.modelUsage)
         if result.model_usage_since_last_result is not None:
-            turn.models = _models(result.model_usage_since_last_result)
+            turn.models = models_of(result.model_usage_since_last_result)
             turn.cost_usd = sum(model.cost_usd for model in turn.models.values())
         else:
             turn.models = _growth(models, before.models)
@@ -228,7 +228,8 @@ def _short(name: str) -> str:
     return name if len(name) <= MOST_NAME_CHARS else OTHERS
 
 
-def _models(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:
+def models_of(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:
+    """What a ``modelUsage`` says, within the bounds of a meter."""
     models: dict[str, ModelTotals] = {}
     for name, usage in (usages or {}).items():
         key = name_within(models, _short(name), MOST_MODELS)

@@ -15,10 +15,12 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColu
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.cli.count.report import invalid_as_json, invalid_as_text, summary_as_json, summary_as_text
 from claude_wire.cli.count.survey import Summary, Survey
+from claude_wire.cli.recognised import KINDS, recognised
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.wrapping import width_of, wrapped
 from claude_wire.cli.sources import display_name, known_size, pieces, several_sources
 from claude_wire.messages import InvalidLine
+from claude_wire.transcripts.recognise import LineDialect
 
 __all__ = ["check"]
 
@@ -36,7 +38,8 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     lists what this version of claude-wire does not know: types, subtypes, blocks, events, deltas, requests, hook
     events, and fields by path. Each is listed once, with its count and the first line that has it.
 
-    A FILE has the lines that the CLI wrote; .gz and .xz are unpacked, and of a recording's folder it is the
+    A FILE has the lines that the CLI wrote: its output, or a transcript, which it keeps on disk; the first lines tell
+    which. .gz and .xz are unpacked, and of a recording's folder it is the
     stdout.ndjson. Files are read once, in constant memory; folders are loaded. Nothing of a line's content is printed,
     only names of types and fields.
 
@@ -45,13 +48,13 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
 
     \b
     --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.330"}; FILE is
-      {"file": str, "bytes": int, "lines": int, "messages": int, "invalid": int,
+      {"file": str, "dialect": "stream" or "transcript", "bytes": int, "lines": int, "messages": int, "invalid": int,
        "kinds": {"stream_event/content_block_delta/text_delta": int, ...},
        "unknown": [{"what": "field", "name": "zzz", "path": "user.zzz", "reason": str,
                     "count": int, "first_line": int}, ...],
        "unknown_not_listed": int,
        "invalid_lines": [{"line": int, "offset": int, "length": int, "kind": str, "reason": str}, ...]}
-    and TOTAL is the same without "file" and "invalid_lines", with "first_file" in "unknown".
+    and TOTAL is the same without "file", "dialect" and "invalid_lines", with "first_file" in "unknown".
     "what" is one of field, type, subtype, block, event, delta, request, hook event, object, message.
     Offsets and lengths are bytes; line numbers begin with 1 and count blank lines, which "lines" does not.
     """
@@ -67,9 +70,12 @@ def _check_as_text(files: tuple[str, ...]) -> Summary:
     def say(line: str) -> None:
         click.echo(wrapped(line, width))
 
+    def head(name: str, dialect: LineDialect) -> None:
+        say(f"{name}{KINDS[dialect]}:")
+
     for number, file in enumerate(files):
-        heading = ("\n" if number else "") + f"{display_name(file)}:"
-        found = _check_file(file, lambda line: say(invalid_as_text(line)), partial(say, heading))
+        heading = ("\n" if number else "") + display_name(file)
+        _, found = _check_file(file, lambda line: say(invalid_as_text(line)), partial(head, heading))
         for line in summary_as_text(found):
             say(line)
         total.add(found)
@@ -86,8 +92,10 @@ def _check_as_json(files: tuple[str, ...]) -> Summary:
     done: list[dict[str, Any]] = []
     invalid: list[dict[str, Any]] = []
     for file in files:
-        found = _check_file(file, lambda line: invalid.append(invalid_as_json(line)))
-        done.append({"file": display_name(file), **summary_as_json(found), "invalid_lines": invalid[:]})
+        dialect, found = _check_file(file, lambda line: invalid.append(invalid_as_json(line)))
+        done.append(
+            {"file": display_name(file), "dialect": dialect, **summary_as_json(found), "invalid_lines": invalid[:]}
+        )
         invalid.clear()
         total.add(found)
     totals = summary_as_json(total, name_sources=True)
@@ -96,9 +104,9 @@ def _check_as_json(files: tuple[str, ...]) -> Summary:
 
 
 def _check_file(
-    file: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[], object] | None = None
-) -> Summary:
-    """What a file holds. A large one has a bar on standard error, if that is a terminal."""
+    file: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[LineDialect], object] | None = None
+) -> tuple[LineDialect, Summary]:
+    """What a file is, and what it holds. A large one has a bar on standard error, if that is a terminal."""
     console = Console(stderr=True)
     with ExitStack() as stack:
         stream = stack.enter_context(pieces(file))
@@ -109,8 +117,9 @@ def _check_file(
             bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
             stack.enter_context(bar)
             bar.add_task("", total=size)
+        dialect, lines = recognised(stream)
         if on_open is not None:
-            on_open()
+            on_open(dialect)
 
         def invalid(line: InvalidLine) -> None:
             # The bar makes room while something is printed, because both may be on the same terminal.
@@ -120,9 +129,9 @@ def _check_file(
             if bar is not None:
                 bar.start()
 
-        survey = Survey(display_name(file), invalid)
-        for piece in stream:
+        survey = Survey(display_name(file), invalid, dialect=dialect)
+        for piece in lines:
             survey.feed(piece.data)
             if bar is not None:
                 bar.advance(bar.task_ids[0], len(piece.data))
-        return survey.close()
+        return dialect, survey.close()

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.cli.count.tally import Stats, Tally
+from claude_wire.cli.recognised import recognised
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.sources import display_name, pieces, several_sources
 from claude_wire.foundation.printable import one_line
@@ -40,13 +41,16 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     "Main loop" adds up the usage of the results, which does not. A turn without a result, as at the end of a
     recording that was cut, is counted as unfinished; what it has used is not known, and not in the sums.
 
+    Of a transcript, which the CLI keeps on disk, cost and tokens are the CLI's own sum for the session: the last
+    cost-state in it. It has no results, and so no turns, but prompts.
+
     Exit code: 0, also if there are invalid lines; 2 if a file cannot be read.
 
     \b
     --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.330"}; TOTAL is
       {"bytes": int, "lines": int, "messages": int, "invalid": int, "unknown": int,
        "turns": {"results": int, "ok": int, "failed": {REASON: int, ...},
-                 "unfinished": int, "num_turns": int, "api_retries": int},
+                 "unfinished": int, "prompts": int, "num_turns": int, "api_retries": int},
        "duration_ms": number, "duration_api_ms": number, "cost_usd": number,
        "tokens": {"input": int, "output": int, "cache_read": int,
                   "cache_creation": int},
@@ -80,9 +84,10 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
 
 
 def _read(file: str) -> Stats:
-    tally = Tally()
     with pieces(file) as stream:
-        for piece in stream:
+        dialect, lines = recognised(stream)
+        tally = Tally(dialect)
+        for piece in lines:
             tally.feed(piece.data)
     return tally.close()
 
@@ -92,7 +97,7 @@ def _as_json(stats: Stats) -> dict[str, Any]:
     return {
         **{name: plain[name] for name in ("bytes", "lines", "messages", "invalid", "unknown")},
         "turns": {
-            **{name: plain[name] for name in ("results", "ok", "failed", "unfinished")},
+            **{name: plain[name] for name in ("results", "ok", "failed", "unfinished", "prompts")},
             "num_turns": used.num_turns,
             "api_retries": stats.api_retries,
         },
@@ -145,6 +150,8 @@ def _summary(stats: Stats) -> Iterator[str]:
     turns = [f"{stats.ok:,} ok"] if stats.ok or not stats.results + stats.unfinished else []
     turns += [f"{times:,} {one_line(reason)}" for reason, times in sorted(stats.failed.items())]
     turns += [f"{stats.unfinished:,} without a result"] if stats.unfinished else []
+    if stats.transcripts:
+        yield f"transcripts: {stats.transcripts:,}, {stats.prompts:,} prompts"
     yield f"turns: {stats.results + stats.unfinished:,} ({', '.join(turns)}), {used.num_turns:,} answers of the model"
     yield f"cost: {_usd(used.cost_usd)}{' and what the turns without a result cost' if stats.unfinished else ''}"
     retries = f", {stats.api_retries:,} retries" if stats.api_retries else ""

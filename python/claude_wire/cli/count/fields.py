@@ -31,6 +31,7 @@ from claude_wire.cli.show.names import tag
 from claude_wire.foundation.printable import one_line
 from claude_wire.messages import Message
 from claude_wire.messages.base import Wire
+from claude_wire.transcripts import Record, SystemRecord
 
 __all__ = ["Finding", "find_unknown"]
 
@@ -60,7 +61,7 @@ class Finding(NamedTuple):
     reason: str
 
 
-def find_unknown(plain: dict[str, Any], message: Message) -> Iterator[Finding]:
+def find_unknown(plain: dict[str, Any], message: Message | Record) -> Iterator[Finding]:
     """Yield what ``message`` does not know of ``plain``, the JSON object of the same line.
 
     The same thing may come repeatedly.
@@ -74,7 +75,7 @@ def find_unknown(plain: dict[str, Any], message: Message) -> Iterator[Finding]:
 
 
 def _root(message: Wire) -> str:
-    if isinstance(message, messages.SystemMessage):
+    if isinstance(message, (messages.SystemMessage, SystemRecord)):
         return f"system.{message.subtype}"
     return tag(message) or type(message).__name__
 

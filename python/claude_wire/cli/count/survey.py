@@ -18,6 +18,9 @@ from claude_wire.cli.count.fields import Finding, find_unknown
 from claude_wire.cli.show.names import message_name
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
+from claude_wire.transcripts import Record
+from claude_wire.transcripts.read import decoder_for
+from claude_wire.transcripts.recognise import LineDialect
 
 __all__ = ["MOST_FINDINGS", "Seen", "Summary", "Survey"]
 
@@ -87,6 +90,7 @@ class Survey:
         source: the stream's name, for :class:`Seen`.
         on_invalid: called with each line that is not one JSON object, in order; they are not kept here.
         max_line_bytes: as for :class:`~claude_wire.Decoder`.
+        dialect: what its lines are.
     """
 
     def __init__(
@@ -94,6 +98,7 @@ class Survey:
         source: str,
         on_invalid: Callable[[InvalidLine], object],
         max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
+        dialect: LineDialect = "stream",
     ) -> None:
         self._summary = Summary()
         self._source = source
@@ -101,7 +106,7 @@ class Survey:
         # Each line is needed as a message, as a plain object and with its number, which decoders do not tell. So lines
         # are split first. Both decoders return one value for each line that is not blank.
         self._splitter = LineSplitter(max_line_bytes=max_line_bytes, keepends=True)
-        self._messages = Decoder(max_line_bytes=max_line_bytes)
+        self._messages = decoder_for(dialect, max_line_bytes=max_line_bytes)
         self._objects = Decoder(dict, max_line_bytes=max_line_bytes)
         self._line_number = 0
         # Bytes of lines above the limit, which do not reach the decoders.
@@ -162,7 +167,7 @@ class Survey:
         self._summary.invalid += 1
         self._on_invalid(line)
 
-    def _count_message(self, message: Message, plain: dict[str, Any], number: int) -> None:
+    def _count_message(self, message: Message | Record, plain: dict[str, Any], number: int) -> None:
         summary = self._summary
         summary.messages += 1
         summary.kinds[message_name(message)] += 1

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-from claude_wire import Decoder
 from claude_wire.cli.show.names import message_name, why_failed
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import (
@@ -20,7 +19,6 @@ from claude_wire.messages import (
     AssistantMessage,
     InvalidLine,
     McpToolUseBlock,
-    Message,
     ResultMessage,
     ServerToolUseBlock,
     SystemToolResultMessage,
@@ -29,7 +27,11 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.process.turn import Turn
-from claude_wire.usage.meter import Totals, UsageMeter
+from claude_wire.transcripts import CostStateRecord, Record, UserRecord
+from claude_wire.transcripts.conversation import message_of
+from claude_wire.transcripts.read import decoder_for
+from claude_wire.transcripts.recognise import LineDialect
+from claude_wire.usage.meter import Totals, UsageMeter, models_of
 from claude_wire.usage.sums import Sums, name_within
 
 __all__ = ["MOST_NAMES", "Count", "Stats", "Tally", "Tool"]
@@ -91,18 +93,23 @@ class Stats(Sums):
     usage: Totals = field(default_factory=Totals)
     tools: dict[str, Tool] = field(default_factory=lambda: dict[str, Tool]())
     api_retries: int = 0
+    #: Transcripts among the streams. They have prompts in the place of results.
+    transcripts: int = 0
+    prompts: int = 0
 
 
 class Tally:
     """Takes a stream, cut anywhere, and adds up what its lines say."""
 
-    def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
-        self._stats = Stats()
-        self._decoder = Decoder(max_line_bytes=max_line_bytes)
+    def __init__(self, dialect: LineDialect = "stream", max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
+        self._stats = Stats(transcripts=int(dialect == "transcript"))
+        self._decoder = decoder_for(dialect, max_line_bytes=max_line_bytes)
         # How long the line is that is not complete yet.
         self._line_bytes = 0
         self._turn = Turn()
         self._usage = UsageMeter()
+        # Of a transcript the last sum that the CLI has noted.
+        self._cost = Totals()
         # The tools of the calls that wait for their result, by id.
         self._waiting: dict[str, str] = {}
 
@@ -125,18 +132,25 @@ class Tally:
         stats.invalid, stats.unknown = seen.invalid, seen.unknown
         stats.unfinished = int(self._turn.open)
         stats.usage = self._usage.total
+        stats.usage.add(self._cost)
         for tool in self._waiting.values():
             _named(stats.tools, tool, Tool).unanswered += 1
         return stats
 
-    def _line(self, messages: list[Message | InvalidLine]) -> None:
-        message = messages[0] if messages else None
+    def _line(self, messages: list[Any]) -> None:
+        message: Any = messages[0] if messages else None
         name = BLANK if message is None else INVALID if isinstance(message, InvalidLine) else message_name(message)
         lines = _named(self._stats.kinds, name, Count)
         lines.lines += 1
         lines.bytes += self._line_bytes
         self._line_bytes = 0
         self._turn.see(messages)
+        if isinstance(message, CostStateRecord):
+            cost = message.totalCostUSD or 0.0
+            self._cost = Totals(cost_usd=cost, models=models_of(message.modelUsage))
+        if isinstance(message, Record):
+            self._stats.prompts += isinstance(message, UserRecord) and message.is_prompt
+            message = message_of(message)
         match message:
             case ResultMessage():
                 self._result(message)

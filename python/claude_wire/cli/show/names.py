@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from claude_wire import messages
 from claude_wire.messages import Message
 from claude_wire.messages.base import Wire
+from claude_wire.transcripts import AttachmentRecord, Record, SystemRecord
 
 __all__ = ["message_name", "tag", "why_failed"]
 
@@ -22,8 +23,8 @@ def tag(value: Wire | messages.Unknown) -> str:
     return found if isinstance(found, str) else ""
 
 
-def message_name(message: Message) -> str:
-    """A message's type and what else tells it apart: ``stream_event/content_block_delta/text_delta``.
+def message_name(message: Message | Record) -> str:
+    """The type of a message or record, and what else tells it apart: ``stream_event/content_block_delta/text_delta``.
 
     Each step is known to a class, or is ``unknown``: a name has no text of the line, and the number of names is fixed.
     """
@@ -37,11 +38,11 @@ def why_failed(result: messages.ResultMessage) -> str:
     return "api_error" if result.api_error_status else result.startup_failure_reason or result.subtype
 
 
-def _steps(message: Message) -> Iterator[str]:
+def _steps(message: Message | Record) -> Iterator[str]:
     match message:
         case messages.Unknown():
             yield "unknown"
-        case messages.SystemMessage(subtype=subtype):
+        case messages.SystemMessage(subtype=subtype) | SystemRecord(subtype=subtype):
             yield from ("system", subtype)
         case messages.ResultMessage(subtype=subtype):
             yield from ("result", "unknown" if type(message) is messages.ResultMessage else subtype)
@@ -55,6 +56,8 @@ def _steps(message: Message) -> Iterator[str]:
                 yield _known(request.input)
         case messages.ControlResponse(response=response):
             yield from ("control_response", _known(response))
+        case AttachmentRecord(attachment=attachment):
+            yield from ("attachment", _known(attachment))
         case _:
             yield _known(message)
 

@@ -1,0 +1,140 @@
+"""Which class a line has: by its type, and where a type has several classes, by its subtype.
+
+Knows the tags of JSON objects; not lines. The messages of a stream are one vocabulary (``union``), and the subclasses
+of each :class:`Family` are another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, TypeGuard
+
+import msgspec
+
+from claude_wire.messages.base import Wire
+from claude_wire.messages.tolerant import Findings, Misfit, build
+from claude_wire.messages.unknown import UnknownMessage
+
+__all__ = ["Family", "Vocabulary", "by_subtype", "is_family", "vocabulary_of"]
+
+
+class Family(Wire, frozen=True):
+    """The base of a family: a class whose subclasses are all that a line may be. ``Decoder(ThatClass)`` decodes them.
+
+    A subclass without subclasses of its own is what one ``type`` decodes to. If it has a field ``subtype`` with a
+    constant value, it is what that ``subtype`` of its type decodes to.
+    """
+
+
+class Vocabulary:
+    """The classes of all lines of one sort, by their tags.
+
+    Args:
+        typed: the classes that their ``type`` alone tells apart.
+        subtyped: by type, the classes that their ``subtype`` tells apart.
+        others: by type, the class for subtypes that have none of their own.
+    """
+
+    def __init__(
+        self,
+        typed: Iterable[type[Wire]],
+        subtyped: Mapping[str, Mapping[str, type[Wire]]],
+        others: Mapping[str, type[Wire]] | None = None,
+    ) -> None:
+        self.by_type: dict[str, type[Wire]] = {str(cls.__struct_config__.tag): cls for cls in typed}
+        self.by_subtype: Mapping[str, Mapping[str, type[Wire]]] = subtyped
+        self.others: Mapping[str, type[Wire]] = others or {}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of its kinds: ``"user"``, ``"system"``, ``"system/init"``."""
+        subtypes = (f"{type}/{subtype}" for type, classes in self.by_subtype.items() for subtype in classes)
+        return frozenset([*self.by_type, *self.by_subtype, *subtypes])
+
+    def without_type(self, value: dict[str, Any]) -> type[Wire] | str:
+        """The class for an object whose ``type`` is absent or no string, or the reason why there is none."""
+        return "no type"
+
+    def class_of(self, value: dict[str, Any], findings: Findings) -> type[Wire] | str:
+        """Return the class for a line's object, or the reason why there is none.
+
+        Raises:
+            Ambiguous: a tag has two values.
+        """
+        findings.check_tag(value, "type")
+        tag = value.get("type")
+        if not isinstance(tag, str):
+            return self.without_type(value)
+        subtypes = self.by_subtype.get(tag)
+        if subtypes is None:
+            return self.by_type.get(tag, "unknown type")
+        findings.check_tag(value, "subtype")
+        subtype = value.get("subtype")
+        if not isinstance(subtype, str):
+            return "no subtype"
+        return subtypes[subtype] if subtype in subtypes else self.others.get(tag, "unknown subtype")
+
+    def build(self, value: dict[str, Any], findings: Findings) -> Wire | UnknownMessage:
+        """Build what a line says out of its object.
+
+        Raises:
+            Ambiguous: a tag has two values.
+        """
+        cls = self.class_of(value, findings)
+        if isinstance(cls, str):
+            reason = cls
+        else:
+            try:
+                return build(value, cls, findings)
+            except Misfit as misfit:
+                reason = misfit.reason
+            except RecursionError:
+                reason = "nested too deeply"
+        unknown = UnknownMessage.because(value, reason)
+        findings.unknown = [unknown]
+        return unknown
+
+
+def by_subtype(classes: Iterable[type[Wire]]) -> dict[str, type[Wire]]:
+    """The classes by the constant of their ``subtype``, which is the default that its field has."""
+    return {subtype: cls for cls in classes if (subtype := _subtype(cls)) is not None}
+
+
+def _subtype(cls: type[Wire]) -> str | None:
+    if "subtype" not in cls.__struct_fields__:
+        return None
+    default = cls.__struct_defaults__[cls.__struct_fields__.index("subtype") - len(cls.__struct_fields__)]
+    return None if default is msgspec.NODEFAULT else str(default.factory())
+
+
+def _leaves(cls: type[Wire]) -> Iterator[type[Wire]]:
+    for child in (subclasses := cls.__subclasses__()):
+        yield from _leaves(child)
+    if not subclasses:
+        yield cls
+
+
+def is_family(value: object) -> TypeGuard[type[Family]]:
+    """Whether it is the base of a family: a direct subclass of :class:`Family`."""
+    return isinstance(value, type) and Family in value.__bases__
+
+
+@cache
+def vocabulary_of(family: type[Family]) -> Vocabulary:
+    """The vocabulary of a family: of the subclasses that it has when this is first called.
+
+    Raises:
+        TypeError: it has no subclass that a type tells apart.
+    """
+    typed: list[type[Wire]] = []
+    subtyped: dict[str, dict[str, type[Wire]]] = {}
+    for cls in _leaves(family):
+        tag, subtype = cls.__struct_config__.tag, _subtype(cls)
+        if not isinstance(tag, str) or cls is family:
+            raise TypeError(f"{cls.__name__} has no type that tells it apart")
+        if subtype is None:
+            typed.append(cls)
+        else:
+            subtyped.setdefault(tag, {})[subtype] = cls
+    return Vocabulary(typed, subtyped)

@@ -1,0 +1,201 @@
+"""Records as the messages of the stream, so that what takes a stream takes a transcript, too.
+
+The uuids are those of the stream: the CLI gives a record and its message the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from claude_wire import messages as m
+from claude_wire.transcripts.records.attachments import HookSystemMessage
+from claude_wire.transcripts.records.base import Entry, Record
+from claude_wire.transcripts.records.conversation import AssistantRecord, AttachmentRecord, UserRecord
+from claude_wire.transcripts.records.system import (
+    ApiErrorRecord,
+    CompactBoundaryRecord,
+    CompactFacts,
+    InformationalRecord,
+    LocalCommandRecord,
+    ModelFallbackRecord,
+)
+from claude_wire.transcripts.transcript import MOST_BYTES, Subagent, Transcript
+from claude_wire.transcripts.tree import Node
+
+__all__ = ["message_of", "messages"]
+
+#: What ``api_retry`` calls the errors of the API, by their HTTP status.
+ERRORS = {401: "authentication_failed", 429: "rate_limit", 529: "overloaded"}
+
+#: What a command of the CLI has printed, as it stands in its record.
+_PRINTED = re.compile(r"<local-command-(?:stdout|stderr)>(.*)</local-command-(?:stdout|stderr)>", re.DOTALL)
+
+
+def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = None) -> m.Message | None:
+    """The message that the stream has for a record; None if it has none, as for most attachments.
+
+    A prompt is one that the CLI repeats (``isReplay``). The usage of an answer is the final one, where that of the
+    stream is the one at its start.
+
+    Args:
+        subagent: the one that the record is of.
+    """
+    match record:
+        case AssistantRecord():
+            return _assistant(record, subagent)
+        case UserRecord():
+            return _user(record, subagent)
+        case AttachmentRecord(attachment=HookSystemMessage() as hook):
+            return m.InformationalMessage(
+                content=f"{hook.hookName} says: {hook.content}", level="notice", **_place(record)
+            )
+        case ApiErrorRecord():
+            return _retry(record)
+        case CompactBoundaryRecord():
+            return _boundary(record)
+        case InformationalRecord():
+            return m.InformationalMessage(content=record.content or "", level=record.level or "info", **_place(record))
+        case LocalCommandRecord():
+            return _printed(record)
+        case ModelFallbackRecord():
+            return m.ModelFallbackMessage(
+                trigger=record.trigger,
+                original_model=record.originalModel,
+                fallback_model=record.fallbackModel,
+                content=record.content,
+                **_place(record),
+            )
+        case _:
+            return None
+
+
+def messages(
+    transcript: Transcript, leaf: str | None = None, *, subagents: bool = True, max_bytes: int = MOST_BYTES
+) -> Iterator[m.Message]:
+    """The conversation of a transcript, as the messages that its stream had: those of the active branch.
+
+    What a subagent said comes after the call that started it, also where it ran in the background. A transcript has no
+    results and no deltas.
+
+    Args:
+        leaf: the uuid that ends another branch.
+        subagents: whether those of subagents are among them. Their files are loaded one by one.
+        max_bytes: a subagent's file above this size is left out, as one that is missing is.
+
+    Raises:
+        KeyError: there is no such leaf.
+    """
+    left = dict(transcript.subagents) if subagents else {}
+    # Each subagent comes once, so this ends, however they name each other.
+    speakers: list[tuple[Iterator[Node], Subagent | None]] = [(iter(transcript.branch(leaf)), None)]
+    while speakers:
+        records, speaker = speakers[-1]
+        record = next(records, None)
+        if record is None:
+            speakers.pop()
+            continue
+        message = message_of(record, speaker)
+        if message is None:
+            continue
+        yield message
+        if isinstance(message, m.AssistantMessage):
+            started = [left.pop(call.id) for call in message.tool_uses if call.id in left]
+            for agent in reversed(started):
+                try:
+                    said = agent.load(max_bytes).branch()
+                except (OSError, ValueError):
+                    continue
+                speakers.append((iter(said), agent))
+
+
+def _place(record: Entry) -> dict[str, Any]:
+    return {"uuid": record.uuid, "session_id": record.sessionId}
+
+
+def _speaker(record: AssistantRecord | UserRecord, subagent: Subagent | None) -> dict[str, Any]:
+    """What messages of both sides say of where they stand, and who speaks."""
+    said = {**_place(record), "timestamp": record.timestamp, "agent_id": record.agentId}
+    if subagent is not None:
+        meta = subagent.meta
+        said |= {
+            "parent_tool_use_id": meta.toolUseId,
+            "subagent_type": meta.agentType,
+            "task_description": meta.description,
+        }
+    return said
+
+
+def _assistant(record: AssistantRecord, subagent: Subagent | None) -> m.AssistantMessage:
+    return m.AssistantMessage(
+        message=record.message,
+        request_id=record.requestId,
+        aborted=record.isAbortedMidStream,
+        error=record.error,
+        is_api_error_message=record.isApiErrorMessage,
+        api_error_status=record.apiErrorStatus,
+        api_error_type=record.apiErrorType,
+        thinking_duration_ms=record.thinkingDurationMs,
+        thinking_display=record.thinkingDisplay,
+        **_speaker(record, subagent),
+    )
+
+
+def _user(record: UserRecord, subagent: Subagent | None) -> m.UserMessage:
+    made_up = record.isMeta or record.turnCompanion or record.isCompactSummary
+    return m.UserMessage(
+        message=record.message,
+        tool_use_result=record.toolUseResult,
+        isReplay=True if record.is_prompt and subagent is None else None,
+        isSynthetic=True if made_up else None,
+        origin=record.origin,
+        **_speaker(record, subagent),
+    )
+
+
+def _printed(record: LocalCommandRecord) -> m.AssistantMessage | None:
+    """What a command printed. The stream has it in the model's place, as it has what the CLI itself says."""
+    printed = _PRINTED.fullmatch(record.content or "")
+    if printed is None:
+        return None
+    message = m.ApiMessage(role="assistant", model="<synthetic>", content=[m.TextBlock(printed[1])])
+    return m.AssistantMessage(
+        message=message, local_command_source=record.content, timestamp=record.timestamp, **_place(record)
+    )
+
+
+def _retry(record: ApiErrorRecord) -> m.ApiRetryMessage:
+    status = (record.error or {}).get("status")
+    status = status if isinstance(status, int) else None
+    other = "server_error" if status is not None and status >= 500 else "unknown"
+    return m.ApiRetryMessage(
+        attempt=record.retryAttempt or 0,
+        max_retries=record.maxRetries or 0,
+        retry_delay_ms=record.retryInMs or 0,
+        error_status=status,
+        error=other if status is None else ERRORS.get(status, other),
+        **_place(record),
+    )
+
+
+def _boundary(record: CompactBoundaryRecord) -> m.CompactBoundaryMessage:
+    facts = record.compactMetadata or CompactFacts(trigger="auto")
+    segment, kept = facts.preservedSegment, facts.preservedMessages
+    return m.CompactBoundaryMessage(
+        compact_metadata=m.CompactMetadata(
+            trigger=facts.trigger,
+            pre_tokens=facts.preTokens or 0,
+            post_tokens=facts.postTokens,
+            duration_ms=facts.durationMs,
+            preserved_segment=None
+            if segment is None
+            else m.PreservedSegment(segment.headUuid, segment.anchorUuid, segment.tailUuid),
+            preserved_messages=None
+            if kept is None
+            else m.PreservedMessages(kept.anchorUuid, kept.uuids, kept.allUuids),
+            cumulative_dropped_tokens=facts.cumulativeDroppedTokens,
+        ),
+        logical_parent_uuid=record.logicalParentUuid,
+        **_place(record),
+    )

@@ -1,0 +1,61 @@
+"""Reading a file of lines without knowing what they are: the output of the CLI, or what it keeps on disk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from claude_wire.codec.decoder import Decoder
+from claude_wire.io.read import Reader, Source
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
+from claude_wire.messages import InvalidLine, Message
+from claude_wire.transcripts.recognise import Head, LineDialect
+from claude_wire.transcripts.records.base import Record
+
+__all__ = ["LineReader", "decoder_for", "read"]
+
+
+def decoder_for(dialect: LineDialect, **arguments: Any) -> Decoder[Any]:
+    """A decoder for such lines; ``arguments`` are those of :class:`~claude_wire.Decoder`."""
+    return Decoder(Record, **arguments) if dialect == "transcript" else Decoder(**arguments)
+
+
+class LineReader(Reader[Record | Message | InvalidLine]):
+    """A :class:`~claude_wire.Reader` that has found out what its file is. Made by :func:`read`.
+
+    Attributes:
+        dialect: ``"transcript"`` if it gives records, ``"stream"`` if it gives messages.
+    """
+
+    __slots__ = ("dialect",)
+
+    def __init__(self, source: Source, max_line_bytes: int) -> None:
+        super().__init__(source, decoder_for("stream", max_line_bytes=max_line_bytes))
+        try:
+            head, first = Head(max_line_bytes), b""
+            while head.dialect is None:
+                data = self._chunk()
+                first = head.feed(data) if data else head.close()
+            self.dialect: LineDialect = head.dialect
+            if self.dialect == "transcript":
+                self._decoder = decoder_for(self.dialect, max_line_bytes=max_line_bytes)
+            self._ready.extend(self._decoder.feed(first))
+        except BaseException:
+            self.close()
+            raise
+
+
+def read(source: Source, *, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> LineReader:
+    """Iterate over the records of a transcript, or over the messages of the CLI's output, in constant memory.
+
+    The first lines tell which of the two it is; its ``dialect`` says so. They are read at once, the others as they are
+    asked for. A line that is not one JSON object is an ``InvalidLine`` in its place, with its number and its offset.
+
+    Args:
+        source: a path, a binary file, or ``"-"`` for standard input.
+        max_line_bytes: as for :class:`~claude_wire.Decoder`.
+
+    Raises:
+        OSError: the file cannot be opened or read.
+        TypeError: the file is a text file.
+    """
+    return LineReader(source, max_line_bytes)

@@ -1,0 +1,149 @@
+"""What the user and the model said, and what stands beside it in the conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from claude_wire.messages.base import Number, Wire
+from claude_wire.messages.blocks.content import ToolResultBlock
+from claude_wire.messages.conversation.api import ApiMessage, MessageParam
+from claude_wire.messages.conversation.origins import MessageOrigin
+from claude_wire.transcripts.records.attachments import Attachment
+from claude_wire.transcripts.records.base import Entry
+
+__all__ = [
+    "AssistantRecord",
+    "AttachmentRecord",
+    "PermissionOutcome",
+    "ProgressRecord",
+    "TurnPosition",
+    "UserRecord",
+]
+
+
+class PermissionOutcome(Wire, kw_only=True, frozen=True):
+    """Whether a call was allowed, and who decided. All of its sets are open."""
+
+    # one of accept, reject
+    decision: str
+    # one of config, hook, user_temporary, user_permanent, user_reject
+    source: str | None = None
+    # one of once
+    grantScope: str | None = None
+    # one of unknown
+    reasonCode: str | None = None
+    # one of mode, rule, subcommandResults
+    reasonType: str | None = None
+
+
+class TurnPosition(Wire, kw_only=True, frozen=True):
+    """Which prompt of a process this is, from 0, and which turn of the session, from 1."""
+
+    promptIndex: int | None = None
+    turnIndex: int | None = None
+
+
+class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
+    """A prompt, the result of one tool call, or text that the CLI wrote in the user's place.
+
+    A result has ``sourceToolAssistantUUID``, the record of its call, and in the file of the main agent
+    ``toolUseResult``, the tool's structured output, any JSON. ``isMeta``, ``turnCompanion`` and ``isCompactSummary``
+    mark what nobody typed. In a fork ``promptId`` is the fork's.
+    """
+
+    promptId: str | None = None
+    message: MessageParam
+    isVisibleInTranscriptOnly: bool | None = None
+    isCompactSummary: bool | None = None
+    isMeta: bool | None = None
+    turnCompanion: bool | None = None
+    imagePasteIds: list[int] | None = None
+    queueSkipAttachments: bool | None = None
+    summarizedTurnPromptUuids: list[str] | None = None
+    toolUseResult: Any = None
+    mcpMeta: dict[str, Any] | None = None
+    mcpCallNotReadOnly: str | None = None
+    # one of interrupted, user-rejected, permission-rule
+    toolDenialKind: str | None = None
+    toolEndsTurn: bool | None = None
+    holdsPersonsWords: bool | None = None
+    sandboxed: bool | None = None
+    sourceToolAssistantUUID: str | None = None
+    permissionDecision: PermissionOutcome | None = None
+    # one of default, acceptEdits, plan, bypassPermissions, dontAsk, auto
+    permissionMode: str | None = None
+    origin: MessageOrigin | None = None
+    # one of sdk, system, typed
+    promptSource: str | None = None
+    # one of sdk, task_notification
+    turnOrigin: str | None = None
+    turnPosition: TurnPosition | None = None
+    turnAttributionKey: str | None = None
+
+    @property
+    def tool_results(self) -> list[ToolResultBlock]:
+        """The results of tools in it, in order."""
+        content = self.message.content
+        return [] if isinstance(content, str) else [block for block in content if isinstance(block, ToolResultBlock)]
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether it begins a turn: it brings no result, and is nothing that the CLI adds to a prompt."""
+        if self.turnOrigin is not None:
+            return True
+        added = self.isMeta or self.turnCompanion or self.isCompactSummary or self.isVisibleInTranscriptOnly
+        # The CLI of today says the origin of each turn. Records without a prompt's id are of older ones.
+        return not added and self.promptId is None and not self.tool_results
+
+
+class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
+    """One block of an answer. The records of an answer share ``message.id``; other records may stand between them.
+
+    All of them say the final usage of the answer. ``requestId`` is the API's, ``requestRef`` the ``id`` of an
+    :class:`ApiRequestRecord`. ``requestSessionId`` is the session in which a copied answer was asked for; the original
+    has none. ``isAbortedMidStream`` marks the last record of an interrupted answer, whose usage is that of its start.
+    """
+
+    message: ApiMessage
+    thinkingDurationMs: Number | None = None
+    thinkingDisplay: str | None = None
+    isApiErrorMessage: bool | None = None
+    apiErrorStatus: int | None = None
+    apiErrorType: str | None = None
+    toolInputStreamMs: Number | None = None
+    serverClassifierRequest: str | None = None
+    apiBlockIndex: int | None = None
+    requestId: str | None = None
+    error: str | None = None
+    requestRef: str | None = None
+    requestedModel: str | None = None
+    promptCacheRequested: str | None = None
+    attributionMcpServer: str | None = None
+    attributionMcpTool: str | None = None
+    attributionSkill: str | None = None
+    attributionAgent: str | None = None
+    isAbortedMidStream: bool | None = None
+    effort: str | None = None
+    perTurnEffort: str | None = None
+    failedResponseHadNoToolCall: bool | None = None
+    # one of model, other
+    madeBy: str | None = None
+    requestSessionId: str | None = None
+
+
+class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
+    """Something that the CLI tells the model beside the conversation; ``rendered`` is the text that the model sees."""
+
+    attachment: Attachment
+    rendered: list[Any] | None = None
+    # one of system, user
+    renderedRole: str | None = None
+    renderedBesideToolResult: bool | None = None
+
+
+class ProgressRecord(Entry, tag="progress", kw_only=True, frozen=True):
+    """How far a tool, a hook or a subagent was; older CLIs wrote these. ``data`` has a ``type`` of its own."""
+
+    data: dict[str, Any] | None = None
+    toolUseID: str | None = None
+    parentToolUseID: str | None = None

@@ -1,0 +1,174 @@
+"""Records beside the tree: what the CLI notes of a session to go on with it, to list it and to show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from claude_wire.messages.base import Number
+from claude_wire.messages.conversation.usage import ModelUsage
+from claude_wire.transcripts.records.base import Record
+
+__all__ = [
+    "AgentNameRecord",
+    "AiTitleRecord",
+    "ApiRequestBlobRecord",
+    "ApiRequestRecord",
+    "ApiRequestShapeRecord",
+    "AtisLatchRecord",
+    "CostStateRecord",
+    "CustomTitleRecord",
+    "FileHistoryDeltaRecord",
+    "FileHistorySnapshotRecord",
+    "LastPromptRecord",
+    "ModeRecord",
+    "PrLinkRecord",
+    "QueueOperationRecord",
+    "SummaryRecord",
+    "ToolsUsedRecord",
+]
+
+
+class AgentNameRecord(Record, tag="agent-name", kw_only=True, frozen=True):
+    """The session's name as an agent; so far it has always been the custom title."""
+
+    agentName: str
+
+
+class AiTitleRecord(Record, tag="ai-title", kw_only=True, frozen=True):
+    """A title that the model made."""
+
+    aiTitle: str
+
+
+class ApiRequestRecord(Record, tag="api-request", kw_only=True, frozen=True):
+    """A request to the API: ``params``, and its messages as the hashes of :class:`ApiRequestBlobRecord`.
+
+    It takes the first ``keep`` messages of the request ``base``, and those of ``tail`` after them. Its system prompt
+    and tools are those of the :class:`ApiRequestShapeRecord` with the same ``shapeHash``.
+    """
+
+    agentId: str | None = None
+    id: str
+    timestamp: str | None = None
+    version: str | None = None
+    querySource: str | None = None
+    shapeHash: str | None = None
+    params: dict[str, Any] | None = None
+    base: str | None = None
+    keep: int | None = None
+    tail: list[str] | None = None
+    cacheControl: list[Any] | None = None
+    requestDigest: str | None = None
+
+
+class ApiRequestBlobRecord(Record, tag="api-request-blob", kw_only=True, frozen=True):
+    """A message of requests to the API, by its hash."""
+
+    agentId: str | None = None
+    hash: str
+    message: dict[str, Any] | None = None
+
+
+class ApiRequestShapeRecord(Record, tag="api-request-shape", kw_only=True, frozen=True):
+    """The system prompt and the tools of requests to the API, by their hash."""
+
+    agentId: str | None = None
+    shapeHash: str
+    timestamp: str | None = None
+    version: str | None = None
+    shape: dict[str, Any] | None = None
+
+
+class AtisLatchRecord(Record, tag="atis-latch", kw_only=True, frozen=True):
+    """A state of the CLI whose meaning is not known; empty so far."""
+
+    atis: str | None = None
+
+
+class CostStateRecord(Record, tag="cost-state", kw_only=True, frozen=True):
+    """What the session has cost so far, as the CLI reckons it, subagents and side requests included.
+
+    A running total: the last one of a session counts. A fork goes on with that of its original; after a kill it begins
+    anew. Times are in milliseconds, ``startTime`` since 1970.
+    """
+
+    totalCostUSD: Number | None = None
+    totalAPIDuration: Number | None = None
+    totalAPIDurationWithoutRetries: Number | None = None
+    totalToolDuration: Number | None = None
+    totalLinesAdded: int | None = None
+    totalLinesRemoved: int | None = None
+    totalDuration: Number | None = None
+    startTime: Number | None = None
+    modelUsage: dict[str, ModelUsage] | None = None
+    hasUnknownModelCost: bool | None = None
+
+
+class CustomTitleRecord(Record, tag="custom-title", kw_only=True, frozen=True):
+    """A title that the user gave."""
+
+    customTitle: str
+
+
+class FileHistoryDeltaRecord(Record, tag="file-history-delta", kw_only=True, frozen=True):
+    """A file that was changed after a snapshot, and its backup."""
+
+    messageId: str
+    snapshotMessageId: str | None = None
+    trackingPath: str | None = None
+    backup: dict[str, Any] | None = None
+    timestamp: str | None = None
+
+
+class FileHistorySnapshotRecord(Record, tag="file-history-snapshot", kw_only=True, frozen=True):
+    """The backups of files at the prompt ``messageId``, a uuid."""
+
+    messageId: str
+    snapshot: dict[str, Any] | None = None
+    isSnapshotUpdate: bool | None = None
+
+
+class LastPromptRecord(Record, tag="last-prompt", kw_only=True, frozen=True):
+    """The latest prompt, and the uuid of the record with which the conversation goes on: the end of its branch."""
+
+    lastPrompt: str | None = None
+    leafUuid: str | None = None
+
+
+class ModeRecord(Record, tag="mode", kw_only=True, frozen=True):
+    """The mode that a resumed session goes on in."""
+
+    # one of normal
+    mode: str
+
+
+class PrLinkRecord(Record, tag="pr-link", kw_only=True, frozen=True):
+    """A pull request that the session works on."""
+
+    prNumber: int | None = None
+    prUrl: str | None = None
+    prRepository: str | None = None
+    timestamp: str | None = None
+
+
+class QueueOperationRecord(Record, tag="queue-operation", kw_only=True, frozen=True):
+    """A prompt was put into the queue, with its text, or taken out of it, without."""
+
+    # one of enqueue, dequeue, remove, popAll
+    operation: str
+    timestamp: str | None = None
+    # A prompt with images is a list of blocks.
+    content: Any = None
+
+
+class SummaryRecord(Record, tag="summary", kw_only=True, frozen=True):
+    """A title of the branch that ends with ``leafUuid``, which may be in another file. Older CLIs wrote these."""
+
+    summary: str
+    leafUuid: str | None = None
+
+
+class ToolsUsedRecord(Record, tag="tools-used", kw_only=True, frozen=True):
+    """The tools that were used so far."""
+
+    tools: list[str]

@@ -1,0 +1,218 @@
+"""A session as the CLI keeps it on disk: its records, its tree, turns, decisions about permission, subagents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from claude_wire.foundation.printable import printable
+from claude_wire.io.read import read
+from claude_wire.messages import InvalidLine, ToolUseBlock, UnknownMessage
+from claude_wire.messages.base import Wire
+from claude_wire.transcripts.records.base import Record
+from claude_wire.transcripts.records.conversation import AssistantRecord, PermissionOutcome, UserRecord
+from claude_wire.transcripts.records.state import QueueOperationRecord
+from claude_wire.transcripts.tree import Node, Tree
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["MOST_BYTES", "MOST_SUBAGENTS", "Permission", "Subagent", "SubagentMeta", "Transcript", "Turn"]
+
+#: A file above this size is not loaded, if no other limit is given. The records take several times as much.
+MOST_BYTES = 1 << 30
+
+#: Of a session at most so many subagents are found.
+MOST_SUBAGENTS = 10_000
+
+#: A ``.meta.json`` above this size is not read. Those of the CLI have 0.5 KB.
+MOST_META_BYTES = 1 << 20
+
+
+class Turn(NamedTuple):
+    """What followed a prompt, in the order of the file."""
+
+    #: None for what stands before the first prompt.
+    prompt: UserRecord | None
+    #: Begins with the prompt.
+    records: list[Node]
+
+
+class Permission(NamedTuple):
+    """What was decided about a tool call."""
+
+    tool_use_id: str
+    #: The name of the tool; None if the call is not in the file.
+    tool: str | None
+    #: Whether it was allowed; None if the record does not say.
+    allowed: bool | None
+    #: Who decided, and why.
+    outcome: PermissionOutcome | None
+    #: Of a call that was not allowed, ``interrupted``, ``user-rejected`` or ``permission-rule``; an open set.
+    denial: str | None
+
+
+class SubagentMeta(Wire, kw_only=True, frozen=True):
+    """The ``.meta.json`` of a subagent.
+
+    ``toolUseId`` is the call that started it, in the file of its session or, at a ``spawnDepth`` above 1, in that of
+    the subagent ``parentAgentId``.
+    """
+
+    agentType: str | None = None
+    isBuiltIn: bool | None = None
+    launchedWithDefaults: bool | None = None
+    description: str | None = None
+    toolUseId: str | None = None
+    parentAgentId: str | None = None
+    spawnDepth: int | None = None
+    # one of foreground, background
+    requestShape: str | None = None
+    requestNonInteractive: bool | None = None
+    model: str | None = None
+    pickedEffortModel: str | None = None
+    finished: bool | None = None
+
+
+class Subagent(NamedTuple):
+    """A subagent of a session."""
+
+    id: str
+    meta: SubagentMeta
+    #: Its own transcript, which may be missing.
+    path: Path
+
+    def load(self, max_bytes: int = MOST_BYTES) -> Transcript:
+        """Load its transcript. Raises as :meth:`Transcript.load`."""
+        return Transcript.load(self.path, max_bytes=max_bytes)
+
+
+class Transcript:
+    """A session as its records say it.
+
+    Args:
+        lines: what a decoder of records gives.
+        path: its file, in whose folder the subagents are found.
+
+    Attributes:
+        path: its file, or None.
+        records: all records, in the order of the file, also those of unknown types.
+        invalid: the lines that are not one JSON object, such as one that a crash has torn, each with its number and
+            its offset in bytes. They cost nothing but themselves.
+        tree: the records by their uuids.
+    """
+
+    def __init__(
+        self, lines: Iterable[Record | UnknownMessage | InvalidLine], path: str | os.PathLike[str] | None = None
+    ) -> None:
+        self.path: Path | None = None if path is None else Path(path)
+        self.records: list[Record | UnknownMessage] = []
+        self.invalid: list[InvalidLine] = []
+        for line in lines:
+            if isinstance(line, InvalidLine):
+                self.invalid.append(line)
+            else:
+                self.records.append(line)
+        self.tree: Tree = Tree(self.records)
+
+    def __repr__(self) -> str:
+        name = "" if self.path is None else f" {printable(self.path.stem, keep='')[:80]}"
+        return f"<Transcript{name}: {len(self.records):,} records, {len(self.invalid):,} invalid lines>"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> Self:
+        """Load the file of a session, or of a subagent.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is larger than ``max_bytes``.
+        """
+        size = os.stat(path).st_size
+        if size > max_bytes:
+            raise ValueError(f"the transcript has {size:,} bytes, more than max_bytes={max_bytes:,}")
+        with read(path, Record) as lines:
+            return cls(lines, path)
+
+    @property
+    def session_id(self) -> str | None:
+        """The id that its records have; None if none has one."""
+        return next(
+            (record.sessionId for record in self.records if isinstance(record, Record) and record.sessionId), None
+        )
+
+    def branch(self, leaf: str | None = None, *, logical: bool = True) -> list[Node]:
+        """The records of the active branch, or of that which ends with the uuid ``leaf``; see :meth:`Tree.branch`."""
+        return self.tree.branch(leaf, logical=logical)
+
+    @cached_property
+    def turns(self) -> list[Turn]:
+        """The active branch, cut before each prompt."""
+        turns: list[Turn] = []
+        for record in self.branch():
+            prompt = record if isinstance(record, UserRecord) and record.is_prompt else None
+            if prompt is not None or not turns:
+                turns.append(Turn(prompt, []))
+            turns[-1].records.append(record)
+        return turns
+
+    @property
+    def queue(self) -> list[QueueOperationRecord]:
+        """What was put into the queue of prompts, and taken out of it, in the order of the file."""
+        return [record for record in self.records if isinstance(record, QueueOperationRecord)]
+
+    @cached_property
+    def permissions(self) -> list[Permission]:
+        """What was decided about tool calls, in the order of the file, on all branches."""
+        tools = {
+            block.id: block.name
+            for record in self.records
+            if isinstance(record, AssistantRecord)
+            for block in record.message.content
+            if isinstance(block, ToolUseBlock)
+        }
+        return [
+            Permission(
+                result.tool_use_id,
+                tools.get(result.tool_use_id),
+                None if record.permissionDecision is None else record.permissionDecision.decision == "accept",
+                record.permissionDecision,
+                record.toolDenialKind,
+            )
+            for record in self.records
+            if isinstance(record, UserRecord) and (record.permissionDecision or record.toolDenialKind)
+            for result in record.tool_results
+        ]
+
+    @cached_property
+    def subagents(self) -> dict[str, Subagent]:
+        """The subagents of the session, and those of its subagents, by the tool call that started each.
+
+        They are found beside the file, in ``SESSION/subagents/agent-ID.meta.json``. A fork has none: the files stay
+        with the original.
+        """
+        if self.path is None:
+            return {}
+        folder = self.path.with_suffix("") / "subagents"
+        found: dict[str, Subagent] = {}
+        for file in sorted(folder.glob("agent-*.meta.json"))[:MOST_SUBAGENTS]:
+            meta = _meta(file)
+            if meta is not None and meta.toolUseId is not None:
+                name = file.name.removesuffix(".meta.json")
+                found[meta.toolUseId] = Subagent(name.removeprefix("agent-"), meta, folder / f"{name}.jsonl")
+        return found
+
+
+_decode_meta = msgspec.json.Decoder(SubagentMeta).decode
+
+
+def _meta(file: Path) -> SubagentMeta | None:
+    """What a ``.meta.json`` says; None if it is torn, too large or gone."""
+    try:
+        return _decode_meta(file.read_bytes()) if file.stat().st_size <= MOST_META_BYTES else None
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
