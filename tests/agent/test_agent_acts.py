@@ -12,7 +12,7 @@ import pytest
 
 from agent_host import Host, hosted, initialize, prompt
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire import ResultErrorMaxTurns, SetModelRequest, SetPermissionModeRequest, TextBlock
+from claude_wire import ModelUsage, ResultErrorMaxTurns, SetModelRequest, SetPermissionModeRequest, TextBlock
 from claude_wire.agent import Agent, AgentOptions, AgentSession, Turn
 from claude_wire.dialects import STREAM_JSON_2_1_7
 from virtual_time import VirtualBackend, every_virtual_backend
@@ -201,7 +201,7 @@ def test_what_hooks_tell_the_model_reaches_the_author(backend: Backend) -> None:
 @every_backend
 def test_what_a_turn_has_used_that_json_cannot_say_is_an_error_and_no_silence(backend: Backend) -> None:
     async def answer(turn: Turn) -> None:
-        turn.spent.cost = None  # no public act can do this
+        turn.session.cost_usd = "0.1"  # type: ignore[assignment]
 
     async def main() -> None:
         async with hosted(Agent(answer)) as host:
@@ -499,6 +499,24 @@ def test_a_lifespan_is_entered_before_the_first_prompt_and_left_at_the_end() -> 
     assert seen == ["in", "out 1"]
 
 
+def test_a_resumed_agent_goes_on_with_what_its_author_has_kept() -> None:
+    from contextlib import asynccontextmanager
+
+    @asynccontextmanager
+    async def lifespan(session: AgentSession) -> AsyncIterator[None]:
+        session.cost_usd = 0.5
+        session.used["a"] = ModelUsage(inputTokens=10, outputTokens=1, costUSD=0.5)
+        yield
+
+    async def answer(turn: Turn) -> None:
+        turn.usage(input_tokens=5, cost_usd=0.25, model="a")
+
+    results, _ = ASYNCIO.run(lambda: results_of(answer, lifespan=lifespan))
+    assert results[0]["total_cost_usd"] == 0.75
+    assert results[0]["modelUsage"]["a"]["inputTokens"] == 15
+    assert results[0]["usage"]["input_tokens"] == 5
+
+
 def test_a_strict_agent_ends_at_another_type(capsys: pytest.CaptureFixture[str]) -> None:
     lines = prompt("one"), {"type": "wobble"}, prompt("two")
     results, host = ASYNCIO.run(lambda: results_of(returning(None), *lines, dialect=STREAM_JSON_2_1_7))
@@ -556,8 +574,8 @@ def test_wrong_arguments_of_an_act_are_told(act: str, arguments: tuple[Any, ...]
     [
         ({"input_tokens": "3"}, "input_tokens of usage() must be an int, not str"),
         ({"cache_read_input_tokens": None}, "cache_read_input_tokens of usage() must be an int, not NoneType"),
-        ({"cost_usd": "0.1"}, "cost_usd of usage() must be a number, not str"),
-        ({"model": b"m"}, "model of usage() must be a str, not bytes"),
+        ({"cost_usd": "0.1"}, "usage(cost_usd=) takes a number, not str"),
+        ({"model": b"m"}, "usage(model=) takes a str, not bytes"),
     ],
 )
 def test_a_wrong_usage_fails_its_turn(given: dict[str, Any], problem: str) -> None:

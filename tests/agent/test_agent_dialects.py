@@ -9,7 +9,7 @@ import pytest
 
 from agent_host import Host, hosted, prompt
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire import InterruptRequest, ResultMessage, UserMessage, messages
+from claude_wire import InterruptRequest, ResultMessage, messages
 from claude_wire.agent import Agent, Turn
 from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, Dialect
 from joined import joined
@@ -206,4 +206,3 @@ def test_a_prompt_of_several_blocks_is_joined_with_texts() -> None:
 
     host = ASYNCIO.run(main)
     assert [one["result"] for one in host.of("result")] == ["one", "['TextBlock', 'ImageBlock']"]
-    assert UserMessage.of("x").text == "x"

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from claude_wire import AssistantMessage, ClaudeOptions, InitializeRequest, ResultMessage
-from claude_wire.agent import Agent, AgentProtocol, AgentSession, Turn
+from claude_wire.agent import AgentOptions, AgentSession, Turn
 from claude_wire.testing import open_agent
 from folders import ROOT
 
@@ -119,9 +119,10 @@ def test_the_acts_that_the_page_names_exist() -> None:
     rows = re.findall(r"^\| `(\w+)\(", PAGE, re.M)
     assert rows
     assert all(hasattr(Turn, name) for name in rows)
-    for name in ("id", "options", "model", "permission_mode", "mcp_servers", "schema", "state"):
+    session = AgentSession(AgentOptions(), "m")
+    for name in ("id", "options", "model", "permission_mode", "mcp_servers", "schema", "state", "cost_usd", "used"):
         assert f"`{name}`" in PAGE
-    assert all(hasattr(one, "__doc__") for one in (Agent, AgentProtocol, AgentSession))
+        assert hasattr(session, name)
 
 
 def test_the_files_that_it_links_exist() -> None:

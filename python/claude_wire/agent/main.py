@@ -152,7 +152,7 @@ async def _serve(service: Service, stdin: Any, stdout: Any) -> int:
                 code = await service.run(stdin, stdout)
             except Exception as error:
                 tell(error)
-            if service.deaf and not isinstance(stdout, _Results):
+            if service.left_behind and not isinstance(stdout, _Results):
                 _leave_at_once(code)  # the event loop would wait for the author's function
             group.cancel_scope.cancel()
     return code

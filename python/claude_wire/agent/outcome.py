@@ -1,16 +1,6 @@
 """What an author's function has returned, as the result of its turn. Knows values and results, not turns.
 
-============================  ==========================================================================================
-the function                  the result
-============================  ==========================================================================================
-returns None                  ``success`` with the last text that was said
-returns a str                 ``success`` with that text
-returns a dict or a Struct    ``success`` with ``structured_output``, and its JSON as text, as the CLI has it;
-                              ``error_max_structured_output_retries`` if it does not fit the host's schema
-returns a ResultMessage       that message; ids and durations are filled in where it has none
-raises, or returns anything   ``error_during_execution``, and the error with the author's line on standard error
-else
-============================  ==========================================================================================
+The table is in docs/agent.md, "Return a result".
 """
 
 # Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.

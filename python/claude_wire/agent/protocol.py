@@ -43,7 +43,7 @@ from uuid import uuid4
 import msgspec
 
 from claude_wire.agent.input import Taken, WrongLine, joined, taken, with_its_id
-from claude_wire.agent.session import AgentSession, TurnRecord, now
+from claude_wire.agent.session import AgentSession, TurnRecord, filled, now
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
 from claude_wire.dialects import STREAM_JSON, Connection, Dialect
@@ -153,11 +153,11 @@ class AgentProtocol:
         #: The turn under way.
         self.turn: TurnRecord | None = None
         self._queue: deque[_Waiting] = deque()
-        self._queue_bytes = 0
         # Prompts that asked no model, for the next turn that does.
         self._context: deque[_Waiting] = deque()
-        self._context_bytes = 0
         self._uuids = Ids(MOST_UUIDS)
+        # What has happened, for the caller.
+        self._events: list[Event] = []
         self._input_ended = self._over = False
         # Whether the input had a wrong line, and whether the last turn has failed.
         self._wrong = self._failed = False
@@ -190,7 +190,7 @@ class AgentProtocol:
         While the turn waits for an answer of the host, which may stand behind more prompts, twice as many may wait.
         """
         times = 2 if asking else 1
-        return len(self._queue) >= times * MOST_PROMPTS or self._queue_bytes >= times * MOST_PROMPT_BYTES
+        return len(self._queue) >= times * MOST_PROMPTS or _size(self._queue) >= times * MOST_PROMPT_BYTES
 
     @property
     def input_ended(self) -> bool:
@@ -201,24 +201,26 @@ class AgentProtocol:
 
     def feed(self, data: bytes | memoryview) -> list[Event]:
         """Take bytes that were read. Bytes behind a wrong line, and behind the end of input, are dropped."""
-        events: list[Event] = []
         if not self._input_ended:
             for message in self._decoder.feed(data):
-                self._see(message, events)
-        return events
+                self._see(message)
+        return self._happened()
 
     def end_input(self) -> list[Event]:
         """The input has ended."""
-        events: list[Event] = []
         if not self._input_ended:
             for message in self._decoder.close():
-                self._see(message, events)
+                self._see(message)
         if not self._input_ended:
             self._input_ended = True
-            self._go_on(events)
+            self._go_on()
+        return self._happened()
+
+    def _happened(self) -> list[Event]:
+        events, self._events = self._events, []
         return events
 
-    def _see(self, message: Any, events: list[Event]) -> None:
+    def _see(self, message: Any) -> None:
         if self._input_ended:
             return
         try:
@@ -227,29 +229,29 @@ class AgentProtocol:
             for one in meant:
                 given = taken(one, strict=self.dialect.strict)
                 if given is not None:
-                    self._take(given, events)
+                    self._take(given)
         except WrongLine as wrong:
-            events.append(Wrong(str(wrong)))
+            self._events.append(Wrong(str(wrong)))
             self._wrong = self._input_ended = True
             self._queue.clear()
-            self._go_on(events)
+            self._go_on()
 
-    def _take(self, message: Taken, events: list[Event]) -> None:
+    def _take(self, message: Taken) -> None:
         if isinstance(message, UserMessage):
-            self._prompt(message, events)
+            self._prompt(message)
         elif isinstance(message, ControlRequest) and isinstance(message.request, InterruptRequest):
-            self._interrupted(message, message.request, events)
+            self._interrupted(message, message.request)
         else:
-            events.append(message)
+            self._events.append(message)
 
-    def _interrupted(self, message: ControlRequest, request: InterruptRequest, events: list[Event]) -> None:
+    def _interrupted(self, message: ControlRequest, request: InterruptRequest) -> None:
         # It concerns the turn that is under way where it stands in the input, not one that begins behind it.
         cancelled = self.withdraw() if request.cancel_queued else None
         receipt = InterruptResponse(still_queued=self.queued, cancelled=cancelled)
-        events.append(Interrupted(ControlResponse.success(message.request_id, receipt)))
-        self._stop("interrupt", events)
+        self._events.append(Interrupted(ControlResponse.success(message.request_id, receipt)))
+        self._stop("interrupt")
 
-    def _prompt(self, prompt: UserMessage, events: list[Event]) -> None:
+    def _prompt(self, prompt: UserMessage) -> None:
         if prompt.uuid:
             if prompt.uuid in self.session.answered:
                 self._lifecycle([prompt], "completed")
@@ -266,36 +268,34 @@ class AgentProtocol:
         self._state("running")
         self._lifecycle([prompt], "queued")
         waiting = _Waiting(prompt, len(encode(prompt)), prompt.shouldQuery is False or prompt.priority == "now")
-        self._queue_bytes += waiting.size
         if busy and self.dialect.busy == "inject":
             self.send(QueuedMessage(session_id=prompt.session_id or self.session.id, position=len(self._queue) + 1))
         if prompt.priority == "now":
             # The others have turns of their own behind it.
             self._queue = deque((waiting, *(one._replace(alone=True) for one in self._queue)))
-            self._stop("now", events)
+            self._stop("now")
         else:
             self._queue.append(waiting)
         if not busy:
-            self._go_on(events)
+            self._go_on()
 
     # --- turns
 
-    def _go_on(self, events: list[Event]) -> None:
+    def _go_on(self) -> None:
         """Begin the next turn, if one is due, or rest."""
         while self.turn is None and self._queue:
-            self._begin(events)
+            self._begin()
         if self.turn is None and not self._queue:
             self._state("idle")
             if self._input_ended and not self._over:
                 self._over = True
-                events.append(Over(self.code))
+                self._events.append(Over(self.code))
 
-    def _begin(self, events: list[Event]) -> None:
+    def _begin(self) -> None:
         batch = [self._queue.popleft()]
         if self.dialect.busy == "merge":
             while self._queue and not batch[0].alone and not self._queue[0].alone:
                 batch.append(self._queue.popleft())
-        self._queue_bytes -= sum(one.size for one in batch)
         prompts = [one.prompt for one in batch]
         if self.dialect.names_session and prompts[-1].session_id:
             self.session.id = prompts[-1].session_id
@@ -304,13 +304,11 @@ class AgentProtocol:
         if turn.prompt.shouldQuery is not False:
             turn.context = [one.prompt for one in self._context]
             self._context.clear()
-            self._context_bytes = 0
-            events.append(Began(turn))
+            self._events.append(Began(turn))
             return
         self._context.append(batch[0])
-        self._context_bytes += batch[0].size
-        while len(self._context) > MOST_PROMPTS or self._context_bytes > MOST_PROMPT_BYTES:
-            self._context_bytes -= self._context.popleft().size
+        while len(self._context) > MOST_PROMPTS or _size(self._context) > MOST_PROMPT_BYTES:
+            self._context.popleft()
         self._finish(turn, ResultSuccess(is_error=False, num_turns=0, result="", duration_api_ms=0, usage=Usage()))
 
     def open_turn(self, turn: TurnRecord) -> None:
@@ -337,24 +335,22 @@ class AgentProtocol:
             permissionMode=session.permission_mode,
         )
 
-    def _stop(self, why: str, events: list[Event]) -> None:
+    def _stop(self, why: str) -> None:
         if self.turn is not None and self.turn.stopped is None:
             self.turn.stopped = why
-            events.append(Stopped(self.turn))
+            self._events.append(Stopped(self.turn))
 
     def interrupt(self, why: str = "interrupt") -> list[Event]:
         """Stop the turn under way. It ends with an error, whatever its author makes of it."""
-        events: list[Event] = []
-        self._stop(why, events)
-        return events
+        self._stop(why)
+        return self._happened()
 
     def end_turn(self, turn: TurnRecord, result: ResultMessage) -> list[Event]:
         """The turn has ended with this result. The next one begins, if prompts wait."""
-        events: list[Event] = []
         if turn is self.turn:
             self._finish(turn, result)
-            self._go_on(events)
-        return events
+            self._go_on()
+        return self._happened()
 
     def _finish(self, turn: TurnRecord, result: ResultMessage) -> None:
         self.open_turn(turn)
@@ -367,8 +363,7 @@ class AgentProtocol:
         if uuids:
             given.update(user_message_uuid=uuids[-1], user_message_uuids=uuids)
         given.update(queued_turn_count=len(self._queue), result_index=self._results)
-        missing = {name: value for name, value in given.items() if getattr(result, name) is None}
-        result = msgspec.structs.replace(result, **missing)
+        result = filled(result, given)
         self.send(result)
         self._results += 1
         self._failed = result.is_error is True
@@ -382,7 +377,6 @@ class AgentProtocol:
             return []
         taken_out = [one for one in self._queue if not one.alone]
         self._queue = deque(one for one in self._queue if one.alone)
-        self._queue_bytes -= sum(one.size for one in taken_out)
         prompts = [one.prompt for one in taken_out]
         turn.folded += [prompt.uuid for prompt in prompts if prompt.uuid]
         for prompt in prompts:
@@ -398,7 +392,6 @@ class AgentProtocol:
         """Take a prompt out of the queue, or all. Returns the uuids of those that were in it."""
         out = [one for one in self._queue if uuid is None or one.prompt.uuid == uuid]
         self._queue = deque(one for one in self._queue if uuid is not None and one.prompt.uuid != uuid)
-        self._queue_bytes -= sum(one.size for one in out)
         self._lifecycle([one.prompt for one in out], "cancelled")
         return [one.prompt.uuid for one in out if one.prompt.uuid]
 
@@ -492,3 +485,7 @@ class AgentProtocol:
                 isReplay=True,
             )
             self.send(message)
+
+
+def _size(prompts: deque[_Waiting]) -> int:
+    return sum(one.size for one in prompts)

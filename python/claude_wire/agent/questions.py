@@ -145,7 +145,7 @@ class Questions:
         self._session: AgentSession = protocol.session
         self._requests = requests
 
-    async def permission(self, name: str, given: dict[str, Any], use_id: str, subagent: str | None) -> Decision:
+    async def permission(self, name: str, given: dict[str, Any], use_id: str) -> Decision:
         """Ask whether a tool may be used, unless a rule or the mode decides."""
         decided = self._session.may_use(name)
         policy = self._protocol.dialect.permission
@@ -161,7 +161,7 @@ class Questions:
         open_before = not self._protocol.input_ended
         self._protocol.asking(True)
         try:
-            answer = await self._requests.ask(request, "can_use_tool", None, _nothing)
+            answer = await self._requests.ask(request, "can_use_tool", None)
         except SessionEndedError:
             why = "Tool permission stream closed before response received" if open_before else "Stream closed"
             return Decision(False, f"Tool permission request failed: AbortError: {why}", given)
@@ -190,7 +190,7 @@ class Questions:
             return Decision(False, result.message, given, result.interrupt is True)
         return Decision(False, INVALID_ANSWER, given)
 
-    async def hooks(self, event: str, fields: dict[str, Any], use_id: str | None, subagent: str | None) -> Hooked:
+    async def hooks(self, event: str, fields: dict[str, Any], use_id: str | None = None) -> Hooked:
         """Ask the hooks that the host has for an event, all at the same time."""
         hooked = Hooked()
         subject = fields.get("tool_name") if event in _TOOL_EVENTS else None
@@ -214,7 +214,7 @@ class Questions:
             nonlocal room
             request = HookCallbackRequest(callback_id=callback, input=cast("Any", told), tool_use_id=use_id)
             try:
-                answer = await self._requests.ask(request, "hook_callback", matcher.timeout, _nothing)
+                answer = await self._requests.ask(request, "hook_callback", matcher.timeout)
                 room -= len(encode(answer))
                 if room >= 0:
                     outputs[number] = answer.response or {}
@@ -299,13 +299,13 @@ class Questions:
     ) -> dict[str, Any]:
         """Send a JSON-RPC message to a server in the host. Returns the payload of the answer."""
         request = McpMessageRequest(server_name=server, message=message)
-        return (await self._requests.ask(request, "mcp_message", seconds, _nothing)).response or {}
+        return (await self._requests.ask(request, "mcp_message", seconds)).response or {}
 
     async def elicit(self, request: ElicitationRequest) -> ElicitationResponse:
         """Ask the user behind the host. A host that cannot ask has declined."""
         self._protocol.asking(True)
         try:
-            answer = await self._requests.ask(request, "elicitation", None, _nothing)
+            answer = await self._requests.ask(request, "elicitation", None)
             return ElicitationRequest.parse_answer(answer.response or {})
         except SessionEndedError:
             return ElicitationResponse(action="cancel")
@@ -326,7 +326,3 @@ def _matches(pattern: str | None, subject: Any) -> bool:
         return re.fullmatch(str(pattern), subject) is not None
     except re.error:
         return pattern == subject
-
-
-def _nothing() -> None:
-    pass

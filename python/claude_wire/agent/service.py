@@ -25,7 +25,7 @@ from claude_wire.agent.outcome import failure, result_of
 from claude_wire.agent.protocol import AgentProtocol, Began, Interrupted, Over, Stopped, Wrong
 from claude_wire.agent.questions import Questions
 from claude_wire.agent.requests import HostRequests
-from claude_wire.agent.session import AgentSession, TurnRecord, added_up
+from claude_wire.agent.session import AgentSession, TurnRecord, added_up, filled
 from claude_wire.agent.turn import PlainTurn, Turn
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
@@ -37,8 +37,8 @@ from claude_wire.messages import (
     ControlRequest,
     ControlResponse,
     InitializeRequest,
-    ModelUsage,
     ResultMessage,
+    Usage,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Service:
         self._answers = Answers(
             self._host.find, self._send_first, self._answering, self.protocol.encode_control, remembers=False
         )
-        # The initialize requests that are being answered; and what is set when there are none.
+        # The initialize requests that are being answered.
         self._initializing = 0
         self._turn: Turn | None = None
         self._turn_task: Task | None = None
@@ -92,7 +92,7 @@ class Service:
         self._error: Exception | None = None
         self._broken = self._writing = False
         #: Whether a function of the author's goes on at the end, although it was cancelled.
-        self.deaf: bool = False
+        self.left_behind: bool = False
         # Of the run, once it has begun; and whether the author's lifespan has.
         self._scope: CancelScope | None = None
         self._started = False
@@ -100,9 +100,8 @@ class Service:
         self._pop_now = self.protocol.pop
         # How many tasks wait for `_moved`.
         self._waiters = 0
-        # Set at the end; when no `initialize` is being answered; when output was written or a turn has ended; and when
-        # output waits for the writer.
-        self._over, self._initialized, self._moved, self._unwritten = Event(), Event(), Event(), Event()
+        # Set at the end; when less waits than before; and when output waits for the writer.
+        self._over, self._moved, self._unwritten = Event(), Event(), Event()
 
     async def run(self, stdin: Any, stdout: Any) -> int:
         """Serve the host until it ends its input. Returns the exit code.
@@ -145,7 +144,7 @@ class Service:
                 with cancel_scope(shield=True):
                     await self._tasks.wait(CLEANUP_SECONDS)
                     await self._answering.wait(CLEANUP_SECONDS)
-                self.deaf = len(self._tasks) + len(self._answering) > 0
+                self.left_behind = len(self._tasks) + len(self._answering) > 0
                 sink.close()
 
     # --- from outside
@@ -233,7 +232,6 @@ class Service:
             elif isinstance(event, ControlRequest):
                 if isinstance(event.request, InitializeRequest):
                     self._initializing += 1
-                    self._initialized = Event()
                     self._answering.start(
                         partial(self._initialize, event, event.request), "claude-wire-initialize", self._was_initialized
                     )
@@ -262,18 +260,16 @@ class Service:
 
     def _was_initialized(self) -> None:
         self._initializing -= 1
-        if not self._initializing:
-            self._initialized.set()
+        self.moved()
 
     # --- turns
 
     async def _answer(self, turn: Turn) -> None:
-        while self._initializing:
-            await self._initialized.wait()
+        await self._until(lambda: not self._initializing)
         record = turn.record
         if record.stopped is not None:
             return
-        hooked = await self.questions.hooks("UserPromptSubmit", {"prompt": turn.text}, None, None)
+        hooked = await self.questions.hooks("UserPromptSubmit", {"prompt": turn.text})
         if record.stopped is not None:
             return
         self.protocol.open_turn(record)
@@ -286,7 +282,7 @@ class Service:
                 returned = await self.call(self._agent.answer, turn)
             turn.result = result_of(returned, turn.finished(), self.session.schema)
             if record.stopped is None:
-                await self.questions.hooks("Stop", {"stop_hook_active": False}, None, None)
+                await self.questions.hooks("Stop", {"stop_hook_active": False})
         except (Exception, SystemExit) as error:
             turn.result = _failed(error, self._agent.answer)
         except get_cancelled_exc_class() as error:
@@ -319,23 +315,25 @@ class Service:
 
     def _completed(self, turn: Turn, result: ResultMessage) -> ResultMessage:
         """A result with what the turn knows, where it has nothing of its own."""
-        spent = turn.spent
-        totals = self.session.used
-        for name, used in spent.by_model.items():
-            totals[name] = added_up(totals.get(name), used)
-        self.session.cost_usd += spent.cost
+        spent, used, total = turn.spent.by_model, self.session.used, turn.spent.total
+        for name, one in spent.items():
+            used[name] = added_up(used.get(name), one)
+        self.session.cost_usd += total.costUSD or 0
         given: dict[str, Any] = {
             "duration_api_ms": 0,
             "num_turns": turn.speech.messages,
             "total_cost_usd": self.session.cost_usd,
-            "usage": spent.usage,
-            "modelUsage": dict(totals),
-            "permission_denials": spent.denials,
+            "usage": Usage(
+                input_tokens=total.inputTokens,
+                output_tokens=total.outputTokens,
+                cache_read_input_tokens=total.cacheReadInputTokens,
+                cache_creation_input_tokens=total.cacheCreationInputTokens,
+            ),
+            "modelUsage": dict(used),
+            "permission_denials": turn.spent.denials,
+            "model_usage_since_last_result": spent or None,
         }
-        if spent.by_model:
-            given["model_usage_since_last_result"] = dict[str, ModelUsage](spent.by_model)
-        missing = {name: value for name, value in given.items() if getattr(result, name) is None}
-        return msgspec.structs.replace(result, **missing)
+        return filled(result, given)
 
     async def _stop(self, turn: Turn, task: Task | None) -> None:
         """Cancel the author's function as its runtime does. After a while, end its turn all the same."""
@@ -386,7 +384,7 @@ class Service:
         await self._until(lambda: self._broken or not self.crowded)
 
     async def _until(self, ready: Callable[[], bool]) -> None:
-        """Wait until so little waits, of prompts, of requests or of output."""
+        """Wait until this is so: it is looked at whenever less waits, of prompts, of requests or of output."""
         self._waiters += 1
         try:
             while not ready():

@@ -12,9 +12,12 @@ import json
 import os
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from functools import reduce
 from time import monotonic
 from typing import Any, cast
 from uuid import uuid4
+
+import msgspec
 
 from claude_wire.agent.options import AgentOptions
 from claude_wire.codec.encoder import encode
@@ -24,12 +27,12 @@ from claude_wire.messages import (
     InitMcpServer,
     ModelUsage,
     PermissionDenial,
-    Usage,
+    ResultMessage,
     UserMessage,
 )
 from claude_wire.messages.hooks.events import hook_event
 
-__all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection", "Spent", "TurnRecord", "added_up", "now"]
+__all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection", "Spent", "TurnRecord", "added_up", "filled", "now"]
 
 #: The most MCP servers of a host, and the most bytes of what one says of itself and its tools, as JSON.
 MOST_SERVERS = 128
@@ -37,6 +40,8 @@ MOST_SERVER_BYTES = 4 * 1024 * 1024
 #: The most names of tools that answers of the host may allow, and their characters.
 MOST_ALLOWED = 4096
 MOST_NAME_CHARS = 256
+#: What a model has used, as its fields say: tokens, and US dollars.
+_COUNTS = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD")
 PERMISSION_MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 
 
@@ -101,7 +106,8 @@ class AgentSession:
         self.disallowed_tools: set[str] = set(options.disallowed_tools or ())
         #: Uuids of prompts that the session had before it was resumed: none of them begins a turn. The author fills it.
         self.answered: set[str] = set()
-        #: What each model has used, and what all has cost in US dollars, since the session began.
+        #: What each model has used, and what all has cost in US dollars, since the session began. An agent that resumes
+        #: a session begins at 0 as well, unless the author's ``lifespan`` sets them.
         self.used: dict[str, ModelUsage] = {}
         self.cost_usd: float = 0.0
         #: The author's own: it lives as long as the session.
@@ -194,39 +200,34 @@ class TurnRecord:
 
 
 class Spent:
-    """What a turn has used so far."""
+    """What a turn has used so far, its subagents included."""
 
     def __init__(self) -> None:
-        self.usage: Usage = Usage(input_tokens=0, output_tokens=0)
         self.by_model: dict[str, ModelUsage] = {}
-        self._total: ModelUsage | None = None
-        self.cost: float = 0.0
         self.denials: list[PermissionDenial] = []
 
     def add(self, used: ModelUsage, model: str) -> None:
         """Add what one model has used."""
         self.by_model[model] = added_up(self.by_model.get(model), used)
-        total = self._total = added_up(self._total, used)
-        self.usage = Usage(
-            input_tokens=total.inputTokens,
-            output_tokens=total.outputTokens,
-            cache_read_input_tokens=total.cacheReadInputTokens,
-            cache_creation_input_tokens=total.cacheCreationInputTokens,
-        )
-        self.cost += used.costUSD or 0
+
+    @property
+    def total(self) -> ModelUsage:
+        """What all models together have used."""
+        return reduce(added_up, self.by_model.values(), ModelUsage(inputTokens=0, outputTokens=0, costUSD=0.0))
 
 
 def added_up(one: ModelUsage | None, other: ModelUsage) -> ModelUsage:
     """The sums of what a model has used."""
     if one is None:
         return other
-    return ModelUsage(
-        inputTokens=(one.inputTokens or 0) + (other.inputTokens or 0),
-        outputTokens=(one.outputTokens or 0) + (other.outputTokens or 0),
-        cacheReadInputTokens=(one.cacheReadInputTokens or 0) + (other.cacheReadInputTokens or 0),
-        cacheCreationInputTokens=(one.cacheCreationInputTokens or 0) + (other.cacheCreationInputTokens or 0),
-        costUSD=(one.costUSD or 0) + (other.costUSD or 0),
-    )
+    sums: dict[str, Any] = {name: (getattr(one, name) or 0) + (getattr(other, name) or 0) for name in _COUNTS}
+    return ModelUsage(**sums)
+
+
+def filled(result: ResultMessage, given: dict[str, Any]) -> ResultMessage:
+    """The result with these values where it has none of its own."""
+    missing = {name: value for name, value in given.items() if getattr(result, name) is None}
+    return msgspec.structs.replace(result, **missing)
 
 
 def now() -> str:

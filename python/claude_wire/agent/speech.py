@@ -97,8 +97,7 @@ class Speech:
                 )
                 protocol.write(line)
             else:
-                delta = {"type": f"{kind}_delta", kind: piece}
-                self._event({"type": "content_block_delta", "index": self._index, "delta": delta})
+                self._delta(**{"type": f"{kind}_delta", kind: piece})
 
     def finish_block(self, signature: str = "") -> None:
         """Finish the open block, if there is one, and say it as a whole."""
@@ -111,8 +110,7 @@ class Speech:
         else:
             block = ThinkingBlock(text, signature)
             if self._partial and signature:
-                delta = {"type": "signature_delta", "signature": signature}
-                self._event({"type": "content_block_delta", "index": self._index, "delta": delta})
+                self._delta(type="signature_delta", signature=signature)
         self._kind = None
         self._pieces = []
         self._say(block)
@@ -123,15 +121,10 @@ class Speech:
         self.finish_block()
         self._begin_message()
         if self._partial:
-            begun: Any = block
-            deltas: list[dict[str, Any]] = []
-            if isinstance(block, ToolUseBlock):
-                begun = msgspec.structs.replace(block, input={})
-                piece = msgspec.json.encode(block.input).decode()
-                deltas.append({"type": "input_json_delta", "partial_json": piece})
+            begun = msgspec.structs.replace(block, input={}) if isinstance(block, ToolUseBlock) else block
             self._event({"type": "content_block_start", "index": self._index, "content_block": begun})
-            for delta in deltas:
-                self._event({"type": "content_block_delta", "index": self._index, "delta": delta})
+            if isinstance(block, ToolUseBlock):
+                self._delta(type="input_json_delta", partial_json=encode_value(block.input).decode())
         if isinstance(block, ToolUseBlock):
             self.open_uses[block.id] = block
             self._uses_tool = True
@@ -141,10 +134,8 @@ class Speech:
     def close_message(self) -> None:
         """End the open message, if there is one."""
         self.finish_block()
-        if self._id is None:
-            return
-        reason = "tool_use" if self._uses_tool else "end_turn"
-        self._end_message(reason)
+        if self._id is not None:
+            self._end_message("tool_use" if self._uses_tool else "end_turn")
 
     # --- tools
 
@@ -234,6 +225,9 @@ class Speech:
 
     def _event(self, event: dict[str, Any]) -> None:
         self._protocol.send(self._wrapped(event, self._protocol.new_uuid()))
+
+    def _delta(self, **delta: str) -> None:
+        self._event({"type": "content_block_delta", "index": self._index, "delta": delta})
 
     def _wrapped(self, event: Any, uuid: str) -> StreamEvent:
         return StreamEvent(

@@ -111,7 +111,7 @@ class Turn:
 
     async def say(self, text: str) -> None:
         """Say a text, as one block."""
-        self._require_text("say", text)
+        _require("say()", text, "a str", str)
         if self._ready():
             self.speech.finish_block()
             self.speech.add(text)
@@ -140,7 +140,7 @@ class Turn:
         pieces = aiter(text)
         try:
             async for piece in pieces:
-                self._require_text("stream", piece)
+                _require("stream()", piece, "a str", str)
                 if self._ready():
                     self.speech.add(piece)
                 await self._written()
@@ -154,7 +154,7 @@ class Turn:
 
     async def thinking(self, text: str, *, signature: str = "") -> None:
         """Say what the model thinks, as one block."""
-        self._require_text("thinking", text)
+        _require("thinking()", text, "a str", str)
         if self._ready():
             self.speech.finish_block()
             self.speech.add(text, "thinking")
@@ -198,7 +198,7 @@ class Turn:
         await self._written()
         if not self._ready():
             return Decision(False, OVER, use.input)
-        decision = await self._service.questions.permission(use.name, use.input, use.id, self._subagent)
+        decision = await self._service.questions.permission(use.name, use.input, use.id)
         if not decision.ok:
             denial = PermissionDenial(tool_name=use.name, tool_use_id=use.id, tool_input=use.input)
             self.spent.denials.append(denial)
@@ -218,7 +218,7 @@ class Turn:
         if self._ready():
             subagent = self._subagents.pop(use.id, None)
             if subagent is not None:
-                subagent._end_task("failed" if is_error else "completed", content)
+                subagent._end_task("failed" if is_error else "completed", content if isinstance(content, str) else None)
             self.speech.tool_result(use.id, content, is_error, structured)
         await self._written()
 
@@ -284,7 +284,7 @@ class Turn:
         Raises:
             ValueError: the protocol has no such event.
         """
-        self._require_text("hook", event)
+        _require("hook()", event, "a str", str)
         known = hook_event(event)
         if known is None:
             raise ValueError(f"hook(): there is no event {shown(event)}{nearest(event, HOOK_EVENTS)}")
@@ -294,7 +294,7 @@ class Turn:
         if not self._ready():
             return Hooked()
         given = {**fields, "tool_use_id": tool_use_id} if tool_use_id is not None else fields
-        return await self._service.questions.hooks(known, given, tool_use_id, self._subagent)
+        return await self._service.questions.hooks(known, given, tool_use_id)
 
     async def call_mcp(self, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> McpResult:
         """Call a tool of an MCP server in the host, without saying so.
@@ -350,11 +350,8 @@ class Turn:
         require_int("output_tokens of usage()", output_tokens, 0)
         require_int("cache_read_input_tokens of usage()", cache_read_input_tokens, 0)
         require_int("cache_creation_input_tokens of usage()", cache_creation_input_tokens, 0)
-        given: tuple[object, object] = cost_usd, model
-        if not isinstance(given[0], (int, float)):
-            raise TypeError(f"cost_usd of usage() must be a number, not {type_of(cost_usd)}")
-        if not isinstance(given[1], (str, type(None))):
-            raise TypeError(f"model of usage() must be a str, not {type_of(model)}")
+        _require("usage(cost_usd=)", cost_usd, "a number", int, float)
+        _require("usage(model=)", model, "a str", str, type(None))
         used = ModelUsage(
             inputTokens=input_tokens,
             outputTokens=output_tokens,
@@ -373,11 +370,10 @@ class Turn:
         self._subagents[use.id] = task
         if self._ready():
             self.speech.close_message()
-            protocol = self._protocol
             message = TaskStartedMessage(
                 **task._task, description=description or use.name, subagent_type=kind, task_type="local_agent"
             )
-            protocol.send(message)
+            self._protocol.send(message)
             self._service.flush()
         return task
 
@@ -387,8 +383,8 @@ class Turn:
     async def __aexit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._parent is not None:
-            self._end_task("completed" if kind is None else "failed", self.speech.last_text)
+        if self._ready():
+            self._end_task("completed" if kind is None else "failed")
 
     @property
     def _task(self) -> dict[str, Any]:
@@ -396,29 +392,20 @@ class Turn:
         ids = {"task_id": f"task_{self._parent.id}", "tool_use_id": self._parent.id}
         return {**ids, "uuid": self._protocol.new_uuid(), "session_id": self.record.session_id}
 
-    def _end_task(self, status: str, content: Any) -> None:
-        if self._parent is not None and self._ready():
+    def _end_task(self, status: str, summary: str | None = None) -> None:
+        """Say that a subagent has ended, once. Without a summary, its last text is one."""
+        if self._parent is not None:
             self.speech.close_message()
-            self.tell_end(status, content)
-
-    def tell_end(self, status: str, content: Any) -> None:
-        """Say that a subagent has ended, once."""
-        if self._parent is None:
-            return
-        summary = content if isinstance(content, str) else self.speech.last_text
-        message = TaskNotificationMessage(**self._task, status=status, output_file="", summary=summary)
-        self._protocol.send(message)
-        self._parent = None
-
-    @property
-    def _subagent(self) -> str | None:
-        return None if self._parent is None else self._parent.id
+            summary = self.speech.last_text if summary is None else summary
+            message = TaskNotificationMessage(**self._task, status=status, output_file="", summary=summary)
+            self._protocol.send(message)
+            self._parent = None
 
     def finished(self) -> str:
         """End what is open. Returns the last text that was said."""
         if self._ready():
             for subagent in self._subagents.values():
-                subagent._end_task("completed", subagent.speech.last_text)
+                subagent._end_task("completed")
             self._subagents.clear()
             self.speech.close_message()
         return self.speech.last_text
@@ -427,7 +414,7 @@ class Turn:
         """End what was cut off, in subagents first. Returns the ``terminal_reason`` of the result."""
         for subagent in self._subagents.values():
             subagent.abort(by_user=False)
-            subagent.tell_end("stopped", subagent.speech.last_text)
+            subagent._end_task("stopped")
         return self.speech.abort(by_user=by_user)
 
     def _ready(self) -> bool:
@@ -465,11 +452,6 @@ class Turn:
             return McpResult([{"type": "text", "text": OVER}], True)
         return await self._service.questions.call(server, tool, arguments, use_id)
 
-    @staticmethod
-    def _require_text(name: str, text: object) -> None:
-        if not isinstance(text, str):
-            raise TypeError(f"{name}() takes a str, not {type_of(text)}")
-
 
 class PlainTurn:
     """A turn for a plain function, which runs in a thread: what is awaited elsewhere is called here."""
@@ -495,3 +477,8 @@ class PlainTurn:
 
     def __exit__(self, *raised: Any) -> None:
         from_thread.run(self._turn.__aexit__, *raised)
+
+
+def _require(what: str, value: object, takes: str, *types: type) -> None:
+    if not isinstance(value, types):
+        raise TypeError(f"{what} takes {takes}, not {type_of(value)}")

@@ -59,7 +59,7 @@ class Requests:
         return bool(self._open)
 
     async def ask(
-        self, request: Any, subtype: str, seconds: float | None, asked: Callable[[], object]
+        self, request: Any, subtype: str, seconds: float | None, asked: Callable[[], object] | None = None
     ) -> ControlSuccess:
         """Send the request and wait for its answer; ``asked`` is called when it has been sent.
 
@@ -80,7 +80,8 @@ class Requests:
             with move_on_after(seconds):
                 if line:
                     await self._send(line)
-                asked()
+                if asked is not None:
+                    asked()
                 await question.event.wait()
         except Exception:  # nothing was sent
             question.event.set()

@@ -108,4 +108,4 @@ def _told_by(message: Any) -> Dialect | None:
 
 
 #: The dialect that the other side turns out to speak; what an agent does in it is what STREAM_JSON says.
-AUTO: Dialect = Dialect("auto", _Auto, merges=True, busy="merge", permission="flag", failed_code=1)
+AUTO: Dialect = Dialect("auto", _Auto, busy="merge", permission="flag", failed_code=1)

@@ -96,8 +96,6 @@ class Dialect:
         initializes: whether a host begins with ``initialize``.
         has_status: whether a host can ask for the status, while a turn is under way, too.
         signals: whether a host interrupts by SIGINT.
-        merges: whether prompts that wait are answered together. Otherwise each has a result of its own, but for those
-            that the agent says to have injected into a turn.
         busy: what becomes of a prompt that comes during a turn. ``merge``: it enters the turn before the next request
             to the model, and those left at the end begin one turn together. ``inject``: those that wait enter the turn
             as one message, and those left have turns of their own; the agent says ``queued`` and ``injected``.
@@ -115,7 +113,6 @@ class Dialect:
     initializes: bool = False
     has_status: bool = False
     signals: bool = False
-    merges: bool = False
     busy: Literal["merge", "inject", "each", "refuse"] = "each"
     strict: bool = False
     permission: Literal["flag", "always", "never"] = "never"
@@ -128,6 +125,11 @@ class Dialect:
     def plain(self) -> bool:
         """Whether each message stands on the wire as it is, so that nobody needs a connection."""
         return self.connection is Connection
+
+    @property
+    def merges(self) -> bool:
+        """Whether prompts that wait are answered together. Otherwise each that is not injected has its own result."""
+        return self.busy == "merge"
 
     def connect(self) -> Connection:
         """What a new stream remembers."""
