@@ -16,6 +16,7 @@ from claude_wire import ClaudeOptions
 from claude_wire.agent import AgentOptions
 from claude_wire.agent.options import ALIASES, WITHOUT_VALUE
 from claude_wire.flags.flags import Flags, flag_of
+from each import each
 from folders import DATA
 
 FLAGS = [line for line in (DATA / "cli_flags.txt").read_text().splitlines() if line.startswith("--")]
@@ -86,7 +87,7 @@ def test_the_command_lines_of_both_sdks_are_read(arguments: list[str], expected:
     assert options.argv == (*SAID[1:], *arguments)
 
 
-@pytest.mark.parametrize("flag", FLAGS)
+@each("flag", FLAGS, str)
 def test_every_flag_of_the_cli_is_read(flag: str) -> None:
     """Each is its field, or stands in extra_args, and a prompt behind it stays one."""
     name = ALIASES.get(flag, flag)

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-import pytest
-
 import recordings
 from claude_wire import AssistantMessage, Decoder, ResultMessage, TextBlock
 from claude_wire.bridge import (
@@ -21,6 +19,7 @@ from claude_wire.bridge import (
     TurnComplete,
     UiEvent,
 )
+from each import each
 from feeding import cut, fed
 
 NAMES = recordings.names()
@@ -95,7 +94,7 @@ def told(events: Iterable[UiEvent]) -> list[tuple[str | None, str]]:
     ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES, str)
 def test_each_text_appears_once_and_all_that_begins_ends(name: str) -> None:
     messages = fed(Decoder(), [recordings.load(name).stdout])
     events = events_of(Bridge(), messages)
@@ -109,15 +108,15 @@ def test_each_text_appears_once_and_all_that_begins_ends(name: str) -> None:
         assert event.to_json().startswith('{"type":"')
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES, str)
 def test_the_chunks_of_a_stream_make_no_difference(name: str) -> None:
     recording = recordings.load(name)
     expected = events_of(Bridge(partial=True), fed(Decoder(), [recording.stdout]))
     sizes = [tuple(recording.reads) or (4096,), (65_536,)]
     if len(recording.stdout) <= SMALL:
         sizes += [(1,), (7,)]
-    for each in sizes:
-        assert events_of(Bridge(partial=True), fed(Decoder(), cut(recording.stdout, *each))) == expected
+    for chunks in sizes:
+        assert events_of(Bridge(partial=True), fed(Decoder(), cut(recording.stdout, *chunks))) == expected
 
 
 def test_streams_that_are_mixed_give_what_each_of_them_gives() -> None:
@@ -143,7 +142,7 @@ def test_streams_that_are_mixed_give_what_each_of_them_gives() -> None:
         )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES, str)
 def test_deltas_come_under_the_id_of_the_text_that_replaces_them(name: str) -> None:
     messages = fed(Decoder(), [recordings.load(name).stdout])
     events = [one for one in events_of(Bridge(partial=True), messages) if isinstance(one, ClaudeResponse)]

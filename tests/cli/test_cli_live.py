@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from each import each
+
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
@@ -164,7 +166,7 @@ def test_thinking_is_dim() -> None:
     assert "\nYes." in shown.getvalue()
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names(), str)
 def test_all_texts_and_calls_of_all_recordings_are_shown(name: str) -> None:
     messages = decoded(load(name).stdout[:500_000])
     shown = viewed(messages)
@@ -474,7 +476,7 @@ def all_strings(value: Any) -> Any:
     return EVIL if isinstance(value, str) else value
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names(), str)
 def test_no_text_of_any_recording_reaches_the_terminal_unescaped(name: str) -> None:
     messages = []
     for part in load(name).stdout[:100_000].split(b"\n")[:-1]:

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from each import each
+
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
@@ -68,7 +70,7 @@ def as_json(*arguments: str, stdin: bytes = b"") -> dict[str, Any]:
 # --- what is counted --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names(), str)
 def test_bytes_and_lines_of_all_kinds_add_up(name: str) -> None:
     data = load(name).stdout
     stats = tallied(data)

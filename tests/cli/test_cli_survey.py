@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from each import each
+
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
@@ -395,7 +397,7 @@ def test_name_has_the_type_and_what_else_tells_a_message_apart(expected: str, me
     assert message_name(decode(line(message))) == expected
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names(), str)
 def test_recording_holds_what_the_decoder_finds(name: str) -> None:
     recording = load(name)
     for data in (recording.stdout, recording.stdin):

@@ -22,6 +22,7 @@ from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.block import Block
 from claude_wire.native.line_buffer import LineBuffer
 from delta_lines import BASE, CLOSING, EARNING, MERGEABLE, NOT_MERGEABLE, TEXT_KEYS, block, delta
+from each import each
 from feeding import blocks, cut, earned, fed, last_block, said, without_vectors
 from long_tests import LONG
 from mutations import mutated
@@ -156,8 +157,9 @@ def test_merged_however_it_is_written(line: bytes) -> None:
     assert coalesced(line, line, line) == [message]
 
 
-@pytest.mark.parametrize("line", NOT_MERGEABLE.values(), ids=NOT_MERGEABLE.keys())
-def test_not_merged(line: bytes) -> None:
+@each("name", NOT_MERGEABLE, str)
+def test_not_merged(name: str) -> None:
+    line = NOT_MERGEABLE[name]
     # The mark of the stream's start is none further on.
     lines = [delta("before"), line, line, delta("between"), line, delta("after")]
     for type_ in (dict, Message):
@@ -350,7 +352,7 @@ def expected(name: str) -> list[Any]:
     return said(fed(Decoder(dict), [recordings.load(name).stdout]))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES, str)
 def test_recordings(name: str) -> None:
     recording = recordings.load(name)
     stream = recording.stdout

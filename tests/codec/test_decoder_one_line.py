@@ -32,6 +32,7 @@ from claude_wire import (
 )
 from claude_wire.limits import BLOCK_BYTES
 from decoder_lines import ASSISTANT, BOM, EVENT, INIT, KEEP_ALIVE, LONE, NEW_BLOCK, NEW_TYPE, RESULT, decoded, in_pieces
+from each import each
 from interrupts import at_each_line, interrupted
 
 # --- decode: one line -------------------------------------------------------------------------------------------------
@@ -41,7 +42,7 @@ from interrupts import at_each_line, interrupted
     "wrap", [bytes, bytearray, memoryview, lambda line: line.decode()], ids=["bytes", "bytearray", "view", "str"]
 )
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
-@pytest.mark.parametrize("line", [EVENT, ASSISTANT, INIT, RESULT, NEW_TYPE, NEW_BLOCK, LONE])
+@each("line", [EVENT, ASSISTANT, INIT, RESULT, NEW_TYPE, NEW_BLOCK, LONE], repr)
 def test_decode_takes_a_line_with_or_without_its_end(line: bytes, end: bytes, wrap: Callable[[bytes], Any]) -> None:
     assert [decode(wrap(line + end))] == decoded([line + b"\n"])
 

@@ -21,6 +21,7 @@ from claude_wire.codec.kinds import _peek_lines
 from claude_wire.limits import BLOCK_BYTES
 from decoded_kinds import checked_kind, is_blank, is_wanted, value_by_json
 from delta_lines import CLOSING, MERGEABLE, NOT_MERGEABLE, block
+from each import each
 from feeding import cut, fed, said, without_vectors
 from mutations import mutants, mutated
 from traffic import traffic
@@ -110,7 +111,7 @@ def compare(stream: bytes) -> None:
             assert coalescing.stats.merged == typed.stats.merged == len(kept) - len(found)
 
 
-@pytest.mark.parametrize("name", [name for name in recordings.names() if recordings.load(name).stdout])
+@each("name", [name for name in recordings.names() if recordings.load(name).stdout], str)
 def test_recordings(name: str) -> None:
     lines = [line for line in recordings.load(name).stdout.split(b"\n") if len(line) < LONGEST]
     # What ends the stream ends it here, too.

@@ -39,6 +39,7 @@ from claude_wire import (
     decode,
     encode,
 )
+from each import each
 
 
 def encode_lines_one(message: Any) -> bytes:
@@ -146,7 +147,7 @@ class TestEveryEncoder:
         [object(), InvalidLine(b"", 1, 0, "not JSON"), 1 + 2j, {(1, 2): 3}, range(3), lambda: None],
         ids=["object", "invalid line", "complex", "key", "range", "function"],
     )
-    @pytest.mark.parametrize("beside", ["", "\ud83d", 2**64])
+    @each("beside", ["", "\ud83d", 2**64], ascii)
     def test_refuses_what_json_has_no_form_for(self, encode_one: Any, value: Any, beside: Any) -> None:
         with pytest.raises(EncodeError, match="no JSON for this message"):
             encode_one({"a": value, "b": beside})

@@ -32,6 +32,7 @@ from claude_wire import (
 from claude_wire.codec.kind_names import KindName, known_kinds
 from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from decoded_kinds import checked_kind, is_wanted
+from each import each
 from feeding import cut, fed, without_vectors
 from mutations import mutants
 from traffic import traffic
@@ -412,7 +413,7 @@ def test_one_line_at_a_time() -> None:
 
 
 @every_type
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES, str)
 def test_recordings(name: str, type_: Any) -> None:
     """Lines of megabytes are in :func:`test_a_late_type_behind_megabytes`."""
     lines = [line for line in recordings.load(name).stdout.split(b"\n") if len(line) < 30_000]

@@ -15,6 +15,7 @@ import recordings
 from claude_wire import Decoder, Kind, decode, peek, peek_lines
 from claude_wire.codec.kinds import _peek_lines
 from decoded_kinds import checked_kind, kind_by_json
+from each import each
 from mutations import mutants
 from traffic import Order, Style, Text, traffic
 
@@ -226,7 +227,7 @@ CASES: dict[str, tuple[bytes, tuple[str | None, str | None, str | None]]] = {
     "nothing": (b"", NONE),
     "blank": (b" \t\r", NONE),
 }
-every_case = pytest.mark.parametrize(("line", "expected"), CASES.values(), ids=CASES.keys())
+every_case = each("case", CASES, str)
 
 RECORDED = [
     f"{name}/{stream}"
@@ -248,7 +249,8 @@ def split(block: bytes) -> list[bytes]:
 
 
 @every_case
-def test_the_kind_of_a_line(line: bytes, expected: tuple[str | None, ...]) -> None:
+def test_the_kind_of_a_line(case: str) -> None:
+    line, expected = CASES[case]
     assert kind_by_json(line) in (None, expected)
     assert peek(line) == expected
     assert peek(line + b"\n") == expected
@@ -281,13 +283,15 @@ def test_a_kind_has_names_and_a_spelling() -> None:
 
 @pytest.mark.parametrize("make", [bytes, bytearray, memoryview], ids=["bytes", "bytearray", "memoryview"])
 @every_case
-def test_any_bytes(make: Callable[[bytes], Any], line: bytes, expected: tuple[str | None, ...]) -> None:
+def test_any_bytes(make: Callable[[bytes], Any], case: str) -> None:
+    line, expected = CASES[case]
     assert peek(make(line)) == expected
     assert peek_lines(make(line + b"\n" + line)) == ([expected, expected] if line else [expected])
 
 
 @every_case
-def test_a_str(line: bytes, expected: tuple[str | None, ...]) -> None:
+def test_a_str(case: str) -> None:
+    line, expected = CASES[case]
     try:
         text = line.decode()
     except UnicodeDecodeError:
@@ -375,7 +379,7 @@ def test_every_place_in_a_vector() -> None:
 # --- Against JSON -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stream", RECORDED)
+@each("stream", RECORDED, str)
 def test_recordings(stream: str) -> None:
     data = recorded(stream)
     lines = split(data)
@@ -390,7 +394,8 @@ def test_recordings(stream: str) -> None:
 
 
 @every_case
-def test_without_vectors(line: bytes, expected: tuple[str | None, ...]) -> None:
+def test_without_vectors(case: str) -> None:
+    line, expected = CASES[case]
     assert _peek_lines(line + b"\n", plain=True) == [expected]
 
 

@@ -22,6 +22,7 @@ import claude_wire
 import recordings
 from claude_wire import ControlRequest, ControlResponse, Decoder, InvalidLine, InvalidLineError, Unknown, decode, encode
 from claude_wire.messages.base import Wire
+from each import each
 from long_tests import LONG
 from same_json import differences
 
@@ -33,8 +34,8 @@ STREAMS = [
     for stream in ("stdout", "stdin")
     if getattr(recordings.load(name), stream)
 ]
-every_stream = pytest.mark.parametrize("stream", STREAMS)
-every_stdout = pytest.mark.parametrize("name", [name for name in recordings.names() if recordings.load(name).stdout])
+every_stream = each("stream", STREAMS, str)
+every_stdout = each("name", [name for name in recordings.names() if recordings.load(name).stdout], str)
 
 
 class Line(NamedTuple):
@@ -189,7 +190,7 @@ def test_no_recording_that_holds_something_unknown_went_missing() -> None:
     assert UNKNOWN.keys() <= set(STREAMS)
 
 
-@pytest.mark.parametrize("stream", sorted(UNKNOWN))
+@each("stream", sorted(UNKNOWN), str)
 def test_an_unknown_value_says_why_and_holds_its_whole_payload(stream: str) -> None:
     for line, message in _known(stream):
         for path, value in _unknown(message):
@@ -315,7 +316,7 @@ def _exchanges() -> dict[str, list[tuple[Line, Line]]]:
     return exchanges
 
 
-@pytest.mark.parametrize("asked", sorted(_exchanges()))
+@each("asked", sorted(_exchanges()), str)
 def test_every_answer_is_typed_by_its_request_and_keeps_what_it_says(asked: str) -> None:
     found = set()
     for request_line, response_line in _exchanges()[asked]:

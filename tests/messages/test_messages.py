@@ -212,7 +212,7 @@ def test_there_are_requests() -> None:
     assert len(REQUESTS) > 50
 
 
-@pytest.mark.parametrize("request_class", REQUESTS, ids=lambda cls: cls.__name__)
+@each("request_class", REQUESTS)
 class TestEveryRequest:
     def test_is_told_by_its_subtype(self, request_class: Any) -> None:
         for value in (minimal(request_class), full(request_class), full(request_class, 2)):

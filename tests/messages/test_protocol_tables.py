@@ -354,7 +354,7 @@ def test_every_entry_of_the_protocol_has_its_class(entry: Spec) -> None:
         REQUESTS[entry["nested"]["answers"]].parse_answer({})
 
 
-@pytest.mark.parametrize("entry", [entry for entry in BLOCKS if entry["kind"] != "enum"], ids=_block_name)
+@each("entry", [entry for entry in BLOCKS if entry["kind"] != "enum"], _block_name)
 def test_every_block_event_delta_and_usage_has_its_class(entry: Spec) -> None:
     fields = {field["name"]: field for field in entry["fields"]}
     assert _choose(_structs(_hint_of_block(entry)), fields) is not None

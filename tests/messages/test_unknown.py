@@ -51,6 +51,7 @@ from claude_wire import (
 )
 from claude_wire.codec import lines as _decoding
 from claude_wire.codec.typed_lines import MOST_LEARNED, SUBTYPED, _union
+from each import each
 from folders import SUPPORT
 
 KEEP_ALIVE = b'{"type":"keep_alive"}'
@@ -465,7 +466,7 @@ class TestAnUnknownPart:
 
 
 @pytest.mark.parametrize(("value", "at", "cls", "part"), PLACES.values(), ids=PLACES)
-@pytest.mark.parametrize("tag_value", [None, 7, [], {}, True])
+@each("tag_value", [None, 7, [], {}, True], repr)
 def test_a_part_whose_tag_is_no_string_is_unknown(
     value: Any, at: Any, cls: type[Unknown], part: Any, tag_value: Any
 ) -> None:

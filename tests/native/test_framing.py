@@ -18,6 +18,7 @@ from claude_wire.limits import BLOCK_BYTES, DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.block import Block, LongLine
 from claude_wire.native.line_buffer import COPY_BYTES, LineBuffer
 from claude_wire.native.line_splitter import LineSplitter
+from each import each
 from feeding import blocks, last_block
 from interrupts import at_each_line, interrupted
 
@@ -285,8 +286,8 @@ def test_a_limit_above_all_memory_is_no_limit() -> None:
 # --- Lines too long ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1, 7, 1000, KIB64, 10**9])
-@pytest.mark.parametrize("limit", [2, 1023, 1024, 1025, KIB64 - 1, KIB64, KIB64 + 1])
+@each("limit", [2, 1023, 1024, 1025, KIB64 - 1, KIB64, KIB64 + 1], str)
+@each("size", [1, 7, 1000, KIB64, 10**9], str)
 @pytest.mark.parametrize("end", [b"\n", b""], ids=["terminated", "unterminated"])
 def test_the_limit_is_the_longest_line_without_its_line_feed(size: int, limit: int, end: bytes) -> None:
     fits = b"x" * limit

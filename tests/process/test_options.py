@@ -19,6 +19,7 @@ from claude_wire import CLINotFoundError
 from claude_wire.process import find_cli as module
 from claude_wire.process.find_cli import find_cli
 from claude_wire.process.options import ClaudeOptions
+from each import each
 from folders import DATA
 
 CLI = "/opt/claude"
@@ -127,7 +128,7 @@ def test_a_prompt_is_never_a_flag() -> None:
     assert "--input-format" not in argv
 
 
-@pytest.mark.parametrize("name", sorted({name for name, *_ in FIELDS}))
+@each("name", sorted({name for name, *_ in FIELDS}), str)
 def test_no_value_becomes_a_flag(name: str) -> None:
     """A value that begins with a dash stands behind its own flag, in the same argument."""
     kind = next(value for known, value, _ in FIELDS if known == name)

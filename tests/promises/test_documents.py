@@ -30,6 +30,7 @@ from claude_wire import (
     encode,
 )
 from claude_wire.messages.base import Wire
+from each import each
 from folders import DATA
 from same_json import differences
 
@@ -460,7 +461,7 @@ def _line(example: Example) -> dict[str, Any]:
 # --- the promises -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=_name)
+@each("example", EXAMPLES, _name)
 def test_an_example_is_known_and_comes_back(example: Example) -> None:
     value = _line(example)
     message = decode(json.dumps(value))

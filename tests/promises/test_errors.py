@@ -65,6 +65,7 @@ from claude_wire import (
     encode,
     errors,
 )
+from each import each
 
 #: Stands for a prompt or a token; no text of an error may hold it.
 SECRET = "sk-ant-hunter2"
@@ -456,7 +457,7 @@ def test_the_reason_of_a_process_is_what_it_wrote_last_about_an_error(stderr: by
 
 
 @pytest.mark.parametrize("error", INSTANCES, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize("protocol", [None, *range(pickle.HIGHEST_PROTOCOL + 1)])
+@each("protocol", [None, *range(pickle.HIGHEST_PROTOCOL + 1)], str)
 def test_an_error_goes_through_pickle_and_copy_whole(error: ClaudeWireError, protocol: int | None) -> None:
     through: list[Callable[[Any], Any]] = [copy.copy, copy.deepcopy]
     if protocol is not None:

@@ -22,6 +22,7 @@ from claude_wire.testing import (
     Step,
 )
 from claude_wire.testing.player import files as _files
+from each import each
 from replayed import ASKING, GZIPPED, ONE_SHOT, RESULT, parsed, recording, request, response, run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes and signals of POSIX")
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes and signals of
 # --- recordings -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", recordings.names())
+@each("name", recordings.names(), str)
 def test_steps_are_both_streams_whole_and_in_order(name: str) -> None:
     loaded = recording(name)
     for direction, stream in (("in", loaded.stdin), ("out", loaded.stdout)):
@@ -57,7 +58,7 @@ def causes(steps: tuple[Step, ...]) -> Iterator[tuple[bool, bool]]:
             yield direction == "in", index < answer
 
 
-@pytest.mark.parametrize("name", [name for name in recordings.names() if recordings.load(name).stdin])
+@each("name", [name for name in recordings.names() if recordings.load(name).stdin], str)
 def test_without_a_recorded_order_causes_come_before_effects(name: str) -> None:
     files = {file: data for file, data in recordings.load(name).files.items() if file != "order.jsonl"}
     likely = Recording.from_files(files)

@@ -21,6 +21,7 @@ from claude_wire import Decoder, InvalidLine, Message
 from claude_wire.messages import ResultMessage
 from claude_wire.usage.meter import MOST_MODELS, MOST_SESSIONS, OTHERS, Tokens, Totals, UsageMeter
 from cli_lines import line
+from each import each
 from folders import DATA
 from recordings import load, names
 from usage_lines import model, result
@@ -64,8 +65,8 @@ def truth(name: str) -> dict[str, Any]:
 
 def metered(*data: bytes | list[Message | InvalidLine]) -> UsageMeter:
     meter = UsageMeter()
-    for each in data:
-        for message in decoded(each) if isinstance(each, bytes) else each:
+    for stream in data:
+        for message in decoded(stream) if isinstance(stream, bytes) else stream:
             meter.add(message)
     return meter
 
@@ -89,7 +90,7 @@ def results_without(data: bytes, *fields: str) -> bytes:
 # --- against the API's own log ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in scenarios() if name != WITH_A_PROBE])
+@each("name", [name for name in scenarios() if name != WITH_A_PROBE], str)
 def test_sums_of_all_processes_are_what_the_api_has_counted(name: str) -> None:
     """Resumed, forked, cleared, compacted, with subagents and with retries: by model, and by session."""
     meter, true = metered(*streams(name)), truth(name)
@@ -103,7 +104,7 @@ def test_an_answer_that_no_result_counts_is_left_out() -> None:
     assert tokens(meter.total) == used(true["expected_from_transcripts"]) != used(true["all_complete_answers"])
 
 
-@pytest.mark.parametrize("name", scenarios())
+@each("name", scenarios(), str)
 def test_sessions_in_one_stream_have_their_sums_however_they_are_mixed(name: str) -> None:
     """All processes at once, their results in any order between each other."""
     processes = [[each for each in stream if isinstance(each, ResultMessage)] for stream in streams(name)]
@@ -122,7 +123,7 @@ def test_sessions_in_one_stream_have_their_sums_however_they_are_mixed(name: str
         assert {id: tokens(totals) for id, totals in metered(mixed).sessions.items()} == expected
 
 
-@pytest.mark.parametrize("name", [name for name in scenarios() if "fork" not in name])
+@each("name", [name for name in scenarios() if "fork" not in name], str)
 def test_results_of_older_clis_are_counted_by_what_their_running_totals_grow_by(name: str) -> None:
     """A session that goes on in a second process is right where one meter has seen both."""
     files = scenarios()[name]
@@ -131,7 +132,7 @@ def test_results_of_older_clis_are_counted_by_what_their_running_totals_grow_by(
     assert tokens(metered(*older).total) == tokens(metered(*streams(name)).total)
 
 
-@pytest.mark.parametrize("name", scenarios())
+@each("name", scenarios(), str)
 def test_turns_sessions_and_models_add_up_to_the_same(name: str) -> None:
     meter, turns, sessions = UsageMeter(), Totals(), Totals()
     for stream in streams(name):
@@ -143,18 +144,18 @@ def test_turns_sessions_and_models_add_up_to_the_same(name: str) -> None:
                 turns.add(turn)
     for totals in meter.sessions.values():
         sessions.add(totals)
-    for each in (turns, sessions):
-        assert (each.turns, tokens(each), each.main_loop) == (
+    for totals in (turns, sessions):
+        assert (totals.turns, tokens(totals), totals.main_loop) == (
             meter.total.turns,
             tokens(meter.total),
             meter.total.main_loop,
         )
-        assert each.cost_usd == pytest.approx(meter.total.cost_usd)
+        assert totals.cost_usd == pytest.approx(meter.total.cost_usd)
     costs = (each.cost_usd for each in meter.total.models.values())
     assert meter.total.cost_usd == pytest.approx(sum(costs))
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names(), str)
 def test_what_was_used_is_what_the_running_totals_grew_by(name: str) -> None:
     """In the recordings, each from the start of a process to its end; but of two, which go on with a session."""
     data = load(name).stdout
@@ -277,8 +278,8 @@ def test_other_spelling_of_a_dialect() -> None:
 
 def test_what_a_caller_does_with_a_turn_changes_no_sum() -> None:
     meter = UsageMeter()
-    for each in (result(0.1, 10), result(0.3, 30)):
-        turn = meter.add(*decoded(line(each)))
+    for message in (result(0.1, 10), result(0.3, 30)):
+        turn = meter.add(*decoded(line(message)))
         assert turn is not None
         turn.models["m"].input_tokens = 10**6
         turn.main_loop.input_tokens = 10**6
