@@ -11,7 +11,7 @@ from agent_host import Host, hosted, prompt
 from async_backends import ASYNCIO, Backend, every_backend
 from claude_wire import InterruptRequest, ResultMessage, messages
 from claude_wire.agent import Agent, Turn
-from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, Dialect
+from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, Dialect
 from joined import joined
 from virtual_time import VirtualBackend, every_virtual_backend
 
@@ -187,6 +187,40 @@ def test_an_agent_of_json_rpc_answers_a_run_many_times() -> None:
 async def until(frames: list[dict[str, Any]], count: int) -> None:
     while len(frames) < count:
         await anyio.sleep(0.001)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "failed", "interrupted", "usage"),
+    [(STREAM_JSON, 1, 0, 1), (CLASSIC, 1, 130, 2), (MIRIAD, 0, 0, 1), (JSON_RPC, 0, 0, 1), (AUTO, 1, 0, 1)],
+    ids=str,
+)
+def test_exit_codes_are_those_of_the_dialect(dialect: Dialect, failed: int, interrupted: int, usage: int) -> None:
+    async def code_of(text: str) -> int | None:
+        working = anyio.Event()
+
+        async def act(turn: Turn) -> str:
+            if turn.text == "fail":
+                raise LookupError(turn.text)
+            if turn.text == "forever":
+                working.set()
+                await anyio.sleep_forever()
+            return "done"
+
+        host = Host(raw=lambda frame: None)
+        async with anyio.create_task_group() as group:
+            host.start(Agent(act, dialect=dialect), group)
+            run = {"jsonrpc": "2.0", "id": 1, "method": "run", "params": {"prompt": text}}
+            await host.tell(run if dialect is JSON_RPC else prompt(text))
+            if text == "forever":
+                await working.wait()
+                host.service.interrupt()
+            else:
+                host.end()
+        host.end()
+        return host.code
+
+    assert [ASYNCIO.run(code_of, text) for text in ("hi", "fail", "forever")] == [0, failed, interrupted]
+    assert dialect.usage_code == usage
 
 
 def test_a_prompt_of_several_blocks_is_joined_with_texts() -> None:

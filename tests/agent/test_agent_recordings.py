@@ -11,6 +11,7 @@ import pytest
 from agent_host import hosted, kind
 from async_backends import ASYNCIO, TRIO, Backend
 from claude_wire.agent import Agent, AgentOptions
+from each import each
 from fake_model import fake_model
 from folders import DATA
 from recordings import load, names
@@ -33,9 +34,10 @@ def options_of(name: str) -> tuple[AgentOptions, dict[str, Any]]:
     return AgentOptions.parse(command["argv"], command["env"]), command["env"]
 
 
-@pytest.mark.parametrize("backend", [ASYNCIO, TRIO], ids=["asyncio", "trio"])
-@pytest.mark.parametrize("size", [0, 1], ids=["whole", "bytes"])
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize(
+    ("size", "backend"), [(0, ASYNCIO), (1, ASYNCIO), (0, TRIO)], ids=["whole", "bytes", "whole on trio"]
+)
+@each("name", BAD, str)
 def test_bad_input_ends_as_recorded(name: str, size: int, backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
     recording = load(name)
 

@@ -21,6 +21,7 @@ from claude_wire import (
 )
 from claude_wire.bridge import PROGRESS_RULES, Bridge, ProgressUpdate, Step, find_step
 from claude_wire.bridge.progress import MOST_READ
+from long_tests import LONG
 
 FENCED = "```\nRunning test 5 of 20\n```"
 
@@ -212,8 +213,7 @@ def test_of_a_long_text_the_end_is_read() -> None:
     assert find_step(text + "x" * 20 + " Running test 2 of 2", PROGRESS_RULES) is not None
 
 
-#: What an expression that backtracks, or a look that begins anew, would need the square of its length for. Two million
-#: characters are then 10^12 steps, which no time limit would see the end of.
+#: What an expression that backtracks, or a look that begins anew, would need the square of its length for.
 HOSTILE = [
     "1",
     "[",
@@ -241,13 +241,19 @@ HOSTILE = [
     "Started subagent `a`",
     "sub-",
 ]
+#: Each text has so many characters. Their square is more steps than a processor makes in the seconds below.
+CHARACTERS = 2_000_000 if LONG else 400_000
+#: Seconds of the processor, on which the load of the machine has little influence.
+SECONDS = 100
 IN_LINEAR_TIME = """\
-import sys
+import resource, sys
 from claude_wire import AssistantMessage
 from claude_wire.bridge import Bridge, bridge, progress
 progress.MOST_READ = bridge.MOST_READ = 1_000_000_000
+characters, seconds = map(int, sys.argv[2:])
+resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 for piece in eval(sys.argv[1]):
-    size = 2_000_000 // len(piece)
+    size = characters // len(piece)
     for text in (piece * size, piece * size + " 1 of 1", "Running test 1 of 2 `x` " + piece * size):
         assert Bridge().add(AssistantMessage.of(text)) is not None
 print("done")
@@ -255,5 +261,5 @@ print("done")
 
 
 def test_hostile_text_takes_time_in_proportion_to_its_length() -> None:
-    command = [sys.executable, "-c", IN_LINEAR_TIME, repr(HOSTILE)]
-    assert subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=600).stdout == "done\n"
+    command = [sys.executable, "-c", IN_LINEAR_TIME, repr(HOSTILE), str(CHARACTERS), str(SECONDS)]
+    assert subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout == "done\n"

@@ -24,7 +24,7 @@ from feeding import cut, fed
 
 NAMES = recordings.names()
 #: The chunks of 1 and 7 bytes are for recordings of at most so many bytes.
-SMALL = 60_000
+SMALL = 20_000
 
 
 def events_of(ui: Bridge, messages: Iterable[Any]) -> list[UiEvent]:

@@ -380,13 +380,13 @@ def _bridge(most: int, messages: Iterator[dict[str, Any]]) -> dict[str, Any]:
     mark()
     ui, sent = Bridge(partial=True), 0
     for message in messages:
-        encoded = json.dumps(message).encode()
+        encoded = json.dumps(message, ensure_ascii=False).encode()
         sent += len(encoded)
         ui.add(decode(encoded))
     return {"kept": kept(), "most": most, "sent": sent, "bridge": repr(ui)}
 
 
-#: Four bytes a character in Python, and no more than six in JSON.
+#: Four bytes a character in Python, and on the wire.
 WIDE = "\U0001f600"
 
 
@@ -398,20 +398,20 @@ def _calls(count: int, session: str = "s") -> Iterator[dict[str, Any]]:
 
 
 async def bridge_calls() -> dict[str, Any]:
-    return _bridge(12, _calls(often(20_000, 1500)))
+    return _bridge(12, _calls(often(20_000, 1200)))
 
 
 async def bridge_sessions() -> dict[str, Any]:
-    count = often(3000, 600)
-    return _bridge(12, (next(_calls(1, f"{number}" + WIDE * 50_000)) for number in range(count)))
+    count = often(3000, 400)
+    return _bridge(12, (next(_calls(1, f"{number}" + WIDE * 20_000)) for number in range(count)))
 
 
 async def bridge_subagents() -> dict[str, Any]:
     def started() -> Iterator[dict[str, Any]]:
-        for number in range(often(20_000, 1500)):
+        for number in range(often(20_000, 1200)):
             task = {
                 "task_id": f"{number:0128}",
-                "tool_use_id": f"t{number}" + WIDE * 20_000,
+                "tool_use_id": f"t{number}" + WIDE * 5000,
                 "task_type": "local_agent",
             }
             words = {"description": WIDE * 5000, "subagent_type": WIDE * 5000}
@@ -422,7 +422,7 @@ async def bridge_subagents() -> dict[str, Any]:
 
 async def bridge_questions() -> dict[str, Any]:
     def asked() -> Iterator[dict[str, Any]]:
-        for number in range(often(3000, 400)):
+        for number in range(often(3000, 250)):
             input = {"command": "x" * 250_000}
             request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": input, "tool_use_id": f"t{number}"}
             yield {"type": "control_request", "request_id": f"{number}" + "x" * 1000, "request": request}
