@@ -18,8 +18,8 @@
 :class:`LineSplitter` for the bare lines, :func:`read` for a file. :class:`MessageStream` reads any source of bytes
 asynchronously, and :func:`open_process` runs a process, whose arguments :class:`ClaudeOptions` makes.
 :class:`Accumulator` makes whole messages of stream events. :func:`open_session` runs the CLI with everything that a
-host does: prompts, permission, hooks, MCP servers and control requests; :func:`ask` does so for one prompt. Every
-message class is importable from here.
+host does: prompts, permission, hooks, MCP servers and control requests; :func:`ask` does so for one prompt.
+:mod:`claude_wire.sync` has both for code that is not async. Every message class is importable from here.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ _LATER = {
 }
 
 if TYPE_CHECKING:
+    from claude_wire import sync as sync
+
     # Without an `__all__`, which they do not follow here, type checkers see every name that is handed on.
     from claude_wire.accumulate import *
     from claude_wire.io.message_stream import Batches as Batches
@@ -89,6 +91,10 @@ else:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "sync":  # which `import claude_wire` alone does not import
+        import claude_wire.sync
+
+        return claude_wire.sync
     module = _LATER.get(name) or ("messages" if name in globals()["__all__"] else None)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -221,9 +221,19 @@ from claude_wire.integrations.agent_sdk import WireProcessError, WireTransport
 from claude_wire.integrations.mcp import InProcessMcpServer
 from claude_wire.messages import Message, ResultMessage
 from claude_wire.session import HookMatcher, McpServer, Session, SessionBatches, SessionMessages, ask, open_session
+from claude_wire.sync import Messages, Session, ask, open_session
 from claude_wire.testing import CutOutput, Replay
 from claude_wire.testing.fixtures import replay_cli
 from claude_wire.usage import UsageMeter
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def test_the_sync_api_is_there_when_it_is_first_used() -> None:
+    script = """
+import sys, claude_wire
+assert "claude_wire.sync" not in sys.modules
+assert claude_wire.sync.ask is sys.modules["claude_wire.sync"].ask
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 

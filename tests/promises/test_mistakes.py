@@ -39,6 +39,7 @@ from claude_wire import (
     peek,
     read,
     set_byte_budget,
+    sync,
 )
 from claude_wire.cli.app import cli
 from claude_wire.dialects import CLASSIC, MIRIAD
@@ -79,6 +80,10 @@ async def into(opened: Any) -> None:
 async def entered(call: Callable[[Any], Awaitable[object]]) -> object:
     async with Session(MessageStream(lines()), print) as session:
         return await call(session)
+
+
+async def asks_in_a_loop() -> object:
+    return sync.ask("hello", ["agent"])
 
 
 def command(*arguments: str) -> object:
@@ -348,6 +353,21 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         lambda: waited(lambda: ask("hello", "claude --model opus")),
         TypeError,
         "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not str",
+    ),
+    (
+        lambda: waited(asks_in_a_loop),
+        HandleError,
+        "an event loop runs in this thread, and would stand still; use the async API: await claude_wire.ask(...), or async with claude_wire.open_session(...)",
+    ),
+    (
+        lambda: sync.open_session(["agent"]).ask("hello"),
+        HandleError,
+        "the session is not open; use it in its block: with open_session(...) as session",
+    ),
+    (
+        lambda: sync.open_session(["agent"], model="sonnet"),
+        TypeError,
+        "open_session has no argument 'model': it is a flag of the CLI: open_session(ClaudeOptions(model=...))",
     ),
     (lambda: session(initialize={"agents": {}}), TypeError, "initialize must be an InitializeRequest(...), not dict"),
     (

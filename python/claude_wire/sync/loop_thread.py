@@ -1,0 +1,206 @@
+"""A thread with an event loop, for code that is not async.
+
+Knows threads, event loops and futures; not what is entered and called in the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import contextvars
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any, TypeVar
+
+from claude_wire.errors import HandleError
+from claude_wire.io.waiting import running_trio
+
+__all__ = ["LoopThread"]
+
+R = TypeVar("R")
+
+#: Seconds that the interpreter waits at its exit for threads that nobody has closed.
+LAST_SECONDS = 5.0
+
+
+class LoopThread:
+    """Keeps an asynchronous context manager open in a thread of its own, and calls functions in its event loop.
+
+    The thread ends when :meth:`close` or :meth:`stop` is called, at the exit of the interpreter, or when something in
+    the loop raises KeyboardInterrupt or SystemExit, which :meth:`close` then raises.
+
+    Args:
+        opened: is entered by :meth:`start`, and left before the thread ends.
+        name: of what is opened, for messages.
+    """
+
+    def __init__(self, opened: AbstractAsyncContextManager[object], name: str) -> None:
+        self._opened = opened
+        self._name = name
+        self._pid = os.getpid()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        # Done when the context manager is entered, or could not be.
+        self._entered: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._stopping = False
+        self._cancelled = False
+        self._ended = False
+        # Those that somebody waits for.
+        self._calls: set[concurrent.futures.Future[Any]] = set()
+        # What ended the loop, other than :meth:`stop`.
+        self._error: BaseException | None = None
+        run = contextvars.copy_context().run
+        self._thread = threading.Thread(target=run, args=(self._run,), name=f"claude-wire-{name}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread, and wait until the context manager is entered. Raises what entering it raises.
+
+        Raises:
+            HandleError: it was started before, or an event loop runs in this thread.
+        """
+        self._require_here()
+        if self._stopping or self._thread.ident is not None:
+            raise HandleError(f"a {self._name} can be entered only once; open another one")
+        try:
+            self._thread.start()
+            self._entered.result()
+        except BaseException:
+            self._error = None
+            self.close()
+            raise
+
+    def call(self, function: Callable[..., Coroutine[Any, Any, R]], *args: Any, **kwargs: Any) -> R:
+        """Run ``function(...)`` in the loop, and wait for what it returns or raises. Any thread may call this.
+
+        KeyboardInterrupt in the waiting thread cancels the function.
+
+        Raises:
+            HandleError: the thread does not run, the caller runs in an event loop, or this is a forked child.
+        """
+        self._require_here()
+        if self._loop is None or not self._entered.done():
+            raise HandleError(f"the {self._name} is not open; use it in its block: with open_session(...) as session")
+        coroutine = function(*args, **kwargs)
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:  # the loop is closed
+            coroutine.close()
+            raise self._closed() from self._error
+        self._calls.add(future)
+        try:
+            if self._ended:  # the loop may have ended before it has seen the call
+                future.cancel()
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise self._closed() from self._error
+        except BaseException:
+            future.cancel()
+            raise
+        finally:
+            self._calls.discard(future)
+            del future  # it holds the exception, whose traceback holds this frame
+
+    def close(self) -> None:
+        """Leave the context manager, and wait until the thread has ended. May be called again, and by any thread.
+
+        Raises what leaving raises. In a forked child, which does not have the thread, nothing happens.
+        """
+        if os.getpid() != self._pid:
+            return
+        if threading.current_thread() is self._thread:
+            raise self._in_callback()
+        self.stop()
+        with suppress(RuntimeError):  # it was not started
+            self._thread.join()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def stop(self) -> None:
+        """Have the thread end, without waiting for that. Any thread may call this, at any moment."""
+        self._stopping = True
+        if self._loop is not None and os.getpid() == self._pid:
+            with suppress(RuntimeError):  # it is closed
+                self._loop.call_soon_threadsafe(self._cancel)
+
+    def join(self, seconds: float) -> None:
+        """Wait until the thread has ended, for so many seconds at most."""
+        self._thread.join(seconds)
+
+    def _cancel(self) -> None:
+        # Once: a second cancellation would cut short what the first one has begun.
+        if self._task is not None and not self._cancelled:
+            self._cancelled = True
+            self._task.cancel()
+
+    def _run(self) -> None:
+        _running.add(self)
+        try:
+            asyncio.run(self._main())
+        except asyncio.CancelledError as error:
+            if not self._entered.done():
+                self._entered.set_exception(error)
+        except BaseException as error:
+            if self._entered.done():
+                self._error = error
+            else:
+                self._entered.set_exception(error)
+        finally:
+            self._ended = True
+            for future in list(self._calls):
+                future.cancel()
+            _running.discard(self)
+
+    async def _main(self) -> None:
+        self._task = asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+        if self._stopping:  # since before there was a loop to tell
+            raise asyncio.CancelledError
+        async with self._opened:
+            self._entered.set_result(None)
+            await asyncio.Event().wait()
+
+    def _require_here(self) -> None:
+        """Refuse a caller that may not wait for the thread."""
+        if os.getpid() != self._pid:
+            raise HandleError(f"a {self._name} belongs to the process that opened it, and this is a forked child")
+        if threading.current_thread() is self._thread:
+            raise self._in_callback()
+        try:
+            if not running_trio():
+                asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        raise HandleError(
+            "an event loop runs in this thread, and would stand still; use the async API: await claude_wire.ask(...), "
+            "or async with claude_wire.open_session(...)"
+        )
+
+    def _in_callback(self) -> HandleError:
+        return HandleError(
+            f"a callback runs in the event loop of the {self._name}, which cannot wait for itself; make it async, and "
+            "await the method of session.session, the async session"
+        )
+
+    def _closed(self) -> HandleError:
+        return HandleError(f"the {self._name} is closed; open another one")
+
+
+#: Those whose thread runs.
+_running: set[LoopThread] = set()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.clear)
+
+
+@atexit.register
+def _stop_all() -> None:
+    """At interpreter exit: end the threads that nobody has closed."""
+    threads = list(_running)
+    for thread in threads:
+        thread.stop()
+    for thread in threads:
+        thread.join(LAST_SECONDS)

@@ -1,0 +1,164 @@
+"""What is left of a sync session whose program is interrupted, ends or forks: nothing. Each in a host of its own."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+from test_sync import AGENT
+
+from children import Host, exists, linux_only, python
+
+pytestmark = linux_only
+
+#: What all hosts have: a session that says when its turn has begun, and what the process holds.
+HOST = r"""
+import contextlib, gc, threading
+from claude_wire import ClaudeWireError, HandleError, sync
+
+def told(data):
+    if b'"init"' in data:
+        say(begun=True)
+
+def opened(**arguments):
+    return sync.open_session(json.loads(sys.argv[1]), on_received=told, **arguments)
+
+def wait(session, how):
+    "Wait for ever."
+    if how == "ask":
+        session.ask("hold")
+    session.query("hold")
+    for message in session.receive_response():
+        pass
+
+def say_what_is_held():
+    gc.collect()
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        children = True
+    except ChildProcessError:
+        children = False
+    say(threads=[thread.name for thread in threading.enumerate()], children=children)
+"""
+NOTHING = {"threads": ["MainThread"], "children": False}
+
+
+def host(code: str, *arguments: object) -> Host:
+    return Host(HOST + code, json.dumps(python(AGENT)), *arguments)
+
+
+@pytest.mark.parametrize("how", ["ask", "iteration"])
+def test_ctrl_c_in_a_wait_ends_the_session(how: str) -> None:
+    code = """
+try:
+    with opened() as session:
+        wait(session, sys.argv[2])
+except KeyboardInterrupt:
+    say_what_is_held()
+"""
+    with host(code, how) as program:
+        assert program.says() == {"begun": True}
+        program.interrupt()
+        assert program.says() == NOTHING
+        assert program.ends() == 0
+    assert program.errors == b""
+
+
+@pytest.mark.parametrize("how", ["ask", "iteration"])
+def test_ctrl_c_that_is_caught_in_the_block_leaves_a_session_that_works(how: str) -> None:
+    code = """
+with opened() as session:
+    try:
+        wait(session, sys.argv[2])
+    except KeyboardInterrupt:
+        session.interrupt()
+        for message in session.receive_response():
+            pass
+        say(cancelled=message.cancelled, result=session.ask("again").result)
+say_what_is_held()
+"""
+    with host(code, how) as program:
+        assert program.says() == {"begun": True}
+        program.interrupt()
+        assert program.says() == {"begun": True}
+        assert program.says() == {"cancelled": True, "result": "again"}
+        assert program.says() == NOTHING
+        assert program.ends() == 0
+    assert program.errors == b""
+
+
+def test_ctrl_c_while_the_session_begins_ends_it() -> None:
+    code = """
+silent = [sys.executable, "-S", "-c", "import os; os.write(2, b'begun\\\\n'); os.read(0, 1 << 20); os.read(0, 1)"]
+try:
+    with sync.open_session(silent, stderr=lambda line: say(begun=True)):
+        pass
+except KeyboardInterrupt:
+    say_what_is_held()
+"""
+    with host(code) as program:
+        assert program.says() == {"begun": True}
+        program.interrupt()
+        assert program.says() == NOTHING
+        assert program.ends() == 0
+    assert program.errors == b""
+
+
+@pytest.mark.parametrize(
+    ("end", "returncode"),
+    [("", 0), ("sys.exit(3)", 3), ("iterating.start()", 0), ("session.ask('hold')", -signal.SIGINT)],
+)
+def test_a_program_may_end_without_leaving_the_block(end: str, returncode: int) -> None:
+    """Its session is closed, whoever waits for it, and its process ended."""
+    code = f"""
+session = opened()
+session.__enter__()
+def iterate():
+    with contextlib.suppress(ClaudeWireError):  # it may be told that the session is closed
+        for message in session:
+            pass
+iterating = threading.Thread(target=iterate, daemon=True)
+say(pid=session.session.process.pid)
+{end}
+"""
+    with host(code) as program:
+        pid = program.says()["pid"]
+        if "ask" in end:
+            assert program.says() == {"begun": True}
+            program.interrupt()
+        assert program.ends() == returncode
+        assert not exists(pid)
+    if returncode != -signal.SIGINT:  # of which Python tells
+        assert program.errors.decode() == ""
+
+
+def test_a_forked_child_is_told_so_and_leaves_the_session_alone() -> None:
+    code = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks where threads run
+with opened() as session:
+    child = os.fork()
+    if not child:
+        try:
+            session.ask("hello")
+        except HandleError as error:
+            say(error=str(error))
+    else:
+        os.waitpid(child, 0)
+        say(result=session.ask("hello").result)
+if not child:
+    say(session=repr(session)[:5])
+    sys.exit(0)
+say_what_is_held()
+"""
+    with host(code) as program:
+        assert program.says() == {
+            "error": "a session belongs to the process that opened it, and this is a forked child"
+        }
+        assert program.says() == {"session": "<sync"}
+        assert program.says() == {"begun": True}
+        assert program.says() == {"result": "hello"}
+        assert program.says() == NOTHING
+        assert program.ends() == 0
+    assert program.errors == b""
