@@ -47,6 +47,8 @@ as one line of at most 80 characters. It is taken from:
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from claude_wire.foundation.printable import quoted, reason_in
@@ -397,9 +399,29 @@ class BillingError(ApiError):
 
 
 class RateLimitError(ApiError):
-    """Too many requests, or the API is overloaded (HTTP 429 and 529). Trying later may help."""
+    """Too many requests, or the API is overloaded (HTTP 429 and 529). Trying later may help.
+
+    Args:
+        resets_at: when the limit ends, in seconds since 1970-01-01 UTC.
+
+    Attributes:
+        resets_at: when the limit ends, in UTC, or None. A session knows it from ``resetsAt`` of the last
+            :class:`~claude_wire.RateLimitEvent`, if the ``status`` of that was ``rejected``. The CLI reports the limits
+            of subscriptions so. For a limit of an API key, for an overloaded API, and in an error that is made of a
+            result alone, it is None: a result does not say it.
+    """
 
     _remedy = "try again later"
+
+    def __init__(self, result: ResultMessage, resets_at: float | None = None) -> None:
+        self.resets_at: datetime | None = None
+        if resets_at is not None:
+            with suppress(OverflowError, ValueError, OSError):  # it is no time
+                self.resets_at = datetime.fromtimestamp(resets_at, timezone.utc)
+        super().__init__(result)
+
+    def _advise(self, result: ResultMessage) -> str:
+        return self._remedy if self.resets_at is None else f"try again after {self.resets_at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 class MaxTurnsError(TurnError):

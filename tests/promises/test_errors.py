@@ -7,6 +7,7 @@ import logging
 import pickle
 import traceback
 from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -388,6 +389,10 @@ def test_an_api_error_has_the_status_and_the_type() -> None:
     error = raised(result.raise_for_error)
     assert isinstance(error, RateLimitError)
     assert (error.status, error.error_type) == (429, "rate_limit_error")
+    assert error.resets_at is None
+    limited = result.to_error(resets_at=0)
+    assert isinstance(limited, RateLimitError)
+    assert limited.resets_at == datetime(1970, 1, 1, tzinfo=timezone.utc)
     error = ApiError(ResultSuccess(is_error=True, api_error_status=None))
     assert (error.status, error.error_type) == (None, None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime, timezone
 from typing import Any
 
 import anyio
@@ -611,6 +612,37 @@ def test_ask_raises_what_the_result_says_and_iterating_shows_it(
             with pytest.raises(ApiError) as later:
                 await session.ask("x")
             assert type(later.value) is ApiError
+
+    backend.run(main)
+
+
+def limit(status: str, resets_at: object) -> dict[str, Any]:
+    return {"type": "rate_limit_event", "rate_limit_info": {"status": status, "resetsAt": resets_at}}
+
+
+@every_backend
+def test_a_rate_limit_says_when_it_ends_if_the_cli_has_said_so(backend: Backend) -> None:
+    """For as long as the last event says that the limit is used up."""
+    refused = {**RESULT, "is_error": True, "api_error_status": 429}
+    ends = datetime(2030, 1, 1, tzinfo=timezone.utc)
+    said: list[tuple[list[dict[str, Any]], datetime | None]] = [
+        ([], None),
+        ([limit("allowed_warning", ends.timestamp())], None),
+        ([limit("rejected", ends.timestamp())], ends),
+        ([], ends),
+        ([limit("rejected", 1e300)], None),
+        ([limit("rejected", None)], None),
+        ([limit("rejected", 1), limit("allowed", 1)], None),
+    ]
+
+    async def main() -> None:
+        async with opened() as (peer, session):
+            for events, resets_at in said:
+                peer.say(INIT, *events, refused)
+                with pytest.raises(RateLimitError) as info:
+                    await session.ask("x")
+                assert info.value.resets_at == resets_at
+                assert ("try again after 2030-01-01 00:00:00 UTC" in str(info.value)) is (resets_at is not None)
 
     backend.run(main)
 

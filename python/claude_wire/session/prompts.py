@@ -99,7 +99,7 @@ class Prompts:
             )
         if sent.result is None:
             raise PromptCancelledError(prompt.uuid, "the CLI took this prompt out of its queue")
-        error = sent.result.to_error(self._run.reason)
+        error = sent.result.to_error(self._run.reason, self._run.resets_at)
         if error is not None:
             raise error
         return sent.result

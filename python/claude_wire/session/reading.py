@@ -140,7 +140,7 @@ class Reading:
         if self.run.fatal is not None and error.returncode == 1:
             return ResultError(is_error=True, error=self.run.fatal).to_error()
         if type(error) is ProcessError and error.returncode == 1 and isinstance(result, ResultMessage):
-            return result.to_error(self.run.reason)
+            return result.to_error(self.run.reason, self.run.resets_at)
         return None
 
     async def _output_ended(self, cause: ProcessError | None = None) -> None:

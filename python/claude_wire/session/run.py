@@ -53,6 +53,7 @@ from claude_wire.messages import (
     CommandLifecycleMessage,
     InitMessage,
     InjectedMessage,
+    RateLimitEvent,
     ResultMessage,
     SessionStateChangedMessage,
     SystemErrorMessage,
@@ -73,6 +74,7 @@ MARKS = frozenset(
         CommandLifecycleMessage,
         InitMessage,
         InjectedMessage,
+        RateLimitEvent,
         ResultMessage,
         *RESULT_BY_SUBTYPE.values(),
         SessionStateChangedMessage,
@@ -243,6 +245,8 @@ class Run:
         self._woken = False
         #: ``error`` of the last assistant message of the turn, those of subagents aside.
         self.reason: str | None = None
+        #: When the rate limit ends that the CLI last said was used up, in seconds since 1970; else None.
+        self.resets_at: float | None = None
         #: The last error that a dialect reported beside all turns: an agent that ends with code 1 means it.
         self.fatal: ErrorInfo | None = None
 
@@ -353,6 +357,9 @@ class Run:
             event = _LIFECYCLE.get(message.state or "")
             if event is not None:
                 self._happens(self._open.get(message.command_uuid or ""), event)
+        elif isinstance(message, RateLimitEvent):
+            limit = message.rate_limit_info
+            self.resets_at = limit.resetsAt if limit.status == "rejected" else None
         elif isinstance(message, InjectedMessage):
             # The oldest prompt is the one of the turn. The next ones, as many as the message counts, were put into it.
             count = min(max(message.message_count, 0), len(self._open))

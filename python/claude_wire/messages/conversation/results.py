@@ -253,12 +253,14 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
             "aborted_tools",
         )
 
-    def to_error(self, reason: str | None = None) -> TurnError | None:
+    def to_error(self, reason: str | None = None, resets_at: float | None = None) -> TurnError | None:
         """The exception that stands for this result; None if the turn succeeded.
 
         Args:
             reason: :attr:`AssistantMessage.error_reason` of the turn's last message. Without credentials it alone says
                 so: then no request is made, and the result has no ``api_error_status``.
+            resets_at: ``resetsAt`` of the last :class:`RateLimitEvent` whose ``status`` is ``rejected``, for
+                :attr:`RateLimitError.resets_at`.
         """
         if self.ok:
             return None
@@ -271,7 +273,7 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
             return ExecutionError(self)
         for cls, signs in _API_ERRORS.items():
             if not signs.isdisjoint((self.api_error_status, self.api_error_type, reason)):
-                return cls(self)
+                return RateLimitError(self, resets_at) if cls is RateLimitError else cls(self)
         return ApiError(self)
 
     def raise_for_error(self) -> None:
