@@ -24,6 +24,7 @@ from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.native.overflow import DrainOptions, Overflow, OverflowArguments
 from claude_wire.process.child import Settings
 from claude_wire.process.exchange import Exchange, NotStarted
+from claude_wire.process.tracing import W3C, trace_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,9 @@ def open_process(
         decoder: says what messages are made of lines; ``Decoder()`` if not given. Nobody else may use it.
         cwd: the working directory; the host's if None.
         env: the whole environment, in place of the host's; the host's if None.
-        extra_env: merged into that environment. Nothing else is added, and nothing is taken away.
+        extra_env: merged into that environment. With neither ``env`` nor a variable of that name in ``extra_env``, the
+            active span of OpenTelemetry, if the host has one, is added as ``TRACEPARENT`` and ``TRACESTATE``, in place
+            of those of the host, as claude-agent-sdk does. Nothing else is added or taken away.
         user: name or number of the user to run as (POSIX).
         stderr: where the standard error goes. ``None`` keeps its last 64 KiB, for :attr:`Process.stderr_tail` and for
             errors. A function is also called with each line, in the event loop's thread: without the line's end,
@@ -121,9 +124,14 @@ def open_process(
         raise TypeError(f"argv must be a list of str or paths: {error}") from None
     if not command:
         raise TypeError("argv is empty")
-    environment = None
-    if env is not None or extra_env is not None:
-        environment = {**(os.environ if env is None else env), **(extra_env or {})}
+    environment: dict[str, str] | None = None
+    trace = trace_context() if env is None else {}
+    if env is not None or extra_env is not None or trace:
+        environment = {**(os.environ if env is None else env)}
+        if "TRACEPARENT" in trace:
+            environment = {name: value for name, value in environment.items() if name not in W3C}
+        environment.update(trace)
+        environment.update(extra_env or {})
     settings = Settings(command, cwd, environment, user, stderr, output, grace, start_new_session)
     return Process(settings, require_decoder(decoder))
 

@@ -109,7 +109,8 @@ def open_session(
         options: the CLI's flags, or a whole command line. With ``can_use_tool``, ``permission_prompt_tool="stdio"`` is
             added to the flags if they say nothing of it.
         initialize: more fields for the ``initialize`` request: agents, a system prompt, a JSON schema, ….
-        extra_env: merged into the environment, as for :func:`~claude_wire.open_process`. Unless it or ``env`` says
+        extra_env: merged into the environment, as for :func:`~claude_wire.open_process`, which also adds the active
+            span of OpenTelemetry. Unless it or ``env`` says
             otherwise, ``CLAUDE_CODE_SDK_READS_SESSION_STATE=1`` is added, as claude-agent-sdk does: the CLI then tells
             when it is idle, by which :meth:`Session.receive_run` knows that a run is over.
         cwd, env, user, stderr, overflow, spill_limit, grace, start_new_session: as for

@@ -1,0 +1,117 @@
+"""The active span of OpenTelemetry is given to a process, so that its own spans are below it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+pytest.importorskip("opentelemetry.trace")
+
+from opentelemetry import baggage, context, propagate, trace
+
+from async_backends import DEADLINE
+from children import python
+from claude_wire import open_process, open_session
+
+SHOWN = ("TRACEPARENT", "TRACESTATE", "BAGGAGE")
+CHILD = f"say(type='env', **{{name: os.environ.get(name) for name in {SHOWN!r}}})"
+#: Says what it was given when it is asked to begin.
+AGENT = f"""
+message = json.loads(sys.stdin.readline())
+names = {SHOWN!r}
+say(type="control_response", response={{"subtype": "success", "request_id": message["request_id"],
+    "response": {{"claude_code_version": ",".join(str(os.environ.get(name)) for name in names)}}}})
+sys.stdin.read()
+"""
+HERE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@contextmanager
+def span(state: str = "") -> Iterator[None]:
+    states = trace.TraceState([("vendor", state)]) if state else None
+    found = trace.SpanContext(
+        int(HERE[3:35], 16), int(HERE[36:52], 16), is_remote=False, trace_flags=trace.TraceFlags(1), trace_state=states
+    )
+    with trace.use_span(trace.NonRecordingSpan(found)):
+        yield
+
+
+def given(**arguments: Any) -> tuple[str | None, ...]:
+    async def main() -> tuple[str | None, ...]:
+        with anyio.fail_after(DEADLINE):
+            async with open_process(python(CHILD), **arguments) as process:
+                (message,) = [message async for message in process]
+        told: Any = message
+        return tuple(told.to_dict()[name] for name in SHOWN)
+
+    return anyio.run(main)
+
+
+@pytest.fixture(autouse=True)
+def inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SHOWN:
+        monkeypatch.setenv(name, f"inherited {name}")
+
+
+INHERITED = ("inherited TRACEPARENT", "inherited TRACESTATE", "inherited BAGGAGE")
+
+
+def test_the_active_span_takes_the_place_of_what_the_host_inherited() -> None:
+    with span():
+        assert given() == (HERE, None, INHERITED[2])
+    with span(state="x"):
+        assert given() == (HERE, "vendor=x", INHERITED[2])
+    assert given() == INHERITED
+
+
+def test_what_the_caller_says_counts() -> None:
+    with span(state="x"):
+        assert given(extra_env={"TRACEPARENT": "mine"}) == ("mine", "vendor=x", INHERITED[2])
+        assert given(extra_env={"OTHER": "mine"}) == (HERE, "vendor=x", INHERITED[2])
+        assert given(env={"PATH": "/bin"}) == (None, None, None)
+        assert given(env={"TRACESTATE": "mine"}) == (None, "mine", None)
+
+
+def test_baggage_alone_leaves_the_inherited_trace() -> None:
+    token = context.attach(baggage.set_baggage("key", "value"))
+    try:
+        assert given() == (*INHERITED[:2], "key=value")
+    finally:
+        context.detach(token)
+
+
+def test_a_propagator_that_fails_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(carrier: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr(propagate, "inject", fail)
+    with span():
+        assert given() == INHERITED
+
+
+def test_a_session_gives_it_too() -> None:
+    async def main() -> None:
+        with anyio.fail_after(DEADLINE), span():
+            async with open_session(python(AGENT)) as session:
+                assert session.info is not None
+                assert session.info.claude_code_version == f"{HERE},None,{INHERITED[2]}"
+
+    anyio.run(main)
+
+
+def test_a_host_that_has_no_traces_does_not_import_opentelemetry() -> None:
+    code = """
+import sys
+from claude_wire import open_process
+open_process(["program"])
+print([name for name in sys.modules if "opentelemetry" in name])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == []
