@@ -1,4 +1,4 @@
-"""docs/benchmarks.md and its charts, from the table of one run. Knows Markdown and the machine; measures nothing."""
+"""docs/benchmarks.md, its charts and the README's rows, from the table of one run. Knows Markdown; measures nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import chart
 from table import TIMES, Row, Table, quantity, shown
 
-__all__ = ["TRIED", "machine", "markdown", "write"]
+__all__ = ["TRIED", "machine", "markdown", "readme", "write"]
 
 #: The part of the page that is kept by hand.
 TRIED = Path(__file__).with_name("tried_and_left_out.md")
@@ -20,6 +20,15 @@ PACKAGES = (
     *("claude-wire", "msgspec", "cffi", "anyio", "trio"),
     *("orjson", "jiter", "fastsimdjson", "pysimdjson", "pydantic", "claude-agent-sdk"),
 )
+
+#: The rows of the README: a job, the peer, and what a reader calls the job.
+CHOSEN = (
+    ("feed, typed, mixed sessions", "claude-agent-sdk", "Decode whole recorded sessions"),
+    ("open_process, child writes lines, async for", "claude-agent-sdk", "Read a process that writes line by line"),
+    ('feed, only={"result", "assistant"}', "claude-agent-sdk", "Wait for results, and pass over deltas"),
+)
+#: Where they stand there.
+NUMBERS = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->\n)", re.DOTALL)
 
 METHOD = f"""\
 Subject and peers take turns in one process: in each round every peer does the job once, then `claude_wire` does, and
@@ -135,8 +144,25 @@ def markdown(table: Table, rounds: int, tried: str) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+def readme(table: Table, rounds: int) -> str:
+    """The README's rows: three jobs against claude-agent-sdk. Those that this run has not done are left out."""
+    lines = ["| job | claude_wire, against claude-agent-sdk |", "|---|---|"]
+    for job, package, words in CHOSEN:
+        lines += [
+            f"| {words} | {shown(row)[0]} |"
+            for row in table.rows
+            if row.job == job and row.package == package and row.values
+        ]
+    return "\n".join([*lines, "", f"Medians of {rounds} rounds, with the lowest and the highest: {machine()[0]}.", ""])
+
+
 def write(table: Table, folder: Path, rounds: int) -> None:
-    """Write the page and its two charts into a folder."""
+    """Write the page and its two charts into a folder; if a README stands above it, its rows, too."""
+    above = folder.parent / "README.md"
+    if above.is_file():
+        text = above.read_text(encoding="utf-8")
+        rows = readme(table, rounds)
+        above.write_text(NUMBERS.sub(lambda found: f"{found[1]}{rows}{found[2]}", text), encoding="utf-8")
     (folder / "benchmarks-light.svg").write_text(chart.svg(table, chart.LIGHT), encoding="utf-8")
     (folder / "benchmarks-dark.svg").write_text(chart.svg(table, chart.DARK), encoding="utf-8")
     tried = TRIED.read_text(encoding="utf-8")

@@ -37,7 +37,7 @@ CHOICE = [
     "process/test_process",
     "process/test_process_end",
     "process/test_process_input",
-    "promises/test_readme",
+    "promises/test_pages",
     "session/test_session_callbacks",
     "io/test_tasks",
 ]
@@ -55,7 +55,7 @@ LOWEST = [
     "integrations/test_mcp",
     "native/test_native_handles",
     "accumulate/test_partial_json",
-    "promises/test_readme",
+    "promises/test_pages",
 ]
 
 #: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.

@@ -19,7 +19,7 @@ from claude_wire.testing import Recording, Replay
 from folders import ROOT
 
 PAGE = (ROOT / "docs" / "bridge.md").read_text()
-EXAMPLES = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", PAGE, re.S))
+EXAMPLES = dict(re.findall(r"<!-- example: (\w+)[^>]*-->\n```python\n(.*?)```", PAGE, re.S))
 SENTENCES = re.findall(r"^\d+\. (.*)$", PAGE.partition("<!-- no progress -->")[2], re.M)
 
 FORMS = re.findall(r"^\| .* \| (.*?) \| (.*?) \|$", PAGE.partition("These forms")[2].partition("These sent")[0], re.M)[

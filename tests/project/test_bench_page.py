@@ -168,6 +168,36 @@ def test_the_colours_of_a_theme_stand_out_from_its_background() -> None:
             assert (light + 0.05) / (dark + 0.05) >= wanted, colour
 
 
+def test_the_readme_gets_three_rows_of_the_same_run(tmp_path: Path) -> None:
+    rows = [faster(job, f"{package}, its parser", [10.0, 11.0, 12.0]) for job, package, _ in page.CHOSEN]
+    above = tmp_path / "README.md"
+    above.write_text("Before.\n<!-- numbers -->\nold\n<!-- /numbers -->\nAfter.\n", encoding="utf-8")
+    (tmp_path / "docs").mkdir()
+    for _ in range(2):
+        page.write(Table(rows), tmp_path / "docs", 15)
+    text = above.read_text(encoding="utf-8")
+    assert text.startswith("Before.\n<!-- numbers -->\n| job |")
+    assert text.endswith("<!-- /numbers -->\nAfter.\n")
+    assert text.count(f"11.0 {TIMES} faster (10.0 to 12.0)") == 3
+    assert "old" not in text
+
+
+def test_each_number_of_the_readme_stands_on_the_page_of_the_benches() -> None:
+    whole = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    found = page.NUMBERS.search((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert found is not None
+    ratios = re.findall(r"^\| [A-Z].* \| ([^|]+) \|$", found[0], re.MULTILINE)
+    assert len(ratios) == len(page.CHOSEN)
+    for (job, _, _), ratio in zip(page.CHOSEN, ratios, strict=True):
+        start = re.search(rf"^\| {re.escape(job)} \|", whole, re.MULTILINE)
+        assert start is not None, job
+        rows = whole[start.start() :].partition("\n| feed, dicts")[0].split("\n| ")
+        assert any(f" {ratio} " in row for row in rows), ratio
+    system = re.search(r"highest: (.*)\.$", found[0], re.MULTILINE)
+    assert system is not None
+    assert system[1] in whole
+
+
 def test_writing_keeps_what_is_kept_by_hand(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = tmp_path / "tried.md"
     tried.write_text("Bitmaps: 2% slower.\n", encoding="utf-8")

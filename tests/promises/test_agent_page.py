@@ -15,8 +15,8 @@ from claude_wire.testing import open_agent
 from folders import ROOT
 
 PAGE = (ROOT / "docs" / "agent.md").read_text()
-EXAMPLES = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", PAGE, re.S))
-FIRST = re.search(r"```python\n(#!/usr/bin/env.*?)```", PAGE, re.S)
+EXAMPLES = dict(re.findall(r"<!-- example: (\w+)[^>]*-->\n```python\n(.*?)```", PAGE, re.S))
+FIRST = re.search(r'```python title="hello.py"\n(#!/usr/bin/env.*?)```', PAGE, re.S)
 
 #: By example: the texts that its agent says to "two words", and the result.
 SAID: dict[str, tuple[list[str], str]] = {

@@ -14,7 +14,7 @@ from claude_wire import dialects
 from folders import ROOT
 
 PAGE = (ROOT / "docs" / "dialects.md").read_text()
-EXAMPLES = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", PAGE, re.S))
+EXAMPLES = dict(re.findall(r"<!-- example: (\w+)[^>]*-->\n```python\n(.*?)```", PAGE, re.S))
 
 
 def test_every_example_is_run() -> None:

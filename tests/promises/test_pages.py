@@ -1,0 +1,91 @@
+"""The documents are true: every program in them runs and prints what stands beneath it; names and links exist."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from pathlib import Path
+
+import claude_agent_sdk
+import pytest
+
+import claude_wire
+from claude_wire import agent, testing
+from claude_wire.integrations import agent_sdk, mcp
+from folders import ROOT
+from pages import PAGES, Scene, blocks, matches
+
+MODULES = claude_wire, agent, testing, agent_sdk, mcp, claude_agent_sdk, builtins
+WITH_PROGRAMS = [page for page in PAGES if any(block.language in ("python", "console") for block in blocks(page))]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", WITH_PROGRAMS, ids=name)
+def test_the_programs_of_a_page_run_and_print_what_it_says(page: Path, tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    ran = blocks(page)
+    for at, block in enumerate(ran):
+        if block.language == "console" and "fragment" not in block.said:
+            scene.commands(block)
+        if block.language != "python" or block.said.keys() & {"fragment", "test"}:
+            continue
+        printed = scene.run(block)
+        after = ran[at + 1] if at + 1 < len(ran) else None
+        if after is not None and "output" in after.said:
+            assert matches(after.text, printed), f"line {block.line} prints: {printed}"
+
+
+@pytest.mark.parametrize("page", WITH_PROGRAMS, ids=name)
+def test_what_is_not_run_has_a_reason_and_what_is_kept_as_a_file_is_used(page: Path) -> None:
+    ran = blocks(page)
+    for at, block in enumerate(ran):
+        if "fragment" in block.said:
+            assert len(block.said["fragment"]) > 10, block.line
+        elif "test" in block.said:
+            assert page.name in (ROOT / block.said["test"]).read_text(encoding="utf-8"), block.line
+        elif "output" in block.said:
+            assert ran[at - 1].language == "python", block.line
+            assert ran[at - 1].title is None, block.line
+        elif block.language == "python" and block.title is not None:
+            used = Path(block.title).stem
+            assert any(used in later.text for later in ran[at + 1 :]), f"line {block.line}: {block.title} is never used"
+
+
+def test_every_python_block_is_found() -> None:
+    for page in PAGES:
+        fences = re.findall(r"^\s*```+ ?python", page.read_text(encoding="utf-8"), re.M)
+        assert len(fences) == sum(block.language == "python" for block in blocks(page)), page
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        ("a\n", "a\n", True),
+        ("a ... c\n", "a b c", True),
+        ("a\n...\nc\n", "a\nb\nb\nc\n", True),
+        ("a\n", "a b\n", False),
+        ("(.)\n", "(x)\n", False),
+        ("", "a", False),
+    ],
+)
+def test_what_is_printed_is_compared(expected: str, printed: str, same: bool) -> None:
+    assert matches(expected, printed) is same
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_names_in_a_page_exist_and_so_do_the_files_that_it_links(page: Path) -> None:
+    text = re.sub(r"^(```+).*?^\1$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / link).exists(), link
+    for named in re.findall(r"`(\w+(?:Error|Request|Matcher|Output|Options|Session|McpServer))\b", text):
+        assert any(hasattr(module, named) for module in MODULES), named
+
+
+def test_a_page_of_the_site_links_nothing_outside_of_it() -> None:
+    docs = ROOT / "docs"
+    for page in docs.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).resolve().is_relative_to(docs), f"{page}: {link}"
