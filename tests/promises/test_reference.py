@@ -1,0 +1,49 @@
+"""The reference has every public name, on exactly one page."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections import Counter
+from typing import Any
+
+from folders import ROOT
+
+#: Whose ``__all__`` is public.
+PACKAGES = [
+    "claude_wire",
+    "claude_wire.agent",
+    "claude_wire.bridge",
+    "claude_wire.dialects",
+    "claude_wire.integrations.agent_sdk",
+    "claude_wire.integrations.mcp",
+    "claude_wire.testing",
+    "claude_wire.testing.fixtures",
+    "claude_wire.usage",
+]
+WRITTEN = [
+    path
+    for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
+    for path in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.M)
+]
+
+
+def value(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def test_no_name_stands_twice() -> None:
+    assert [path for path, times in Counter(WRITTEN).items() if times > 1] == []
+
+
+def test_every_public_name_stands_there_and_nothing_else_does() -> None:
+    there = {(path.rpartition(".")[2], id(value(path))) for path in WRITTEN}
+    assert len(there) == len(WRITTEN)
+    public = {
+        (name, id(getattr(module, name)))
+        for module in map(importlib.import_module, PACKAGES)
+        for name in module.__all__
+    }
+    assert {name for name, _ in public - there} == set()
+    assert {name for name, _ in there - public} == set()
