@@ -1,4 +1,4 @@
-"""For mkdocs: docstrings are written for a reader of the source, with the roles of reStructuredText; a page shows names."""
+"""For mkdocs: docstrings have the roles of reStructuredText, for readers of the source; a page shows names."""
 
 from __future__ import annotations
 
