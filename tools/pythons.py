@@ -42,8 +42,9 @@ CHOICE = [
     "io/test_tasks",
 ]
 #: What stands on the packages that the wheel requires: each example of the README, msgspec, cffi, anyio, jiter, click,
-#: rich, claude-agent-sdk and mcp.
+#: rich, jsonschema, claude-agent-sdk and mcp.
 LOWEST = [
+    "agent/test_agent_schema",
     "integrations/test_agent_sdk",
     "cli/test_cli_check",
     "cli/test_cli_view",
@@ -61,7 +62,7 @@ LOWEST = [
 #: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.
 OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
-EXTRAS = ["agent-sdk", "cli", "mcp"]
+EXTRAS = ["agent", "agent-sdk", "cli", "mcp"]
 UV = [sys.executable, "-m", "uv", "--quiet"]
 
 

@@ -50,7 +50,7 @@ def returning(value: Any) -> Any:
         ({"n": 1}, {"subtype": "success", "structured_output": {"n": 1}, "result": '{"n":1}'}),
         (Point(2), {"structured_output": {"n": 2}}),
         (Point("x"), {"subtype": "error_max_structured_output_retries", "is_error": True}),
-        ({"m": 1}, {"errors": ["the structured output does not fit the schema: $.n is missing"]}),
+        ({"m": 1}, {"errors": ["the structured output does not fit the schema: $: 'n' is a required property"]}),
         (ResultErrorMaxTurns(num_turns=7), {"subtype": "error_max_turns", "num_turns": 7, "is_error": True}),
         (7, {"subtype": "error_during_execution", "is_error": True}),
     ],

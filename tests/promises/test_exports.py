@@ -269,7 +269,7 @@ import sys
 import msgspec  # which imports subprocess on Python 3.10
 before = {*sys.modules}
 import claude_wire
-optional = "click", "rich", "claude_agent_sdk", "orjson", "pydantic", "trio", "uvloop"
+optional = "click", "rich", "jsonschema", "claude_agent_sdk", "orjson", "pydantic", "trio", "uvloop"
 slow = "anyio", "asyncio", "subprocess", "logging", "claude_wire.io.message_stream"
 print([name for name in (*optional, *slow) if name in sys.modules and name not in before])
 """

@@ -8,6 +8,7 @@ The table is in docs/agent.md, "Return a result".
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ import msgspec
 
 from claude_wire.codec.encoder import encode_value
 from claude_wire.foundation.arguments import type_of
+from claude_wire.foundation.printable import one_line
 from claude_wire.messages import (
     ResultErrorDuringExecution,
     ResultErrorMaxStructuredOutputRetries,
@@ -24,17 +26,8 @@ from claude_wire.messages import (
 
 __all__ = ["content_of", "failure", "misfit", "result_of"]
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list, tuple),
-    "string": (str,),
-    "number": (int, float),
-    "integer": (int,),
-    "boolean": (bool,),
-    "null": (type(None),),
-}
-#: How deep a schema is followed.
-MOST_DEPTH = 64
+#: The most characters of what jsonschema says, which may repeat a value or a schema.
+MOST_CHARS = 400
 
 
 def result_of(returned: object, last_text: str, schema: Mapping[str, Any] | None) -> ResultMessage:
@@ -42,6 +35,7 @@ def result_of(returned: object, last_text: str, schema: Mapping[str, Any] | None
 
     Raises:
         TypeError: it returned what is no result.
+        ImportError, ValueError: the schema cannot be used.
     """
     if returned is None or isinstance(returned, str):
         return ResultSuccess(
@@ -54,11 +48,12 @@ def result_of(returned: object, last_text: str, schema: Mapping[str, Any] | None
         return msgspec.structs.replace(returned, is_error=not returned.ok) if returned.is_error is None else returned
     if isinstance(returned, (Mapping, msgspec.Struct)):
         output: Any = msgspec.to_builtins(returned)
-        problem = None if schema is None else misfit(output, schema)
+        text = encode_value(output).decode()
+        problem = None if schema is None else misfit(json.loads(text), schema)
         if problem is None:
             return ResultSuccess(
                 is_error=False,
-                result=encode_value(output).decode(),
+                result=text,
                 structured_output=output,
                 stop_reason="end_turn",
                 terminal_reason="completed",
@@ -78,62 +73,36 @@ def failure(error: str, reason: str | None = None) -> ResultMessage:
     return ResultErrorDuringExecution(is_error=True, errors=[error], terminal_reason=reason)
 
 
-def misfit(value: Any, schema: Any, place: str = "$", depth: int = 0) -> str | None:
-    """What in a value does not fit a JSON schema, and where; None if it fits.
+def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
+    """What in a value, as JSON, does not fit a JSON schema, and where; None if it fits.
 
-    Looks at ``type``, ``enum``, ``const``, ``properties``, ``required``, ``additionalProperties``, ``items``,
-    ``anyOf``, ``oneOf``, ``allOf`` and the limits of numbers and lengths. Other keywords, ``$ref`` and ``pattern``
-    among them, let everything pass.
+    Nothing is fetched: a ``$ref`` to another document cannot be resolved. ``format`` is not checked.
+
+    Raises:
+        ImportError: the package jsonschema is missing.
+        ValueError: it is no JSON schema, refers to what is not in it, or refers to itself without end.
     """
-    if schema is False:
-        return f"{place} is not allowed"
-    if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
-        return None
-    rules = cast("Mapping[str, Any]", schema)
-    wanted = rules.get("type")
-    kinds: list[Any] = wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]
-    if kinds and not any(_is(value, kind) for kind in kinds):
-        return f"{place} is no {' or '.join(map(str, kinds))}"
-    if "enum" in rules and value not in rules["enum"]:
-        return f"{place} is none of the values allowed"
-    if "const" in rules and value != rules["const"]:
-        return f"{place} is not the value required"
-    for name, size in (("Length", str), ("Items", list), ("Properties", dict)):
-        if isinstance(value, size) and not rules.get(f"min{name}", 0) <= len(value) <= rules.get(f"max{name}", 1e18):
-            return f"{place} is too short or too long"
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        least, most = rules.get("minimum", value), rules.get("maximum", value)
-        if not least <= value <= most:
-            return f"{place} is out of range"
-    parts: list[tuple[Any, Any, str]] = [(value, one, place) for one in rules.get("allOf", ())]
-    if isinstance(value, dict):
-        members = cast("dict[str, Any]", value)
-        known: Any = rules.get("properties", {})
-        for name in rules.get("required", ()):
-            if name not in members:
-                return f"{place}.{name} is missing"
-        others = rules.get("additionalProperties", True)
-        parts += [(one, known.get(name, others), f"{place}.{name}") for name, one in members.items()]
-    elif isinstance(value, list):
-        items = rules.get("items", True)
-        parts += [(one, items, f"{place}[{number}]") for number, one in enumerate(value)]
-    for one, rule, where in parts:
-        problem = misfit(one, rule, where, depth + 1)
-        if problem is not None:
-            return problem
-    for choice in ("anyOf", "oneOf"):
-        choices: Any = rules.get(choice)
-        if choices and all(misfit(value, one, place, depth + 1) is not None for one in choices):
-            return f"{place} fits none of {choice}"
-    return None
-
-
-def _is(value: Any, kind: Any) -> bool:
-    if kind in ("integer", "number") and isinstance(value, bool):
-        return False
-    if kind == "integer" and isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, _TYPES.get(kind, (object,)))
+    try:
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError, best_match
+        from jsonschema.validators import validator_for
+        from referencing import Registry
+    except ImportError:
+        problem = "a host's JSON schema needs jsonschema: pip install 'claude-wire[agent]'"
+        raise ImportError(problem, name="jsonschema") from None
+    try:
+        kind: Any = validator_for(schema, Draft202012Validator)
+        kind.check_schema(schema)
+        error: Any = best_match(kind(schema, registry=Registry()).iter_errors(value))
+    except SchemaError as wrong:
+        problem = f"{wrong.json_path}: {wrong.message}"
+    except RecursionError:
+        problem = "it refers to itself without end, or is nested too deeply"
+    except Exception as wrong:  # a reference that leads nowhere, and whatever else a host can write
+        problem = str(wrong) or type(wrong).__name__
+    else:
+        return None if error is None else one_line(f"{error.json_path}: {error.message}", MOST_CHARS)
+    raise ValueError(f"the host's JSON schema cannot be used: {one_line(problem, MOST_CHARS)}")
 
 
 def content_of(returned: Any) -> tuple[str | list[Any], Any]:
