@@ -12,7 +12,14 @@ import pytest
 
 from agent_host import Host, hosted, initialize, prompt
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire import ModelUsage, ResultErrorMaxTurns, SetModelRequest, SetPermissionModeRequest, TextBlock
+from claude_wire import (
+    InitializeRequest,
+    ModelUsage,
+    ResultErrorMaxTurns,
+    SetModelRequest,
+    SetPermissionModeRequest,
+    TextBlock,
+)
 from claude_wire.agent import Agent, AgentOptions, AgentSession, Turn
 from claude_wire.dialects import STREAM_JSON_2_1_7
 from virtual_time import VirtualBackend, every_virtual_backend
@@ -603,3 +610,48 @@ def test_the_loop_that_is_closed_leaves_nothing_behind() -> None:
         host.input.close()
 
     ASYNCIO.run(main)
+
+
+@every_backend
+def test_a_mode_is_told_behind_the_answer_to_its_own_request(backend: Backend) -> None:
+    async def main() -> Host:
+        async with hosted(Agent(returning(None))) as host:
+            await host.tell(
+                host.ask("servers", "mcp_status"),
+                host.ask("first", "set_permission_mode", mode="plan"),
+                host.ask("second", "set_permission_mode", mode="dontAsk"),
+            )
+        return host
+
+    told = [
+        message["permissionMode"] if message["type"] == "system" else message["response"]["request_id"]
+        for message in backend.run(main).messages
+        if message["type"] == "control_response" or message.get("subtype") == "status"
+    ]
+    assert [one for one in told if one in ("plan", "dontAsk")] == ["plan", "dontAsk"]
+    assert told.index("first") < told.index("plan")
+    assert told.index("second") < told.index("dontAsk")
+
+
+def test_what_the_author_raises_for_initialize_is_an_error_answer(caplog: pytest.LogCaptureFixture) -> None:
+    def refuse(request: InitializeRequest) -> None:
+        raise ValueError("not today")
+
+    async def main() -> Host:
+        async with hosted(Agent(returning(None), requests={InitializeRequest: refuse})) as host:
+            await host.tell(initialize())
+        return host
+
+    assert ASYNCIO.run(main).of("control_response/error")[0]["response"]["error"] == "not today"
+    assert "the handler of InitializeRequest raised ValueError" in caplog.text
+
+
+def test_an_answer_to_initialize_that_json_cannot_say_is_an_error_answer(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> Host:
+        requests = {InitializeRequest: lambda request: {"commands": object()}}
+        async with hosted(Agent(returning(None), requests=requests)) as host:
+            await host.tell(initialize())
+        return host
+
+    assert ASYNCIO.run(main).of("control_response/error")
+    assert "the handler of InitializeRequest raised EncodeError" in caplog.text

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from claude_wire.agent.session import PERMISSION_MODES
-from claude_wire.control.answers import UNKNOWN_SUBTYPE, Handler, Refusal
+from claude_wire.control.answers import UNKNOWN_SUBTYPE, Followed, Handler, Refusal
 from claude_wire.errors import RequestError
 from claude_wire.messages import (
     CancelAsyncMessageRequest,
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["HostRequests"]
 
 Payload = Wire | dict[str, Any] | None
+Answer = Payload | Followed
 
 
 class HostRequests:
@@ -66,7 +67,7 @@ class HostRequests:
     def __init__(self, service: Service, handlers: dict[type, Callable[[Any], Any]]) -> None:
         self._service = service
         self._handlers = handlers
-        self._own: dict[type, Callable[[Any], Payload]] = {
+        self._own: dict[type, Callable[[Any], Answer]] = {
             CancelAsyncMessageRequest: self._cancel,
             SetPermissionModeRequest: self._set_permission_mode,
             SetModelRequest: self._set_model,
@@ -77,8 +78,6 @@ class HostRequests:
         }
         if not service.protocol.plain:
             self._own[GetStatusRequest] = lambda body: service.protocol.status
-        # Called behind the next answer.
-        self._then: list[Callable[[], None]] = []
 
     def find(self, body: object) -> Handler | None:
         """The handler for what a request asks for.
@@ -97,12 +96,6 @@ class HostRequests:
         else:
             return None
         return Handler(function, None, lambda: f"the handler of {kind.__name__}")
-
-    def answered(self) -> None:
-        """An answer was written."""
-        then, self._then = self._then, []
-        for function in then:
-            function()
 
     async def initialize(self, body: InitializeRequest) -> Payload:
         """Answer ``initialize``."""
@@ -136,25 +129,28 @@ class HostRequests:
         if own is None:
             return given
         answer = own(body)
-        return answer if given is None else given
+        if given is None:
+            return answer
+        return answer._replace(payload=given) if isinstance(answer, Followed) else given
 
     def _cancel(self, body: CancelAsyncMessageRequest) -> Payload:
         return CancelAsyncMessageResponse(cancelled=bool(self._service.protocol.withdraw(body.message_uuid)))
 
-    def _set_permission_mode(self, body: SetPermissionModeRequest) -> Payload:
+    def _set_permission_mode(self, body: SetPermissionModeRequest) -> Answer:
         session = self._service.session
         if body.mode not in PERMISSION_MODES:
             problem = f"Cannot set permission mode: must be one of {', '.join(PERMISSION_MODES)}"
             raise Refusal(problem, "invalid_mode")
-        if session.permission_mode != body.mode:
-            session.permission_mode = body.mode
-            self._then.append(self._tell_mode)
-        return SetPermissionModeResponse(mode=body.mode)
+        answer = SetPermissionModeResponse(mode=body.mode)
+        if session.permission_mode == body.mode:
+            return answer
+        session.permission_mode = body.mode
+        return Followed(answer, partial(self._tell_mode, body.mode))
 
-    def _tell_mode(self) -> None:
+    def _tell_mode(self, mode: str) -> None:
         protocol, session = self._service.protocol, self._service.session
-        message = StatusMessage(permissionMode=session.permission_mode, uuid=protocol.new_uuid(), session_id=session.id)
-        protocol.send(message)
+        protocol.send(StatusMessage(permissionMode=mode, uuid=protocol.new_uuid(), session_id=session.id))
+        self._service.flush()
 
     def _set_model(self, body: SetModelRequest) -> Payload:
         protocol, session = self._service.protocol, self._service.session
@@ -193,9 +189,8 @@ class HostRequests:
         with suppress(RequestError):
             await self._service.questions.mcp_message(name, answer)
 
-    def _end_session(self, body: EndSessionRequest) -> Payload:
-        self._then.append(self._service.end_input)
-        return {}
+    def _end_session(self, body: EndSessionRequest) -> Answer:
+        return Followed({}, self._service.end_input)
 
     def _unsupported(self, body: UnknownRequest) -> Payload:
         subtype = body.get("subtype", msgspec.UNSET)
@@ -206,8 +201,8 @@ class HostRequests:
         raise Refusal(f"Unsupported control request subtype: {words}", "unsupported_request")
 
 
-async def _give(payload: Payload, body: Any) -> Any:
-    return payload
+async def _give(answer: Answer, body: Any) -> Answer:
+    return answer
 
 
 async def _refuse(refusal: Refusal, body: Any) -> Any:

@@ -250,10 +250,10 @@ class Service:
     async def _initialize(self, request: ControlRequest, body: InitializeRequest) -> None:
         try:
             response = ControlResponse.success(request.request_id, await self._host.initialize(body))
+            line = self.protocol.encode_control(response)
         except Exception as error:
-            tell(error)
-            response = ControlResponse.failure(request.request_id, f"{type(error).__name__}: {error}")
-        await self._send_first(self.protocol.encode_control(response))
+            line = self._answers.failure(request.request_id, error, lambda: "the handler of InitializeRequest")
+        await self._send_first(line)
         for server in self.session.mcp_servers.values():
             if server.status == "pending":
                 await self.questions.connect(server)
@@ -437,7 +437,6 @@ class Service:
 
     async def _send_first(self, line: bytes) -> None:
         self.protocol.write_first(line)
-        self._host.answered()
         self.moved()
         self.flush()
 

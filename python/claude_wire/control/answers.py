@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from claude_wire.messages.base import Wire
     from claude_wire.messages.control.envelopes import RequestId
 
-__all__ = ["Answers", "Handler", "NoAnswer", "Refusal", "WrongAnswer", "raised_outside"]
+__all__ = ["Answers", "Followed", "Handler", "NoAnswer", "Refusal", "WrongAnswer", "raised_outside"]
 
 #: Why a request is unknown whose subtype no table lists.
 UNKNOWN_SUBTYPE = "unknown subtype"
@@ -36,7 +36,7 @@ UNKNOWN_SUBTYPE = "unknown subtype"
 MOST_OPEN = 8192
 
 #: The packages whose frames a traceback in a log begins without.
-_OURS = frozenset(f"claude_wire.{name}" for name in ("control", "integrations", "io", "session"))
+_OURS = frozenset(f"claude_wire.{name}" for name in ("agent", "control", "integrations", "io", "session"))
 
 _log = logging.getLogger("claude_wire")
 
@@ -44,12 +44,20 @@ _log = logging.getLogger("claude_wire")
 class Handler(NamedTuple):
     """How one request is answered."""
 
-    #: From the body of the request to the payload of its answer.
-    function: Callable[[Any], Awaitable[Wire | dict[str, Any]]]
+    #: From the body of the request to the payload of its answer, or to a :class:`Followed`.
+    function: Callable[[Any], Awaitable[Wire | dict[str, Any] | Followed]]
     #: The seconds that it may take; None for as long as it takes.
     seconds: float | None
     #: Gives the name in logs: the callback, and what it is asked about.
     name: Callable[[], str]
+
+
+class Followed(NamedTuple):
+    """What a handler returns that has something to do behind its answer."""
+
+    payload: Wire | dict[str, Any] | None
+    #: Called when the answer has been sent.
+    then: Callable[[], object]
 
 
 class NoAnswer(Exception):
@@ -194,25 +202,23 @@ class Answers:
     async def _run(
         self, inquiry: _Inquiry, function: Callable[[Any], Awaitable[Any]], body: Any, name: Callable[[], str]
     ) -> None:
+        then: Callable[[], object] | None = None
         try:
-            line = self._encode(ControlResponse.success(inquiry.id, await function(body)))
+            payload = await function(body)
+            if isinstance(payload, Followed):
+                payload, then = payload
+            line = self._encode(ControlResponse.success(inquiry.id, payload))
         except NoAnswer:
             if self._end(inquiry) and inquiry.timer is not None:
                 inquiry.timer.cancel()
             return
-        except Refusal as refusal:
-            line = self._failure(inquiry.id, str(refusal), refusal.code)
         except asyncio.CancelledError:
             if not self._is_open(inquiry) or not cancelled_by_nobody():
                 raise
             # What the callback waited for was cancelled. The other side waits for an answer all the same.
             line = self._failure(inquiry.id, "the callback was cancelled")
-        except WrongAnswer as wrong:
-            _log.warning("%s", wrong)
-            line = self._failure(inquiry.id, str(wrong))
         except Exception as error:
-            _log.warning("%s raised %s", name(), type(error).__name__, exc_info=raised_outside(error))
-            line = self._failure(inquiry.id, _text(error))
+            line, then = self.failure(inquiry.id, error, name), None
         except (GeneratorExit, get_cancelled_exc_class()):  # trio's, whose loop ends
             raise
         except BaseException as error:
@@ -223,7 +229,7 @@ class Answers:
             raise
         if self._is_open(inquiry) and inquiry.timer is not None:
             inquiry.timer.cancel()
-        await self._answer(inquiry, line)
+        await self._answer(inquiry, line, then)
 
     async def _overrun(self, inquiry: _Inquiry, seconds: float, name: Callable[[], str]) -> None:
         await sleep(seconds)
@@ -268,11 +274,21 @@ class Answers:
             self._settled.add_key(inquiry.key)
         return True
 
+    def failure(self, request_id: RequestId, error: Exception, name: Callable[[], str]) -> bytes:
+        """The error answer for what a handler has raised. The log gets it, too, unless it is a refusal."""
+        if isinstance(error, Refusal):
+            return self._failure(request_id, str(error), error.code)
+        if isinstance(error, WrongAnswer):
+            _log.warning("%s", error)
+        else:
+            _log.warning("%s raised %s", name(), type(error).__name__, exc_info=raised_outside(error))
+        return self._failure(request_id, _text(error))
+
     def _failure(self, request_id: RequestId, problem: str, code: str | None = None) -> bytes:
         return self._encode(ControlResponse.failure(request_id, problem, error_code=code))
 
-    async def _answer(self, inquiry: _Inquiry, line: bytes) -> None:
-        """Send the answer, unless there was one or none is wanted any more."""
+    async def _answer(self, inquiry: _Inquiry, line: bytes, then: Callable[[], object] | None = None) -> None:
+        """Send the answer, and do what follows it, unless there was one or none is wanted any more."""
         if self._end(inquiry):
             self.waiting_bytes += len(line)
             try:
@@ -280,6 +296,8 @@ class Answers:
                     await send_quietly(self._send, line)
             finally:
                 self.waiting_bytes -= len(line)
+            if then is not None:
+                then()
 
 
 def raised_outside(error: Exception) -> tuple[type[Exception], Exception, TracebackType | None]:
