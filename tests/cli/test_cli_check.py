@@ -126,6 +126,7 @@ def test_json_report_has_the_documented_shape() -> None:
     assert reasons[1].startswith("truncated: not JSON: ")
     assert file == {
         "file": "standard input",
+        "dialect": "stream",
         **shared,
         "unknown": [a | b for a, b in zip(unknown, counts, strict=True)],
         "invalid_lines": [

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import claude_wire.transcripts as t
 from claude_wire import Decoder, encode
+from claude_wire.transcripts import transcript as transcript_module
 from sessions import scenarios, transcripts, unpack
 
 
@@ -192,3 +193,16 @@ def test_permissions_the_queue_and_subagents_are_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="more than max_bytes=100"):
         t.Transcript.load(path, max_bytes=100)
     assert repr(nested) == f"<Transcript {path.stem}: 32 records, 0 invalid lines>"
+
+
+def test_subagents_are_bounded_in_number_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = unpack("subagent_parallel", tmp_path).glob("*/*.jsonl")
+    folder = path.with_suffix("") / "subagents"
+    assert len(t.Transcript.load(path).subagents) == 2
+    (folder / "agent-torn.meta.json").write_bytes(b'{"toolUseId')
+    (folder / "agent-huge.meta.json").write_bytes(
+        b'{"toolUseId":"' + b"x" * (transcript_module.MOST_META_BYTES) + b'"}'
+    )
+    assert len(t.Transcript.load(path).subagents) == 2
+    monkeypatch.setattr(transcript_module, "MOST_SUBAGENTS", 1)
+    assert len(t.Transcript.load(path).subagents) == 1

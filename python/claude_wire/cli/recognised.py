@@ -8,10 +8,7 @@ from itertools import chain
 from claude_wire.cli.sources import Piece
 from claude_wire.transcripts.recognise import Head, LineDialect
 
-__all__ = ["KINDS", "recognised"]
-
-#: How a source is named behind its file: what it is, if it is not the usual.
-KINDS: dict[LineDialect, str] = {"stream": "", "transcript": " (a transcript)"}
+__all__ = ["recognised"]
 
 
 def recognised(stream: Iterator[Piece]) -> tuple[LineDialect, Iterator[Piece]]:

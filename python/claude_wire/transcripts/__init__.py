@@ -10,6 +10,7 @@ from claude_wire.transcripts.records.base import Entry, Record
 from claude_wire.transcripts.records.conversation import *
 from claude_wire.transcripts.records.state import *
 from claude_wire.transcripts.records.system import *
+from claude_wire.transcripts.sessions import SessionInfo, find_sessions
 from claude_wire.transcripts.transcript import MOST_BYTES, Permission, Subagent, SubagentMeta, Transcript, Turn
 from claude_wire.transcripts.tree import Node, Tree
 
@@ -65,6 +66,7 @@ __all__ = [
     "Record",
     "RemoteSessionChange",
     "SessionContext",
+    "SessionInfo",
     "SilentTurnReminder",
     "SkillListing",
     "StopHookSummaryRecord",
@@ -80,6 +82,7 @@ __all__ = [
     "Turn",
     "TurnPosition",
     "UserRecord",
+    "find_sessions",
     "message_of",
     "messages",
     "read",

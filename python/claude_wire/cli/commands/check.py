@@ -15,7 +15,6 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColu
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.cli.count.report import invalid_as_json, invalid_as_text, summary_as_json, summary_as_text
 from claude_wire.cli.count.survey import Summary, Survey
-from claude_wire.cli.recognised import KINDS, recognised
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.wrapping import width_of, wrapped
 from claude_wire.cli.sources import display_name, known_size, pieces, several_sources
@@ -70,12 +69,11 @@ def _check_as_text(files: tuple[str, ...]) -> Summary:
     def say(line: str) -> None:
         click.echo(wrapped(line, width))
 
-    def head(name: str, dialect: LineDialect) -> None:
-        say(f"{name}{KINDS[dialect]}:")
-
     for number, file in enumerate(files):
         heading = ("\n" if number else "") + display_name(file)
-        _, found = _check_file(file, lambda line: say(invalid_as_text(line)), partial(head, heading))
+        dialect, found = _check_file(file, lambda line: say(invalid_as_text(line)), partial(say, f"{heading}:"))
+        if dialect == "transcript":
+            say("  a transcript, as the CLI keeps it on disk")
         for line in summary_as_text(found):
             say(line)
         total.add(found)
@@ -104,7 +102,7 @@ def _check_as_json(files: tuple[str, ...]) -> Summary:
 
 
 def _check_file(
-    file: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[LineDialect], object] | None = None
+    file: str, on_invalid: Callable[[InvalidLine], object], on_open: Callable[[], object] | None = None
 ) -> tuple[LineDialect, Summary]:
     """What a file is, and what it holds. A large one has a bar on standard error, if that is a terminal."""
     console = Console(stderr=True)
@@ -117,9 +115,8 @@ def _check_file(
             bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
             stack.enter_context(bar)
             bar.add_task("", total=size)
-        dialect, lines = recognised(stream)
         if on_open is not None:
-            on_open(dialect)
+            on_open()
 
         def invalid(line: InvalidLine) -> None:
             # The bar makes room while something is printed, because both may be on the same terminal.
@@ -129,9 +126,10 @@ def _check_file(
             if bar is not None:
                 bar.start()
 
-        survey = Survey(display_name(file), invalid, dialect=dialect)
-        for piece in lines:
+        survey = Survey(display_name(file), invalid)
+        for piece in stream:
             survey.feed(piece.data)
             if bar is not None:
                 bar.advance(bar.task_ids[0], len(piece.data))
-        return dialect, survey.close()
+        found = survey.close()
+        return survey.dialect or "stream", found

@@ -20,7 +20,7 @@ from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.messages import InvalidLine, Message
 from claude_wire.transcripts import Record
 from claude_wire.transcripts.read import decoder_for
-from claude_wire.transcripts.recognise import LineDialect
+from claude_wire.transcripts.recognise import LineDialect, dialect_of
 
 __all__ = ["MOST_FINDINGS", "Seen", "Summary", "Survey"]
 
@@ -90,7 +90,9 @@ class Survey:
         source: the stream's name, for :class:`Seen`.
         on_invalid: called with each line that is not one JSON object, in order; they are not kept here.
         max_line_bytes: as for :class:`~claude_wire.Decoder`.
-        dialect: what its lines are.
+
+    Attributes:
+        dialect: what the lines are, as soon as one of them tells. Those before it mean the same in either.
     """
 
     def __init__(
@@ -98,18 +100,19 @@ class Survey:
         source: str,
         on_invalid: Callable[[InvalidLine], object],
         max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
-        dialect: LineDialect = "stream",
     ) -> None:
+        self.dialect: LineDialect | None = None
+        self._max_line_bytes = max_line_bytes
         self._summary = Summary()
         self._source = source
         self._on_invalid = on_invalid
         # Each line is needed as a message, as a plain object and with its number, which decoders do not tell. So lines
         # are split first. Both decoders return one value for each line that is not blank.
         self._splitter = LineSplitter(max_line_bytes=max_line_bytes, keepends=True)
-        self._messages = decoder_for(dialect, max_line_bytes=max_line_bytes)
+        self._messages = decoder_for("stream", max_line_bytes=max_line_bytes)
         self._objects = Decoder(dict, max_line_bytes=max_line_bytes)
         self._line_number = 0
-        # Bytes of lines above the limit, which do not reach the decoders.
+        # Bytes that the decoder of messages did not get: lines above the limit, and what another decoder got.
         self._long_bytes = 0
 
     def feed(self, data: bytes) -> None:
@@ -143,7 +146,10 @@ class Survey:
 
     def _count_lines(self, lines: list[bytes]) -> None:
         data = b"".join(lines)
-        messages, objects = self._messages.feed(data), self._objects.feed(data)
+        objects = self._objects.feed(data)
+        if self.dialect is None:
+            self._recognise(objects)
+        messages = self._messages.feed(data)
         if data and not data.endswith(b"\n"):
             messages += self._messages.close()
             objects += self._objects.close()
@@ -153,6 +159,14 @@ class Survey:
                 self._count_invalid(InvalidLine(message.raw, number, offset, message.reason, kind=message.kind))
             else:
                 self._count_message(message, _names_of(plain) if isinstance(plain, InvalidLine) else plain, number)
+
+    def _recognise(self, objects: list[dict[str, Any] | InvalidLine]) -> None:
+        for line in objects:
+            if self.dialect is None and not isinstance(line, InvalidLine):
+                self.dialect = dialect_of(line)
+        if self.dialect == "transcript":
+            self._long_bytes += self._messages.stats.bytes
+            self._messages = decoder_for("transcript", max_line_bytes=self._max_line_bytes)
 
     def _numbers(self, lines: list[bytes]) -> Iterator[int]:
         """The numbers of those lines that are not blank."""

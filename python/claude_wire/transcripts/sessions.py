@@ -1,0 +1,139 @@
+"""The sessions in a folder, by the beginnings and ends of their files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from claude_wire.codec.decoder import Decoder
+from claude_wire.messages import InvalidLine, TextBlock, UnknownMessage
+from claude_wire.transcripts.records.base import Entry, Record
+from claude_wire.transcripts.records.conversation import UserRecord
+from claude_wire.transcripts.records.state import AiTitleRecord, CustomTitleRecord, LastPromptRecord, SummaryRecord
+
+__all__ = ["SessionInfo", "find_sessions"]
+
+#: So much of a file's beginning is read, and so much of its end.
+END_BYTES = 64 * 1024
+
+#: Titles and prompts are cut to so many characters.
+MOST_CHARS = 1000
+
+#: A ``custom-title.json`` above this size is not read.
+MOST_TITLE_BYTES = 64 * 1024
+
+Lines = list[Record | UnknownMessage | InvalidLine]
+
+
+class SessionInfo(NamedTuple):
+    """What the beginning and the end of a session's file say of it."""
+
+    #: The session's id, which ``--resume`` takes.
+    id: str
+    path: Path
+    #: What the user called it, or else the model; None if neither did.
+    title: str | None
+    #: The working directory in which it began; None if the beginning of the file does not say it.
+    project: str | None
+    #: When its first record was written, and its last.
+    started: datetime | None
+    ended: datetime | None
+    #: Bytes, without the files of subagents.
+    size: int
+    #: The first prompt, and the last; both as text.
+    first_prompt: str | None
+    last_prompt: str | None
+
+
+def find_sessions(folder: str | os.PathLike[str]) -> Iterator[SessionInfo]:
+    """The sessions below a folder, in the order of their paths; at most 128 KiB of each file are read.
+
+    Args:
+        folder: the ``projects`` of the CLI's configuration folder, that folder itself, or the folder of one project.
+
+    A file that is gone, or cannot be read, is left out. Titles and prompts have at most 1,000 characters.
+    """
+    root = Path(folder)
+    root = root / "projects" if (root / "projects").is_dir() else root
+    for path in sorted([*root.glob("*.jsonl"), *root.glob("*/*.jsonl")]):
+        # Older CLIs kept subagents beside their sessions.
+        if not path.name.startswith("agent-"):
+            try:
+                yield _info(path)
+            except OSError:
+                continue
+
+
+def _info(path: Path) -> SessionInfo:
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        first = file.read(END_BYTES)
+        begins = max(size - END_BYTES, 0)
+        file.seek(begins)
+        last = file.read(END_BYTES)
+    if begins:
+        last = last.partition(b"\n")[2]  # the rest of a line
+    head, tail = _records(first), _records(last)
+    entries = [record for record in head if isinstance(record, Entry)]
+    prompts = (record for record in entries if isinstance(record, UserRecord) and record.is_prompt)
+    last_prompts = [record.lastPrompt for record in tail if isinstance(record, LastPromptRecord)]
+    return SessionInfo(
+        id=path.stem,
+        path=path,
+        title=_title(path, head + tail),
+        project=next((record.cwd for record in entries if record.cwd is not None), None),
+        started=next(_times(head), None),
+        ended=next(_times(tail[::-1]), None),
+        size=size,
+        first_prompt=next((_text(record) for record in prompts), None),
+        last_prompt=_cut(last_prompts[-1]) if last_prompts else None,
+    )
+
+
+def _records(data: bytes) -> Lines:
+    # The last line may be cut: without its line feed it stays in the decoder.
+    with Decoder(Record) as decoder:
+        return decoder.feed(data)
+
+
+def _title(path: Path, records: Lines) -> str | None:
+    given = [record.customTitle for record in records if isinstance(record, CustomTitleRecord)]
+    made = [record.aiTitle for record in records if isinstance(record, AiTitleRecord)]
+    old = [record.summary for record in records if isinstance(record, SummaryRecord)]
+    titles = given or _titles_beside(path) or made or old
+    return _cut(titles[-1]) if titles else None
+
+
+def _titles_beside(path: Path) -> list[str]:
+    file = path.with_suffix("") / "custom-title.json"
+    try:
+        title = msgspec.json.decode(file.read_bytes()) if file.stat().st_size <= MOST_TITLE_BYTES else None
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return []
+    found = title.get("customTitle") if isinstance(title, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # JSON has no types
+    return [found] if isinstance(found, str) else []
+
+
+def _times(records: Lines) -> Iterator[datetime]:
+    for record in records:
+        stamp = getattr(record, "timestamp", None)
+        try:
+            # Python 3.10 does not know the letter.
+            yield datetime.fromisoformat(stamp.replace("Z", "+00:00"))  # type: ignore[union-attr]  # another is refused
+        except (AttributeError, ValueError):
+            continue
+
+
+def _text(record: UserRecord) -> str | None:
+    content = record.message.content
+    blocks = [] if isinstance(content, str) else [block.text for block in content if isinstance(block, TextBlock)]
+    return _cut(content if isinstance(content, str) else "".join(blocks))
+
+
+def _cut(text: str | None) -> str | None:
+    return None if text is None else text[:MOST_CHARS]

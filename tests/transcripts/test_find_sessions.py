@@ -1,0 +1,82 @@
+"""Sessions are listed by the beginnings and ends of their files, whatever is in them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from claude_wire import encode
+from claude_wire.transcripts import find_sessions
+from claude_wire.transcripts.sessions import END_BYTES
+from sessions import scenarios, transcripts, unpack
+
+
+@pytest.mark.parametrize("scenario", [name for name in scenarios() if name != "no_persistence"])
+def test_each_session_is_found_with_its_project_times_and_prompts(scenario: str, tmp_path: Path) -> None:
+    projects = unpack(scenario, tmp_path)
+    found = list(find_sessions(projects))
+    assert {str(one.path.relative_to(tmp_path)) for one in found} == {
+        name for name in transcripts(scenario) if "/subagents/" not in name
+    }
+    assert list(find_sessions(tmp_path)) == found
+    assert [one for folder in sorted(projects.iterdir()) for one in find_sessions(folder)] == found
+    for one in found:
+        lines = []
+        for line in one.path.read_bytes().split(b"\n"):
+            try:
+                lines.append(json.loads(line))
+            except ValueError:
+                continue
+        assert one.id == one.path.stem
+        assert one.size == one.path.stat().st_size
+        assert one.project == next(line["cwd"] for line in lines if "cwd" in line)
+        assert one.started is not None
+        assert one.ended is not None
+        stamps = [line["timestamp"] for line in lines if "timestamp" in line]
+        assert one.started.isoformat(timespec="milliseconds").replace("+00:00", "Z") == stamps[0]
+        assert one.ended.isoformat(timespec="milliseconds").replace("+00:00", "Z") == stamps[-1]
+        last = [line["lastPrompt"] for line in lines if line["type"] == "last-prompt"]
+        assert one.last_prompt == (last[-1][:1000] if last else None)
+        assert one.first_prompt is not None
+
+
+def test_the_title_is_what_the_user_gave_before_what_the_model_made(tmp_path: Path) -> None:
+    titles = [one.title for one in find_sessions(unpack("resume_fork_clear", tmp_path))]
+    assert titles == ["newname", None, None]
+    assert list(find_sessions(tmp_path / "nowhere")) == []
+    folder = tmp_path / "alone"
+    folder.mkdir()
+    records = encode({"type": "ai-title", "aiTitle": "made"}) + encode({"type": "summary", "summary": "old"})
+    (folder / "s.jsonl").write_bytes(records)
+    (one,) = find_sessions(folder)
+    assert one.title == "made"
+    beside = one.path.with_suffix("")
+    beside.mkdir()
+    (beside / "custom-title.json").write_text('{"customTitle": "given"}')
+    assert [each.title for each in find_sessions(one.path.parent)] == ["given"]
+    (beside / "custom-title.json").write_text('["torn')
+    assert [each.title for each in find_sessions(one.path.parent)] == ["made"]
+
+
+def test_hostile_files_are_listed_in_bounded_memory(tmp_path: Path) -> None:
+    long = "x" * 5000
+    lines = {
+        "empty": b"",
+        "noise": b"\xff\n{x}\n" * 10,
+        "long": encode({"type": "last-prompt", "lastPrompt": long}) + encode({"type": "ai-title", "aiTitle": long}),
+        "huge": b'{"type":"user","uuid":"u","parentUuid":null,"message":"' + b"y" * (4 * END_BYTES) + b'"}\n',
+        "times": encode({"type": "mode", "mode": "normal", "timestamp": 5})
+        + encode({"type": "pr-link", "timestamp": "soon"}),
+    }
+    for name, data in lines.items():
+        (tmp_path / f"{name}.jsonl").write_bytes(data)
+    (tmp_path / "agent-old.jsonl").write_bytes(b"")
+    (tmp_path / "folder.jsonl").mkdir()
+    found = {one.id: one for one in find_sessions(tmp_path)}
+    assert found.keys() == lines.keys()
+    assert found["long"].title == found["long"].last_prompt == "x" * 1000
+    for name in ("empty", "noise", "huge", "times"):
+        assert found[name][2:6] == (None, None, None, None)
+        assert found[name].size == len(lines[name])
