@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import anyio
 import msgspec
+import pytest
 
 from agent_host import hosted, initialize, prompt
 from async_backends import ASYNCIO
-from claude_wire import GetSettingsRequest
-from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Turn
-from claude_wire.agent.protocol import MOST_PROMPT_BYTES, MOST_PROMPTS, MOST_UUIDS
+from claude_wire import Decoder, GetSettingsRequest
+from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Over, Turn
+from claude_wire.agent.protocol import MOST_PROMPT_BYTES, MOST_PROMPTS, MOST_UUIDS, Wrong
 from claude_wire.agent.questions import MOST_HOOK_BYTES
 from claude_wire.agent.service import MOST_TASKS
 from virtual_time import VirtualBackend, every_virtual_backend
@@ -151,3 +153,29 @@ def test_what_hooks_answer_is_bounded_and_too_much_refuses() -> None:
         assert result["result"] == "PreToolUse:Bash hook error: PreToolUse:Bash hook answered with too much"
 
     ASYNCIO.run(main)
+
+
+def test_of_several_initialize_the_last_one_is_kept() -> None:
+    async def answer(turn: Turn) -> None: ...
+
+    async def main() -> None:
+        async with hosted(Agent(answer)) as host:
+            for event in ("Stop", "PreToolUse"):
+                await host.tell(initialize(hooks={event: [{"hookCallbackIds": [event]}]}, jsonSchema={"title": event}))
+            await host.tell(initialize(systemPrompt="the last"))
+            await host.until("control_response", 3)
+            session = host.service.session
+            assert session.initialize is not None
+            assert session.initialize.to_dict() == {"subtype": "initialize", "systemPrompt": "the last"}
+            assert session.hooks == {}
+            assert session.schema == {"title": "PreToolUse"}
+
+    ASYNCIO.run(main)
+
+
+def test_a_line_that_is_too_long_to_keep_ends_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claude_wire.agent.protocol.Decoder", partial(Decoder, max_line_bytes=1000))
+    protocol = AgentProtocol(AgentSession(AgentOptions(), "m"))
+    events = protocol.feed(lines(initialize(systemPrompt="x" * 1000), prompt("go")))
+    assert [type(event) for event in events] == [Wrong, Over]
+    assert protocol.code == 1

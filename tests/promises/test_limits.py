@@ -229,6 +229,7 @@ ROWS: dict[str, list[str]] = {
         "tests/agent/test_agent_faults.py",
     ],
     "MCP servers of a host, in an agent": ["tests/agent/test_agent_faults.py"],
+    "the last `initialize` of a host": ["tests/agent/test_agent_bounds.py"],
     "what the hooks of a host answer": ["tests/agent/test_agent_bounds.py"],
     "tools that answers of a host allow": ["tests/agent/test_agent_faults.py"],
     "requests of a host that an agent has not answered": ["tests/agent/test_agent_bounds.py"],
