@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
+
+from wheel_check import HOMES, faults
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
-MOST_BYTES = 1_000_000
 ZIG = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
-HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".rustup"}
 
 
 def build(tree: Path, into: Path, changed: dict[str, str], umask: int) -> Path:
@@ -55,35 +53,11 @@ def build_elsewhere(folder: Path) -> Path:
     return build(tree, folder / "dist", changed, 0o077)
 
 
-def faults(wheel: Path) -> list[str]:
-    """What is wrong with it, in words."""
-    found = []
-    if ZIG and f"manylinux2014_{platform.machine()}" not in re.split("[-.]", wheel.name):
-        found.append(f"the tag is not manylinux2014: {wheel.name}")
-    if wheel.stat().st_size >= MOST_BYTES:
-        found.append(f"{wheel.stat().st_size} bytes; wanted are less than {MOST_BYTES}")
-    with zipfile.ZipFile(wheel) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
-    for licence in ("LICENSE", "THIRD_PARTY_LICENSES"):
-        if not any(name.endswith(f".dist-info/licenses/{licence}") for name in content):
-            found.append(f"no {licence}")
-    libraries = [name for name in content if re.search(r"/lib_native\.|/_native\.", name)]
-    if not libraries:
-        found.append("no native library")
-    homes = [os.environ.get(name, str(home)) for name, home in HOMES.items()]
-    for name, data in content.items():
-        for folder in [str(ROOT), str(Path.home()), *homes]:
-            if len(folder) > 1 and folder.encode() + b"/" in data:
-                found.append(f"{name} names {folder}")
-        for version in {tuple(map(int, each.split(b"."))) for each in re.findall(rb"GLIBC_(\d+\.\d+)", data)}:
-            if ZIG and version > (2, 17):
-                found.append(f"{name} needs glibc {version[0]}.{version[1]}")
-    return found
-
-
 def main() -> int:
     wheel = build(ROOT, DIST, {}, 0o022)
     wrong = faults(wheel)
+    if ZIG and f"manylinux2014_{platform.machine()}" not in wheel.name:
+        wrong.append(f"the tag is not manylinux2014: {wheel.name}")
     with tempfile.TemporaryDirectory(prefix="claude-wire-wheel-") as folder:
         second = build_elsewhere(Path(folder))
         if second.name != wheel.name or second.read_bytes() != wheel.read_bytes():

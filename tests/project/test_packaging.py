@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -122,29 +123,36 @@ def test_the_build_renames_each_folder_with_sources_and_keeps_the_callers_flags(
     assert "CARGO_TARGET_DIR" not in os.environ
 
 
-def test_a_wheel_with_a_path_of_its_builder_or_without_licences_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wheel = tool("wheel")
-    monkeypatch.setattr(wheel, "ZIG", True)
-    machine = wheel.platform.machine()
-    good = tmp_path / f"claude_wire-1-py3-none-manylinux2014_{machine}.manylinux_2_17_{machine}.whl"
-    licences = dict.fromkeys([f"x.dist-info/licenses/{name}" for name in ("LICENSE", "THIRD_PARTY_LICENSES")], b"")
-    write(good, {"p/_native/lib_native.so": b"GLIBC_2.2.5 GLIBC_2.17", **licences})
-    assert wheel.faults(good) == []
-    bad = tmp_path / f"claude_wire-1-py3-none-linux_{machine}.whl"
-    library = f"GLIBC_2.34 {TOOLS.parent}/rust/src".encode() + os.urandom(1_000_000)
-    write(bad, {"p/_native/lib_native.so": library})
-    said = "\n".join(wheel.faults(bad))
-    for part in (
-        "manylinux2014",
-        "bytes; wanted",
-        "no LICENSE",
-        "no THIRD_PARTY",
-        f"names {TOOLS.parent}",
-        "glibc 2.34",
-    ):
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="auditwheel is for Linux")
+def test_a_wheel_that_should_not_be_published_is_refused(tmp_path: Path) -> None:
+    check = tool("wheel_check")
+    (library,) = (ROOT / "python/claude_wire/native/_native").glob("*.so")
+    place = "claude_wire/native/_native/lib_native.so"
+    licences = [f"claude_wire-1.dist-info/licenses/{name}" for name in ("LICENSE", "THIRD_PARTY_LICENSES")]
+    record = "claude_wire-1.dist-info/RECORD"
+    content = {place: library.read_bytes(), **dict.fromkeys(licences, b"")}
+    content[record] = "".join(f"{name},,\n" for name in [*content, record]).encode()
+    machine = platform.machine()
+    good = tmp_path / f"claude_wire-1-py3-none-manylinux_2_39_{machine}.whl"
+    write(good, content)
+    assert check.faults(good) == []
+    older = good.with_name(f"claude_wire-1-py3-none-manylinux_2_5_{machine}.whl")
+    older.write_bytes(good.read_bytes())
+    (fault,) = check.faults(older)
+    assert "the tag promises more than the library keeps" in fault
+    bad = tmp_path / "claude_wire-1-cp311-cp311-linux_x86_64.whl"
+    write(bad, {place: f"{ROOT}/rust/src".encode() + os.urandom(1_000_000)})
+    said = "\n".join(check.faults(bad))
+    for part in ("the tag", "bytes; wanted", "no LICENSE", "no THIRD_PARTY", f"names {ROOT}", "is no library"):
         assert part in said
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a library of Linux")
+def test_a_library_that_gives_away_functions_of_others_is_refused() -> None:
+    check = tool("wheel_check")
+    with open("/proc/self/maps") as maps:
+        (libc,) = {line.split()[-1] for line in maps if re.search(r"/(libc|ld-musl-\w+)\.so[.\d]*$", line.strip())}
+    assert "exports malloc" in check.library_faults(Path(libc).read_bytes())
 
 
 def write(path: Path, content: dict[str, bytes]) -> None:

@@ -1,0 +1,107 @@
+"""Refuses a wheel that should not be published: ``wheel_check.py WHEEL…``.
+
+A wheel has less than 1 MB, its licences and the native library. It names no folder of its builder. The library takes
+from the system only what each system of the wheel's tag has: auditwheel knows what that is on Linux, the lists below
+say it for macOS and Windows. It exports nothing but our own functions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import lief
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_BYTES = 1_000_000
+HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".rustup"}
+LIBRARY = re.compile(r"/(lib)?_native\.(\w+\.)*(so|dylib|dll|pyd)$")
+TAG = re.compile(r"-py3-none-((?:many|musl)linux|macosx|win)")
+
+#: What macOS and Windows have themselves.
+MACOS = re.compile(r"/usr/lib/(libSystem|libiconv)\..*")
+WINDOWS = re.compile(
+    r"(kernel32|ntdll|userenv|ws2_32|bcrypt(primitives)?|advapi32|vcruntime140|msvcrt|api-ms-win-.*)\.dll", re.I
+)
+
+
+def faults(wheel: Path) -> list[str]:
+    """What is wrong with a wheel, in words."""
+    found = []
+    tag = TAG.search(wheel.name)
+    if tag is None:
+        found.append(f"the tag is not py3-none for manylinux, musllinux, macOS or Windows: {wheel.name}")
+    size = wheel.stat().st_size
+    if size >= MOST_BYTES:
+        found.append(f"{size} bytes; wanted are less than {MOST_BYTES}")
+    with zipfile.ZipFile(wheel) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    for licence in ("LICENSE", "THIRD_PARTY_LICENSES"):
+        if not any(name.endswith(f".dist-info/licenses/{licence}") for name in content):
+            found.append(f"no {licence}")
+    homes = [os.environ.get(name, str(home)) for name, home in HOMES.items()]
+    for name, data in content.items():
+        for folder in [str(ROOT), str(Path.home()), *homes]:
+            if len(folder) > 1 and folder.encode() + b"/" in data:
+                found.append(f"{name} names {folder}")
+    libraries = {name: data for name, data in content.items() if LIBRARY.search(name)}
+    if not libraries:
+        found.append("no native library")
+    for name, data in libraries.items():
+        found += [f"{name} {fault}" for fault in library_faults(data)]
+    if libraries and tag is not None and tag[1].endswith("linux"):
+        found += linux_faults(wheel)
+    return found
+
+
+def library_faults(data: bytes) -> list[str]:
+    """What a native library needs or gives away that it should not."""
+    library = lief.parse(list(data))
+    if library is None:
+        return ["is no library"]
+    given = sorted({str(function.name).lstrip("_") for function in library.exported_functions})
+    found = [f"exports {name}" for name in given if not name.startswith("cw_")]
+    if isinstance(library, lief.MachO.Binary):
+        found += [f"needs {each.name}" for each in library.libraries if not MACOS.fullmatch(str(each.name))]
+    elif isinstance(library, lief.PE.Binary):
+        found += [f"needs {each.name}" for each in library.imports if not WINDOWS.fullmatch(str(each.name))]
+    return found
+
+
+def linux_faults(wheel: Path) -> list[str]:
+    """What auditwheel finds: a wheel's tag must be no wider than what the library needs."""
+    command = [sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode != 0:
+        return [f"auditwheel refuses it: {(run.stderr or run.stdout).strip()[-300:]}"]
+    needed = versions(json.loads(run.stdout)["overall_tag"])
+    tagged = versions(wheel.name)
+    if needed and tagged and needed[0][0] == tagged[0][0] and min(tagged) >= min(needed):
+        return []
+    return [f"the tag promises more than the library keeps, which needs {needed}: {wheel.name}"]
+
+
+def versions(tags: str) -> list[tuple[str, int, int]]:
+    """The C libraries that tags name, with their lowest versions."""
+    return [(name, int(major), int(minor)) for name, major, minor in re.findall(r"(many|musl)linux_(\d+)_(\d+)_", tags)]
+
+
+def main(wheels: list[str]) -> int:
+    wrong = 0
+    for wheel in map(Path, wheels):
+        found = faults(wheel)
+        wrong += len(found)
+        for each in found:
+            print(f"{wheel.name} is wrong: {each}", file=sys.stderr)
+        if not found:
+            print(f"{wheel.name}: {wheel.stat().st_size} bytes, and nothing in it that should not be")
+    return int(bool(wrong) or not wheels)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
