@@ -130,7 +130,10 @@ def test_a_wheel_that_should_not_be_published_is_refused(tmp_path: Path) -> None
     place = "claude_wire/native/_native/lib_native.so"
     licences = [f"claude_wire-1.dist-info/licenses/{name}" for name in ("LICENSE", "THIRD_PARTY_LICENSES")]
     record = "claude_wire-1.dist-info/RECORD"
-    content = {place: library.read_bytes(), **dict.fromkeys(licences, b"")}
+    data = library.read_bytes()
+    for folder in (str(ROOT), str(Path.home())):  # those of an editable installation are not renamed
+        data = data.replace(f"{folder}/".encode(), b"-" * (len(folder) + 1))
+    content = {place: data, **dict.fromkeys(licences, b"")}
     content[record] = "".join(f"{name},,\n" for name in [*content, record]).encode()
     machine = platform.machine()
     good = tmp_path / f"claude_wire-1-py3-none-manylinux_2_39_{machine}.whl"
