@@ -249,6 +249,7 @@ def test_json_has_the_documented_shape(recorded: Path) -> None:
         "ok": 1,
         "failed": {},
         "unfinished": 0,
+        "prompts": 0,
         "num_turns": 4,
         "api_retries": 0,
     }
