@@ -7,13 +7,11 @@ environment and an empty home, sets the loopback interface up, and runs pytest, 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-import sandbox
+from claude_wire.testing.offline import sandbox
 
 HERE = Path(__file__).resolve().parent
 #: Set inside; tests/e2e/conftest.py collects nothing without it.
@@ -22,35 +20,13 @@ INSIDE = "CLAUDE_WIRE_E2E"
 PASSED_ON = ("CLAUDE_WIRE_E2E_ROUNDS", "CLAUDE_WIRE_E2E_PAUSE")
 
 
-def namespace() -> list[str]:
-    """The command that gives what follows it a network of its own."""
-    program = shutil.which("unshare")
-    if program is None:
-        sys.exit("The end-to-end tests need a network namespace, and there is no unshare (util-linux) on the PATH.")
-    reasons = []
-    for flags in (["--net"], ["--user", "--map-root-user", "--net"]):
-        tried = subprocess.run([program, *flags, "true"], capture_output=True, text=True, check=False)
-        if tried.returncode == 0:
-            return [program, *flags]
-        reasons.append(f"  unshare {' '.join(flags)}: {tried.stderr.strip()}")
-    sys.exit("\n".join(["The end-to-end tests need a network namespace, and this system refuses one:", *reasons]))
-
-
 def outside(arguments: list[str]) -> int:
     """Start this file again, inside."""
-    with tempfile.TemporaryDirectory(prefix="claude-wire-e2e-") as home:
-        environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        environment.update(
-            {
-                INSIDE: "1",
-                "HOME": home,
-                "LANG": "C.UTF-8",
-                "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-                "TMPDIR": home,
-            }
-        )
-        command = [*namespace(), sys.executable, __file__, *arguments]
-        return subprocess.run(command, env=environment, check=False).returncode
+    variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    try:
+        return sandbox.run_inside([sys.executable, __file__, *arguments], {INSIDE: "1", **variables})
+    except RuntimeError as error:
+        sys.exit(str(error))
 
 
 def inside(arguments: list[str]) -> int:

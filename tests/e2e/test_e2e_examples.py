@@ -13,7 +13,7 @@ import pytest
 
 import driven_agent
 from agent_conversations import HOSTS
-from fake_api import FakeAPI, Reply, text, tool
+from claude_wire.testing.offline.fake_api import FakeAPI, Reply, text, tool
 from folders import ROOT
 from test_e2e_agent import executable, of, results, texts
 

@@ -8,6 +8,7 @@ subcommands, ``sources`` opens what the user names, and ``failure`` ends a subco
 - ``show`` puts messages on a terminal.
 - ``count`` adds up what recordings hold.
 - ``host`` runs a session whose user sits at the terminal.
+- ``drift`` runs another CLI offline and compares what it says with the message classes.
 """
 
 from claude_wire.cli.start import main

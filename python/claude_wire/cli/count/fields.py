@@ -33,7 +33,7 @@ from claude_wire.messages import Message
 from claude_wire.messages.base import Wire
 from claude_wire.transcripts import Record, SystemRecord
 
-__all__ = ["Finding", "find_unknown"]
+__all__ = ["Finding", "Found", "find_in_answer", "find_unknown", "found_in"]
 
 _WHAT: dict[type[messages.Unknown], str] = {
     messages.UnknownMessage: "message",
@@ -61,17 +61,37 @@ class Finding(NamedTuple):
     reason: str
 
 
+class Found(NamedTuple):
+    """A finding with what was found."""
+
+    finding: Finding
+    #: The JSON value: of the field, or the object that no class knows.
+    value: Any
+    #: The class of the object that has the unknown field; None for all but fields.
+    owner: type[Wire] | None
+
+
 def find_unknown(plain: dict[str, Any], message: Message | Record) -> Iterator[Finding]:
     """Yield what ``message`` does not know of ``plain``, the JSON object of the same line.
 
     The same thing may come repeatedly.
     """
+    return (found.finding for found in found_in(plain, message))
+
+
+def found_in(plain: dict[str, Any], message: Message | Record) -> Iterator[Found]:
+    """Yield the findings of :func:`find_unknown` with their values."""
     if isinstance(message, messages.UnknownMessage):
-        yield _unknown_message(message)
+        yield Found(_unknown_message(message), plain, None)
         return
     if type(message) is messages.ResultMessage:  # the class for subtypes that have none of their own
-        yield Finding("subtype", one_line(message.subtype), "result", "unknown subtype")
+        yield Found(Finding("subtype", one_line(message.subtype), "result", "unknown subtype"), plain, None)
     yield from _in_struct(plain, message, _root(message))
+
+
+def find_in_answer(plain: dict[str, Any], answer: Any, path: str) -> Iterator[Found]:
+    """Yield what is unknown in the payload of an answer, which was typed as ``answer``."""
+    yield from _in_value(plain, answer, path)
 
 
 def _root(message: Wire) -> str:
@@ -118,26 +138,27 @@ def _may_hold_struct(hint: Any) -> bool:
     return any(_may_hold_struct(inner) for inner in get_args(hint))
 
 
-def _in_struct(plain: dict[str, Any], struct: Wire, path: str) -> Iterator[Finding]:
+def _in_struct(plain: dict[str, Any], struct: Wire, path: str) -> Iterator[Found]:
     shape = _shape(type(struct))
     if not plain.keys() <= shape.keys:
         for key in plain:
             if key not in shape.keys:
                 name = one_line(key)
-                yield Finding("field", name, f"{path}.{name}", "unknown field")
+                finding = Finding("field", name, f"{path}.{name}", "unknown field")
+                yield Found(finding, plain[key], type(struct))
     for key, attribute in shape.parts:
         part = getattr(struct, attribute)
         if part is not None and part is not msgspec.UNSET:
             yield from _in_value(plain[key], part, f"{path}.{key}")
 
 
-def _in_value(plain: Any, value: Any, path: str) -> Iterator[Finding]:
+def _in_value(plain: Any, value: Any, path: str) -> Iterator[Found]:
     if isinstance(value, Wire):
         name = tag(value)
         yield from _in_struct(plain, value, f"{path}.{name}" if name else path)
     elif isinstance(value, messages.Unknown):
         what, name = _WHAT.get(type(value), "object"), one_line(value.type or "")
-        yield Finding(what, name, path, _INDEX.sub("[]", value.reason))
+        yield Found(Finding(what, name, path, _INDEX.sub("[]", value.reason)), plain, None)
     elif isinstance(value, list):
         for plain_item, item in zip(plain, cast("list[object]", value), strict=True):
             yield from _in_value(plain_item, item, f"{path}[]")

@@ -104,7 +104,7 @@ class Reply:
 
     def content(self, name: str) -> list[dict[str, Any]]:
         """The finished blocks, with ids made of `name`."""
-        finished = []
+        finished: list[dict[str, Any]] = []
         for index, block in enumerate(self.blocks):
             whole = self._started(block, name, index)
             for delta in block.deltas:
@@ -135,7 +135,12 @@ class Reply:
 
     def events(self, name: str, model: str) -> Iterator[tuple[dict[str, Any], float]]:
         """The stream's events, each with the seconds to wait before it."""
-        started = {**self.message(name, model), "content": [], "stop_reason": None, "usage": _usage(output=1)}
+        started: dict[str, Any] = {
+            **self.message(name, model),
+            "content": [],
+            "stop_reason": None,
+            "usage": _usage(output=1),
+        }
         yield {"type": "message_start", "message": started}, self.stall
         yield {"type": "ping"}, 0.0
         size = 0

@@ -1,0 +1,136 @@
+"""The command ``claude-wire drift``: what another CLI says that this version does not know."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+import claude_wire
+from claude_wire.cli.count.fields import Finding
+from claude_wire.cli.drift.report import Report
+from claude_wire.cli.drift.structs import structs_source
+from claude_wire.cli.drift.typings import Typings
+from claude_wire.cli.drift.wire import Comparison
+from claude_wire.cli.failure import Failure
+from claude_wire.flags.flags import Effort, PermissionMode, SettingSource
+from claude_wire.foundation.printable import one_line
+from claude_wire.session.callbacks import HOOK_EVENTS
+from claude_wire.testing import Recording
+from claude_wire.testing.offline import sandbox
+
+__all__ = ["drift"]
+
+#: Types of the SDK that list words, and the words that this version knows.
+WORDS = {
+    "PermissionMode": get_args(PermissionMode),
+    "EffortLevel": get_args(Effort),
+    "SettingSource": get_args(SettingSource),
+    "HookEvent": HOOK_EVENTS,
+}
+
+
+@click.command()
+@click.argument(
+    "cli_path",
+    metavar="CLI",
+    type=click.Path(exists=True, dir_okay=False, executable=True, resolve_path=True, path_type=Path),
+)
+@click.option(
+    "--typings",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The sdk.d.ts of a TypeScript SDK, to be compared as well.",
+)
+@click.option("--structs", is_flag=True, help="Print Python source with Structs for what is new, instead of the table.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@click.option(
+    "--record", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the sessions there."
+)
+def drift(cli_path: Path, typings: Path | None, structs: bool, as_json: bool, record: Path | None) -> None:
+    """Run another CLI offline, and list what it says that this version does not know.
+
+    The CLI runs in a network namespace that has only a loopback interface, with an empty home, hardly any environment,
+    and a Messages API of ours that plays scripts: it reaches nobody and costs nothing. Where no such namespace can be
+    made (it takes Linux, unshare, and leave to use it) the CLI is not started.
+
+    It is driven through sessions with partial messages, permissions, hooks, MCP, interrupts, every control request,
+    structured output, subagents, tasks, compaction and errors. Listed are types, subtypes, blocks, fields by path,
+    requests, hook events, flags and their words that are new, and what the CLI refuses that this version has. What did
+    not come up is no drift. It takes about a minute.
+
+    --structs prints a module with a Struct for each new thing, and with the fields that Structs lack. The types are
+    those of the values seen: look at each before you move it to its place.
+
+    Exit code: 0 if nothing differs and all scenarios came to their end, 1 if not, 2 if the CLI cannot be run so.
+
+    \b
+    --json prints {"cli": str, "version": str, "protocol": "2.1.330", "drift": [DRIFT...],
+                   "failed": {"scenario": "why"}, "kinds": {"assistant": int, ...}}; DRIFT is
+      {"change": "new", "what": "field", "name": "zzz", "path": "user.zzz", "reason": str, "where": "hooks.1, line 4"}
+    "change" is new or gone; "what" is as for claude-wire check, or one of answer, flag, word, line.
+    """
+    if structs and as_json:
+        raise click.UsageError("--structs and --json exclude each other.")
+    comparison = Comparison()
+    if typings is not None:
+        _compare_typings(typings, comparison)
+    with tempfile.TemporaryDirectory(prefix="claude-wire-drift-") as temporary:
+        report = _report(cli_path, _drive(cli_path, record or Path(temporary)), comparison)
+    if structs:
+        title = f"What {report.version or cli_path.name} has and claude_wire {claude_wire.__version__} has not."
+        click.echo(structs_source(report.drifts, title), nl=False)
+    elif as_json:
+        click.echo(report.as_json())
+    else:
+        report.print()
+    click.get_current_context().exit(1 if report.drifts or report.failed else 0)
+
+
+def _drive(cli: Path, folder: Path) -> Path:
+    """Run the CLI in its namespace, and return the folder with the recordings."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if any(folder.iterdir()):
+            raise Failure(f"{folder} cannot be recorded into: there is something in it already")
+        folder = folder.resolve()
+        code = sandbox.run_inside([sys.executable, "-m", "claude_wire.cli.drift.inside", str(cli), str(folder)])
+    except OSError as error:
+        raise Failure(f"{folder} cannot be recorded into: {error.strerror}") from error
+    except RuntimeError as error:
+        raise Failure(str(error)) from error
+    if code:
+        raise Failure("the CLI cannot be driven; the reason is above")
+    return folder
+
+
+def _report(cli: Path, folder: Path, comparison: Comparison) -> Report:
+    for recording in sorted(path for path in folder.iterdir() if path.is_dir()):
+        comparison.session(recording.name, Recording.load(recording).steps)
+    said: dict[str, Any] = json.loads((folder / "cli.json").read_bytes())
+    flags = said["flags"]
+    for change, reason in (("new", "unknown "), ("gone", "refused ")):
+        where = "--help" if change == "new" else "the command line"
+        for flag in flags[change]:
+            comparison.add(change, Finding("flag", one_line(flag), "", reason + "flag"), where)
+        for flag, words in flags[f"{change}_words"].items():
+            for word in words:
+                comparison.add(change, Finding("word", one_line(word), flag, reason + "word"), where)
+    return Report(str(cli), said["version"], said["failed"], comparison.kinds, comparison.drifts())
+
+
+def _compare_typings(file: Path, comparison: Comparison) -> None:
+    declared = Typings(file.read_bytes())
+    for name, message in declared.messages():
+        comparison.message(message, name)
+    for name, subtype, payload in declared.answers():
+        comparison.answer(subtype, payload, name)
+    for name, known in WORDS.items():
+        for word in declared.words(name):
+            if word not in known:
+                comparison.add("new", Finding("word", one_line(word), name, "unknown word"), name)

@@ -1,0 +1,6 @@
+"""What another CLI, or the typings of another SDK, say that this version does not know.
+
+``inside`` runs in a network namespace and drives the CLI through ``scenarios``, with the ``requests`` and ``flags``
+that it may know; ``wire`` compares what was recorded with the message classes, and ``typings`` turns declarations in
+TypeScript into messages for the same comparison. ``structs`` and ``report`` write down what is new.
+"""

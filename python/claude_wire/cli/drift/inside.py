@@ -1,0 +1,87 @@
+"""The program that runs a CLI where it can reach nobody: ``python -m claude_wire.cli.drift.inside CLI FOLDER``.
+
+It writes the recordings of all sessions into the folder, and ``cli.json``: the version of the CLI, what it says of
+flags, and why a scenario did not come to its end. `sandbox.require` ends it before the CLI is started if this is no
+network namespace with nothing but a loopback interface.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from claude_wire.cli.drift.flags import find_flags
+from claude_wire.cli.drift.scenarios import SCENARIOS, SCRIPTS, Stage
+from claude_wire.flags.flags import Flags, flag_of
+from claude_wire.foundation.printable import one_line
+from claude_wire.testing.offline import sandbox
+from claude_wire.testing.offline.fake_api import FakeAPI
+
+__all__: list[str] = []
+
+#: Seconds for a scenario, and for a CLI that only shows its help.
+SCENARIO_SECONDS, HELP_SECONDS = 120.0, 60.0
+
+
+def main(cli: Path, folder: Path) -> None:
+    """Drive the CLI, and write down what it says."""
+    sandbox.bring_loopback_up()
+    sandbox.require()
+    home = Path.home()
+
+    def said(arguments: list[str]) -> str:
+        sandbox.require()
+        done = subprocess.run(
+            [cli, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=HELP_SECONDS,
+            env=sandbox.environment(home, "http://127.0.0.1:9"),
+            cwd=home,
+            check=False,
+        )
+        return (done.stdout + b"\n" + done.stderr).decode(errors="replace")
+
+    version = one_line((said(["--version"]).splitlines() or [""])[0])
+    flags = find_flags(said)
+    refused = frozenset(field.name for field in dataclasses.fields(Flags) if _named(field) in flags.gone)
+    failed: dict[str, str] = {}
+    for name in SCENARIOS:
+        if sys.stderr.isatty():
+            print(f"  {name}", file=sys.stderr)
+        try:
+            anyio.run(_scene, name, cli, folder, home / name, refused)
+        except Exception as error:
+            failed[name] = one_line(f"{type(error).__name__}: {error}", 400)
+    found: dict[str, Any] = {"version": version, "failed": failed, "flags": dataclasses.asdict(flags)}
+    (folder / "cli.json").write_text(json.dumps(found))
+
+
+def _named(field: dataclasses.Field[Any]) -> str:
+    flag = flag_of(field)
+    return flag.name if flag else ""
+
+
+async def _scene(name: str, cli: Path, folder: Path, place: Path, refused: frozenset[str]) -> None:
+    home, work = place / "home", place / "work"
+    home.mkdir(parents=True)
+    work.mkdir()
+    (work / "notes.txt").write_text("A note.\nAnother note.\n")
+    with FakeAPI(SCRIPTS) as api:
+        stage = Stage(cli, api, home, work, folder, name, refused)
+        try:
+            with anyio.fail_after(SCENARIO_SECONDS):
+                await SCENARIOS[name](stage)
+        finally:
+            for recorder in stage.recorders:
+                recorder.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

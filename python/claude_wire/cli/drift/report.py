@@ -1,0 +1,70 @@
+"""What differs, written down: a table for people, JSON for machines.
+
+Neither has any content of the lines but names of types and fields, which are safe to print.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from claude_wire import PROTOCOL_VERSION
+from claude_wire.cli.drift.wire import Drift
+from claude_wire.cli.show.output import Output
+
+__all__ = ["Report"]
+
+#: Where no terminal breaks lines, each row is one.
+PIPE_COLUMNS = 500
+
+
+@dataclass
+class Report:
+    """What a CLI, and the typings, have said."""
+
+    cli: str
+    version: str
+    #: Scenarios that did not come to their end, and why.
+    failed: Mapping[str, str]
+    #: Messages by kind.
+    kinds: Mapping[str, int]
+    drifts: list[Drift]
+
+    def as_json(self) -> str:
+        """One JSON object; see ``claude-wire drift --help``."""
+        drifts: list[dict[str, Any]] = [
+            {"change": drift.change, **drift.finding._asdict(), "where": drift.where} for drift in self.drifts
+        ]
+        plain = {"cli": self.cli, "version": self.version, "protocol": PROTOCOL_VERSION, "drift": drifts}
+        return json.dumps({**plain, "failed": dict(self.failed), "kinds": dict(sorted(self.kinds.items()))})
+
+    def print(self) -> None:
+        """A table that is as wide as the terminal; elsewhere every row is one line."""
+        console = Output()
+        said = f"{sum(self.kinds.values()):,} messages of {len(self.kinds)} kinds"
+        console.say(f"{self.version or self.cli}: {said}, compared with the protocol of CLI {PROTOCOL_VERSION}")
+        if self.drifts:
+            table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+            for heading in ("", "what", "name", "first in"):
+                table.add_column(heading, overflow="fold")
+            for drift in self.drifts:
+                table.add_row(*map(Text, (drift.change, drift.finding.what, _named(drift), drift.where)))
+            if not console.is_terminal:
+                console.width = PIPE_COLUMNS
+            console.print(table)
+        else:
+            console.say("nothing is new, and nothing is gone")
+        for name, reason in self.failed.items():
+            console.say(f"the scenario {name} did not come to its end: {reason}")
+
+
+def _named(drift: Drift) -> str:
+    what, name, path, reason = drift.finding
+    at = f"at {path}" if path and path != name and what != "request" else ""
+    named = path if what == "field" else " ".join(filter(None, (name, at)))
+    return named if reason.startswith(("unknown ", "refused")) else f"{named}: {reason}"

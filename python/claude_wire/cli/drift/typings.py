@@ -1,0 +1,235 @@
+"""The declarations of a TypeScript SDK (``sdk.d.ts``) as messages, so that they are compared as messages are.
+
+For each type that the CLI writes there are sample values: together they have every field, and every member of every
+union. tree-sitter reads TypeScript; it comes by pip, and no Node is needed. The compiler of TypeScript would also
+resolve what other packages declare, but what the SDK imports is the API's own, and stands in `IMPORTED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Protocol
+
+from claude_wire.cli.failure import Failure
+
+__all__ = ["Anything", "Real", "Typings", "Word"]
+
+
+class Anything(dict[str, Any]):
+    """A value of a type that says nothing."""
+
+
+class Real(int):
+    """A number; TypeScript does not say whether it may have a fraction."""
+
+
+class Word(str):
+    """A value of a type that lists its words."""
+
+    __slots__ = ()
+
+
+#: A value for each type that the SDK takes from other packages; any other is `Anything`.
+IMPORTED: dict[str, Any] = {
+    "BetaMessage": {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": []},
+    "BetaRawMessageStreamEvent": {"type": "message_stop"},
+    "BetaUsage": {"input_tokens": 1, "output_tokens": 1},
+    "NonNullableUsage": {"input_tokens": 1, "output_tokens": 1},
+    "MessageParam": {"role": "user", "content": ""},
+    "UUID": "u",
+}
+_PLAIN = {"string": "s", "number": Real(1), "boolean": True, "null": None, "undefined": None, "void": None}
+#: Types around another that add nothing to it. The others that have arguments are declared, or `Anything`.
+_THROUGH = {"Partial", "Required", "Readonly", "NonNullable", "Promise"}
+
+
+class Node(Protocol):
+    """A node of tree-sitter's; type checkers need not have it installed."""
+
+    type: str
+    text: bytes | None
+    children: Sequence[Node]
+    named_children: Sequence[Node]
+
+    def child_by_field_name(self, name: str) -> Node | None:
+        """The child that the grammar gives this name."""
+        ...
+
+
+class Typings:
+    """A parsed ``.d.ts``.
+
+    Raises:
+        Failure: the parser is not installed.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        try:
+            tree_sitter: Any = import_module("tree_sitter")
+            grammar: Any = import_module("tree_sitter_typescript")
+        except ImportError as error:
+            raise Failure('--typings needs tree-sitter: pip install "claude-wire[cli,drift]"') from error
+        language = tree_sitter.Language(grammar.language_typescript())
+        self._root: Node = tree_sitter.Parser(language).parse(source).root_node
+        self._open: list[str] = []
+
+    @cached_property
+    def _declared(self) -> dict[str, Node]:
+        """The type, or the body of the interface, by its name."""
+        found: dict[str, Node] = {}
+        todo = [self._root]
+        while todo:
+            node = todo.pop()
+            if node.type in ("type_alias_declaration", "interface_declaration"):
+                name, body = node.child_by_field_name("name"), node.child_by_field_name("value")
+                body = body or node.child_by_field_name("body")
+                if name and body:
+                    found[_text(name)] = body
+            elif node.type in ("program", "export_statement", "ambient_declaration"):
+                todo += node.children
+        return found
+
+    def messages(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each type that the CLI writes, or is asked for, with a sample of it as it stands on the wire."""
+        for root in ("SDKMessage", "StdoutMessage"):
+            for name, sample in self._members(root):
+                yield name, sample
+        for name, sample in self._members("SDKControlRequestInner"):
+            yield name, {"type": "control_request", "request_id": "r", "request": sample}
+        for name, sample in self._members("HookInput"):
+            call = {"subtype": "hook_callback", "callback_id": "c", "input": sample}
+            yield name, {"type": "control_request", "request_id": "r", "request": call}
+
+    def answers(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Each type of an answer, the subtype of its request, and a sample of the payload."""
+        for name, sample in self._members("SDKControlRequestInner"):
+            answer = name.removesuffix("Request") + "Response"
+            if name.endswith("Request") and answer in self._declared:
+                for payload in self._named(answer):
+                    if isinstance(payload, dict):
+                        yield answer, str(sample.get("subtype")), payload
+
+    def words(self, name: str) -> list[str]:
+        """The words of a type that lists them; none if there is no such type."""
+        return [value for value in self._named(name) if isinstance(value, Word)] if name in self._declared else []
+
+    def _members(self, root: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The samples of a union, each with the name of the member that it is of; those of nested unions, too."""
+        todo = [root] if root in self._declared else []
+        done: set[str] = set()
+        while todo:
+            name = todo.pop(0)
+            node = self._declared.get(name)
+            if node is None or name in done:
+                continue
+            done.add(name)
+            members = list(_union(node)) if node.type == "union_type" else []
+            named = [_name(member) for member in members]
+            if named and all(member in self._declared for member in named):
+                todo += named
+                continue
+            for sample in self._named(name):
+                if isinstance(sample, dict):
+                    yield name, sample
+
+    def _named(self, name: str) -> list[Any]:
+        if name in IMPORTED:
+            return [IMPORTED[name]]
+        if name not in self._declared or name in self._open:
+            return [Anything()]
+        self._open.append(name)
+        try:
+            return self._samples(self._declared[name])
+        finally:
+            self._open.pop()
+
+    def _samples(self, node: Node) -> list[Any]:
+        """Values of a type: every member of a union, and every field, is in one of them."""
+        match node.type:
+            case "union_type":
+                return [sample for member in _union(node) for sample in self._samples(member)]
+            case "object_type" | "interface_body":
+                return self._objects(node)
+            case "intersection_type":
+                return _merged([self._samples(part) for part in node.named_children])
+            case "array_type":
+                return [self._samples(node.named_children[0])]
+            case "tuple_type":
+                return [[sample for part in node.named_children for sample in self._samples(part)]]
+            case "readonly_type" | "parenthesized_type":
+                return self._samples(node.named_children[0])
+            case "lookup_type":
+                holder, key = (self._samples(part) for part in node.named_children)
+                return [one[key[0]] for one in holder if isinstance(one, dict) and key[0] in one] or [Anything()]
+            case "literal_type":
+                text = _text(node)
+                return [Word(text[1:-1])] if text[0] in "'\"" else [_literal(text)]
+            case "predefined_type":
+                return [_PLAIN.get(_text(node), Anything())]
+            case "generic_type":
+                return self._generic(_name(node), list(node.named_children[-1].named_children))
+            case "type_identifier" | "nested_type_identifier":
+                return self._named(_name(node))
+            case _:
+                return [Anything()]
+
+    def _generic(self, name: str, arguments: Sequence[Node]) -> list[Any]:
+        if name in ("Array", "ReadonlyArray", "Set"):
+            return [self._samples(arguments[0])]
+        if name == "Record":
+            return [{"a key": sample} for sample in self._samples(arguments[1])]
+        samples = self._samples(arguments[0]) if name in _THROUGH or name in ("Omit", "Pick") else self._named(name)
+        if name in ("Omit", "Pick"):
+            names = {str(word) for word in self._samples(arguments[1])}
+            omits = name == "Omit"
+            return [{key: one for key, one in sample.items() if (key in names) != omits} for sample in samples]
+        return samples
+
+    def _objects(self, node: Node) -> list[Any]:
+        fields: dict[str, list[Any]] = {}
+        for part in node.named_children:
+            name, hint = part.child_by_field_name("name"), part.child_by_field_name("type")
+            if part.type == "property_signature" and name and hint:
+                # The type of a field that may be absent is a sample of its own; null is only where it is declared.
+                fields[_text(name).strip("'\"")] = self._samples(hint.named_children[0])
+            elif part.type == "index_signature":
+                fields.setdefault("a key", [Anything()])
+        if not fields:
+            return [Anything()]
+        most = max(map(len, fields.values()))
+        return [{name: values[row % len(values)] for name, values in fields.items() if values} for row in range(most)]
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode()
+
+
+def _name(node: Node) -> str:
+    """The name of a type without its namespace and its arguments."""
+    return _text(node).partition("<")[0].rpartition(".")[2]
+
+
+def _union(node: Node) -> Iterator[Node]:
+    for member in node.named_children:
+        if member.type == "union_type":
+            yield from _union(member)
+        elif member.type != "comment":
+            yield member
+
+
+def _literal(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    return None if text in ("null", "undefined") else Real(1)
+
+
+def _merged(parts: Sequence[Sequence[Any]]) -> list[Any]:
+    """The objects of an intersection."""
+    rows = max((len(part) for part in parts), default=0)
+    merged: list[dict[str, Any]] = [{} for _ in range(rows)]
+    for row, whole in enumerate(merged):
+        for part in parts:
+            whole.update(part[row % len(part)] if part and isinstance(part[row % len(part)], dict) else {})
+    return list(merged)

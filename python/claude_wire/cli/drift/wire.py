@@ -1,0 +1,134 @@
+"""Compares messages with the message classes, answers included, and keeps what no class knows with its values.
+
+Sans-IO: lines come in, drifts come out. `claude_wire.cli.count.fields` has the walk; here are the answers to control
+requests, which only the request says the class of, and what the CLI refuses because it has no such request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from claude_wire import decode
+from claude_wire.cli.count.fields import Finding, Found, find_in_answer, found_in
+from claude_wire.cli.drift.requests import NO_REQUEST
+from claude_wire.cli.show.names import message_name
+from claude_wire.errors import InvalidLineError, PayloadError
+from claude_wire.foundation.printable import one_line
+from claude_wire.messages import ControlRequestPayload, ControlResponse, Message
+from claude_wire.messages.base import Wire
+from claude_wire.messages.control.request_body import ControlRequestBody
+from claude_wire.testing import Step
+
+__all__ = ["REQUESTS", "Comparison", "Drift"]
+
+#: The classes of all control requests, by their subtype.
+REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
+    str(cls.__struct_config__.tag): cls for cls in get_args(ControlRequestPayload)
+}
+#: Declared by the SDK's typings, and refused by the CLI of the same version when it runs for a host.
+DECLARED_ONLY = {"set_color"}
+#: At most this many values of one drift are kept, and this many drifts: a CLI may make up names without end.
+MOST_VALUES, MOST_DRIFTS = 100, 1000
+
+
+@dataclass
+class Drift:
+    """One difference."""
+
+    #: ``new`` or ``gone``.
+    change: str
+    finding: Finding
+    #: Where it was seen first: a session and the line in its output, ``--help``, or a type in the typings.
+    where: str
+    values: list[Any] = field(default_factory=lambda: list[Any]())
+    #: The class that lacks the field; None for what is no field.
+    owner: type[Wire] | None = None
+
+
+def _place(drift: Drift) -> tuple[Any, ...]:
+    what, name, path, reason = drift.finding
+    return drift.change != "new", what == "field", what, path, name, reason
+
+
+class Comparison:
+    """Takes messages, and sums up what is new and what is gone."""
+
+    def __init__(self) -> None:
+        #: Messages by kind.
+        self.kinds: Counter[str] = Counter()
+        self._drifts: dict[tuple[str, Finding], Drift] = {}
+        #: Subtypes of the host's requests that were refused, with the words and the place.
+        self._refused: dict[str, tuple[str, str]] = {}
+
+    def drifts(self) -> list[Drift]:
+        """All differences: new before gone, kinds before fields, each by path."""
+        words = self._refused.get(NO_REQUEST, ("", ""))[0]
+        for subtype, (error, where) in self._refused.items():
+            if words and subtype not in {NO_REQUEST, *DECLARED_ONLY} and error == words.replace(NO_REQUEST, subtype):
+                self.add("gone", Finding("request", subtype, "control_request.request", "refused"), where)
+        return sorted(self._drifts.values(), key=_place)
+
+    def session(self, name: str, steps: Iterable[Step]) -> None:
+        """Take the lines of one session, of both sides."""
+        asked: dict[Any, str] = {}
+        number = 0
+        for step in steps:
+            if step.direction == "in":
+                sent = json.loads(step.data)
+                if sent.get("type") == "control_request":
+                    asked[sent["request_id"]] = sent["request"]["subtype"]
+                continue
+            number += 1
+            where = f"{name}, line {number}"
+            try:
+                message = decode(step.data)
+            except InvalidLineError as error:
+                self.add("new", Finding("line", "", "", error.line.reason), where)
+                continue
+            plain = json.loads(step.data)
+            self._compare(message, plain, where)
+            if isinstance(message, ControlResponse) and (subtype := asked.get(message.request_id)):
+                if message.ok:
+                    self.answer(subtype, message.payload, where)
+                else:
+                    self._refused.setdefault(subtype, (str(plain["response"].get("error")), where))
+
+    def message(self, plain: dict[str, Any], where: str) -> None:
+        """Take one message of the CLI."""
+        self._compare(decode(json.dumps(plain)), plain, where)
+
+    def _compare(self, message: Message, plain: dict[str, Any], where: str) -> None:
+        self.kinds[message_name(message)] += 1
+        for found in found_in(plain, message):
+            self._found(found, where)
+
+    def answer(self, subtype: str, payload: dict[str, Any], where: str) -> None:
+        """Take the payload of an answer of the CLI."""
+        path = f"answer.{one_line(subtype)}"
+        try:
+            plain = json.loads(json.dumps(payload))
+            answer = REQUESTS[subtype].parse_answer(plain) if subtype in REQUESTS else plain
+        except PayloadError as error:
+            self.add("new", Finding("answer", subtype, path, str(error)), where, [payload])
+            return
+        for found in find_in_answer(payload, answer, path):
+            self._found(found, where)
+
+    def add(
+        self, change: str, finding: Finding, where: str, values: Iterable[Any] = (), owner: type[Wire] | None = None
+    ) -> None:
+        """Note a difference; of one that was noted before only the values are kept."""
+        key = (change, finding)
+        if key not in self._drifts:
+            if len(self._drifts) == MOST_DRIFTS:
+                return
+            self._drifts[key] = Drift(change, finding, where, [], owner)
+        kept = self._drifts[key].values
+        kept += list(values)[: MOST_VALUES - len(kept)]
+
+    def _found(self, found: Found, where: str) -> None:
+        self.add("new", found.finding, where, [found.value], found.owner)
