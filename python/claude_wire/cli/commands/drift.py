@@ -20,7 +20,7 @@ from claude_wire.cli.drift.wire import Comparison
 from claude_wire.cli.failure import Failure
 from claude_wire.flags.flags import Effort, PermissionMode, SettingSource
 from claude_wire.foundation.printable import one_line
-from claude_wire.session.callbacks import HOOK_EVENTS
+from claude_wire.messages.hooks.events import HOOK_EVENTS
 from claude_wire.testing import Recording
 from claude_wire.testing.offline import sandbox
 

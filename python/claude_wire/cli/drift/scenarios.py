@@ -28,7 +28,7 @@ from claude_wire.cli.drift.requests import every_request
 from claude_wire.cli.host.record import Recorder
 from claude_wire.errors import PayloadError, ProcessError, RequestError, TurnError
 from claude_wire.messages import CanUseToolRequest, HookCallbackRequest, StopTaskRequest
-from claude_wire.session.callbacks import HOOK_EVENTS
+from claude_wire.messages.hooks.events import HOOK_EVENTS
 from claude_wire.testing.offline import sandbox
 from claude_wire.testing.offline.fake_api import Failure, FakeAPI, Reply, Step, deltas, text, thinking, tool
 
