@@ -1,0 +1,208 @@
+"""What `claude-wire drift` makes of flags, of typings, and of what a CLI has said; and where it starts no CLI."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from click.testing import Result
+
+from claude_wire.cli.app import cli
+from claude_wire.cli.drift import inside
+from claude_wire.cli.drift.flags import NO_FLAG, FlagsFound, find_flags
+from claude_wire.testing.offline import sandbox
+from shown import RUNNER
+
+# --- flags ------------------------------------------------------------------------------------------------------------
+
+HELP = """Usage: cli [options]
+
+Options:
+  -m, --model <name>             The model
+  --newFlag, --new-flag <value>  What nobody knows
+  --effort <level>               More of it
+"""
+
+
+def parser_of(refused: Sequence[str], words: Mapping[str, str]) -> Any:
+    """A CLI that names the first flag that it does not know, after complaining about a value that it does not take."""
+
+    def run(arguments: list[str]) -> str:
+        if arguments == ["--help"]:
+            return HELP
+        given = [argument.partition("=") for argument in arguments if argument.startswith("--")]
+        for name, _, value in given:
+            if name in words and value not in words[name].split(", "):
+                return f"error: option '{name} <it>' argument '{value}' is invalid. Allowed choices are {words[name]}."
+        return next(f"error: unknown option '{name}'" for name, *_ in given if name in (*refused, NO_FLAG))
+
+    return run
+
+
+def test_flags_are_new_by_the_help_and_gone_by_what_is_refused() -> None:
+    run = parser_of(["--session-mirror", "--resume-drops-turn"], {})
+    found = find_flags(run)
+    assert found.new == ["--new-flag"]
+    assert sorted(found.gone) == ["--resume-drops-turn", "--session-mirror"]
+
+
+def test_words_of_a_flag_are_compared_with_those_that_it_says() -> None:
+    run = parser_of([], {"--effort": "low, medium, high, xhigh, utmost", "--thinking": "adaptive, enabled, disabled"})
+    assert find_flags(run) == FlagsFound(["--new-flag"], [], {"--effort": ["utmost"]}, {"--effort": ["max"]})
+
+
+def test_a_program_without_a_help_has_no_flags_to_compare() -> None:
+    assert find_flags(lambda arguments: "") == FlagsFound([], [], {}, {})
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+SAID = {
+    "version": "9.9.9 (Another CLI)",
+    "failed": {"hooks": "it ended"},
+    "flags": {"new": ["--new-flag"], "gone": ["--effort"], "new_words": {"--thinking": ["some"]}, "gone_words": {}},
+}
+LINE = {"type": "assistant", "message": {"role": "assistant", "content": []}, "zzz": 1}
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A CLI that was driven already: what would run in a namespace leaves recordings of these lines."""
+
+    def run_inside(command: Sequence[str], variables: Mapping[str, str] | None = None) -> int:
+        folder = Path(command[-1])
+        (folder / "partial.1").mkdir()
+        (folder / "partial.1" / "stdout.ndjson").write_text(json.dumps(LINE) + "\n")
+        (folder / "cli.json").write_text(json.dumps(SAID))
+        return 0
+
+    monkeypatch.setattr(sandbox, "run_inside", run_inside)
+    path = tmp_path / "claude"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o700)
+    return path
+
+
+def drift(*arguments: object) -> Result:
+    return RUNNER.invoke(cli, ["drift", *map(str, arguments)])
+
+
+def test_the_table_has_a_row_for_each_difference(other: Path) -> None:
+    result = drift(other)
+    assert result.exit_code == 1
+    rows = [re.split(r"\s{2,}", row.rstrip()) for row in result.stdout.splitlines()]
+    assert ["new", "field", "assistant.zzz", "partial.1, line 1"] in rows
+    assert ["new", "flag", "--new-flag", "--help"] in rows
+    assert ["new", "word", "some at --thinking", "--help"] in rows
+    assert ["gone", "flag", "--effort", "the command line"] in rows
+    assert "9.9.9 (Another CLI): 1 messages of 1 kinds" in result.stdout
+    assert "the scenario hooks did not come to its end: it ended" in result.stdout
+
+
+def test_json_has_the_same(other: Path) -> None:
+    plain = json.loads(drift(other, "--json").stdout)
+    assert [(one["change"], one["what"], one["name"]) for one in plain["drift"]] == [
+        ("new", "flag", "--new-flag"),
+        ("new", "word", "some"),
+        ("new", "field", "zzz"),
+        ("gone", "flag", "--effort"),
+    ]
+    assert (plain["version"], plain["failed"], plain["kinds"]) == (SAID["version"], SAID["failed"], {"assistant": 1})
+
+
+def test_structs_are_printed_alone(other: Path) -> None:
+    source = drift(other, "--structs").stdout
+    compile(source, "written", "exec")
+    assert "    zzz: int | None = None\n" in source
+
+
+def test_recordings_are_kept_where_nothing_was(other: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    assert drift(other, "--record", kept).exit_code == 1
+    assert (kept / "partial.1" / "stdout.ndjson").exists()
+    again = drift(other, "--record", kept)
+    assert (again.exit_code, "there is something in it already" in again.stderr) == (2, True)
+
+
+# --- where no CLI is started ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def telling(tmp_path: Path) -> Path:
+    """A CLI that leaves a file where it was started."""
+    path = tmp_path / "telling"
+    path.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    path.chmod(0o700)
+    return path
+
+
+def test_without_a_namespace_no_cli_is_started(telling: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    result = drift(telling)
+    assert (result.exit_code, "needs a network namespace" in result.stderr) == (2, True)
+    assert not (telling.parent / "started").exists()
+
+
+def test_with_another_interface_no_cli_is_started(telling: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "bring_loopback_up", lambda: None)
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(1, "lo"), (2, "eth0")])
+    with pytest.raises(RuntimeError, match="lo, eth0, and only lo is allowed"):
+        inside.main(telling, telling.parent)
+    assert not (telling.parent / "started").exists()
+
+
+# --- typings ----------------------------------------------------------------------------------------------------------
+
+TYPINGS = """
+import type { UUID } from 'crypto';
+declare namespace coreTypes { export { SDKMessage } }
+export declare type EffortLevel = 'low' | 'utmost';
+/** A comment. */
+export declare type SDKMessage = SDKGroup | SDKNews;
+declare type SDKGroup = SDKStatusMessage | SDKTea;
+declare type SDKBase = { uuid: UUID; session_id: string };
+export declare interface SDKNews { type: 'news'; count: number; items?: Array<Item>; more: Record<string, unknown>; }
+declare type Item = { of: Item; word: 'a' | 'b'; } | null;
+declare type SDKTea = SDKBase & { type: 'system'; subtype: 'tea'; cups: (string | readonly number[])[]; };
+declare type SDKStatusMessage = Omit<SDKWide, 'left_out'> & SDKBase;
+declare type SDKWide = { type: 'system'; subtype: 'status'; status: null; left_out: 1; steam: SDKNews['count']; };
+export declare type StdoutMessage = coreTypes.SDKMessage;
+declare type SDKControlRequestInner = SDKControlMcpStatusRequest | SDKControlBrewRequest;
+declare type SDKControlMcpStatusRequest = { subtype: 'mcp_status'; };
+declare type SDKControlMcpStatusResponse = { mcpServers: { name: string; status: string; heat: number }[]; };
+declare type SDKControlBrewRequest = { subtype: 'brew'; kind?: string; };
+export declare type HookInput = SunriseHookInput | StopHookInput;
+declare type StopHookInput = { hook_event_name: 'Stop'; session_id: string; transcript_path: string; cwd: string;
+    stop_hook_active: boolean; };
+declare type SunriseHookInput = { hook_event_name: 'Sunrise'; colour: string; };
+"""
+
+
+def test_what_typings_declare_is_compared_as_messages_are(other: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tree_sitter_typescript")
+    file = tmp_path / "sdk.d.ts"
+    file.write_text(TYPINGS)
+    plain = json.loads(drift(other, "--typings", file, "--json").stdout)
+    declared = {(one["what"], one["name"], one["where"]) for one in plain["drift"] if one["where"] != "--help"}
+    assert declared - {("flag", "--effort", "the command line"), ("field", "zzz", "partial.1, line 1")} == {
+        ("type", "news", "SDKNews"),
+        ("subtype", "tea", "SDKTea"),
+        ("field", "steam", "SDKStatusMessage"),
+        ("request", "brew", "SDKControlBrewRequest"),
+        ("field", "heat", "SDKControlMcpStatusResponse"),
+        ("hook event", "Sunrise", "SunriseHookInput"),
+        ("word", "utmost", "EffortLevel"),
+    }
+    source = drift(other, "--typings", file, "--structs").stdout
+    compile(source, "written", "exec")
+    assert "    count: Number | None = None\n" in source
+    assert "    # one of a, b\n    word: str | None = None\n" in source
