@@ -57,6 +57,9 @@ def test_help_lists_the_commands() -> None:
         ["check", "--nonsense", "-"],
         ["check", "-", "-"],
         ["demo", "extra"],
+        ["drift"],
+        ["drift", "."],
+        ["drift", sys.executable, "--json", "--structs"],
         ["replay"],
         ["replay", "--nonsense", "."],
         ["run"],
@@ -98,7 +101,16 @@ def without(module: str) -> list[str]:
 @pytest.mark.parametrize("module", ["click", "rich"])
 @pytest.mark.parametrize(
     "arguments",
-    [["--version"], ["check", "-"], ["demo"], ["replay", "."], ["run", "--", "prompt"], ["stats", "-"], ["view", "-"]],
+    [
+        ["--version"],
+        ["check", "-"],
+        ["demo"],
+        ["drift", "."],
+        ["replay", "."],
+        ["run", "--", "prompt"],
+        ["stats", "-"],
+        ["view", "-"],
+    ],
     ids=" ".join,
 )
 def test_missing_extra_is_one_line_that_says_what_to_install(module: str, arguments: list[str]) -> None:

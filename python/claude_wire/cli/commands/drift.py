@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,7 +28,7 @@ from claude_wire.testing.offline import sandbox
 __all__ = ["drift"]
 
 #: Types of the SDK that list words, and the words that this version knows.
-WORDS = {
+WORDS: dict[str, Iterable[str]] = {
     "PermissionMode": get_args(PermissionMode),
     "EffortLevel": get_args(Effort),
     "SettingSource": get_args(SettingSource),

@@ -36,7 +36,7 @@ __all__ = ["SCENARIOS", "SCRIPTS", "Stage"]
 
 SESSION_ID = "0e5c1a54-6a5c-4a6c-9a54-0d3c2a1b0f9e"
 PROMPT_ID = "10000000-0000-4000-8000-000000000000"
-SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 #: Seconds for an answer to a request, and for all that comes for a prompt.
 REQUEST_SECONDS, RUN_SECONDS = 15.0, 20.0
 

@@ -98,7 +98,7 @@ class Reply:
         self.stall = stall
         self.gate = gate
         self.cut = cut
-        self.stop_reason = stop_reason or (
+        self.stop_reason: str = stop_reason or (
             "tool_use" if any(block.start["type"] == "tool_use" for block in blocks) else "end_turn"
         )
 
