@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from claude_wire import InterruptRequest, RequestError, ResultMessage, Session
-from claude_wire.agent import Agent, AgentOptions, Turn
+from claude_wire import ClaudeOptions, InterruptRequest, RequestError, ResultMessage, Session
+from claude_wire.agent import Agent, Turn
 from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, Dialect
-from joined import joined
+from claude_wire.testing import open_agent
 from virtual_time import VirtualBackend, every_virtual_backend
 
 EXAMPLES = 1_000 if os.environ.get("CLAUDE_WIRE_LONG") else 60
@@ -102,13 +102,11 @@ STEPS = st.one_of(
 
 async def play(dialect: Dialect, script: list[tuple[Any, ...]]) -> None:
     author = Author()
-    options = AgentOptions(permission_prompt_tool="stdio")
+    options = ClaudeOptions(permission_prompt_tool="stdio")
     callbacks: dict[str, Any] = {}
     if dialect.permission != "never":
         callbacks["can_use_tool"] = lambda request: request.allow()
-    async with joined(Agent(author.answer, dialect=dialect, options=options), dialect=dialect, **callbacks) as session:
-        if dialect.initializes:
-            await session.initialize()
+    async with open_agent(Agent(author.answer, dialect=dialect), options, **callbacks) as session:
         world = World(session, dialect)
         for name, *arguments in script:
             if name == "sleep":

@@ -12,7 +12,7 @@ from async_backends import ASYNCIO, Backend, every_backend
 from claude_wire import InterruptRequest, ResultMessage, messages
 from claude_wire.agent import Agent, Turn
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, Dialect
-from joined import joined
+from claude_wire.testing import open_agent
 from virtual_time import VirtualBackend, every_virtual_backend
 
 ALL = [STREAM_JSON, CLASSIC, MIRIAD, JSON_RPC]
@@ -43,9 +43,7 @@ def test_a_session_talks_with_an_agent_of_each_dialect(backend: Backend, dialect
 
     async def main() -> None:
         callbacks = {"can_use_tool": decide} if dialect.permission == "always" else {}
-        async with joined(Agent(answer, dialect=dialect), dialect=dialect, **callbacks) as session:
-            if dialect.initializes:
-                await session.initialize()
+        async with open_agent(Agent(answer, dialect=dialect), **callbacks) as session:
             result = await session.ask("one")
             assert result.result == "You said one"
             result = await session.ask("tool")

@@ -14,6 +14,7 @@ from agent_host import hosted, prompt
 from async_backends import ASYNCIO, Backend, every_backend
 from claude_wire import (
     AssistantMessage,
+    ClaudeOptions,
     HookMatcher,
     InterruptRequest,
     McpStatusRequest,
@@ -28,10 +29,10 @@ from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, 
 from claude_wire.messages import ContentBlock, ControlRequest
 from claude_wire.messages.control.envelopes import ControlRequestPayload
 from claude_wire.messages.control.request_body import ControlRequestBody
+from claude_wire.testing import open_agent
 from examples import full, is_struct, minimal
-from joined import joined
 
-ASKING = AgentOptions(permission_prompt_tool="stdio", include_partial_messages=True, reads_session_state=True)
+ASKING = ClaudeOptions(permission_prompt_tool="stdio", include_partial_messages=True)
 
 
 @every_backend
@@ -53,9 +54,9 @@ def test_a_session_talks_with_an_agent(backend: Backend) -> None:
             return request.allow({"command": "ls -l"})
 
         hooks = {"PreToolUse": [HookMatcher(guard)]}
-        async with joined(Agent(answer, options=ASKING), can_use_tool=decide, hooks=hooks) as session:
-            info = await session.initialize()
-            assert info.claude_code_version
+        async with open_agent(answer, ASKING, can_use_tool=decide, hooks=hooks) as session:
+            assert session.info is not None
+            assert session.info.claude_code_version
             result = await session.ask("go")
             assert result.result == "ran ls -l"
             assert seen == ["Bash"]
@@ -85,8 +86,7 @@ def test_a_session_asks_many_prompts_at_once(backend: Backend) -> None:
         return turn.text
 
     async def main() -> None:
-        async with joined(Agent(answer, options=ASKING)) as session:
-            await session.initialize()
+        async with open_agent(answer, ASKING) as session:
             for number in range(20):
                 await session.query(UserMessage.of(str(number), uuid=f"u{number}"))
             texts: list[str] = []
@@ -109,8 +109,7 @@ def test_a_prompt_from_before_a_resume_begins_no_turn(backend: Backend) -> None:
         return turn.text
 
     async def main() -> None:
-        async with joined(Agent(answer, options=ASKING, lifespan=lifespan)) as session:
-            await session.initialize()
+        async with open_agent(Agent(answer, lifespan=lifespan), ASKING) as session:
             with pytest.raises(PromptAnsweredError):
                 await session.ask(UserMessage.of("again", uuid="old"))
             assert (await session.ask("new")).result == "new"
@@ -135,7 +134,7 @@ def test_every_block_that_an_agent_says_is_read_as_it_was(cls: type) -> None:
         await turn.tool_result(use, blocks)
 
     async def main() -> None:
-        async with joined(Agent(answer, options=AgentOptions(include_partial_messages=True))) as session:
+        async with open_agent(answer, ClaudeOptions(include_partial_messages=True)) as session:
             await session.query("go")
             said: list[Any] = []
             results: list[Any] = []
