@@ -202,6 +202,22 @@ def stopped(held):
     loop.run_forever()
 
 
+def stopped_and_run_again(held):
+    '''Dropped in a loop that is stopped, and that is run again when all its timers are due.'''
+    loop = new_loop()
+    loop.set_exception_handler(lambda loop, context: print(context["message"], file=sys.stderr))
+    loop.run_until_complete(enter(held))
+    loop.time = lambda: time.monotonic() + 3600
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+
+
+def stopped_in_block(held):
+    '''A task waits in the block when the loop is stopped, and dropped as it is.'''
+    loop = new_loop()
+    loop.run_until_complete(begun(held))
+
+
 def closed_in_block(held):
     '''A task waits in the block when the loop is stopped and closed.'''
     loop = new_loop()
@@ -447,7 +463,9 @@ IN_BLOCK = [
 ]
 CASES = [
     *((way, ["asyncio", "uvloop"], IDLE) for way in BY_HAND),
-    ("stopped", ["asyncio"], IDLE),  # uvloop keeps the descriptors of a loop that nobody closes
+    # uvloop keeps the descriptors of a loop that nobody closes
+    *((way, ["asyncio"], IDLE) for way in ("stopped", "stopped_and_run_again")),
+    ("stopped_in_block", ["asyncio"], WAITING),
     *((way, ["asyncio", "uvloop"], WAITING) for way in IN_BLOCK),
     *((way, ["trio"], [name for name in IDLE if "MCP" not in name]) for way in ("dropped", "run_ends")),
 ]

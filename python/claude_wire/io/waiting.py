@@ -83,16 +83,32 @@ class _WeakTasks(set[Any]):
         return (task for task in [reference() for reference in super().__iter__()] if task is not None)
 
 
+class _WeakHandle:
+    """A handle of an event loop, to cancel what the loop is to call. Keeps neither the handle nor the loop."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: asyncio.Handle) -> None:
+        self._handle = weakref.ref(handle)
+
+    def cancel(self) -> None:
+        handle = self._handle()
+        if handle is not None:
+            handle.cancel()
+
+
 @cache
 def _asyncio_kind() -> Any:
     asyncio.get_running_loop()  # raises without a loop: anyio would then give another class
     base: Any = type(anyio.CancelScope())
 
     class Scope(base):  # type: ignore[misc]  # anyio declares no type of it
-        __slots__ = ("_host",)
+        __slots__ = ("_delivery", "_host", "_timer")
 
         def __init__(self, *, shield: bool) -> None:
             self._host: Any = None
+            self._timer: _WeakHandle | None = None
+            self._delivery: _WeakHandle | None = None
             base.__init__(self, math.inf, shield)
             try:
                 setattr(self, "_tasks", _WeakTasks())  # noqa: B010 - a slot of the base, which has no type
@@ -107,6 +123,23 @@ def _asyncio_kind() -> Any:
         @_host_task.setter
         def _host_task(self, task: Any) -> None:
             self._host = None if task is None else weakref.ref(task)
+
+        # A handle keeps its loop, and a loop that was not closed keeps the tasks that it is to call.
+        @property
+        def _timeout_handle(self) -> _WeakHandle | None:
+            return self._timer
+
+        @_timeout_handle.setter
+        def _timeout_handle(self, handle: asyncio.Handle | None) -> None:
+            self._timer = None if handle is None else _WeakHandle(handle)
+
+        @property
+        def _cancel_handle(self) -> _WeakHandle | None:
+            return self._delivery
+
+        @_cancel_handle.setter
+        def _cancel_handle(self, handle: asyncio.Handle | None) -> None:
+            self._delivery = None if handle is None else _WeakHandle(handle)
 
         def __enter__(self) -> Any:
             if self.deadline == math.inf:
@@ -123,6 +156,8 @@ def _asyncio_kind() -> Any:
                 return done
             except RuntimeError:
                 if kind is GeneratorExit:  # another task closes the coroutine
+                    # Its timer would wake the task in a loop that is run again.
+                    setattr(self, "deadline", math.inf)  # noqa: B010 - a property of the base, which has no type
                     return False
                 raise
 
