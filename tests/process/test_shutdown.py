@@ -9,6 +9,7 @@ import asyncio
 import gc
 import os
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -575,6 +576,51 @@ def test_one_that_outlives_its_loop_is_ended_when_it_is_dropped(
     gc.collect()
     eventually_gone(ladder)
     ladder.check()
+
+
+@pytest.fixture
+def starved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process ends within the time that somebody waits for it."""
+    wait = subprocess.Popen.wait
+
+    def too_short(popen: subprocess.Popen[Any], timeout: float | None = None) -> int:
+        if timeout is not None:
+            raise subprocess.TimeoutExpired(popen.args, timeout)
+        return wait(popen)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", too_short)
+
+
+@every_backend
+@pytest.mark.usefixtures("starved")
+def test_one_that_is_dropped_and_takes_long_to_die_is_no_zombie(backend: Backend) -> None:
+    async def main() -> int:
+        process = open_process(python("signal.pause()"), Decoder(dict))
+        await process.__aenter__()
+        return process.pid
+
+    pid = backend.run(main)
+    gc.collect()
+    wait_until(lambda: not exists(pid))
+
+
+@pytest.mark.usefixtures("starved")
+def test_one_that_cannot_be_used_and_takes_long_to_die_is_no_zombie(monkeypatch: pytest.MonkeyPatch) -> None:
+    pids = []
+
+    def fail(popen: subprocess.Popen[bytes]) -> None:
+        pids.append(popen.pid)
+        raise OSError("no such luck")
+
+    monkeypatch.setattr("claude_wire.process.child.Stdin", fail)
+
+    async def main() -> None:
+        with pytest.raises(OSError, match="luck"):
+            await open_process(python("signal.pause()"), Decoder(dict)).__aenter__()
+
+    ASYNCIO.run(main)
+    (pid,) = pids
+    wait_until(lambda: not exists(pid))
 
 
 @every_backend

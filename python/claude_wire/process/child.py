@@ -252,7 +252,7 @@ def _end_at_once(popen: subprocess.Popen[bytes]) -> None:
     popen.kill()
     with suppress(subprocess.TimeoutExpired):
         popen.wait(LAST_SECONDS)
-    _children.discard(popen)
+    _end_in_thread(popen, None, LAST_SECONDS)  # if it is not gone by now
 
 
 def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: float) -> None:
@@ -271,7 +271,8 @@ def _end_in_thread(popen: subprocess.Popen[bytes], pidfd: int | None, grace: flo
 
 
 def _end_patiently(popen: subprocess.Popen[bytes], grace: float) -> None:
-    for insist, seconds in (None, grace), (popen.terminate, grace), (popen.kill, max(grace, LAST_SECONDS)):
+    # SIGKILL cannot be ignored, but the system may take long to end a process: else it would remain as a zombie.
+    for insist, seconds in (None, grace), (popen.terminate, grace), (popen.kill, None):
         if insist is not None:
             insist()
         with suppress(subprocess.TimeoutExpired):
