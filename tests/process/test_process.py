@@ -271,7 +271,7 @@ def spawn_what_cannot_be_spawned(backend: str, folder: str) -> None:
 @every_backend
 def test_one_that_has_ended_holds_nothing_though_it_is_still_there(backend: Backend) -> None:
     async def main() -> None:
-        async with plain(python("os.read(0, 1)")) as process:
+        async with plain(python("os.read(0, 1)"), grace=30.0) as process:
             before = held()
         after = held()
         assert process.returncode == 0
@@ -286,7 +286,7 @@ def test_one_that_has_ended_holds_nothing_though_it_is_still_there(backend: Back
 @every_backend
 def test_it_can_be_entered_only_once(backend: Backend) -> None:
     async def main() -> None:
-        process = plain(python("os.read(0, 1)"))
+        process = plain(python("os.read(0, 1)"), grace=30.0)
         async with process:
             pid = process.pid
             with pytest.raises(HandleError, match="once"):
@@ -333,7 +333,7 @@ def test_one_that_was_not_entered_refuses_everything_but_closing(backend: Backen
 def test_after_its_end_it_answers_questions_and_takes_nothing(backend: Backend) -> None:
     async def main() -> None:
         code = "say(type='result', subtype='success'); os.write(2, b'on stderr'); os.read(0, 1)"
-        async with plain(python(code)) as process:
+        async with plain(python(code), grace=30.0) as process:
             async for _ in process:
                 break
         assert process.returncode == 0

@@ -158,7 +158,7 @@ def test_an_output_that_ends_early_is_an_error_whatever_the_exit_code(
     async def main() -> None:
         end = f"sys.exit({returncode})" if returncode >= 0 else f"os.kill(os.getpid(), {-returncode})"
         argv = python(code + f"os.write(2, b'{SECRET}\\nerror: it broke\\n')\n" + end, SECRET)
-        async with open_process(argv, Decoder(decoder) if decoder else None) as process:
+        async with open_process(argv, Decoder(decoder) if decoder else None, grace=30.0) as process:
             got: list[Any] = []
             with pytest.raises(UnfinishedTurnError, match=text) as raised:
                 await collect(process, got)
@@ -207,7 +207,7 @@ def test_a_decoder_with_only_shows_as_much_of_a_turn_as_it_lets_through(
 @pytest.mark.parametrize("typed", [True, False])
 def test_a_prompt_to_which_nothing_came_is_an_unfinished_turn(backend: Backend, typed: bool) -> None:
     async def main() -> None:
-        async with plain(python("os.read(0, 65536)")) as process:
+        async with plain(python("os.read(0, 65536)"), grace=30.0) as process:
             await process.send(UserMessage(message=PROMPT["message"]) if typed else PROMPT)
             with pytest.raises(UnfinishedTurnError, match="before the turn") as raised:
                 await everything(process)
@@ -237,7 +237,7 @@ def test_an_output_that_ends_between_turns_with_exit_code_0_is_no_error(
     backend: Backend, code: str, decoder: Any
 ) -> None:
     async def main() -> None:
-        async with open_process(python(code), Decoder(decoder) if decoder else None) as process:
+        async with open_process(python(code), Decoder(decoder) if decoder else None, grace=30.0) as process:
             await process.end_input()
             await everything(process)
         assert process.returncode == 0
@@ -266,7 +266,7 @@ def test_of_the_recorded_sessions_those_that_were_cut_and_no_others_are_unfinish
             path = tmp_path / name
             path.write_bytes(recording.stdout)
             argv = ["/bin/sh", "-c", f"cat {path}; exit {returncode}"]
-            async with open_process(argv, Decoder(decoder) if decoder else None) as process:
+            async with open_process(argv, Decoder(decoder) if decoder else None, grace=30.0) as process:
                 try:
                     async for _ in process.batches():
                         pass

@@ -128,7 +128,7 @@ def test_process_and_session_say_their_pid_and_how_it_ended() -> None:
     command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
 
     async def main() -> None:
-        process = open_process(command)
+        process = open_process(command, grace=30.0)
         assert checked(process) == "<Process not started: 0 messages, 0 invalid lines, 0 bytes>"
         async with process:
             assert checked(process).startswith(f"<Process pid {process.pid} running: 0 messages")
