@@ -199,7 +199,7 @@ def test_a_lifecycle_of_a_state_that_is_no_text_says_nothing(state: Any) -> None
 ROWS: dict[str, list[str]] = {
     "a line that is not complete": ["tests/codec/test_decoder_bad_lines.py"],
     "bytes that nobody has read from a pipe": ["tests/native/test_draining_budget.py", "small_reads_of_a_thread"],
-    "messages that a session has read ahead of its consumer": ["tests/session/test_session_reading.py", "small_chunks"],
+    "messages that a session has read ahead of its consumer": ["tests/session/test_session_bounds.py", "small_chunks"],
     "control messages that a session has handled ahead of its consumer": ["control_messages_ahead"],
     "ids of answered requests": ["long_request_ids", "many_request_ids"],
     "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],

@@ -17,6 +17,7 @@ from claude_wire.native import budget
 from claude_wire.native.library import ffi, lib
 
 __all__ = [
+    "ASKING_CHILD",
     "INIT",
     "RESULT",
     "Output",
@@ -29,7 +30,9 @@ __all__ = [
     "numbered",
     "numbers",
     "opened",
+    "opened_for_questions",
     "queued_bytes",
+    "rest",
     "stays_unanswered",
 ]
 
@@ -37,6 +40,21 @@ __all__ = [
 INIT: dict[str, Any] = {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/", "tools": [], "model": "m"}
 #: Ends a turn.
 RESULT: dict[str, Any] = {"type": "result", "subtype": "success", "is_error": False, "result": "done"}
+
+#: A program that stands for the CLI.
+ASKING_CHILD = """
+for text in sys.stdin:
+    message = json.loads(text)
+    if message["type"] == "control_request":
+        say(type="control_response", response={"subtype": "success", "request_id": message["request_id"]})
+    elif message["type"] == "user":
+        for number in range(int(sys.argv[1])):
+            say(type="user", message={"role": "user", "content": f"{number} "}, session_id="")
+        say(type="control_request", request_id="p" + message["uuid"], request={"subtype": "can_use_tool",
+            "tool_name": "Bash", "input": {}, "tool_use_id": "t"})
+    elif message["type"] == "control_response":
+        say(type="result", subtype="success", is_error=False)
+"""
 
 
 def line(message: dict[str, Any]) -> bytes:
@@ -248,6 +266,20 @@ async def opened(peer: Peer | None = None, **arguments: Any) -> AsyncIterator[tu
 
 async def allow(request: CanUseToolRequest) -> PermissionResult:
     return request.allow()
+
+
+@asynccontextmanager
+async def opened_for_questions(peer: Peer | None = None, **arguments: Any) -> AsyncIterator[tuple[Peer, Session]]:
+    """A session that has not been initialized and grants what it is asked; its stream is closed behind it."""
+    peer = peer or Peer()
+    async with peer.session(**{"can_use_tool": allow, **arguments}) as session:
+        yield peer, session
+    await peer.stream.aclose()
+
+
+async def rest(session: Session) -> list[Any]:
+    """All messages that are left."""
+    return [message async for message in session]
 
 
 async def never() -> PermissionResult:

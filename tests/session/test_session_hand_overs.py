@@ -1,0 +1,239 @@
+"""Consumer and session take turns at reading: every message comes once, in order, wherever they change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from async_backends import Backend, every_backend
+from claude_wire import CanUseToolRequest, Decoder, InvalidLine, PermissionResult
+from long_tests import LONG
+from session_peer import RESULT, Peer, line, numbered, numbers, opened_for_questions, rest
+from virtual_time import VirtualBackend, every_virtual_backend
+
+pytestmark = pytest.mark.usefixtures("nothing_is_queued")
+
+#: Five lines for the consumer, one of them bad, with three control lines between them.
+SAID = [
+    line(numbered(1)),
+    line(Peer.permission("p")),
+    b'{"type":"bad\n',
+    line({"type": "keep_alive"}),
+    line(numbered(2)),
+    line(Peer.permission("q")),
+    line(Peer.permission("r")),
+    line(numbered(3)),
+    b"\n[]\n",
+    line(numbered(4)),
+]
+
+WHOLE = b"".join(SAID)
+
+
+def places(got: list[Any]) -> list[Any]:
+    return [
+        (message.line_number, message.offset) if isinstance(message, InvalidLine) else numbers([message])[0]
+        for message in got
+    ]
+
+
+#: What the consumer gets of them.
+PLACES = [1, (3, len(SAID[0] + SAID[1])), 2, 3, (10, len(WHOLE) - len(SAID[-1]) - 3), 4]
+
+
+@every_virtual_backend
+@pytest.mark.parametrize("taken", [0, 1, 2, 3])
+def test_the_consumer_may_leave_off_anywhere(virtual: VirtualBackend, taken: int) -> None:
+    """For each place in the stream: up to there the consumer reads, from there on nobody, until all is answered.
+
+    Where only the loop or the messages that are taken differ, at other places each: one in eleven, or all in the long
+    tests.
+    """
+
+    async def main(cut: int) -> None:
+        async with opened_for_questions() as (peer, session):
+            got: list[Any] = []
+
+            async def consume() -> None:
+                async for message in session:
+                    got.append(message)
+
+            # First it comes, and goes, so that something was read ahead before.
+            peer.write(SAID[0][:7])
+            await anyio.sleep(1)
+            async with anyio.create_task_group() as group:
+                group.start_soon(consume)
+                await anyio.sleep(1)
+                # The first chunk is the last that is read ahead; the second one is the consumer's own.
+                for chunk in WHOLE[7:12], WHOLE[12:cut]:
+                    peer.write(chunk)
+                    await anyio.sleep(1)
+                group.cancel_scope.cancel()
+            peer.write(WHOLE[cut:], 3)
+            await anyio.sleep(1)
+            for request_id in "p", "q", "r":
+                await peer.answer_to(request_id)
+            for _ in range(taken):
+                if len(got) < len(PLACES):
+                    got.append(await session.__anext__())
+            peer.output.end()
+            got += await rest(session)
+            assert places(got) == PLACES
+            assert all(len(peer.answers_to(request_id)) == 1 for request_id in ("p", "q", "r"))
+
+    everywhere = LONG or (virtual.id == "asyncio" and taken == 0)
+    for cut in range(12, len(WHOLE)) if everywhere else range(12 + taken, len(WHOLE), 11):
+        virtual.run(main, cut)
+
+
+@every_virtual_backend
+def test_the_consumer_may_come_back_anywhere_and_go_again(virtual: VirtualBackend) -> None:
+    """Byte by byte, with a consumer that is there for so many bytes and away for as many."""
+
+    async def main(stretch: int) -> None:
+        async with opened_for_questions() as (peer, session):
+            got: list[Any] = []
+
+            async def consume() -> None:
+                async for message in session:
+                    got.append(message)
+
+            for start in range(0, len(WHOLE), stretch):
+                async with anyio.create_task_group() as group:
+                    if start // stretch % 2:
+                        group.start_soon(consume)
+                        await anyio.sleep(0.1)
+                    for at in range(start, min(start + stretch, len(WHOLE))):
+                        peer.write(WHOLE[at : at + 1])
+                        await anyio.sleep(0.1)
+                    group.cancel_scope.cancel()
+            for request_id in "p", "q", "r":
+                await peer.answer_to(request_id)
+            peer.output.end()
+            got += await rest(session)
+            assert places(got) == PLACES
+            assert all(len(peer.answers_to(request_id)) == 1 for request_id in ("p", "q", "r"))
+
+    for stretch in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233):
+        virtual.run(main, stretch)
+
+
+@every_virtual_backend
+@pytest.mark.parametrize("more", [-1, 0, 1, 2])
+def test_lines_about_as_long_as_they_may_be_are_the_same_to_both(virtual: VirtualBackend, more: int) -> None:
+    asked = line(Peer.permission("p"))
+    limit = len(asked) - 1 - more
+
+    async def main(cut: int) -> None:
+        async with opened_for_questions(Peer(), decoder=Decoder(max_line_bytes=limit)) as (peer, session):
+            got: list[Any] = []
+
+            async def consume() -> None:
+                async for message in session:
+                    got.append(message)
+
+            short = line(RESULT)
+            async with anyio.create_task_group() as group:
+                group.start_soon(consume)
+                await anyio.sleep(1)
+                peer.write(short + asked[:cut])
+                await anyio.sleep(1)
+                group.cancel_scope.cancel()
+            peer.write(asked[cut:] + asked + short)
+            await anyio.sleep(1)
+            assert len(peer.answers_to("p")) == (0 if more > 0 else 1)
+            peer.output.end()
+            got += await rest(session)
+            bad = [True, True] if more > 0 else []
+            assert [type(message) is InvalidLine for message in got] == [False, *bad, False]
+            lengths = [message.length for message in got if isinstance(message, InvalidLine)]
+            assert lengths == [len(asked) - 1] * len(bad)
+
+    assert len(line(RESULT)) < limit
+    for cut in range(1, len(asked), 3):
+        virtual.run(main, cut)
+
+
+# --- what the stream raises, and its end ------------------------------------------------------------------------------
+
+
+@every_backend
+@pytest.mark.parametrize("who", ["read ahead", "by the consumer"])
+def test_what_the_stream_raises_comes_in_its_place(backend: Backend, who: str) -> None:
+    async def main() -> None:
+        async with opened_for_questions() as (peer, session):
+            peer.say(numbered(1), Peer.permission("p"))
+            if who == "read ahead":
+                await peer.answer_to("p")
+            half = line(numbered(2))
+            peer.write(half[:10])
+            peer.output.write(OSError("first"))
+            peer.write(half[10:])
+            peer.output.write(ValueError("second"))
+            peer.say(Peer.permission("q"))
+            peer.output.end()
+            if who == "read ahead":
+                await anyio.wait_all_tasks_blocked()
+            got: list[Any] = []
+            for _ in range(4):
+                try:
+                    got.append(numbers([await session.__anext__()])[0])
+                except (OSError, ValueError) as error:
+                    got.append(str(error))
+            assert got == [1, "first", 2, "second"]
+            assert await rest(session) == []
+            await peer.answer_to("q")
+
+    backend.run(main)
+
+
+@every_virtual_backend
+def test_a_stream_that_raises_for_ever_is_not_asked_for_ever(virtual: VirtualBackend) -> None:
+    async def main() -> None:
+        async with opened_for_questions() as (peer, session):
+            for _ in range(1000):
+                peer.output.write(OSError("again"))
+            await anyio.sleep(3600)
+            assert peer.output.waiting >= 998
+            for _ in range(3):
+                with pytest.raises(OSError, match="again"):
+                    await session.__anext__()
+            peer.output._chunks.clear()
+            peer.output.end()
+            assert await rest(session) == []
+
+    virtual.run(main)
+
+
+@every_backend
+def test_a_last_line_without_line_feed_counts(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened_for_questions() as (peer, session):
+            peer.write(line(numbered(1)) + line(Peer.permission("p"))[:-1])
+            peer.output.end()
+            await peer.answer_to("p")
+            assert numbers(await rest(session)) == [1]
+            assert len(peer.answers_to("p")) == 1
+
+    backend.run(main)
+
+
+@every_backend
+def test_questions_are_answered_after_the_end_of_the_output_was_seen(backend: Backend) -> None:
+    async def main() -> None:
+        go = anyio.Event()
+
+        async def ask(request: CanUseToolRequest) -> PermissionResult:
+            await go.wait()
+            return request.allow()
+
+        async with opened_for_questions(can_use_tool=ask) as (peer, session):
+            peer.say(Peer.permission("p"))
+            peer.output.end()
+            assert await rest(session) == []
+            go.set()
+            await peer.answer_to("p")
+
+    backend.run(main)
