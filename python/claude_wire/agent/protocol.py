@@ -66,7 +66,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-__all__ = ["AgentProtocol", "Began", "Event", "Interrupted", "Over", "Stopped", "TurnRecord", "Wrong"]
+__all__ = ["AgentProtocol", "Began", "Event", "Interrupted", "Over", "Stopped", "Wrong"]
 
 #: The most prompts that wait, and the most bytes of their JSON. Above that, :meth:`AgentProtocol.full` is true.
 MOST_PROMPTS = 1000
@@ -146,7 +146,7 @@ class AgentProtocol:
         self.session: AgentSession = session
         self.connection: Connection = dialect.connect()
         #: Whether frames are those of STREAM_JSON, which need no connection.
-        self.plain: bool = type(self.connection) is Connection
+        self.plain: bool = dialect.plain
         self._decoder = Decoder()
         self._states = states
         self._init = InitMessage() if init is None else init

@@ -101,7 +101,7 @@ class Service:
         # How many tasks wait for `_moved`.
         self._waiters = 0
         # Set at the end; when less waits than before; and when output waits for the writer.
-        self._over, self._moved, self._unwritten = Event(), Event(), Event()
+        self._over, self._moved, self._to_write = Event(), Event(), Event()
 
     async def run(self, stdin: Any, stdout: Any) -> int:
         """Serve the host until it ends its input. Returns the exit code.
@@ -371,7 +371,7 @@ class Service:
             self._gone()
             return False
         if self.protocol.unwritten or sink.rest:
-            self._unwritten.set()
+            self._to_write.set()
         return False
 
     @property
@@ -396,8 +396,8 @@ class Service:
 
     async def _write(self) -> None:
         while True:
-            await self._unwritten.wait()
-            self._unwritten = Event()
+            await self._to_write.wait()
+            self._to_write = Event()
             self._writing = True
             try:
                 assert self._sink is not None

@@ -246,8 +246,7 @@ class Turn:
             if not decision.ok:
                 outcome = await self._refused(changed, decision.message)
                 if decision.interrupt:
-                    self._service.interrupt_turn(self.record)
-                    await checkpoint()
+                    await self._interrupt()
                 return outcome
             changed = ToolUseBlock(id=use.id, name=name, input=decision.input)
         structured: Any = None
@@ -270,8 +269,7 @@ class Turn:
             after = await self.hook("PostToolUse", tool_use_id=use.id, tool_response=response, **about)
         await self.tool_result(changed, content, is_error, structured=structured)
         if hooked.stop or after.stop:
-            self._service.interrupt_turn(self.record)
-            await checkpoint()
+            await self._interrupt()
         return ToolOutcome(changed, content, is_error, True, [*hooked.context, *after.context])
 
     async def hook(self, event: str, *, tool_use_id: str | None = None, **fields: Any) -> Hooked:
@@ -432,6 +430,11 @@ class Turn:
         elif self._lines >= LINES_AT_ONCE or self.record.stopped is not None:
             self._lines = 0
             await checkpoint()
+
+    async def _interrupt(self) -> None:
+        """Interrupt this turn, as the host wants it."""
+        self._service.interrupt_turn(self.record)
+        await checkpoint()
 
     async def _refused(self, use: ToolUseBlock, why: str) -> ToolOutcome:
         await self.tool_result(use, why, True, structured=f"Error: {why}")
