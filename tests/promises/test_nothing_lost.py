@@ -338,7 +338,7 @@ def test_an_error_is_raised_and_nothing_is_lost_by_it(backend: Backend, small_bu
     async def main() -> None:
         got: list[bytes] = []
         errors: list[ByteBudgetError] = []
-        async with writer(8 * MIB, overflow="error") as process:
+        async with writer(8 * MIB, overflow="error", grace=30.0) as process:
             await until_paused(process)
             assert process.returncode is None
             while True:

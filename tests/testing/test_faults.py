@@ -601,7 +601,7 @@ def target():
 class Left(Exception): pass
 
 async def main():
-    process = open_process(child, Decoder(dict))
+    process = open_process(child, Decoder(dict), grace=30.0)
     try:
         async with process:
             await process.send({"n": 0})
