@@ -27,6 +27,8 @@ __all__: list[str] = []
 
 #: Seconds for a scenario, and for a CLI that only shows its help.
 SCENARIO_SECONDS, HELP_SECONDS = 120.0, 60.0
+#: This many scenarios go on at once: most of their time is spent waiting.
+AT_ONCE = 3
 
 
 def main(cli: Path, folder: Path) -> None:
@@ -51,14 +53,7 @@ def main(cli: Path, folder: Path) -> None:
     version = one_line((said(["--version"]).splitlines() or [""])[0])
     flags = find_flags(said)
     refused = frozenset(field.name for field in dataclasses.fields(Flags) if _named(field) in flags.gone)
-    failed: dict[str, str] = {}
-    for name in SCENARIOS:
-        if sys.stderr.isatty():
-            print(f"  {name}", file=sys.stderr)
-        try:
-            anyio.run(_scene, name, cli, folder, home / name, refused)
-        except Exception as error:
-            failed[name] = one_line(f"{type(error).__name__}: {error}", 400)
+    failed = anyio.run(_drive, cli, folder, home, refused)
     found: dict[str, Any] = {"version": version, "failed": failed, "flags": dataclasses.asdict(flags)}
     (folder / "cli.json").write_text(json.dumps(found))
 
@@ -66,6 +61,26 @@ def main(cli: Path, folder: Path) -> None:
 def _named(field: dataclasses.Field[Any]) -> str:
     flag = flag_of(field)
     return flag.name if flag else ""
+
+
+async def _drive(cli: Path, folder: Path, home: Path, refused: frozenset[str]) -> dict[str, str]:
+    """Go through all scenarios, and return why some did not come to their end."""
+    failed: dict[str, str] = {}
+    limiter = anyio.CapacityLimiter(AT_ONCE)
+
+    async def scene(name: str) -> None:
+        async with limiter:
+            if sys.stderr.isatty():
+                print(f"  {name}", file=sys.stderr)
+            try:
+                await _scene(name, cli, folder, home / name, refused)
+            except Exception as error:
+                failed[name] = one_line(f"{type(error).__name__}: {error}", 400)
+
+    async with anyio.create_task_group() as group:
+        for name in SCENARIOS:
+            group.start_soon(scene, name)
+    return failed
 
 
 async def _scene(name: str, cli: Path, folder: Path, place: Path, refused: frozenset[str]) -> None:

@@ -1,0 +1,40 @@
+"""`claude-wire drift` on the real CLI, on the typings of the TypeScript SDK, and on an agent of ours."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from folders import ROOT
+from places import CLI
+
+TYPINGS = Path(__file__).parent / "typescript/node_modules/@anthropic-ai/claude-agent-sdk/sdk.d.ts"
+#: Seconds for all scenarios.
+DEADLINE = 600
+
+
+def drift(cli: Path, *arguments: str) -> dict[str, Any]:
+    """What the command says of a CLI, in a namespace within this one."""
+    command = [sys.executable, "-m", "claude_wire.cli", "drift", str(cli), "--json", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_nothing_that_the_bundled_cli_and_the_typings_say_is_unknown() -> None:
+    found = drift(CLI, "--typings", str(TYPINGS))
+    assert (found["drift"], found["failed"]) == ([], {})
+    assert {"assistant", "system/init", "result/success", "control_request/can_use_tool"} <= found["kinds"].keys()
+
+
+def test_an_agent_of_ours_says_nothing_unknown(tmp_path: Path) -> None:
+    agent = tmp_path / "echo"
+    echo = ROOT / "examples" / "echo.py"
+    agent.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m claude_wire.cli agent "{echo}" "$@"\n')
+    agent.chmod(0o700)
+    found = drift(agent)
+    assert [one for one in found["drift"] if one["change"] == "new"] == []
+    assert found["kinds"]["result/success"] > 10
