@@ -35,7 +35,7 @@ STORY = [
     "+ Bash touch deny\n    description: y",
     "? may Bash run?",
     "  = denied by cb",
-    "+ mcp__calc__add a: 1, b: 2",
+    "+ calc - add (MCP) a: 1, b: 2",
     "# MCP calc: tools/call add\n",
     "  = 3",
     "\nall done\n",

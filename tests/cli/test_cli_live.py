@@ -19,6 +19,7 @@ from rich.console import Console
 
 from claude_wire import AssistantMessage, InvalidLine, ResultMessage, TextBlock, ToolUseBlock, decode
 from claude_wire.cli.show import live as live_module
+from claude_wire.cli.show.calls import call_name
 from claude_wire.cli.show.excerpts import MOST_CHARS, MOST_LINES, excerpt, fields
 from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.page import Page
@@ -177,7 +178,7 @@ def test_all_texts_and_calls_of_all_recordings_are_shown(name: str) -> None:
                 if isinstance(block, TextBlock) and block.text.isprintable():
                     assert " ".join(block.text.split()) in flat
                 elif isinstance(block, ToolUseBlock):
-                    assert f"+ {block.name}" in shown
+                    assert f"+ {call_name(block.name)}" in shown
         elif isinstance(message, InvalidLine):
             assert f"! line {message.line_number}, byte {message.offset}: {message.reason}" in shown
     results = [message for message in messages if isinstance(message, ResultMessage)]
@@ -201,7 +202,49 @@ def test_tool_with_input_and_result() -> None:
         (call("a", "Grep", pattern="a, b: c", path="src", i=True), ["+ Grep a, b: c", "    path: src, i: true"]),
         (call("a", "calc", a=1, b="two"), ["+ calc a: 1, b: two"]),
         (call("a", "calc", a="1, b: 2", c=""), ['+ calc a: "1, b: 2", c: ""']),
-        (call("a", "TodoWrite", todos=[{"content": "x"}]), ['+ TodoWrite todos: [{"content": "x"}]']),
+        (call("a", "mcp__calc__add", a=1), ["+ calc - add (MCP) a: 1"]),
+        (call("a", "mcp__a__b__c"), ["+ a - b__c (MCP)"]),
+        (call("a", "mcp__calc"), ["+ mcp__calc"]),
+        (
+            call(
+                "a",
+                "TodoWrite",
+                todos=[
+                    {"content": "Read it", "status": "completed", "activeForm": "Reading it"},
+                    {"content": "Mend it\n[x] Test it", "status": "in_progress"},
+                    {"content": "Test it", "status": "pending"},
+                    {"content": "Ship it", "status": ["new"]},
+                ],
+            ),
+            ["+ TodoWrite", "    [x] Read it", r"    [>] Mend it\n[x] Test it", "    [ ] Test it", "    [?] Ship it"],
+        ),
+        (
+            call("a", "TodoWrite", todos=[{"content": str(number), "status": "pending"} for number in range(1012)]),
+            ["+ TodoWrite", *(f"    [ ] {number}" for number in range(12)), "    … 1,000 more"],
+        ),
+        (call("a", "TodoWrite", todos=["x"]), ['+ TodoWrite todos: ["x"]']),
+        (call("a", "TodoWrite", todos=[{"text": "x"}]), ['+ TodoWrite todos: [{"text": "x"}]']),
+        (
+            call(
+                "a",
+                "AskUserQuestion",
+                questions=[
+                    {"question": "Which?", "options": [{"label": "Red", "description": "A colour"}, {"label": "1"}]},
+                    {"question": "Why?", "options": "none"},
+                ],
+            ),
+            ["+ AskUserQuestion", "    Which?", "      - Red: A colour", "      - 1", "    Why?"],
+        ),
+        (
+            call("a", "Edit", file_path="a.txt", old_string="one\ntwo", new_string="ONE", replace_all=False),
+            ["+ Edit a.txt", "    - one", "    - two", "    + ONE"],
+        ),
+        (
+            call("a", "Edit", file_path="a.txt", old_string="", new_string="ONE", replace_all=True),
+            ["+ Edit a.txt", "    replace_all: true", "    + ONE"],
+        ),
+        (call("a", "Edit", old_string="one", new_string=1), ["+ Edit old_string: one, new_string: 1"]),
+        (call("a", "Write", content="one\ntwo: 2\n"), ["+ Write", "    content: one", "      two: 2"]),
         (call("a"), ["+ Bash"]),
         (call("a", command="one\ndescription: harmless"), ["+ Bash one", "      description: harmless"]),
         (call("a", command="", x=1), ['+ Bash command: "", x: 1']),

@@ -15,7 +15,7 @@ from claude_wire.cli.show.names import tag
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.messages import ContentBlock, TextBlock
 
-__all__ = ["block_name", "call_lines", "content_text", "detail", "excerpt", "fields", "plain_json"]
+__all__ = ["block_name", "content_text", "detail", "excerpt", "fields", "plain_json"]
 
 #: This many lines of a text are shown, and this many characters of each.
 MOST_LINES = 6
@@ -32,9 +32,6 @@ MOST_FIELDS = 12
 
 #: The most lines of a text, characters of a line, and members of an object.
 CUT, WHOLE = (MOST_LINES, MOST_CHARS, MOST_FIELDS), (sys.maxsize,) * 3
-
-#: The members that say what a call is mostly about, in the tools of the CLI and in many others. The first one counts.
-MAIN_MEMBERS = ("command", "file_path", "notebook_path", "pattern", "url", "query", "description", "path", "prompt")
 
 
 def detail(text: str) -> str:
@@ -76,28 +73,11 @@ def fields(value: Any, *, whole: bool = False) -> list[str]:
     return _members(cast("dict[str, Any]", value), whole)
 
 
-def call_lines(name: str, given: Any) -> list[str]:
-    """A tool's call as people write it, ``Bash touch a.txt``, and below it what else the tool is given."""
-    if not isinstance(given, dict):
-        first, *rest = fields(given)
-        return [f"{one_line(name)} {first}", *(f"    {line}" for line in rest)]
-    others = dict(cast("dict[str, Any]", given))
-    main = next((each for each in MAIN_MEMBERS if isinstance(others.get(each), str) and others[each].strip()), None)
-    lines = [one_line(name)]
-    if main is not None:
-        first, *rest = excerpt(others.pop(main))
-        # Further in than the other members, so that no text can look like one of them.
-        lines = [f"{lines[0]} {first}", *(f"      {line}" for line in rest)]
-    members = _members(others, whole=False) if others else []
-    if main is None and len(members) == 1:
-        return [f"{lines[0]} {members[0]}"]
-    return [*lines, *(f"    {line}" for line in members)]
-
-
 def _members(members: dict[str, Any], whole: bool) -> list[str]:
     if not members:
         return ["{}"]
-    if not any(isinstance(member, str) and len(member) > ONE_LINE_CHARS for member in members.values()):
+    texts = [member for member in members.values() if isinstance(member, str)]
+    if not any(len(text) > ONE_LINE_CHARS or "\n" in text for text in texts):
         line = ", ".join(f"{one_line(name)}: {_short(member)}" for name, member in members.items())
         if len(line) <= ONE_LINE_CHARS and line.isprintable():
             return [line]

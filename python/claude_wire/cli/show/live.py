@@ -15,9 +15,9 @@ from msgspec import UNSET
 
 from claude_wire import messages
 from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
+from claude_wire.cli.show.calls import call_lines, call_name
 from claude_wire.cli.show.excerpts import (
     block_name,
-    call_lines,
     content_text,
     detail,
     excerpt,
@@ -159,7 +159,7 @@ class LiveView:
             case messages.ControlResponse(response=messages.ControlError(error=error)):
                 self._page.line(f"! a request of the host failed: {detail(error)}", ERROR)
             case messages.PermissionRequestMessage():
-                self._page.line(f"? may {one_line(message.tool_name or message.name or 'a tool')} run?", WARNING)
+                self._page.line(f"? may {call_name(message.tool_name or message.name or 'a tool')} run?", WARNING)
             case messages.SystemToolResultMessage():
                 block = message.tool_result or messages.ToolResultBlock(message.tool_use_id or "", message.content)
                 self._tool_result(block, None)
@@ -302,7 +302,7 @@ class LiveView:
         self, block: messages.ToolUseBlock | messages.ServerToolUseBlock | messages.McpToolUseBlock, parent: str | None
     ) -> None:
         level = self._speaks(parent)
-        name = one_line(block.name)
+        name = call_name(block.name)
         self._page.line("+ " + "\n".join(call_lines(block.name, block.input)), "cyan", level)
         _remember(self._calls, block.id, _Call(name, block.input, level))
         given: Any = block.input

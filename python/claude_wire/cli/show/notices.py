@@ -9,6 +9,7 @@ import datetime
 from typing import NamedTuple
 
 from claude_wire import messages
+from claude_wire.cli.show.calls import call_name
 from claude_wire.cli.show.excerpts import detail, excerpt
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.messages import Message
@@ -60,7 +61,7 @@ def notice(message: Message) -> Notice | None:
             return Notice(f"! sign-in: {detail(text)}", ERROR if message.error else WARNING) if text else None
         case messages.PermissionDeniedMessage():
             reason = message.decision_reason or message.message
-            return Notice(f"? {one_line(message.tool_name)} denied without a question: {detail(reason)}", WARNING)
+            return Notice(f"? {call_name(message.tool_name)} denied without a question: {detail(reason)}", WARNING)
         case messages.StatusMessage():
             return _status(message)
         case messages.CompactBoundaryMessage(compact_metadata=done):
@@ -114,7 +115,7 @@ def activity(message: Message) -> tuple[str, str] | None:
         case messages.StatusMessage(status=status) if status:
             return "waiting for the API" if status == "requesting" else one_line(status), ""
         case messages.ToolProgressMessage():
-            return f"running {one_line(message.tool_name)}", f"{message.elapsed_time_seconds:.0f} s in all"
+            return f"running {call_name(message.tool_name)}", f"{message.elapsed_time_seconds:.0f} s in all"
         case messages.TaskProgressMessage():
             return "running a task", detail(message.description)
         case messages.ThinkingTokensMessage():

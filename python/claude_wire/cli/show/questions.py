@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from claude_wire import messages
 from claude_wire.bridge.permissions import suggestion
+from claude_wire.cli.show.calls import call_name
 from claude_wire.cli.show.excerpts import detail, excerpt, fields, plain_json
 from claude_wire.cli.show.names import tag
 from claude_wire.cli.show.notices import ERROR, WARNING, Notice
@@ -26,7 +27,7 @@ HANDSHAKE = ("initialize", "notifications/initialized", "tools/list", "resources
 
 def permission_question(asked: messages.CanUseToolRequest) -> Notice:
     """The question whether a tool may be used, without the tool's input."""
-    name = one_line(asked.display_name or asked.tool_name)
+    name = call_name(asked.display_name or asked.tool_name)
     lines = [f"? {detail(asked.title)}" if asked.title else f"? may {name} run?"]
     if asked.description:
         lines.append(f"    {detail(asked.description)}")
