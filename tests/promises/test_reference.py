@@ -17,8 +17,10 @@ PACKAGES = [
     "claude_wire.dialects",
     "claude_wire.integrations.agent_sdk",
     "claude_wire.integrations.mcp",
+    "claude_wire.sync",
     "claude_wire.testing",
     "claude_wire.testing.fixtures",
+    "claude_wire.transcripts",
     "claude_wire.usage",
 ]
 WRITTEN = [
