@@ -173,8 +173,8 @@ declare type SDKBase = { uuid: UUID; session_id: string };
 export declare interface SDKNews { type: 'news'; count: number; items?: Array<Item>; more: Record<string, unknown>; }
 declare type Item = { of: Item; word: 'a' | 'b'; } | null;
 declare type SDKTea = SDKBase & { type: 'system'; subtype: 'tea'; cups: (string | readonly number[])[]; };
-declare type SDKStatusMessage = Omit<SDKWide, 'left_out'> & SDKBase;
-declare type SDKWide = { type: 'system'; subtype: 'status'; status: null; left_out: 1; steam: SDKNews['count']; };
+declare type SDKStatusMessage = Partial<SDKWide> & SDKBase;
+declare type SDKWide = { type: 'system'; subtype: 'status'; status: null; steam: SDKNews['count']; };
 export declare type StdoutMessage = coreTypes.SDKMessage;
 declare type SDKControlRequestInner = SDKControlMcpStatusRequest | SDKControlBrewRequest;
 declare type SDKControlMcpStatusRequest = { subtype: 'mcp_status'; };

@@ -11,45 +11,7 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from claude_wire import (
-    ApplyFlagSettingsRequest,
-    BackgroundTasksRequest,
-    CancelAsyncMessageRequest,
-    FileSuggestionsRequest,
-    GetBinaryVersionRequest,
-    GetContextUsageRequest,
-    GetHooksListingRequest,
-    GetSessionCostRequest,
-    GetSettingsRequest,
-    GetTaskOutputRequest,
-    GetUsageRequest,
-    InterruptRequest,
-    ListModelsRequest,
-    ListPermissionRulesRequest,
-    McpCallRequest,
-    McpMessageRequest,
-    McpReadResourceRequest,
-    McpReconnectRequest,
-    McpSetServersRequest,
-    McpStatusRequest,
-    McpToggleRequest,
-    ReadFileRequest,
-    RegisterRepoRootRequest,
-    ReloadOutputStylesRequest,
-    ReloadPluginsRequest,
-    ReloadSkillsRequest,
-    RenameSessionRequest,
-    RewindFilesRequest,
-    SeedReadStateRequest,
-    SetColorRequest,
-    SetHasSubscribersRequest,
-    SetMaxThinkingTokensRequest,
-    SetModelRequest,
-    SetPermissionModeRequest,
-    StopTaskRequest,
-    UpdateSettingsRequest,
-)
-from claude_wire.messages import ControlRequestPayload, EndSessionRequest, InitializeRequest
+from claude_wire import messages
 from claude_wire.messages.control import cli_requests
 from claude_wire.messages.control.request_body import ControlRequestBody
 
@@ -61,49 +23,49 @@ NO_REQUEST = "no_such_request"
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
 REQUESTS: Sequence[Any] = [
-    GetBinaryVersionRequest(),
-    GetContextUsageRequest(detail="summary"),
-    GetSessionCostRequest(),
-    GetUsageRequest(skip_behaviors=True),
-    ListModelsRequest(),
-    SetModelRequest(model="claude-haiku-4-5"),
-    SetModelRequest(model=None),
-    SetMaxThinkingTokensRequest(max_thinking_tokens=1000),
-    SetPermissionModeRequest(mode="acceptEdits"),
-    SetPermissionModeRequest(mode="no such mode"),
-    SetPermissionModeRequest(mode="bypassPermissions"),
-    GetSettingsRequest(),
-    ApplyFlagSettingsRequest(settings={"permissions": {"allow": ["Bash(ls)"]}}),
-    UpdateSettingsRequest(source="localSettings", settings={"outputStyle": "Concise"}),
-    UpdateSettingsRequest(source="localSettings", settings={"permissions": {"deny": ["Bash(rm *)"]}}),
-    ListPermissionRulesRequest(),
-    GetHooksListingRequest(),
-    ReadFileRequest(path="notes.txt"),
-    ReadFileRequest(path="notes.txt", max_bytes=6, encoding="base64"),
-    ReadFileRequest(path="/etc/hostname-none"),
-    FileSuggestionsRequest(query="notes"),
-    SeedReadStateRequest(path="notes.txt", mtime=1),
-    RewindFilesRequest(user_message_id=NOBODY, dry_run=True),
-    CancelAsyncMessageRequest(message_uuid=NOBODY),
-    InterruptRequest(),
-    StopTaskRequest(task_id="nobody"),
-    BackgroundTasksRequest(),
-    GetTaskOutputRequest(task_id="nobody"),
-    McpStatusRequest(),
-    McpMessageRequest(server_name="nobody", message={"jsonrpc": "2.0", "id": 1, "method": "ping"}),
-    McpSetServersRequest(servers={}),
-    McpReconnectRequest(serverName="nobody"),
-    McpToggleRequest(serverName="nobody", enabled=True),
-    McpCallRequest(tool="mcp__nobody__nothing"),
-    McpReadResourceRequest(serverName="nobody", uri="ui://nothing"),
-    ReloadSkillsRequest(),
-    ReloadPluginsRequest(),
-    ReloadOutputStylesRequest(),
-    RegisterRepoRootRequest(directory="below"),
-    RegisterRepoRootRequest(directory="nowhere"),
-    SetHasSubscribersRequest(has_subscribers=True),
-    RenameSessionRequest(title="A new title"),
-    SetColorRequest(color="red"),
+    messages.GetBinaryVersionRequest(),
+    messages.GetContextUsageRequest(detail="summary"),
+    messages.GetSessionCostRequest(),
+    messages.GetUsageRequest(skip_behaviors=True),
+    messages.ListModelsRequest(),
+    messages.SetModelRequest(model="claude-haiku-4-5"),
+    messages.SetModelRequest(model=None),
+    messages.SetMaxThinkingTokensRequest(max_thinking_tokens=1000),
+    messages.SetPermissionModeRequest(mode="acceptEdits"),
+    messages.SetPermissionModeRequest(mode="no such mode"),
+    messages.SetPermissionModeRequest(mode="bypassPermissions"),
+    messages.GetSettingsRequest(),
+    messages.ApplyFlagSettingsRequest(settings={"permissions": {"allow": ["Bash(ls)"]}}),
+    messages.UpdateSettingsRequest(source="localSettings", settings={"outputStyle": "Concise"}),
+    messages.UpdateSettingsRequest(source="localSettings", settings={"permissions": {"deny": ["Bash(rm *)"]}}),
+    messages.ListPermissionRulesRequest(),
+    messages.GetHooksListingRequest(),
+    messages.ReadFileRequest(path="notes.txt"),
+    messages.ReadFileRequest(path="notes.txt", max_bytes=6, encoding="base64"),
+    messages.ReadFileRequest(path="/etc/hostname-none"),
+    messages.FileSuggestionsRequest(query="notes"),
+    messages.SeedReadStateRequest(path="notes.txt", mtime=1),
+    messages.RewindFilesRequest(user_message_id=NOBODY, dry_run=True),
+    messages.CancelAsyncMessageRequest(message_uuid=NOBODY),
+    messages.InterruptRequest(),
+    messages.StopTaskRequest(task_id="nobody"),
+    messages.BackgroundTasksRequest(),
+    messages.GetTaskOutputRequest(task_id="nobody"),
+    messages.McpStatusRequest(),
+    messages.McpMessageRequest(server_name="nobody", message={"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+    messages.McpSetServersRequest(servers={}),
+    messages.McpReconnectRequest(serverName="nobody"),
+    messages.McpToggleRequest(serverName="nobody", enabled=True),
+    messages.McpCallRequest(tool="mcp__nobody__nothing"),
+    messages.McpReadResourceRequest(serverName="nobody", uri="ui://nothing"),
+    messages.ReloadSkillsRequest(),
+    messages.ReloadPluginsRequest(),
+    messages.ReloadOutputStylesRequest(),
+    messages.RegisterRepoRootRequest(directory="below"),
+    messages.RegisterRepoRootRequest(directory="nowhere"),
+    messages.SetHasSubscribersRequest(has_subscribers=True),
+    messages.RenameSessionRequest(title="A new title"),
+    messages.SetColorRequest(color="red"),
 ]
 
 
@@ -115,12 +77,12 @@ def every_request() -> Iterator[ControlRequestBody[Any]]:
     """`NoRequest`, and one or more of each kind that a host has, but `initialize`; the last ends the session."""
     yield NoRequest()
     yield from REQUESTS
-    done = {InitializeRequest, EndSessionRequest, *map(type, REQUESTS)}
-    for cls in get_args(ControlRequestPayload):
+    done = {messages.InitializeRequest, messages.EndSessionRequest, *map(type, REQUESTS)}
+    for cls in get_args(messages.ControlRequestPayload):
         if cls not in done and cls.__module__ != cli_requests.__name__:
             needed = {field.name: _little(field.type) for field in msgspec.structs.fields(cls) if field.required}
             yield cls(**needed)
-    yield EndSessionRequest()
+    yield messages.EndSessionRequest()
 
 
 def _little(hint: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from claude_wire.cli.failure import Failure
 
@@ -41,21 +41,10 @@ IMPORTED: dict[str, Any] = {
     "UUID": "u",
 }
 _PLAIN = {"string": "s", "number": Real(1), "boolean": True, "null": None, "undefined": None, "void": None}
-#: Types around another that add nothing to it. The others that have arguments are declared, or `Anything`.
-_THROUGH = {"Partial", "Required", "Readonly", "NonNullable", "Promise"}
 
 
-class Node(Protocol):
-    """A node of tree-sitter's; type checkers need not have it installed."""
-
-    type: str
-    text: bytes | None
-    children: Sequence[Node]
-    named_children: Sequence[Node]
-
-    def child_by_field_name(self, name: str) -> Node | None:
-        """The child that the grammar gives this name."""
-        ...
+#: A node of tree-sitter's; type checkers need not have it installed.
+Node: TypeAlias = Any
 
 
 class Typings:
@@ -156,8 +145,6 @@ class Typings:
                 return _merged([self._samples(part) for part in node.named_children])
             case "array_type":
                 return [self._samples(node.named_children[0])]
-            case "tuple_type":
-                return [[sample for part in node.named_children for sample in self._samples(part)]]
             case "readonly_type" | "parenthesized_type":
                 return self._samples(node.named_children[0])
             case "lookup_type":
@@ -176,16 +163,15 @@ class Typings:
                 return [Anything()]
 
     def _generic(self, name: str, arguments: Sequence[Node]) -> list[Any]:
-        if name in ("Array", "ReadonlyArray", "Set"):
-            return [self._samples(arguments[0])]
-        if name == "Record":
-            return [{"a key": sample} for sample in self._samples(arguments[1])]
-        samples = self._samples(arguments[0]) if name in _THROUGH or name in ("Omit", "Pick") else self._named(name)
-        if name in ("Omit", "Pick"):
-            names = {str(word) for word in self._samples(arguments[1])}
-            omits = name == "Omit"
-            return [{key: one for key, one in sample.items() if (key in names) != omits} for sample in samples]
-        return samples
+        match name:
+            case "Array":
+                return [self._samples(arguments[0])]
+            case "Record":
+                return [{"a key": sample} for sample in self._samples(arguments[1])]
+            case "Partial" | "Readonly" | "NonNullable":
+                return self._samples(arguments[0])
+            case _:
+                return self._named(name)
 
     def _objects(self, node: Node) -> list[Any]:
         fields: dict[str, list[Any]] = {}
@@ -194,8 +180,6 @@ class Typings:
             if part.type == "property_signature" and name and hint:
                 # The type of a field that may be absent is a sample of its own; null is only where it is declared.
                 fields[_text(name).strip("'\"")] = self._samples(hint.named_children[0])
-            elif part.type == "index_signature":
-                fields.setdefault("a key", [Anything()])
         if not fields:
             return [Anything()]
         most = max(map(len, fields.values()))
