@@ -1,6 +1,7 @@
 """A host and an agent of the same dialect, under any interleaving of what the host does.
 
-The promises: no prompt is lost and none is answered twice, each request has its answer, and nothing waits without end.
+The promises: each prompt is in one turn, unless the agent refuses it, and each turn has one result. Each request has its
+answer. The host's run ends soon after the agent's work, and nothing waits without end.
 A script runs in one event loop, in virtual time. ``CLAUDE_WIRE_LONG=1`` runs more of them.
 """
 
@@ -22,6 +23,8 @@ from dialect_peer import LinePeer
 from virtual_time import VirtualBackend, every_virtual_backend
 
 EXAMPLES = 2_000 if os.environ.get("CLAUDE_WIRE_LONG") else 60
+#: Longest virtual time that all work takes, in seconds.
+LONGEST = 1_000
 
 STEPS = st.lists(
     st.one_of(
@@ -33,22 +36,31 @@ STEPS = st.lists(
 )
 
 
-async def author(turn: Turn) -> str:
-    """Does what the first word of the prompt says. The result has the texts of all prompts of the turn."""
-    said = [turn.text]
-    how = turn.text.split()[0]
-    if how == "slow":
-        for _ in range(3):
-            await turn.say("x ")
-            await anyio.sleep(0.3)
-    elif how == "tool":
-        for _ in range(2):
-            await turn.run_tool("Bash", {"command": "ls"}, ran)
-            said += [one.text for one in await turn.injected()]
-    elif how == "crash":
-        raise ValueError("as the script says")
-    await turn.say("done")
-    return "\n".join(said)
+class Author:
+    """The function of an agent. Each prompt is one word, which begins with what the turn does for it."""
+
+    def __init__(self) -> None:
+        #: The prompts of each turn.
+        self.turns: list[list[str]] = []
+
+    async def answer(self, turn: Turn) -> str:
+        """The result has the prompts of the turn: those that it began with, and those that came while it ran."""
+        prompts = turn.text.split()
+        self.turns.append(prompts)
+        for prompt in list(prompts):
+            if prompt.startswith("slow"):
+                for _ in range(3):
+                    await turn.say("x ")
+                    await anyio.sleep(0.3)
+            elif prompt.startswith("tool"):
+                for _ in range(2):
+                    await turn.run_tool("Bash", {"command": "ls"}, ran)
+                    for one in await turn.injected():
+                        prompts += one.text.split()
+            elif prompt.startswith("crash"):
+                raise ValueError("as the script says")
+        await turn.say("done")
+        return "\n".join(prompts)
 
 
 async def ran(given: dict[str, Any]) -> str:
@@ -64,16 +76,17 @@ async def decide(request: CanUseToolRequest) -> PermissionResult:
 class World:
     """A host, and what it has sent and got."""
 
-    def __init__(self, session: Session, dialect: Dialect) -> None:
+    def __init__(self, session: Session, dialect: Dialect, author: Author) -> None:
         self.session = session
         self.dialect = dialect
+        self.author = author
         self.prompts: list[str] = []
         self.received: list[Any] = []
 
     async def do(self, act: str, how: str | float) -> None:
         session = self.session
         if act == "prompt":
-            self.prompts.append(f"{how} {len(self.prompts)}")
+            self.prompts.append(f"{how}{len(self.prompts)}")
             await session.query(self.prompts[-1], session_id="S")
         elif act == "sleep":
             await anyio.sleep(float(how))
@@ -86,37 +99,46 @@ class World:
             self.received.append(await session.__anext__())
 
     async def check(self) -> None:
-        self.received += [message async for message in self.session.receive_run(ceiling=None)]
+        with anyio.fail_after(LONGEST):
+            self.received += [message async for message in self.session.receive_run(ceiling=None)]
         results = [message for message in self.received if isinstance(message, ResultMessage)]
-        injected = sum(message.message_count for message in self.received if isinstance(message, InjectedMessage))
-        assert len(results) + injected == len(self.prompts)
-        if self.dialect is not MIRIAD:
-            assert injected == 0
+        begun = [prompt for turn in self.author.turns for prompt in turn]
+        refused = [result for result in results if result.error is not None and result.error.code == "-32001"]
+        assert len(begun) == len(set(begun))
+        assert set(begun) <= set(self.prompts)
+        assert len(begun) + len(refused) == len(self.prompts)
+        assert len(results) == len(self.author.turns) + len(refused)
+        if self.dialect is not STREAM_JSON:  # which has one turn for all prompts that wait
+            injected = sum(message.message_count for message in self.received if isinstance(message, InjectedMessage))
+            assert len(results) + injected == len(self.prompts)
+            assert injected == 0 or self.dialect is MIRIAD
         answered = [text for result in results if result.ok for text in (result.result or "").split("\n") if text]
         assert len(answered) == len(set(answered))
         assert set(answered) <= set(self.prompts)
         if self.dialect.has_status:
             status = await self.session.status()
             assert status.running is False
-        assert (await self.session.ask("quick last")).result == "quick last"
+        assert (await self.session.ask("quick-last")).result == "quick-last"
         with pytest.raises(TurnError):
-            await self.session.ask("crash last")
+            await self.session.ask("crash-last")
 
 
 @every_virtual_backend
-@pytest.mark.parametrize("dialect", [CLASSIC, MIRIAD, JSON_RPC], ids=str)
+@pytest.mark.parametrize("dialect", [STREAM_JSON, CLASSIC, MIRIAD, JSON_RPC], ids=str)
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 @example(steps=[("prompt", "tool"), ("prompt", "quick"), ("prompt", "quick"), ("take", "")])
+@example(steps=[("prompt", "tool"), ("sleep", 0.02), ("prompt", "quick"), ("prompt", "crash"), ("interrupt", "")])
 @example(steps=[("prompt", "slow"), ("sleep", 0.02), ("interrupt", ""), ("prompt", "slow"), ("interrupt", "")])
 @example(steps=[("prompt", "slow"), ("prompt", "slow"), ("interrupt", ""), ("status", ""), ("interrupt", "")])
 def test_each_host_understands_its_agent(
     virtual: VirtualBackend, dialect: Dialect, steps: list[tuple[str, str | float]]
 ) -> None:
     async def main() -> None:
-        asked = decide if dialect is CLASSIC else None
-        async with open_agent(Agent(author, dialect=dialect), can_use_tool=asked) as session:
-            world = World(session, dialect)
+        author = Author()
+        asked = None if dialect.permission == "never" else decide
+        async with open_agent(Agent(author.answer, dialect=dialect), can_use_tool=asked) as session:
+            world = World(session, dialect, author)
             for act, how in steps:
                 await world.do(act, how)
             await world.check()
@@ -148,9 +170,9 @@ def test_prompts_that_wait_in_the_queue_of_classic_are_waited_for(virtual: Virtu
 @every_virtual_backend
 def test_both_sides_may_leave_the_dialect_open(virtual: VirtualBackend) -> None:
     async def main() -> None:
-        async with open_agent(Agent(author, dialect=AUTO)) as session:
-            assert (await session.ask("tool 1")).result == "tool 1"
-            assert (await session.ask("quick 2")).result == "quick 2"
+        async with open_agent(Agent(Author().answer, dialect=AUTO)) as session:
+            assert (await session.ask("tool1")).result == "tool1"
+            assert (await session.ask("quick2")).result == "quick2"
             assert session._connection.dialect is STREAM_JSON
 
     virtual.run(main)
