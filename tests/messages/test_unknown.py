@@ -234,7 +234,7 @@ def test_in_a_process_that_has_met_no_unknown_types(promise: Callable[[], None])
         env={**os.environ, "PYTHONPATH": str(SUPPORT)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,  # some seconds on a machine that does nothing else
     )
     assert done.returncode == 0, done.stderr
 
