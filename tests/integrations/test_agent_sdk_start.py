@@ -54,6 +54,20 @@ SAME: list[dict[str, Any]] = [
 ]
 
 
+#: Fields of the options, whether there is OpenTelemetry, and the loop. Of the fields only ``env`` meets the other two.
+STARTS = [
+    *[(fields, False, "asyncio") for fields in SAME],
+    *[(fields, True, "asyncio") for fields in SAME if not fields or "env" in fields],
+    *[({}, tracing, "trio") for tracing in (False, True)],
+]
+
+
+def start_id(value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(value) or "defaults"
+    return value if isinstance(value, str) else "traced" if value else "untraced"
+
+
 async def dump(transport: Transport, path: pathlib.Path) -> dict[str, Any]:
     """What the stub CLI says of how it was started."""
     await transport.connect()
@@ -66,9 +80,7 @@ async def dump(transport: Transport, path: pathlib.Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("fields", SAME, ids=lambda fields: ",".join(fields) or "defaults")
-@pytest.mark.parametrize("tracing", [False, True], ids=["", "traced"])
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+@pytest.mark.parametrize(("fields", "tracing", "anyio_backend"), STARTS, ids=start_id)
 async def test_the_cli_is_started_as_the_sdk_starts_it(
     fields: dict[str, Any],
     tracing: bool,

@@ -22,6 +22,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import long_tests
 from async_backends import ASYNCIO, TRIO, UVLOOP, Backend, every_backend
 from claude_wire import (
     Decoder,
@@ -366,7 +367,7 @@ def write_some(fd: int, data: memoryview) -> memoryview:
 
 @pytest.mark.parametrize("kind", ["pipe", "stream-reader", "anyio-tcp", "iterable"])
 @pytest.mark.parametrize(("backend", "cancel"), CANCELLATIONS)
-@settings(max_examples=15)
+@settings(max_examples=15 if long_tests.LONG else 5)
 @given(
     script=st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 8), st.booleans()), max_size=12),
     on_invalid=st.sampled_from(["return", "raise"]),

@@ -462,7 +462,7 @@ def huge(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
         return {key: huge(item, key) for key, item in value.items()} | ({HUGE: HUGE} if "any" in value else {})
     if isinstance(value, list):
-        return [huge(item) for item in value] * 50
+        return [huge(item) for item in value] * 10
     return HUGE if value == "words" else 10**15 if type(value) is int else value
 
 

@@ -319,7 +319,7 @@ decoder, splitter = Decoder(**options), LineSplitter()
 decoder.feed(small)
 splitter.feed(small)
 held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (held + 100_000_000,) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (held + 40_000_000,) * 2)
 for piece in pieces():
     messages = decoder.feed(piece)
 big, message, bad = messages
@@ -343,7 +343,7 @@ if not options:
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer ends who gets no memory")
 @pytest.mark.parametrize(
     ("size", "options"),
-    [(100_000_000, {}), (100_000_000, {"only": ["assistant"]}), (45_000_000, {"only": ["assistant"]})],
+    [(40_000_000, {}), (40_000_000, {"only": ["assistant"]}), (18_000_000, {"only": ["assistant"]})],
     ids=["plain", "filtered", "twice"],
 )
 def test_a_line_that_is_more_than_there_is_memory_for_costs_only_itself(size: int, options: dict[str, Any]) -> None:
