@@ -1,7 +1,7 @@
 """A host and an agent of the same dialect, under any interleaving of what the host does.
 
-The promises: each prompt is in one turn, unless the agent refuses it, and each turn has one result. Each request has its
-answer. The host's run ends soon after the agent's work, and nothing waits without end.
+The promises: each prompt is in one turn, unless the agent refuses it, and each turn has one result. Each request has
+its answer. The host's run ends soon after the agent's work, and nothing waits without end.
 A script runs in one event loop, in virtual time. ``CLAUDE_WIRE_LONG=1`` runs more of them.
 """
 
