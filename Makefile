@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel test-pythons licenses names format clean cargo
+.PHONY: demo test e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons licenses names format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -78,6 +78,16 @@ memcheck: $(VENV)/.native $(VENV)/.dev | cargo
 ## The wheel to publish, in dist: built twice, compared, and checked. On Linux for manylinux2014.
 wheel: $(VENV)/.base $(VENV)/.release | cargo
 	$(BIN)/python tools/wheel.py
+
+## The wheels for other systems, in dist, built once and checked. What has no toolchain here is named; this gets one: make cross-toolchain
+wheels: $(VENV)/.base $(VENV)/.release | cargo
+	$(BIN)/python tools/wheels.py $(TARGETS)
+
+## A Rust compiler that compiles the standard library for other systems, into target/cross-toolchain: Debian 12, x86_64.
+cross-toolchain: target/cross-toolchain/.ready
+target/cross-toolchain/.ready: tools/cross_toolchain.sh
+	sh tools/cross_toolchain.sh $(@D)
+	@touch $@
 
 ## A choice of the tests with that wheel: on each other Python that is claimed and found here, and with the lowest versions
 ## of all requirements. `make test` in a new environment has the newest.

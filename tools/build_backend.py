@@ -61,13 +61,19 @@ def given_flags() -> list[str]:
 
 
 def renamed_folders() -> list[str]:
-    """The flags that rename every folder with sources. The last that fits a path counts, so the widest comes first."""
+    """The flags that rename every folder with sources. The last that fits a path counts, so the widest comes first.
+
+    Crates stand side by side, those that the standard library takes, too, where cargo compiles it.
+    """
     version = dict(line.split(": ", 1) for line in output("rustc", "-vV").splitlines() if ": " in line)
     command = [str(CARGO), "metadata", "--format-version=1", "--locked", "--filter-platform", version["host"]]
-    packages = json.loads(output(*command))["packages"]
-    folders = {
-        str(Path(package["manifest_path"]).parent): f"{package['name']}-{package['version']}" for package in packages
-    }
+    folders = {}
+    for package in json.loads(output(*command))["packages"]:
+        folder = Path(package["manifest_path"]).parent
+        if package["source"] is None:
+            folders[str(folder)] = f"{package['name']}-{package['version']}"
+        else:
+            folders[str(folder.parent)] = "crates"
     # Where the sources of the standard library are installed, rustc names that folder; elsewhere it names this one.
     library = Path(output("rustc", "--print", "sysroot").strip(), "lib", "rustlib", "src", "rust")
     folders[str(library)] = f"/rustc/{version['commit-hash']}"

@@ -3,7 +3,7 @@
 For each Python that pyproject.toml claims and this machine has, but the one that runs this file, whose turn is
 ``make test``: an environment .venv-3.x with the wheel and the newest versions of what it requires, and ``CHOICE``.
 Then .venv-lowest, with the oldest Python that is claimed and the lowest versions that pyproject.toml allows, and
-``LOWEST``. A Python that is missing is named, and fails nothing.
+``LOWEST``. A Python that is missing is named, and fails nothing. Without a wheel the files of ``CHOICE`` are printed.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ LOWEST = [
 #: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.
 OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
-EXTRAS = ["agent", "agent-sdk", "cli", "mcp"]
+EXTRAS = ["agent", "agent-sdk", "cli", "drift", "mcp"]
 UV = [sys.executable, "-m", "uv", "--quiet"]
 
 
@@ -94,6 +94,10 @@ def find(version: str) -> str | None:
     return None
 
 
+def files(tests: list[str]) -> list[str]:
+    return [f"tests/{name}.py" for name in tests]
+
+
 def check(folder: str, python: str, wheel: Path, tests: list[str], options: list[str]) -> bool:
     """Make an environment anew, and say whether the tests pass in it."""
     environment = ROOT / folder
@@ -105,9 +109,8 @@ def check(folder: str, python: str, wheel: Path, tests: list[str], options: list
     shown = "import claude_wire; print(claude_wire.__file__)"
     where = subprocess.run([own, "-c", shown], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     assert Path(where).is_relative_to(environment), where
-    files = [f"tests/{name}.py" for name in tests]
     pytest = [own, "-m", "pytest", "-p", "no:benchmark", "-n", "3", "--dist", "loadfile"]
-    return subprocess.run([*pytest, *files], cwd=ROOT).returncode == 0
+    return subprocess.run([*pytest, *files(tests)], cwd=ROOT).returncode == 0
 
 
 def check_lowest(python: str, wheel: Path) -> bool:
@@ -123,6 +126,9 @@ def check_lowest(python: str, wheel: Path) -> bool:
 
 
 def main() -> int:
+    if len(sys.argv) == 1:
+        print(*files(CHOICE))
+        return 0
     wheel = Path(sys.argv[1]).resolve()
     found = {version: find(version) for version in claimed()}
     for version in [version for version, python in found.items() if python is None]:

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Debian's Rust compiler with the sources of its standard library, unpacked into a folder: cross_toolchain.sh FOLDER.
+# Nothing is installed, and an installed Rust is left alone. The names are those of Debian 12.
+set -eu
+mkdir -p "$1/packages" "$1/bin"
+cd "$1"
+folder=$(pwd)
+(cd packages && apt-get download rustc-web cargo-web rust-web-src libstd-rust-web-dev libstd-rust-web-1.85 libllvm19 libhttp-parser2.9 libpcre3)
+for package in packages/*.deb; do
+  dpkg -x "$package" root
+done
+libraries="$folder/root/usr/lib/x86_64-linux-gnu:$folder/root/lib/x86_64-linux-gnu"
+for program in rustc cargo; do
+  printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$libraries" "$folder/root/usr/bin/$program" > "bin/$program"
+  chmod +x "bin/$program"
+done
+rm -r packages
+bin/cargo --version
