@@ -7,11 +7,11 @@ cd "$1"
 folder=$(pwd)
 (cd packages && apt-get download rustc-web cargo-web rust-web-src libstd-rust-web-dev libstd-rust-web-1.85 libllvm19 libhttp-parser2.9 libpcre3)
 for package in packages/*.deb; do
-  dpkg -x "$package" root
+  dpkg -x "$package" unpacked
 done
-libraries="$folder/root/usr/lib/x86_64-linux-gnu:$folder/root/lib/x86_64-linux-gnu"
+libraries="$folder/unpacked/usr/lib/x86_64-linux-gnu:$folder/unpacked/lib/x86_64-linux-gnu"
 for program in rustc cargo; do
-  printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$libraries" "$folder/root/usr/bin/$program" > "bin/$program"
+  printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$libraries" "$folder/unpacked/usr/bin/$program" > "bin/$program"
   chmod +x "bin/$program"
 done
 rm -r packages

@@ -2,7 +2,8 @@
 
 rustc builds for a target whose standard library is installed (``rustup target add``). For others a compiler that builds
 the standard library itself is taken from target/cross-toolchain, where ``make cross-toolchain`` has put one; zig links.
-A target that has neither is named, and fails nothing. Nothing is run here.
+A target that has neither is named, and fails nothing. Wheels for macOS are built on macOS: the linker of zig exports
+names of the standard library there, and the check refuses that. Nothing is run here.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ CROSS = ROOT / "target" / "cross-toolchain"
 
 MANYLINUX = "--zig --compatibility manylinux2014"
 MUSLLINUX = "--zig --compatibility musllinux_1_2"
-# On macOS rustc strips by a program that is not everywhere.
-MACOS = "--zig --strip false"
+MACOS = ""
 
 #: Each system that there is a wheel for, with what maturin is told.
 TARGETS = {
@@ -35,16 +35,19 @@ TARGETS = {
 }
 
 
-def settings(target: str) -> dict[str, str] | None:
-    """What the environment of a build says, or None if there is no toolchain for this target."""
+def settings(target: str) -> dict[str, str] | str:
+    """What the environment of a build says, or why there is none here."""
     changed = {"MATURIN_PEP517_ARGS": f"--target {target} {TARGETS[target]}"}
     if TARGETS[target] == MACOS:
-        changed["CARGO_PROFILE_RELEASE_STRIP"] = "false"
+        if sys.platform != "darwin":
+            return "it is built on macOS alone"
+        # Without a name of its own the library has the path that it was linked at.
+        changed["RUSTFLAGS"] = "-Clink-arg=-Wl,-install_name,@rpath/lib_native.dylib"
     printed = subprocess.run(["rustc", "--print", "target-libdir", "--target", target], capture_output=True, text=True)
     if printed.returncode == 0 and any(Path(printed.stdout.strip()).glob("libstd-*")):
         return changed
     if not (CROSS / ".ready").exists():
-        return None
+        return f"there is no toolchain: rustup target add {target}, or make cross-toolchain"
     changed["PATH"] = os.pathsep.join([str(CROSS / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
     changed["RUSTC_BOOTSTRAP"] = "1"  # -Z is unstable, and needs leave
     changed["MATURIN_PEP517_ARGS"] += " -Z build-std=std,panic_unwind"
@@ -54,8 +57,8 @@ def settings(target: str) -> dict[str, str] | None:
 def build(target: str) -> list[str]:
     """Build the wheel for a target into dist, and say what is wrong with it."""
     changed = settings(target)
-    if changed is None:
-        print(f"{target}: not built, as there is no toolchain: rustup target add {target}, or make cross-toolchain")
+    if isinstance(changed, str):
+        print(f"{target}: not built: {changed}", flush=True)
         return []
     try:
         built = wheel.build(ROOT, ROOT / "target" / "wheels" / target, changed, 0o022)

@@ -176,6 +176,20 @@ def test_a_release_builds_for_each_target_and_takes_actions_by_their_hash_alone(
     assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action) for action in used)
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS builds its own wheels")
+def test_a_target_without_a_toolchain_is_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(TOOLS))
+    wheels = tool("wheels")
+    monkeypatch.setattr(wheels, "CROSS", tmp_path)
+    monkeypatch.setitem(wheels.TARGETS, "no-such-target", wheels.MUSLLINUX)
+    assert wheels.main(["aarch64-apple-darwin", "no-such-target"]) == 0
+    said = capsys.readouterr().out
+    assert "aarch64-apple-darwin: not built: it is built on macOS alone" in said
+    assert "no-such-target: not built: there is no toolchain" in said
+
+
 def write(path: Path, content: dict[str, bytes]) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in content.items():
