@@ -17,7 +17,7 @@ pytest.importorskip("rich")
 from claude_wire import Process, open_process
 from claude_wire.cli.app import cli
 from claude_wire.cli.commands import demo as demo_module
-from claude_wire.cli.count.race import Way, race, ways
+from claude_wire.cli.count.race import RESULTS_ONLY, Lap, Way, race, ways
 from claude_wire.testing import Recording
 from recordings import load as load_original
 from shown import RUNNER, in_order
@@ -79,6 +79,19 @@ def test_every_way_decodes_every_line() -> None:
         assert way.decode(RECORDING.stdout * 2) == 2 * lines, way.name
 
 
+def test_only_the_results_are_decoded_for_the_last_number() -> None:
+    results = sum(json.loads(line)["type"] == "result" for line in RECORDING.stdout.splitlines())
+    assert results == 3
+    assert RESULTS_ONLY.decode(RECORDING.stdout * 2) == 2 * results
+
+
+def test_last_number_is_the_ratio_of_the_times_that_were_taken() -> None:
+    laps = [Lap("claude_wire, typed", 2.0, 100, 5), Lap("json.loads per line", 3.0, 100, 5)]
+    said = demo_module._headline(Lap("claude_wire, results only", 0.25, 7, 5), laps, 1_000_000_000)
+    assert "needs 7 of these lines" in said
+    assert said.endswith("4.00 GB/s, 12.0 x as fast as json.loads per line.")
+
+
 def test_orjson_is_measured_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("orjson")
     ours_and_json = ["claude_wire, typed", "claude_wire, dict", "json.loads per line"]
@@ -136,6 +149,9 @@ def test_demo_shows_the_story_and_a_row_for_each_way() -> None:
     }
     assert [len(found) for found in ratios.values()] == [1] * len(ratios), shown
     assert ratios["json.loads per line"] == ["1.0"]
+    # The demo ends with what stands out.
+    last = " ".join(shown.rpartition("\nA program that waits for results")[2].split())
+    assert re.fullmatch(r"needs 780 of .* [\d.]+ GB/s, [\d.]+ x as fast as json\.loads per line.*\.", last), shown
 
 
 def test_no_bench_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

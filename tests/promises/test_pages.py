@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import re
 from pathlib import Path
 
-import claude_agent_sdk
 import pytest
 
 import claude_wire
 from claude_wire import agent, testing
-from claude_wire.integrations import agent_sdk, mcp
 from folders import ROOT
 from pages import PAGES, Scene, blocks, matches
 
-MODULES = claude_wire, agent, testing, agent_sdk, mcp, claude_agent_sdk, builtins
+MODULES = claude_wire, agent, testing, builtins
+#: The packages that a page may need beside those that claude_wire requires: those of its extras, and of front ends.
+OPTIONAL = ["claude_agent_sdk", "mcp", "starlette"]
+#: What has names that pages speak of, and needs one of those packages.
+OPTIONAL_MODULES = {
+    "claude_wire.integrations.agent_sdk": "claude_agent_sdk",
+    "claude_wire.integrations.mcp": "mcp",
+    "claude_agent_sdk": "claude_agent_sdk",
+}
 WITH_PROGRAMS = [page for page in PAGES if any(block.language in ("python", "console") for block in blocks(page))]
 
 
@@ -23,8 +30,21 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def skip_without_what_it_imports(page: Path) -> None:
+    code = "\n".join(block.text for block in blocks(page))
+    if "claude-wire " in code:  # the command
+        pytest.importorskip("click")
+        pytest.importorskip("rich")
+    for package in OPTIONAL:
+        if re.search(rf"^\s*(from|import) (claude_wire\.integrations\.)?{package}\b", code, re.M):
+            pytest.importorskip(package)
+    if "claude_wire.integrations.agent_sdk" in code:
+        pytest.importorskip("claude_agent_sdk")
+
+
 @pytest.mark.parametrize("page", WITH_PROGRAMS, ids=name)
 def test_the_programs_of_a_page_run_and_print_what_it_says(page: Path, tmp_path: Path) -> None:
+    skip_without_what_it_imports(page)
     scene = Scene(tmp_path)
     ran = blocks(page)
     for at, block in enumerate(ran):
@@ -80,8 +100,13 @@ def test_the_names_in_a_page_exist_and_so_do_the_files_that_it_links(page: Path)
     text = re.sub(r"^(```+).*?^\1$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / link).exists(), link
+    modules = [*MODULES]
+    for module, package in OPTIONAL_MODULES.items():
+        if f"`{module}`" in text or package in text or package.replace("_", "-") in text:
+            pytest.importorskip(package)
+            modules.append(importlib.import_module(module))
     for named in re.findall(r"`(\w+(?:Error|Request|Matcher|Output|Options|Session|McpServer))\b", text):
-        assert any(hasattr(module, named) for module in MODULES), named
+        assert any(hasattr(module, named) for module in modules), named
 
 
 def test_a_page_of_the_site_links_nothing_outside_of_it() -> None:

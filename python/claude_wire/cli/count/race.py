@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from claude_wire import Decoder
 
-__all__ = ["CHUNK_BYTES", "Lap", "Way", "race", "ways"]
+__all__ = ["CHUNK_BYTES", "RESULTS_ONLY", "Lap", "Way", "race", "ways"]
 
 CHUNK_BYTES = 64 * 1024
 
@@ -50,6 +50,10 @@ def ways() -> list[Way]:
         orjson = importlib.import_module("orjson")
         found.append(Way("orjson.loads per line", partial(_line_by_line, orjson.loads)))
     return found
+
+
+#: A program that waits for results has no use for the other lines, and passes over them.
+RESULTS_ONLY = Way("claude_wire, results only", lambda data: _in_chunks(partial(Decoder, only={"result"}), data))
 
 
 def race(ways: list[Way], data: bytes, *, rounds: int, seconds: float) -> list[Lap]:
