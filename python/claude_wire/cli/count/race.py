@@ -52,10 +52,6 @@ def ways() -> list[Way]:
     return found
 
 
-#: A program that waits for results has no use for the other lines, and passes over them.
-RESULTS_ONLY = Way("claude_wire, results only", lambda data: _in_chunks(partial(Decoder, only={"result"}), data))
-
-
 def race(ways: list[Way], data: bytes, *, rounds: int, seconds: float) -> list[Lap]:
     """Let all ways decode ``data`` in turns, for ``rounds`` rounds, or until ``seconds`` have passed.
 
@@ -90,3 +86,7 @@ def _line_by_line(loads: Callable[[bytes], Any], data: bytes) -> int:
         loads(line)
         count += 1
     return count
+
+
+#: A program that waits for results has no use for the other lines, and passes over them.
+RESULTS_ONLY = Way("claude_wire, results only", partial(_in_chunks, partial(Decoder, only={"result"})))
