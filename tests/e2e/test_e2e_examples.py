@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import driven_agent
 from agent_conversations import HOSTS
 from claude_wire.testing.offline.fake_api import FakeAPI, Reply, text, tool
 from folders import ROOT
+from pages import blocks
 from test_e2e_agent import executable, of, results, texts
 
 EXAMPLES = ROOT / "examples"
@@ -113,14 +113,13 @@ def test_an_interrupt_reaches_the_wrapped_agent(talk: Talk) -> None:
     assert texts(seen)[-1] == "cleaned: True"
 
 
-PAGE = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", (ROOT / "docs" / "agent.md").read_text(), re.S))
-#: Others are no agents, but programs.
-AGENTS = sorted(name for name, code in PAGE.items() if "def answer(" in code and "open_agent" not in code)
+#: The agents of the page, by name. Its other programs are no agents.
+AGENTS = {block.said["example"]: block.text for block in blocks(ROOT / "docs" / "agent.md") if "agent" in block.said}
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", sorted(AGENTS))
 def test_an_agent_of_the_page_is_driven_by_both(talk: Talk, tmp_path: Path, name: str) -> None:
-    (tmp_path / "agent").write_text(f"#!/usr/bin/env -S claude-wire agent\n{PAGE[name]}")
+    (tmp_path / "agent").write_text(f"#!/usr/bin/env -S claude-wire agent\n{AGENTS[name]}")
     (tmp_path / "agent").chmod(0o755)
     allowed = {"behavior": "allow"}
     seen = talk(str(tmp_path / "agent"), "Hi", partial=True, permission=dict.fromkeys(["Read", "Delete"], allowed))
