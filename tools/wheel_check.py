@@ -17,6 +17,9 @@ from pathlib import Path
 
 import lief
 
+# It tells of objects that live to the end of the interpreter.
+lief.disable_leak_warning()
+
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 1_000_000
 HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".rustup"}

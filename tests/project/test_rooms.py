@@ -54,7 +54,7 @@ def test_package_keeps_the_rules(package: Path) -> None:
     ("folder", "imported"),
     [
         ("codec", "claude_wire.io.message_stream"),
-        ("usage", "claude_wire.accumulate.accumulator"),
+        ("accumulate", "claude_wire.usage.meter"),
         ("foundation", "claude_wire.errors"),
         ("control", "claude_wire.native.library"),
         ("testing", "claude_wire.cli.app"),
