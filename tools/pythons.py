@@ -73,6 +73,8 @@ OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
 EXTRAS = ["agent", "agent-sdk", "cli", "drift", "mcp"]
 UV = [sys.executable, "-m", "uv", "--quiet"]
+#: uv trusts what this machine trusts, as pip does; alone it trusts its own list.
+os.environ.setdefault("UV_SYSTEM_CERTS", "1")
 
 
 def claimed() -> list[str]:
