@@ -64,7 +64,7 @@ class Row:
     @property
     def package(self) -> str:
         """The peer's package, or what stands for it."""
-        return self.peer.replace(",", " ").replace(".", " ").split(" ")[0]
+        return self.peer.replace(",", " ").replace(".", " ").split(" ")[0].removesuffix("'s")
 
     @property
     def met(self) -> bool | None:
