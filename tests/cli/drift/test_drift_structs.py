@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from claude_wire.cli.drift.requests import NO_REQUEST
@@ -215,6 +215,7 @@ KINDS = st.text(st.characters(max_codepoint=127), min_size=1, max_size=90)
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(kind="0", values=[{"dict": {}, "int": 1, "str": "", "list": [], "z": {}}])
 @given(kind=KINDS, values=st.lists(st.dictionaries(NAMES, JSON), min_size=1))
 def test_any_object_of_an_unknown_type_gives_a_struct_that_takes_it(
     kind: str, values: list[Line], tmp_path: Path

@@ -51,6 +51,8 @@ _BASES = {
 
 #: A name on the wire that can be a field's own. It begins with a letter, and means the same to Python.
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+#: A field of such a name would hide what the hints of the fields behind it mean.
+_IN_HINTS = frozenset(("Any", "Literal", "Number", "bool", "dict", "float", "int", "list", "msgspec", "str"))
 _IMPORTS = """from __future__ import annotations
 
 from typing import Any, Literal
@@ -154,7 +156,8 @@ class _Writer:
         lines = [f"    # one of {printable(', '.join(words), keep='')}"] if words else []
         hint = self._hint(cls + _camel(name), values)
         hint = hint if hint == "Any" or hint.endswith("| None") else f"{hint} | None"
-        if _PLAIN_NAME.fullmatch(name) and not keyword.iskeyword(name) and not hasattr(Wire, name):
+        taken = keyword.iskeyword(name) or hasattr(Wire, name) or name in _IN_HINTS
+        if _PLAIN_NAME.fullmatch(name) and not taken:
             return [*lines, f"    {name}: {hint} = None"]
         if not name.isprintable() or set(name) & {'"', "\\"}:
             return [f"    # msgspec takes no such name: {name!r}"]
