@@ -208,7 +208,7 @@ def test_what_hooks_tell_the_model_reaches_the_author(backend: Backend) -> None:
 @every_backend
 def test_what_a_turn_has_used_that_json_cannot_say_is_an_error_and_no_silence(backend: Backend) -> None:
     async def answer(turn: Turn) -> None:
-        turn.session.cost_usd = "0.1"  # type: ignore[assignment]
+        turn.session.cost_usd = "0.1"
 
     async def main() -> None:
         async with hosted(Agent(answer)) as host:

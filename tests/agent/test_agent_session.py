@@ -119,8 +119,8 @@ def test_a_prompt_from_before_a_resume_begins_no_turn(backend: Backend) -> None:
 
 # --- every block and every request has a row
 
-BLOCKS = list(msgspec.inspect.type_info(ContentBlock).types)  # type: ignore[union-attr]
-REQUESTS = [info.cls for info in msgspec.inspect.type_info(ControlRequestPayload).types]  # type: ignore[union-attr]
+BLOCKS = list(msgspec.inspect.type_info(ContentBlock).types)
+REQUESTS = [info.cls for info in msgspec.inspect.type_info(ControlRequestPayload).types]
 
 
 @pytest.mark.parametrize("cls", [info.cls for info in BLOCKS], ids=lambda cls: cls.__name__)  # type: ignore[attr-defined]

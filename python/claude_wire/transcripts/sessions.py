@@ -124,7 +124,7 @@ def _times(records: Lines) -> Iterator[datetime]:
         stamp = getattr(record, "timestamp", None)
         try:
             # Python 3.10 does not know the letter.
-            yield datetime.fromisoformat(stamp.replace("Z", "+00:00"))  # type: ignore[union-attr]  # another is refused
+            yield datetime.fromisoformat(stamp.replace("Z", "+00:00"))  # type: ignore[union-attr]  # None has no replace
         except (AttributeError, ValueError):
             continue
 
