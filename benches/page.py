@@ -25,7 +25,7 @@ PACKAGES = (
 CHOSEN = (
     ("feed, typed, mixed sessions", "claude-agent-sdk", "Decode whole recorded sessions"),
     ("open_process, child writes lines, async for", "claude-agent-sdk", "Read a process that writes line by line"),
-    ('feed, only={"result", "assistant"}', "claude-agent-sdk", "Wait for results, and pass over deltas"),
+    ('feed, only={"result", "assistant"}', "claude-agent-sdk", "Wait for results, and skip the text before them"),
 )
 #: Where they stand there.
 NUMBERS = re.compile(r"(<!-- numbers -->\n).*?(<!-- /numbers -->\n)", re.DOTALL)
