@@ -32,6 +32,8 @@ TESTS = [
         "codec/test_peek",
         "codec/test_only",
         "codec/test_coalesce",
+        "tables/test_tables_arrow",
+        "tables/test_tables_usage",
     )
 ]
 #: Where Python itself works longest, mostly in the model of kinds. The fuzz targets have such lines, too.

@@ -10,12 +10,15 @@
 //! * [`lines`]: chunks cut anywhere become blocks of complete lines; one pass over a block says whether it may be decoded at once.
 //! * [`kinds`]: the kind of a line, by its structure; recent lines, by which a like line is recognised without a scan.
 //! * [`filter`]: lines in, those of the wanted kinds out, deltas merged.
+//! * [`columns`]: lines in, typed columns out.
 //! * [`drain`]: keeps pipes from filling up while nobody reads them. Knows bytes only.
 //! * [`ffi`]: the C ABI. It and [`simd`] are the only ones with `unsafe`.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 // The generated C declarations are those of `ffi` alone; cbindgen reads its marks from doc comments only.
+/// cbindgen:ignore
+pub mod columns;
 /// cbindgen:ignore
 #[cfg(target_os = "linux")]
 pub mod drain;

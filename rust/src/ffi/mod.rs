@@ -8,6 +8,7 @@
 //! * This file: the statuses, and what every entry point is wrapped in.
 //! * [`step`]: the steps through a chunk, as C sees them; [`buffer`]: line buffers.
 //! * [`lines`]: questions about a block of lines, without a buffer.
+//! * [`columns`]: scans of files as columns; `arrow`: the structs that these are handed over in; `imported`: those of others.
 //! * [`drain`]: drains, and the budget that they share.
 //! * `forks`: what a forked child must learn, and forget; `shared`: what the drains of a process share.
 //!
@@ -21,19 +22,24 @@ use std::slice;
 use crate::ffi::handle::Refused;
 use crate::lines::frame;
 
+/// cbindgen:ignore
+mod arrow;
 pub mod buffer;
+pub mod columns;
 pub mod drain;
 mod forks;
 /// cbindgen:ignore
 #[forbid(unsafe_code)]
 pub mod handle;
+/// cbindgen:ignore
+mod imported;
 pub mod lines;
 #[cfg(target_os = "linux")]
 mod shared;
 pub mod step;
 
 /// Changes whenever a function, a struct or a constant here does: editable installs leave old libraries behind.
-pub const CW_ABI_VERSION: u32 = 10;
+pub const CW_ABI_VERSION: u32 = 11;
 
 /// Success. For a step: no line was completed.
 pub const CW_NOTHING: i32 = 0;

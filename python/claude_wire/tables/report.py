@@ -1,0 +1,52 @@
+"""What a scan came to: how much it read, and what did not fit. Knows counts; not files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+__all__ = ["Problem", "ProblemKind", "Report"]
+
+ProblemKind = Literal["surrogate", "misfit", "invalid", "too_long", "too_many_blocks"]
+
+
+class Problem(NamedTuple):
+    """Something that did not fit, and where it was."""
+
+    #: ``surrogate``: half of a surrogate pair, which UTF-8 has no form for, became U+FFFD. ``misfit``: a value is of
+    #: another type than its column, or out of its range, and became null. ``invalid``: a line is no JSON object;
+    #: ``too_long``: it is above ``max_line_bytes``; ``too_many_blocks``: it has more than 65,536 content blocks. These
+    #: three give no row.
+    kind: ProblemKind
+    #: The column; None if it is the line's.
+    column: str | None
+    #: The file; None for bytes.
+    path: str | None
+    #: Bytes of the file before the line.
+    offset: int
+    #: Number of the line in its file, from 1. None if the file can no longer be read.
+    line_number: int | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one pass over the sources of a scan came to so far."""
+
+    #: Bytes that were read.
+    bytes: int = 0
+    #: Lines that are not blank.
+    lines: int = 0
+    #: Lines of kinds that ``only`` leaves out.
+    skipped: int = 0
+    #: Rows that were made, those included that the consumer has not asked for yet.
+    rows: int = 0
+    #: Lines that the native code did not understand, and the decoder looked at: those with a key twice, and bad ones.
+    decoded: int = 0
+    #: Lines that gave no row: no JSON object, too long, too many content blocks.
+    invalid: int = 0
+    #: By column, how many lone surrogates became U+FFFD.
+    surrogates: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+    #: By column, how many values did not fit and became null.
+    misfits: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+    #: The first 100 cases of all these.
+    problems: list[Problem] = field(default_factory=lambda: list[Problem]())

@@ -1,0 +1,250 @@
+"""Files, ranges of files, and bytes as an Arrow stream of one table.
+
+What this module knows: which sources and options a scan has, and how the native library is asked for it. What it must
+not know: Arrow's structs, and any library that reads them.
+
+The native code reads, extracts and hands over; no lock of the interpreter is held meanwhile. A line that it does not
+understand it gives to :func:`_decode`, which reads it as a Decoder does and writes the same object clearly.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import weakref
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from claude_wire.codec.kind_names import KindName, kind_names
+from claude_wire.codec.kinds import Kind
+from claude_wire.codec.objects import BadLine, Objects
+from claude_wire.foundation.arguments import nearest, require_int, require_one_of, shown, type_of
+from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
+from claude_wire.native.block import byte_view
+from claude_wire.native.capsules import stream_capsule
+from claude_wire.native.library import checked, ffi, lib
+from claude_wire.tables.ranges import Range
+from claude_wire.tables.report import Problem, ProblemKind, Report
+
+__all__ = ["MOST_LINE_BYTES", "Scan", "Source", "TableName", "columns_of", "scan"]
+
+TableName = Literal["messages", "blocks", "usage", "results"]
+Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Range"
+
+#: Most that ``max_line_bytes`` may be: the offsets of a column have 32 bits.
+MOST_LINE_BYTES = 2**30
+_WHOLE = 0, 2**64 - 1
+_KINDS: dict[int, ProblemKind] = {
+    lib.CW_PROBLEM_SURROGATE: "surrogate",
+    lib.CW_PROBLEM_MISFIT: "misfit",
+    lib.CW_PROBLEM_INVALID: "invalid",
+    lib.CW_PROBLEM_TOO_LONG: "too_long",
+    lib.CW_PROBLEM_TOO_MANY_BLOCKS: "too_many_blocks",
+}
+
+
+def _decode(line: Any, length: int, reply: Any) -> int:
+    try:
+        value = Objects("keep").object(bytes(ffi.buffer(line, length)))
+        text = json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":"))
+    except (BadLine, RecursionError):
+        return 0
+    data = text.encode("utf-8", "backslashreplace")  # a lone surrogate becomes its JSON escape
+    return 1 if lib.cw_scan_reply(reply, data, len(data)) >= 0 else -1
+
+
+@functools.cache
+def _callback() -> Any:
+    # It lives as long as the process, for streams may outlive all else. An exception in it is printed, and ends
+    # the stream.
+    return ffi.callback("int32_t(uint8_t *, uint64_t, void *)", _decode, error=-1)
+
+
+def columns_of(table: TableName) -> tuple[str, ...]:
+    """The names of all columns of a table, in order."""
+    require_one_of("table", table, get_args(TableName))
+    out = ffi.new("uint8_t[]", 4096)
+    name = table.encode()
+    length = checked(lib.cw_table_columns(name, len(name), out, len(out)))
+    return tuple(bytes(ffi.buffer(out, length)).decode().split("\n"))
+
+
+class Scan:
+    """A table of lines, as an Arrow stream. Made by :func:`scan`.
+
+    Whatever takes an object with ``__arrow_c_stream__`` takes it: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``,
+    DuckDB, DataFusion, nanoarrow. Each such call begins a pass of its own over all sources. What a consumer was given,
+    it owns: the scan may go meanwhile.
+    """
+
+    __slots__ = ("__weakref__", "_columns", "_finalize", "_handle", "_paths", "_table")
+
+    def __init__(self, table: TableName, columns: tuple[str, ...], handle: int, paths: list[str | None]) -> None:
+        self._table: TableName = table
+        self._columns = columns
+        self._handle = handle
+        self._paths = paths
+        self._finalize = weakref.finalize(self, lib.cw_scan_free, handle)
+
+    @property
+    def table(self) -> TableName:
+        """The name of the table."""
+        return self._table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return self._columns
+
+    def __repr__(self) -> str:
+        count = len(self._paths)
+        return f"<Scan of {self._table}: {count:,} source{'' if count == 1 else 's'}, {len(self._columns)} columns>"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Begin a pass over all sources: a capsule with an ``ArrowArrayStream``.
+
+        A schema that is asked for is not looked at, as the interface allows.
+        """
+        out = ffi.new("void **")
+        checked(lib.cw_scan_stream(self._handle, out))
+        return stream_capsule(out[0])
+
+    @property
+    def report(self) -> Report:
+        """What the pass that began last has come to so far."""
+        stats = ffi.new("CwScanStats *")
+        checked(lib.cw_scan_stats(self._handle, stats))
+        count = len(self._columns)
+        counts = ffi.new("uint64_t[]", 2 * count)
+        checked(lib.cw_scan_counts(self._handle, counts, count))
+        numbers = ffi.unpack(counts, 2 * count)
+
+        def by_column(part: list[int]) -> dict[str, int]:
+            return {name: number for name, number in zip(self._columns, part, strict=True) if number}
+
+        return Report(
+            bytes=stats.bytes,
+            lines=stats.lines,
+            skipped=stats.skipped,
+            rows=stats.rows,
+            decoded=stats.decoded,
+            invalid=stats.invalid,
+            surrogates=by_column(numbers[:count]),
+            misfits=by_column(numbers[count:]),
+            problems=[self._problem(index) for index in range(stats.cases)],
+        )
+
+    def _problem(self, index: int) -> Problem:
+        case = ffi.new("CwCase *")
+        checked(lib.cw_scan_case(self._handle, index, case))
+        index_of_column: int = case.column
+        column = self._columns[index_of_column] if index_of_column < len(self._columns) else None
+        return Problem(_KINDS[case.problem], column, self._paths[case.source], case.offset, case.line_number or None)
+
+
+def scan(
+    source: Source | Iterable[Source],
+    table: TableName = "messages",
+    columns: Iterable[str] | None = None,
+    only: Iterable[KindName | Kind] | None = None,
+    *,
+    strict: bool = False,
+    max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
+) -> Scan:
+    """A table of the lines of streams and of transcripts, as an Arrow stream in constant memory.
+
+    Args:
+        source: a path, a :class:`Range` of a file, or the bytes of lines, which are copied; or several of these, which
+            are read one after another.
+        table: ``messages`` has a row for each line, ``blocks`` for each content block, ``usage`` for each line of the
+            assistant that says what was used, ``results`` for each ``result`` and ``cost-state``.
+        columns: names of columns, in the order in which they are to come; None for all. :func:`columns_of` lists them.
+        only: names of the kinds of lines to look at, as a :class:`~claude_wire.Decoder` takes them; those of
+            transcripts are given as ``Kind("attachment")``.
+        strict: the first thing that does not fit, be it a value, half of an emoji or a line, ends the stream: the
+            consumer raises its own exception, with file, line and column.
+        max_line_bytes: longest line that gives a row, in bytes without its line feed; 2**30 at most.
+
+    Only the structure of a line is checked, its UTF-8, and the values that are taken; those that no column needs are
+    skipped by their quotes and brackets, and not judged.
+
+    Raises:
+        OSError: there is no such file, or it is a directory. What comes up later is told by the consumer.
+        ValueError: there is no such table, column or kind.
+        TypeError: an argument is of the wrong type.
+    """
+    names = _columns(table, columns)
+    require_int("max_line_bytes", max_line_bytes, 1)
+    if max_line_bytes > MOST_LINE_BYTES:
+        raise ValueError(f"max_line_bytes must be at most {MOST_LINE_BYTES}, not {shown(max_line_bytes)}")
+    if not isinstance(strict, bool):
+        raise TypeError(f"strict must be True or False, not {shown(strict)}")
+    options = lib.CW_SCAN_STRICT * strict | lib.CW_SCAN_ONLY * (only is not None)
+    return _scan(_sources(source), table, names, kind_names(only) if only is not None else (), options, max_line_bytes)
+
+
+def _scan(
+    sources: list[Source],
+    table: TableName,
+    columns: tuple[str, ...],
+    only: Iterable[str],
+    options: int,
+    max_line_bytes: int,
+) -> Scan:
+    name, names, kinds = (text.encode() for text in (table, "\n".join(columns), "\n".join(sorted(only))))
+    handle = ffi.new("uint64_t *")
+    texts = name, len(name), names, len(names), kinds, len(kinds)
+    checked(lib.cw_scan_new(*texts, options, max_line_bytes, _callback(), handle))
+    try:
+        return Scan(table, columns, handle[0], [_add(handle[0], source) for source in sources])
+    except BaseException:
+        lib.cw_scan_free(handle[0])
+        raise
+
+
+def _columns(table: TableName, columns: Iterable[str] | None) -> tuple[str, ...]:
+    known = columns_of(table)
+    if columns is None:
+        return known
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise TypeError(f"columns takes names, such as columns=['text'], not {type_of(columns)}")
+    names = tuple(columns)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"columns: {table} has no column {shown(name)}{nearest(str(name), known)}")
+    if not names or len(set(names)) < len(names):
+        raise ValueError("columns takes at least one name, and each once")
+    return names
+
+
+def _sources(source: Source | Iterable[Source]) -> list[Source]:
+    if isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview, Range)):
+        return [cast("Source", source)]
+    if not isinstance(source, Iterable):
+        raise TypeError(f"scan() takes paths, Ranges or bytes, not {type_of(source)}")
+    return list(source)
+
+
+def _add(handle: int, source: Source) -> str | None:
+    """Give a source to the native scan. Returns its path."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        view = byte_view(source, "scan()")
+        checked(lib.cw_scan_add(handle, ffi.from_buffer("uint8_t[]", view), len(view), 0, *_WHOLE))
+        return None
+    bounds = _WHOLE
+    if isinstance(source, Range):
+        source, *rest = source
+        for name, number in zip(("start", "stop"), rest, strict=True):
+            require_int(name, number, 0)
+        bounds = rest[0], rest[1]
+    elif not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"scan() takes paths, Ranges or bytes, not {type_of(source)}")
+    path = os.fspath(source)
+    if os.path.isdir(path):
+        raise IsADirectoryError(21, "a directory: scan() takes its files", path)
+    os.stat(path)
+    encoded = path.encode() if sys.platform == "win32" else os.fsencode(path)
+    checked(lib.cw_scan_add(handle, encoded, len(encoded), 1, *bounds))
+    return path

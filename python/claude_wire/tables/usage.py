@@ -1,0 +1,82 @@
+"""Answers once each: rows of the table ``usage`` without their duplicates. Knows the columns of the key; not files."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Protocol, cast
+
+from claude_wire.foundation.arguments import type_of
+from claude_wire.native.capsules import stream_capsule, stream_in
+from claude_wire.native.library import checked, ffi, lib
+
+__all__ = ["ArrowStream", "Combined", "combine"]
+
+
+class ArrowStream(Protocol):
+    """Anything with an Arrow stream: a Scan, a table of pyarrow, a relation of DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class Combined:
+    """The rows that count, as an Arrow stream that may be read several times. Made by :func:`combine`."""
+
+    __slots__ = ("__weakref__", "_finalize", "_handle")
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self._finalize = weakref.finalize(self, lib.cw_combine_free, handle)
+
+    def __repr__(self) -> str:
+        return "<Combined usage>"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A capsule with an ``ArrowArrayStream``."""
+        out = ffi.new("void **")
+        checked(lib.cw_combine_stream(self._handle, out))
+        return stream_capsule(out[0])
+
+
+def combine(tables: ArrowStream | Iterable[ArrowStream]) -> Combined:
+    """One row for each answer of the model, out of tables ``usage`` of any files and ranges. Reads all of them now.
+
+    An answer is known by its message id and its request id. It stands in several lines if it has several content
+    blocks, in several files if the session was forked, and in the stream as well as in the transcript. Of these rows
+    one counts: one of a transcript before one of a stream, where an answer has only the few output tokens that it
+    began with; the original before a copy by a fork, which has a ``request_session_id``; then the last in the order of
+    the tables. A row without a message id counts once for its ``uuid``.
+
+    The columns ``message_id`` and ``request_id`` must be there, and ``source``, ``request_session_id`` and ``uuid`` for
+    the rules that need them. All tables have the same columns.
+
+    The rows are kept in memory: about 0.3 KB for each with all columns, a tenth with ids and counts alone.
+
+    Raises:
+        TypeError: something is no Arrow stream.
+        ValueError: a table lacks a column, has others than the first, or failed while it was read; or there is none.
+    """
+    out = ffi.new("uint64_t *")
+    checked(lib.cw_combine_new(out))
+    combined = Combined(out[0])
+    count = 0
+    each = [tables] if hasattr(tables, "__arrow_c_stream__") else tables
+    for table in cast("Iterable[ArrowStream]", each):
+        if not hasattr(table, "__arrow_c_stream__"):
+            raise TypeError(f"combine() takes Arrow streams, such as Scans, not {type_of(table)}")
+        capsule = table.__arrow_c_stream__()
+        _add(out[0], capsule)
+        count += 1
+    if not count:
+        raise ValueError("combine() takes at least one table")
+    return combined
+
+
+def _add(handle: int, capsule: object) -> None:
+    status = lib.cw_combine_add(handle, stream_in(capsule))
+    if status == lib.CW_ERROR_SYSTEM:
+        room = ffi.new("uint8_t[]", 1024)
+        length = checked(lib.cw_combine_error(handle, room, len(room)))
+        text = bytes(ffi.buffer(room, length)).decode("utf-8", "replace")
+        raise ValueError(f"combine() cannot take a table: {text}")
+    checked(status)

@@ -1,0 +1,58 @@
+use super::*;
+
+#[test]
+fn rows_are_added_and_taken_back() {
+    let types = [Type::Text, Type::Int, Type::Bool];
+    let mut batch = Batch::new(&types);
+    for number in 0..20_u64 {
+        let [text, int, bool] = &mut batch.columns[..] else {
+            unreachable!()
+        };
+        if number % 3 == 0 {
+            text.push_null();
+            int.push_null();
+            bool.push_null();
+        } else {
+            text.push_text(&vec![b'x'; usize::try_from(number).unwrap()]);
+            int.push_word(number);
+            bool.push_bool(number % 2 == 0);
+        }
+        batch.rows += 1;
+    }
+    for rows in (0..=20).rev() {
+        // What was begun of another row goes, too.
+        if let Some(text) = batch.columns[0].text() {
+            text.extend_from_slice(b"begun");
+        }
+        batch.truncate(rows);
+        for column in &batch.columns {
+            assert_eq!((column.rows(), column.nulls), (rows, rows.div_ceil(3)));
+        }
+        for row in 0..rows {
+            let number = row as u64;
+            let expected = if row % 3 == 0 {
+                [Cell::Null; 3]
+            } else {
+                [
+                    Cell::Text(&b"xxxxxxxxxxxxxxxxxxxx"[..row]),
+                    Cell::Word(number),
+                    Cell::Bool(row % 2 == 0),
+                ]
+            };
+            let cells = [0, 1, 2].map(|column| batch.columns[column].cell(row));
+            assert_eq!(cells, expected);
+        }
+    }
+    assert_eq!(batch.columns[0].bytes(), 4);
+}
+
+#[test]
+fn a_batch_that_is_taken_leaves_an_empty_one() {
+    let types = [Type::Json];
+    let mut batch = Batch::new(&types);
+    batch.columns[0].push_text(b"{}");
+    batch.rows = 1;
+    let taken = batch.take(&types);
+    assert_eq!((taken.rows, taken.bytes()), (1, 10));
+    assert_eq!((batch.rows, batch.columns[0].rows()), (0, 0));
+}

@@ -1,0 +1,166 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::columns::combine::Cell;
+use crate::columns::source::Input;
+
+/// Everything that reading gives: rows of text, and counts.
+type Found = (Vec<Vec<String>>, Vec<u64>);
+
+fn plan(table: Table, level: Level, max_line: usize) -> Arc<Plan> {
+    Arc::new(Plan {
+        table,
+        specs: table.specs().to_vec(),
+        only: None,
+        strict: false,
+        max_line,
+        level,
+        decode: Box::new(|_| Reply::Refused),
+    })
+}
+
+fn read(plan: Arc<Plan>, sources: Vec<Source>) -> Found {
+    let report = Arc::new(Mutex::new(Report::new(plan.specs.len())));
+    let mut reader = Reader::new(plan, Arc::new(sources), Arc::clone(&report));
+    let mut rows = Vec::new();
+    while let Some(batch) = reader.next_batch().unwrap() {
+        assert!(batch.rows > 0);
+        for row in 0..batch.rows {
+            let cells = batch.columns.iter().map(|column| {
+                assert_eq!(column.rows(), batch.rows);
+                match column.cell(row) {
+                    Cell::Text(text) => std::str::from_utf8(text).unwrap().to_owned(),
+                    other => format!("{other:?}"),
+                }
+            });
+            rows.push(cells.collect());
+        }
+    }
+    assert!(reader.next_batch().unwrap().is_none());
+    let report = lock(&report);
+    assert_eq!(report.rows, rows.len() as u64);
+    let counts = [report.lines, report.invalid, report.decoded];
+    let by_column = report.surrogates.iter().chain(&report.misfits);
+    (rows, counts.into_iter().chain(by_column.copied()).collect())
+}
+
+fn bytes(data: &[u8], start: u64, stop: u64) -> Source {
+    Source {
+        input: Input::Bytes(data.to_vec()),
+        name: None,
+        start,
+        stop,
+    }
+}
+
+#[test]
+fn the_first_failure_ends_it() {
+    let mut strict = plan(Table::Messages, Level::Fast, 100);
+    Arc::get_mut(&mut strict).unwrap().strict = true;
+    let report = Arc::new(Mutex::new(Report::new(strict.specs.len())));
+    let sources = Arc::new(vec![bytes(b"{}\nno\n{}\n", 0, 99)]);
+    let mut reader = Reader::new(strict, sources, report);
+    assert!(matches!(
+        reader.next_batch(),
+        Err(Failure::Strict(Case {
+            problem: Problem::Invalid,
+            offset: 3,
+            ..
+        }))
+    ));
+}
+
+#[test]
+fn what_the_decoder_says_counts() {
+    let replies = [
+        (Reply::Line(b"{\"type\":\"told\"}".to_vec()), "told"),
+        (Reply::Line(b"{".to_vec()), ""),
+        (Reply::Refused, ""),
+    ];
+    for (reply, expected) in replies {
+        let mut asked = plan(Table::Messages, Level::Fast, 100);
+        let reply = Mutex::new(Some(reply));
+        Arc::get_mut(&mut asked).unwrap().decode = Box::new(move |line| {
+            assert_eq!(line, b"{]");
+            reply.lock().unwrap().take().unwrap_or(Reply::Failed)
+        });
+        let (rows, counts) = read(asked, vec![bytes(b"{]\r\n", 0, 99)]);
+        let types: Vec<_> = rows.iter().map(|row| row[3].as_str()).collect();
+        assert_eq!(types.concat(), expected);
+        assert_eq!(counts[..3], [1, u64::from(expected.is_empty()), 1]);
+    }
+    let failed = plan(Table::Messages, Level::Fast, 100);
+    let failed = Arc::new(Plan {
+        decode: Box::new(|_| Reply::Failed),
+        specs: failed.specs.clone(),
+        only: None,
+        ..*failed
+    });
+    let report = Arc::new(Mutex::new(Report::new(0)));
+    let mut reader = Reader::new(failed, Arc::new(vec![bytes(b"no", 0, 9)]), report);
+    assert!(matches!(reader.next_batch(), Err(Failure::Decoder)));
+}
+
+#[test]
+fn lines_are_numbered_from_the_start_of_their_source() {
+    let source = bytes(b"{}\n\nx\n", 2, 9);
+    let numbers = [0, 3, 4, 99].map(|offset| source.line_number(offset).unwrap());
+    assert_eq!(numbers, [1, 2, 3, 4]);
+}
+
+fn line() -> impl Strategy<Value = Vec<u8>> {
+    let lines = [
+        r#"{"type":"user","message":{"content":"a\ud83d"},"uuid":1}"#,
+        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"b"},{"type":"tool_use","input":{"a":1}}],"usage":{"input_tokens":1}}}"#,
+        r#"{"type":"result","total_cost_usd":0.5,"modelUsage":{}}"#,
+        r#"{"type":"torn"#,
+        "",
+        " \r",
+        "{}\r",
+        "no",
+        r#"{"type":"a","type":"b"}"#,
+    ];
+    prop_oneof![
+        8 => proptest::sample::select(lines.to_vec()).prop_map(|line| line.as_bytes().to_vec()),
+        1 => proptest::collection::vec(any::<u8>(), 0..40),
+        1 => (0..300_000_usize).prop_map(|length| format!("{{\"type\":\"{}\"}}", "x".repeat(length)).into_bytes()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn engines_and_ranges_give_the_same(
+        lines in proptest::collection::vec(line(), 0..30),
+        cut in any::<proptest::sample::Index>(),
+        max_line in prop_oneof![Just(100_usize), Just(1 << 20)],
+    ) {
+        let data = lines.join(&b'\n');
+        let cut = cut.index(data.len() + 1) as u64;
+        for table in [Table::Messages, Table::Blocks, Table::Usage, Table::Results] {
+            let whole = read(plan(table, Level::Fast, max_line), vec![bytes(&data, 0, u64::MAX)]);
+            prop_assert_eq!(&read(plan(table, Level::Plain, max_line), vec![bytes(&data, 0, u64::MAX)]), &whole);
+            let parts = vec![bytes(&data, 0, cut), bytes(&data, cut, data.len() as u64)];
+            prop_assert_eq!(&read(plan(table, Level::Fast, max_line), parts), &whole);
+        }
+    }
+
+    #[test]
+    fn what_serde_reads_is_in_the_rows(data in crate::samples::lines(20)) {
+        let (rows, _) = read(plan(Table::Messages, Level::Fast, 1 << 20), vec![bytes(&data, 0, u64::MAX)]);
+        let mut offset = 0;
+        for line in data.split(|&byte| byte == b'\n') {
+            let value = serde_json::from_slice::<serde_json::Value>(line);
+            let row = rows.iter().find(|row| row[2] == format!("Word({offset})"));
+            // Of a key that stands twice serde takes the last; here the decoder is asked, which this test has not.
+            if let (Ok(serde_json::Value::Object(value)), Some(row)) = (value, row) {
+                for (column, key) in [(3, "type"), (4, "subtype"), (5, "uuid"), (7, "session_id")] {
+                    let expected = value.get(key).and_then(|value| value.as_str()).unwrap_or("Null");
+                    prop_assert_eq!(&row[column], expected);
+                }
+            }
+            offset += line.len() as u64 + 1;
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Values of lines as text, numbers and times. What is taken is valid, byte for byte.
+// The operations are inlined into one function per engine: only there the vector instructions may be used.
+#![allow(clippy::inline_always)]
+
+use super::walk::{ends_word, Form, Value};
+use crate::kinds::string::{escape_len, escaped_end};
+use crate::simd::Engine;
+
+/// A value is no valid JSON: the line that it stands in is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Odd;
+
+/// What stands for half of a surrogate pair, which UTF-8 has no form for.
+const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
+
+/// Writes the text of a string to `out`, behind what is there, and counts the lone surrogates that became U+FFFD.
+///
+/// # Errors
+///
+/// A control byte, or an escape that is none; then `out` has more than it had.
+#[inline(always)]
+pub fn text<E: Engine>(
+    engine: E,
+    data: &[u8],
+    value: Value,
+    out: &mut Vec<u8>,
+) -> Result<u32, Odd> {
+    if value.form == Form::Plain {
+        // The closing quote is special, so the search ends there at the latest.
+        if engine.special(data, value.start) != value.end {
+            return Err(Odd);
+        }
+        out.extend_from_slice(value.of(data));
+        return Ok(0);
+    }
+    unescape(engine, value.of(data), out)
+}
+
+#[inline(never)]
+fn unescape<E: Engine>(engine: E, raw: &[u8], out: &mut Vec<u8>) -> Result<u32, Odd> {
+    let (mut at, mut replaced) = (0, 0);
+    loop {
+        let end = engine.special(raw, at);
+        out.extend_from_slice(&raw[at..end]);
+        if end == raw.len() {
+            return Ok(replaced);
+        }
+        let length = match raw[end] {
+            b'\\' => escape_len(raw, end).ok_or(Odd)?,
+            _ => return Err(Odd),
+        };
+        at = end + length;
+        match raw[end + 1] {
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'n' => out.push(10),
+            b'r' => out.push(13),
+            b't' => out.push(9),
+            b'u' => {
+                let unit = hex(raw, end);
+                if let Some(character) = char::from_u32(unit) {
+                    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                    continue;
+                }
+                let follows = raw[at..].starts_with(b"\\u") && escape_len(raw, at).is_some();
+                let low = if follows { hex(raw, at) } else { 0 };
+                if unit < 0xdc00 && (0xdc00..0xe000).contains(&low) {
+                    let code = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+                    let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                    at += 6;
+                } else {
+                    out.extend_from_slice(REPLACEMENT);
+                    replaced += 1;
+                }
+            }
+            byte => out.push(byte),
+        }
+    }
+}
+
+/// The code unit of the valid escape `\uXXXX` at `at`.
+fn hex(raw: &[u8], at: usize) -> u32 {
+    raw[at + 2..at + 6].iter().fold(0, |code, &digit| {
+        code << 4 | char::from(digit).to_digit(16).unwrap_or(0)
+    })
+}
+
+/// A word of JSON.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Word {
+    /// null
+    Null,
+    /// true or false
+    Bool(bool),
+    /// A number without fraction and exponent; `None` beyond 64 bits. And the same as a float.
+    Int(Option<i64>, f64),
+    /// Any other number, which is finite.
+    Float(f64),
+}
+
+/// What a word says.
+///
+/// # Errors
+///
+/// It is no word of JSON, or a fraction out of range, which the decoder refuses as well.
+pub fn word(word: &[u8]) -> Result<Word, Odd> {
+    match word {
+        b"null" => return Ok(Word::Null),
+        b"true" => return Ok(Word::Bool(true)),
+        b"false" => return Ok(Word::Bool(false)),
+        _ => (),
+    }
+    let digits = |from: usize| {
+        word[from..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
+    };
+    let sign = usize::from(word.first() == Some(&b'-'));
+    let whole = digits(sign);
+    let mut at = sign + whole;
+    if whole == 0 || whole > 1 && word[sign] == b'0' {
+        return Err(Odd);
+    }
+    let is_whole = at == word.len();
+    if word.get(at) == Some(&b'.') {
+        let fraction = digits(at + 1);
+        if fraction == 0 {
+            return Err(Odd);
+        }
+        at += 1 + fraction;
+    }
+    if let Some(b'e' | b'E') = word.get(at) {
+        at += 1 + usize::from(matches!(word.get(at + 1), Some(b'+' | b'-')));
+        let exponent = digits(at.min(word.len()));
+        if exponent == 0 {
+            return Err(Odd);
+        }
+        at += exponent;
+    }
+    if at != word.len() {
+        return Err(Odd);
+    }
+    let text = std::str::from_utf8(word).map_err(|_| Odd)?;
+    if is_whole && whole <= 18 {
+        // So many digits fit into 64 bits, and are read faster than a float is.
+        let number = text.parse().map_err(|_| Odd)?;
+        #[allow(clippy::cast_precision_loss)] // It is rounded as the parser would.
+        return Ok(Word::Int(Some(number), number as f64));
+    }
+    let float: f64 = text.parse().map_err(|_| Odd)?;
+    if is_whole {
+        return Ok(Word::Int(text.parse().ok(), float));
+    }
+    if float.is_finite() {
+        Ok(Word::Float(float))
+    } else {
+        Err(Odd)
+    }
+}
+
+/// The whole number that a word is: `1.0` is one, too.
+#[must_use]
+pub fn whole_number(word: Word) -> Option<i64> {
+    match word {
+        Word::Int(number, _) => number,
+        #[allow(clippy::cast_possible_truncation)] // It is whole, and far from the ends of 64 bits.
+        Word::Float(number) if number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0 => {
+            Some(number as i64)
+        }
+        _ => None,
+    }
+}
+
+/// The number that a word is.
+#[must_use]
+pub fn number(word: Word) -> Option<f64> {
+    match word {
+        Word::Int(_, number) | Word::Float(number) => Some(number).filter(|it| it.is_finite()),
+        _ => None,
+    }
+}
+
+/// Microseconds since 1970 of a time in ISO 8601: a date, or a date, `T` or a space, and a time to the minute, the second or a fraction
+/// of it, with `Z`, an offset, or nothing, which means UTC. What is below a microsecond is cut off.
+#[must_use]
+pub fn timestamp(text: &[u8]) -> Option<i64> {
+    let (date, rest) = text.split_at_checked(10)?;
+    if date[4] != b'-' || date[7] != b'-' {
+        return None;
+    }
+    let (year, month, day) = (
+        decimal(&date[..4])?,
+        decimal(&date[5..7])?,
+        decimal(&date[8..])?,
+    );
+    if year == 0 || !(1..=12).contains(&month) || !(1..=days_in(year, month)).contains(&day) {
+        return None;
+    }
+    let midnight = days_before(year, month, day) * 86_400_000_000;
+    let Some((separator, rest)) = rest.split_first() else {
+        return Some(midnight);
+    };
+    if !matches!(separator, b'T' | b't' | b' ') || rest.get(2) != Some(&b':') {
+        return None;
+    }
+    let (hour, minute) = (decimal(&rest[..2])?, decimal(rest.get(3..5)?)?);
+    let (mut second, mut micros, mut rest) = (0, 0, &rest[5..]);
+    if rest.first() == Some(&b':') {
+        second = decimal(rest.get(1..3)?)?;
+        rest = &rest[3..];
+        if let Some(b'.' | b',') = rest.first() {
+            let digits = rest[1..].iter().take_while(|it| it.is_ascii_digit());
+            let count = digits.count();
+            if count == 0 {
+                return None;
+            }
+            let kept = count.min(6);
+            micros = decimal(&rest[1..=kept])? * [1, 100_000, 10_000, 1_000, 100, 10, 1][kept];
+            rest = &rest[1 + count..];
+        }
+    }
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = (hour * 60 + minute) * 60 + second - offset(rest)? * 60;
+    Some(midnight + seconds * 1_000_000 + micros)
+}
+
+/// Minutes east of UTC.
+fn offset(text: &[u8]) -> Option<i64> {
+    let sign = match text.first() {
+        None => return Some(0),
+        Some(b'Z' | b'z') => return (text.len() == 1).then_some(0),
+        Some(b'+') => 1,
+        Some(b'-') => -1,
+        Some(_) => return None,
+    };
+    let (hours, minutes) = match text[1..] {
+        [a, b] => ([a, b], *b"00"),
+        [a, b, b':', c, d] | [a, b, c, d] => ([a, b], [c, d]),
+        _ => return None,
+    };
+    let (hours, minutes) = (decimal(&hours)?, decimal(&minutes)?);
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
+}
+
+fn decimal(digits: &[u8]) -> Option<i64> {
+    digits.iter().try_fold(0, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
+        Some(number * 10 + digit)
+    })
+}
+
+fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+fn days_in(year: i64, month: i64) -> i64 {
+    match month {
+        2 => 28 + i64::from(is_leap(year)),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 to a date.
+fn days_before(year: i64, month: i64, day: i64) -> i64 {
+    // Years begin in March, so that the leap day is the last of one.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let leap_days = year / 4 - year / 100 + year / 400;
+    year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
+}
+
+/// Whether `data` is one valid JSON value, with white space around it at most.
+#[inline(never)]
+pub fn is_json<E: Engine>(engine: E, data: &[u8]) -> bool {
+    json(engine, data).is_some()
+}
+
+fn json<E: Engine>(engine: E, data: &[u8]) -> Option<()> {
+    let mut open = Vec::new();
+    let mut at = 0;
+    loop {
+        at = space(data, at);
+        match *data.get(at)? {
+            b'"' => at = escaped_end(engine, data, engine.special(data, at + 1))? + 1,
+            begin @ (b'{' | b'[') => {
+                let end = if begin == b'{' { b'}' } else { b']' };
+                at = space(data, at + 1);
+                if data.get(at) == Some(&end) {
+                    at += 1;
+                } else {
+                    open.push(end);
+                    if end == b'}' {
+                        at = key(engine, data, at)?;
+                    }
+                    continue;
+                }
+            }
+            _ => {
+                let rest = &data[at..];
+                let length = rest.iter().position(|&byte| ends_word(byte));
+                let length = length.unwrap_or(rest.len());
+                word(&rest[..length]).ok()?;
+                at += length;
+            }
+        }
+        loop {
+            at = space(data, at);
+            match (open.last(), data.get(at)) {
+                (None, None) => return Some(()),
+                (Some(&end), Some(b',')) => {
+                    at += 1;
+                    if end == b'}' {
+                        at = key(engine, data, at)?;
+                    }
+                    break;
+                }
+                (Some(end), Some(byte)) if end == byte => {
+                    open.pop();
+                    at += 1;
+                }
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// Behind the key and its colon at `at`.
+fn key<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
+    let at = space(data, at);
+    if data.get(at) != Some(&b'"') {
+        return None;
+    }
+    let end = escaped_end(engine, data, engine.special(data, at + 1))?;
+    let at = space(data, end + 1);
+    (data.get(at) == Some(&b':')).then_some(at + 1)
+}
+
+fn space(data: &[u8], at: usize) -> usize {
+    let rest = data.get(at..).unwrap_or_default();
+    let count = rest
+        .iter()
+        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
+    at + count.count()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+"""What a scan takes and refuses, what it reports, and that it stays within its bounds."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import gc
+import json
+import os
+import pickle
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arrow_reader import Array, columns, opened, rows
+from children import in_own_process, linux_only
+from claude_wire import Kind
+from claude_wire.tables import Problem, Range, columns_of, plan, scan
+
+
+def line(**keys: Any) -> bytes:
+    return json.dumps(keys).encode() + b"\n"
+
+
+def user(content: Any, **keys: Any) -> bytes:
+    return line(type="user", message={"role": "user", "content": content}, **keys)
+
+
+def test_columns_come_in_the_order_asked_for() -> None:
+    found = scan(user("a", uuid="u"), "messages", ["text", "uuid"])
+    assert columns(found) == {"text": ["a"], "uuid": ["u"]}
+    assert (found.columns, found.table) == (("text", "uuid"), "messages")
+    assert repr(found) == "<Scan of messages: 1 source, 2 columns>"
+    assert scan([], "usage").columns == columns_of("usage")
+    assert columns(scan([], "usage", ["offset"])) == {"offset": []}
+
+
+def test_only_the_kinds_that_are_wanted() -> None:
+    data = user("a") + line(type="attachment") + line(type="system", subtype="init") + b"{}\nno\n"
+    found = scan(data, "messages", ["type"], only={"user", Kind("attachment")})
+    assert columns(found) == {"type": ["user", "attachment", None]}
+    assert (found.report.skipped, found.report.lines, found.report.invalid) == (1, 5, 1)
+    assert rows(scan(data, "messages", ["type"], only={"system/init"})) == [{"type": "system"}, {"type": None}]
+    assert rows(scan(data, "messages", ["type"], only=set())) == [{"type": None}]
+
+
+def test_arguments_are_refused_with_what_to_write(tmp_path: Path) -> None:
+    for arguments, error, text in [
+        ({"table": "message"}, ValueError, "did you mean 'messages'"),
+        ({"table": 3}, TypeError, "one of 'messages'"),
+        ({"columns": "text"}, TypeError, r"columns=\['text'\]"),
+        ({"columns": ["txt"]}, ValueError, "no column 'txt' .did you mean 'text'"),
+        ({"columns": []}, ValueError, "at least one"),
+        ({"columns": ["text", "text"]}, ValueError, "each once"),
+        ({"only": {"usr"}}, ValueError, "no kind 'usr'"),
+        ({"max_line_bytes": 2**31}, ValueError, "at most 1073741824"),
+        ({"max_line_bytes": 0}, ValueError, "max_line_bytes"),
+        ({"strict": 1}, TypeError, "strict must be"),
+    ]:
+        with pytest.raises(error, match=text):
+            scan(b"", **arguments)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        scan(tmp_path / "none")
+    with pytest.raises(IsADirectoryError, match="a directory"):
+        scan([tmp_path])
+    for source in (5, [5], [None]):
+        with pytest.raises(TypeError, match="paths, Ranges or bytes, not"):
+            scan(source)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="start"):
+        scan(Range(str(tmp_path), -1, 5))
+    with pytest.raises(ValueError, match="target_bytes"):
+        plan(tmp_path, 0)
+
+
+def test_a_report_tells_what_did_not_fit_and_where(tmp_path: Path) -> None:
+    path = tmp_path / "odd.jsonl"
+    good = user("good")
+    bad = [
+        rb'{"type":"user","message":{"content":"half \ud83d and \ude00"},"uuid":5}' + b"\n",
+        b'{"torn":\n',
+        b"\n",
+        b'{"type":"x","uuid":"' + b"x" * 500 + b'"}\n',
+        rb'{"type":"user","type":"user","timestamp":"yesterday"}' + b"\n",
+    ]
+    path.write_bytes(good + b"".join(bad))
+    found = scan(path, "messages", ["uuid", "timestamp", "text"], max_line_bytes=300)
+    assert found.report.lines == 0
+    assert columns(found)["text"] == ["good", "half \ufffd and \ufffd", None]
+    report = found.report
+    assert report.surrogates == {"text": 2}
+    assert report.misfits == {"uuid": 1, "timestamp": 1}
+    assert (report.lines, report.rows, report.invalid, report.decoded) == (5, 3, 2, 2)
+    assert report.bytes == path.stat().st_size
+    starts = [len(good) + sum(map(len, bad[:index])) for index in range(5)]
+    assert report.problems == [
+        Problem("misfit", "uuid", str(path), starts[0], 2),
+        Problem("surrogate", "text", str(path), starts[0], 2),
+        Problem("invalid", None, str(path), starts[1], 3),
+        Problem("too_long", None, str(path), starts[3], 5),
+        Problem("misfit", "timestamp", str(path), starts[4], 6),
+    ]
+    path.unlink()
+    assert found.report.problems[0].line_number is None
+
+
+def test_the_first_hundred_problems_are_kept() -> None:
+    found = scan(b"no\n" * 500)
+    assert columns(found)["type"] == []
+    assert (found.report.invalid, len(found.report.problems)) == (500, 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (b'{"type":"user","uuid":7}', "column uuid: a value that does not fit"),
+        (rb'{"type":"user","uuid":"\ud83d"}', "column uuid: half of a surrogate pair"),
+        (b'{"type":"user"', "line 3: not a JSON object"),
+        (b'{"type":"user","x":"' + b"x" * 200 + b'"}', "line 3: longer than max_line_bytes"),
+        (b'{"type":"user","message":{"content":[' + b"{}," * 70_000 + b"{}]}}", "line 3: too many content blocks"),
+    ],
+)
+def test_strict_ends_with_file_line_and_column(tmp_path: Path, text: bytes, what: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(user("a") + b"\n" + text + b"\n" + user("b"))
+    most = 2**20 if b"content" in text else 150
+    with pytest.raises(OSError, match=f"x.jsonl, line 3.*{what.partition('line 3')[2] or what}"):
+        rows(scan(path, strict=True, max_line_bytes=most))
+    start = path.read_bytes().index(text)
+    with pytest.raises(OSError, match=r"x.jsonl, line 3"):
+        rows(scan(Range(str(path), start, start + 5), strict=True, max_line_bytes=most))
+    assert len(rows(scan(path, max_line_bytes=most))) >= 2
+
+
+def test_too_many_blocks_give_no_row() -> None:
+    for content in ([{}] * 70_000, [{"content": [{}] * 70_000}]):
+        found = scan(user(content) + user("x"), "blocks", ["text"])
+        assert columns(found) == {"text": ["x"]}
+        assert [problem.kind for problem in found.report.problems] == ["too_many_blocks"]
+
+
+def test_a_file_that_is_gone_fails_the_stream(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(user("a"))
+    found = scan(path)
+    path.unlink()
+    with pytest.raises(OSError, match=r"x\.jsonl: "):
+        rows(found)
+
+
+def test_each_pass_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(user("a"))
+    found = scan(path, "messages", ["text"])
+    assert columns(found) == columns(found) == {"text": ["a"]}
+    assert found.report.rows == 1
+    path.write_bytes(user("a") + user("b"))
+    assert columns(found) == {"text": ["a", "b"]}
+
+
+def test_ranges_are_pickled(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(user("a") * 10)
+    ranges = plan([path], 100)
+    assert pickle.loads(pickle.dumps(ranges)) == copy.copy(ranges)
+    assert rows(scan(pickle.loads(pickle.dumps(ranges)))) == rows(scan(path))
+
+
+def test_views_of_bytes() -> None:
+    data = user("a")
+    for view in (bytearray(data), memoryview(data), memoryview(b"xx" + data)[2:]):
+        assert columns(scan(view, "messages", ["text", "path"])) == {"text": ["a"], "path": [None]}
+    with pytest.raises(ValueError, match="contiguous"):
+        scan(memoryview(data)[::2])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="any bytes are a name")
+def test_a_path_that_is_not_utf8(tmp_path: Path) -> None:
+    path = bytes(tmp_path) + b"/\xff.jsonl"
+    with open(path, "wb") as file:
+        file.write(user("a"))
+    assert columns(scan(os.fsdecode(path), "messages", ["text", "path"])) == {
+        "text": ["a"],
+        "path": [f"{tmp_path}/\ufffd.jsonl"],
+    }
+
+
+def growth(folder: str) -> None:
+    path = Path(folder) / "big.jsonl"
+    block = (user("x" * 2000, uuid="u" * 36) + line(type="attachment", rest="y" * 9000)) * 100
+    with open(path, "wb") as file:
+        for _ in range(150):
+            file.write(block)
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    stream = opened(scan(path, "messages").__arrow_c_stream__())
+    found = 0
+    while True:
+        array = Array()
+        assert stream.get_next(ctypes.byref(stream), ctypes.byref(array)) == 0
+        if not array.release:
+            break
+        found += array.length
+        array.release(ctypes.byref(array))
+    stream.release(ctypes.byref(stream))
+    assert found == 30_000
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 32 * 1024, f"{grown} KiB more for a file of {path.stat().st_size >> 20} MiB"
+
+
+@linux_only
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    in_own_process(growth, str(tmp_path))
