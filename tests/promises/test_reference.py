@@ -18,6 +18,7 @@ PACKAGES = [
     "claude_wire.integrations.agent_sdk",
     "claude_wire.integrations.mcp",
     "claude_wire.sync",
+    "claude_wire.tables",
     "claude_wire.testing",
     "claude_wire.testing.fixtures",
     "claude_wire.transcripts",
