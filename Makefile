@@ -41,6 +41,9 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	PYTHONPATH=python $(BIN)/lint-imports --no-cache > $(VENV)/.imports || { cat $(VENV)/.imports; exit 1; }
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/zizmor --quiet --offline .github
 	$(BIN)/mypy
 	$(BIN)/pyright
 	PATH="$(abspath $(BIN)):$$PATH" PYTHONPATH=python $(BIN)/pyright --verifytypes claude_wire --ignoreexternal > $(VENV)/.types || \

@@ -1,8 +1,8 @@
 """Refuses a wheel that should not be published: ``wheel_check.py WHEEL…``.
 
 A wheel has less than 1 MB, its licences and the native library. It names no folder of its builder. The library takes
-from the system only what each system of the wheel's tag has: auditwheel knows what that is on Linux, the lists below
-say it for macOS and Windows. It exports nothing but our own functions.
+from the system only what each system of the wheel's tag has: auditwheel knows what that is for manylinux, the lists
+below say it for the others. It exports nothing but our own functions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".ru
 LIBRARY = re.compile(r"/(lib)?_native\.(\w+\.)*(so|dylib|dll|pyd)$")
 TAG = re.compile(r"-py3-none-((?:many|musl)linux|macosx|win)")
 
-#: What macOS and Windows have themselves.
+#: What systems with musl, macOS and Windows have themselves.
+MUSL = re.compile(r"libc\.(so|musl-\w+\.so\.1)")
 MACOS = re.compile(r"/usr/lib/(libSystem|libiconv)\..*")
 WINDOWS = re.compile(
     r"(kernel32|ntdll|userenv|ws2_32|bcrypt(primitives)?|advapi32|vcruntime140|msvcrt|api-ms-win-.*)\.dll", re.I
@@ -56,14 +57,17 @@ def faults(wheel: Path) -> list[str]:
     if not libraries:
         found.append("no native library")
     for name, data in libraries.items():
-        found += [f"{name} {fault}" for fault in library_faults(data)]
-    if libraries and tag is not None and tag[1].endswith("linux"):
-        found += linux_faults(wheel)
+        found += [f"{name} {fault}" for fault in library_faults(data, tag is not None and tag[1] == "musllinux")]
+    if libraries and tag is not None and tag[1] == "manylinux":
+        found += manylinux_faults(wheel)
     return found
 
 
-def library_faults(data: bytes) -> list[str]:
-    """What a native library needs or gives away that it should not."""
+def library_faults(data: bytes, musl: bool = False) -> list[str]:
+    """What a native library needs or gives away that it should not; ``musl`` says that it is for a Linux with musl.
+
+    auditwheel cannot tell beside glibc: it takes the text that glibc's compilers have as ``libc.so`` for a library.
+    """
     library = lief.parse(list(data))
     if library is None:
         return ["is no library"]
@@ -73,10 +77,12 @@ def library_faults(data: bytes) -> list[str]:
         found += [f"needs {each.name}" for each in library.libraries if not MACOS.fullmatch(str(each.name))]
     elif isinstance(library, lief.PE.Binary):
         found += [f"needs {each.name}" for each in library.imports if not WINDOWS.fullmatch(str(each.name))]
+    elif musl:
+        found += [f"needs {name}" for name in map(str, library.libraries) if not MUSL.fullmatch(name)]
     return found
 
 
-def linux_faults(wheel: Path) -> list[str]:
+def manylinux_faults(wheel: Path) -> list[str]:
     """What auditwheel finds: a wheel's tag must be no wider than what the library needs."""
     command = [sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)]
     run = subprocess.run(command, capture_output=True, text=True)
@@ -84,14 +90,14 @@ def linux_faults(wheel: Path) -> list[str]:
         return [f"auditwheel refuses it: {(run.stderr or run.stdout).strip()[-300:]}"]
     needed = versions(json.loads(run.stdout)["overall_tag"])
     tagged = versions(wheel.name)
-    if needed and tagged and needed[0][0] == tagged[0][0] and min(tagged) >= min(needed):
+    if needed and tagged and min(tagged) >= min(needed):
         return []
     return [f"the tag promises more than the library keeps, which needs {needed}: {wheel.name}"]
 
 
-def versions(tags: str) -> list[tuple[str, int, int]]:
-    """The C libraries that tags name, with their lowest versions."""
-    return [(name, int(major), int(minor)) for name, major, minor in re.findall(r"(many|musl)linux_(\d+)_(\d+)_", tags)]
+def versions(tags: str) -> list[tuple[int, int]]:
+    """The versions of glibc that tags name."""
+    return [(int(major), int(minor)) for major, minor in re.findall(r"manylinux_(\d+)_(\d+)_", tags)]
 
 
 def main(wheels: list[str]) -> int:
