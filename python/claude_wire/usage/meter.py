@@ -35,6 +35,7 @@ from claude_wire.messages.conversation.usage import ModelUsage, Usage
 from claude_wire.messages.invalid import InvalidLine
 from claude_wire.messages.union import Message, require_message
 from claude_wire.usage.sums import OTHERS, Sums, name_within
+from claude_wire.usage.tokens import Tokens
 
 __all__ = ["MOST_MODELS", "MOST_SESSIONS", "OTHERS", "ModelTotals", "Tokens", "Totals", "UsageMeter", "models_of"]
 
@@ -58,21 +59,6 @@ MOST_NUMBER = 2**53
 MOST_RESULTS = 10_000
 
 N = TypeVar("N", int, float)
-
-
-@dataclass
-class Tokens(Sums):
-    """Tokens. The three numbers of input are apart: ``input_tokens`` leaves out what the cache counts."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    #: Written to the cache, for five minutes or one hour.
-    cache_creation_input_tokens: int = 0
-    #: Of those written to the cache, for five minutes. CLIs before 2.1.330 may leave this split out: then it is 0.
-    cache_creation_5m: int = 0
-    #: Of those written to the cache, for one hour.
-    cache_creation_1h: int = 0
-    cache_read_input_tokens: int = 0
 
 
 @dataclass
