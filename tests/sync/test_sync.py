@@ -236,6 +236,8 @@ def test_outside_of_its_block_it_says_so() -> None:
         with pytest.raises(HandleError, match="open another one"):
             call()
     session.close()
+    with pytest.raises(TypeError, match="session"):
+        Session()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     never = opened()
     never.close()
     with pytest.raises(HandleError, match="open another one"):
@@ -262,6 +264,19 @@ def test_nothing_is_left_when_the_session_does_not_begin() -> None:
             pytest.fail("it was entered")
         with pytest.raises(FileNotFoundError), sync.open_session(["/nosuch/program"]):
             pytest.fail("it was entered")
+
+
+@linux_only
+def test_nothing_is_left_when_another_thread_closes_the_session_that_begins() -> None:
+    with nothing_left():
+        begun = threading.Event()
+        silent = python("sys.stderr.write('begun\\n'); sys.stderr.flush(); sys.stdin.read()")
+        session = sync.open_session(silent, stderr=lambda line: begun.set())
+        closing = threading.Thread(target=lambda: (begun.wait(), session.close()))
+        closing.start()
+        with pytest.raises(HandleError, match="the session is closed"):
+            session.__enter__()
+        closing.join()
 
 
 @linux_only

@@ -88,6 +88,46 @@ say_what_is_held()
     assert program.errors == b""
 
 
+@pytest.mark.parametrize("how", ["receive_response", "batches"])
+def test_ctrl_c_in_an_iteration_loses_no_message(how: str) -> None:
+    """It comes when bytes were read, so the message of the wait that it ends is on its way."""
+    code = """
+import itertools, signal
+from claude_wire import ResultMessage, UserMessage
+
+chunks = itertools.count()
+def interrupts(data):
+    if next(chunks) in range(3, 23):
+        os.kill(os.getpid(), signal.SIGINT)
+
+def interrupt(number, frame):
+    while frame is not None and frame.f_code.co_name != "__next__":
+        frame = frame.f_back
+    if frame is not None:  # otherwise the loop below would lose what it was given
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, interrupt)
+with sync.open_session(json.loads(sys.argv[1]), on_received=interrupts) as session:
+    session.query("many20000")
+    texts, interrupted, ended = [], 0, False
+    while not ended:
+        try:
+            for given in getattr(session, sys.argv[2])():
+                for message in given if isinstance(given, list) else [given]:
+                    texts += [message.text] if isinstance(message, UserMessage) else []
+                    ended |= isinstance(message, ResultMessage)
+                if ended:
+                    break
+        except KeyboardInterrupt:
+            interrupted += 1
+say(whole=texts == [str(number) for number in range(20000)], interrupted=interrupted > 0)
+"""
+    with host(code, how) as program:
+        assert program.says() == {"whole": True, "interrupted": True}
+        assert program.ends() == 0
+    assert program.errors == b""
+
+
 def test_ctrl_c_while_the_session_begins_ends_it() -> None:
     code = """
 silent = [sys.executable, "-S", "-c", "import os; os.write(2, b'begun\\\\n'); os.read(0, 1 << 20); os.read(0, 1)"]

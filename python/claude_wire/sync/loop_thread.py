@@ -11,6 +11,7 @@ import concurrent.futures
 import contextvars
 import os
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ __all__ = ["LoopThread"]
 
 R = TypeVar("R")
 
-#: Seconds that the interpreter waits at its exit for threads that nobody has closed.
+#: Seconds that the interpreter waits at its exit for all threads that nobody has closed.
 LAST_SECONDS = 5.0
 
 
@@ -59,7 +60,7 @@ class LoopThread:
         """Start the thread, and wait until the context manager is entered. Raises what entering it raises.
 
         Raises:
-            HandleError: it was started before, or an event loop runs in this thread.
+            HandleError: it was started before, an event loop runs in this thread, or another thread has closed it.
         """
         self._require_here()
         if self._stopping or self._thread.ident is not None:
@@ -140,14 +141,12 @@ class LoopThread:
         _running.add(self)
         try:
             asyncio.run(self._main())
-        except asyncio.CancelledError as error:
-            if not self._entered.done():
-                self._entered.set_exception(error)
         except BaseException as error:
-            if self._entered.done():
+            stopped = isinstance(error, asyncio.CancelledError)
+            if not self._entered.done():
+                self._entered.set_exception(self._closed() if stopped else error)
+            elif not stopped:
                 self._error = error
-            else:
-                self._entered.set_exception(error)
         finally:
             self._ended = True
             for future in list(self._calls):
@@ -202,5 +201,6 @@ def _stop_all() -> None:
     threads = list(_running)
     for thread in threads:
         thread.stop()
+    deadline = time.monotonic() + LAST_SECONDS
     for thread in threads:
-        thread.join(LAST_SECONDS)
+        thread.join(max(deadline - time.monotonic(), 0))

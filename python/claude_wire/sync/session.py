@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import weakref
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from claude_wire import session as asynchronous
+from claude_wire.messages import ResultMessage
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.session.prompts import Prompt, message_of
 from claude_wire.session.session import CEILING_SECONDS
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
         InterruptResponse,
         InvalidLine,
         Message,
-        ResultMessage,
         SetModelResponse,
         SetPermissionModeResponse,
     )
@@ -32,8 +34,6 @@ __all__ = ["Messages", "Session", "ask", "open_session"]
 
 A = TypeVar("A")
 T = TypeVar("T")
-
-_END = object()
 
 
 def ask(
@@ -76,6 +76,10 @@ class Session:
         #: The async session. Its methods are for the event loop's thread: for async callbacks.
         self.session: asynchronous.Session = session
         self._thread = LoopThread(session, "session")
+        # Messages that were taken from the async session, and not given: the wait for them was interrupted.
+        self._taken: list[Message | InvalidLine] = []
+        self._taking = asyncio.Lock()  # one wait for messages at a time
+        weakref.finalize(self, self._thread.stop)
 
     def __repr__(self) -> str:
         return f"<sync {self.session!r}>"
@@ -86,9 +90,6 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        self._thread.stop()
 
     def close(self) -> None:
         """End the session, its process and its thread, and wait for that. May be called again."""
@@ -105,7 +106,12 @@ class Session:
 
     def ask(self, prompt: Prompt, *, ceiling: float | None = CEILING_SECONDS) -> ResultMessage:
         """Send a prompt and return its result, as :meth:`claude_wire.Session.ask`."""
-        return self._thread.call(self.session.ask, prompt, ceiling=ceiling)
+
+        async def answer() -> ResultMessage:
+            self._taken.clear()  # they come before the result, too
+            return await self.session.ask(prompt, ceiling=ceiling)
+
+        return self._thread.call(answer)
 
     def request(self, request: ControlRequestBody[A], *, timeout: float | None = None) -> A:
         """Send a control request and return its answer, as :meth:`claude_wire.Session.request`."""
@@ -132,41 +138,73 @@ class Session:
         self._thread.call(self.session.end_input)
 
     def __iter__(self) -> Messages[Message | InvalidLine]:
-        return Messages(self, self._thread.call, self.session)
+        return self._messages(self.session)
 
     def batches(self) -> Messages[list[Message | InvalidLine]]:
         """Iterate over lists of messages instead, which is cheaper where there are many."""
-        return Messages(self, self._thread.call, self.session.batches())
+        return self._messages(self.session.batches(), lists=True)
 
     def receive_response(self) -> Messages[Message | InvalidLine]:
         """Iterate up to the result of the turn, and with it. What comes after it remains."""
-        return Messages(self, self._thread.call, self.session.receive_response())
+        return self._messages(self.session, last=ResultMessage)
 
     def receive_run(self, *, ceiling: float | None = CEILING_SECONDS) -> Messages[Message | InvalidLine]:
         """Iterate until nothing more will come, as :meth:`claude_wire.Session.receive_run`."""
-        return Messages(self, self._thread.call, self.session.receive_run(ceiling=ceiling))
+        return self._messages(self.session.receive_run(ceiling=ceiling))
+
+    def _messages(
+        self, source: AsyncIterator[Any], *, lists: bool = False, last: type[ResultMessage] | None = None
+    ) -> Messages[Any]:
+        async def take() -> bool:
+            async with self._taking:  # a wait that was interrupted may not have ended yet
+                if not self._taken:
+                    try:
+                        given = await source.__anext__()
+                    except StopAsyncIteration:
+                        return False
+                    # Kept, not returned: an interrupted wait would lose it.
+                    self._taken.extend(given if lists else [given])
+                return True
+
+        return Messages(self, self._taken, lambda: self._thread.call(take), slice(None) if lists else 0, last)
 
 
 class Messages(Generic[T]):
-    """Iterates over a part of a :class:`Session`. May be dropped half-way: what it has not given remains there."""
+    """Iterates over a part of a :class:`Session`. May be dropped half-way: what it has not given remains there.
 
-    def __init__(self, session: Session, call: Callable[..., Any], source: AsyncIterator[T]) -> None:
-        self._session = session  # which ends its thread when nobody keeps it
-        self._call = call
-        self._source = source
+    Args:
+        session: is kept, since it ends its thread when nobody keeps it.
+        taken: messages that are there.
+        take: waits until there are more; false at the end.
+        place: of those that are given at a time: the first, or all.
+        last: the class of the message that ends the iteration.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        taken: list[Any],
+        take: Callable[[], bool],
+        place: int | slice,
+        last: type[ResultMessage] | None,
+    ) -> None:
+        self._session = session
+        self._taken = taken
+        self._take = take
+        self._place = place
+        self._last = last
+        self._ended = False
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> T:
-        message = self._call(_next, self._source)
-        if message is _END:
-            raise StopIteration
-        return cast("T", message)
-
-
-async def _next(source: AsyncIterator[T]) -> T | object:
-    try:
-        return await source.__anext__()
-    except StopAsyncIteration:
-        return _END
+        while not self._taken:
+            if self._ended or not self._take():
+                self._ended = True
+                raise StopIteration
+        given = cast("T", self._taken[self._place])
+        self._ended = self._last is not None and isinstance(given, self._last)
+        # Ctrl-C comes behind calls. There are none from here on, so what is deleted is given.
+        del self._taken[self._place]
+        return given
