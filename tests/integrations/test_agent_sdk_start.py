@@ -95,6 +95,7 @@ async def test_the_cli_is_started_as_the_sdk_starts_it(
     propagate = types.SimpleNamespace(inject=lambda carrier: carrier.update(traceparent="fresh", baggage="b"))
     if tracing:
         monkeypatch.setitem(sys.modules, "opentelemetry", types.SimpleNamespace(propagate=propagate))
+        monkeypatch.setitem(sys.modules, "opentelemetry.trace", types.ModuleType("trace"))  # a host that traces has it
     else:
         monkeypatch.setitem(sys.modules, "opentelemetry", None)
     monkeypatch.chdir(tmp_path)

@@ -19,6 +19,7 @@ from opentelemetry import baggage, context, propagate, trace
 from async_backends import DEADLINE
 from children import python
 from claude_wire import open_process, open_session
+from claude_wire.process.tracing import trace_context
 
 SHOWN = ("TRACEPARENT", "TRACESTATE", "BAGGAGE")
 CHILD = f"say(type='env', **{{name: os.environ.get(name) for name in {SHOWN!r}}})"
@@ -79,12 +80,32 @@ def test_what_the_caller_says_counts() -> None:
         assert given(env={"TRACESTATE": "mine"}) == (None, "mine", None)
 
 
-def test_baggage_alone_leaves_the_inherited_trace() -> None:
+def test_baggage_goes_with_a_trace_only() -> None:
     token = context.attach(baggage.set_baggage("key", "value"))
     try:
-        assert given() == (*INHERITED[:2], "key=value")
+        assert given() == INHERITED
+        with span():
+            assert given() == (HERE, None, "key=value")
     finally:
         context.detach(token)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"n": "a\0b"}, {"a=b": "c"}, {"a\0b": "c"}, {"n": "\ud83d"}, {"n": 1}, {1: "n"}, {"n": None}, {"n": "x" * 8192}],
+    ids=ascii,
+)
+def test_what_no_process_can_be_given_is_left_out(more: dict[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A propagator may say anything, and baggage may be that of a request of anybody. The process starts."""
+    monkeypatch.setattr(propagate, "inject", lambda carrier: carrier.update({"traceparent": HERE, **more}))
+    assert given() == (HERE, None, INHERITED[2])
+    assert trace_context() == {"TRACEPARENT": HERE}
+
+
+@pytest.mark.parametrize("parent", ["a\0b", None, "x" * 8193])
+def test_without_the_name_of_a_trace_nothing_is_passed_on(parent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(propagate, "inject", lambda carrier: carrier.update(traceparent=parent, tracestate="a=b"))
+    assert given() == INHERITED
 
 
 def test_a_propagator_that_fails_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ from claude_wire.errors import ProcessError as WireError
 from claude_wire.io.waiting import cancel_scope
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES, DEFAULT_SPILL_BYTES
 from claude_wire.process.process import open_process
+from claude_wire.process.tracing import join_trace, trace_context
 
 try:
     import claude_agent_sdk
@@ -244,7 +245,7 @@ class WireTransport(SubprocessCLITransport):
             derived = await self._derive_client_app()
             if derived is not None:
                 environment[DERIVED_CLIENT_APP_ENV] = derived
-        _add_trace_context(environment, given)
+        join_trace(environment, trace_context(), given)
         if not any(name.upper() == _SDK_READS_SESSION_STATE_ENV for name in environment):
             environment[_SDK_READS_SESSION_STATE_ENV] = "1"
         if self._options.enable_file_checkpointing:
@@ -422,23 +423,6 @@ def _with_permission_prompts(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
     if options.permission_prompt_tool_name:
         return _configure_can_use_tool(options)  # raises ValueError
     return dataclasses.replace(options, permission_prompt_tool_name="stdio")
-
-
-def _add_trace_context(environment: dict[str, str], given: dict[str, str]) -> None:
-    # From SubprocessCLITransport.connect.
-    try:
-        from opentelemetry import propagate
-
-        carrier: dict[str, str] = {}
-        propagate.inject(carrier)
-        if "traceparent" in carrier:
-            for name in ("TRACEPARENT", "TRACESTATE"):
-                if name not in given:
-                    environment.pop(name, None)
-            environment |= {name.upper(): value for name, value in carrier.items() if name.upper() not in given}
-    except Exception as error:
-        # Not being installed, most often. Tracing must never keep the CLI from starting.
-        _log.debug("no trace context for the CLI: %s", type(error).__name__)
 
 
 def _process_error(error: WireError) -> WireProcessError:

@@ -24,7 +24,7 @@ from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.native.overflow import DrainOptions, Overflow, OverflowArguments
 from claude_wire.process.child import Settings
 from claude_wire.process.exchange import Exchange, NotStarted
-from claude_wire.process.tracing import W3C, trace_context
+from claude_wire.process.tracing import join_trace, trace_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,8 @@ def open_process(
         env: the whole environment, in place of the host's; the host's if None.
         extra_env: merged into that environment. With neither ``env`` nor a variable of that name in ``extra_env``, the
             active span of OpenTelemetry, if the host has one, is added as ``TRACEPARENT`` and ``TRACESTATE``, in place
-            of those of the host, as claude-agent-sdk does. Nothing else is added or taken away.
+            of those of the host, and beside it what else OpenTelemetry passes on, such as ``BAGGAGE``; as
+            claude-agent-sdk does. Nothing else is added or taken away.
         user: name or number of the user to run as (POSIX).
         stderr: where the standard error goes. ``None`` keeps its last 64 KiB, for :attr:`Process.stderr_tail` and for
             errors. A function is also called with each line, in the event loop's thread: without the line's end,
@@ -127,11 +128,8 @@ def open_process(
     environment: dict[str, str] | None = None
     trace = trace_context() if env is None else {}
     if env is not None or extra_env is not None or trace:
-        environment = {**(os.environ if env is None else env)}
-        if "TRACEPARENT" in trace:
-            environment = {name: value for name, value in environment.items() if name not in W3C}
-        environment.update(trace)
-        environment.update(extra_env or {})
+        environment = {**(os.environ if env is None else env), **(extra_env or {})}
+        join_trace(environment, trace, extra_env or ())
     settings = Settings(command, cwd, environment, user, stderr, output, grace, start_new_session)
     return Process(settings, require_decoder(decoder))
 
