@@ -111,7 +111,7 @@ def test_a_whole_program_prints_what_it_should(
 
 
 def test_every_example_is_run() -> None:
-    assert EXAMPLES.keys() == {*SAID, "test", "protocol"}
+    assert EXAMPLES.keys() == {*SAID, "sdk", "test", "async_test", "interrupt", "protocol"}
     assert PAGE.count("```python") == len(EXAMPLES) + 1
 
 
