@@ -17,7 +17,7 @@ from sessions import outputs, scenarios, transcripts, unpack
 
 #: What only a stream says of a message: the usage at the start of an answer, how a result is shown, and retries, whose
 #: uuids are their own.
-STREAM_ALONE = {"tool_use_meta", "tool_result_meta", "local_command_run", "user_message_uuid", "session_id"}
+STREAM_ALONE = {"tool_use_meta", "local_command_run", "user_message_uuid", "session_id"}
 OF_THE_ANSWER = {
     "usage",
     "stop_reason",

@@ -147,11 +147,25 @@ def _user(record: UserRecord, subagent: Subagent | None) -> m.UserMessage:
     return m.UserMessage(
         message=record.message,
         tool_use_result=record.toolUseResult,
+        tool_result_meta=_decided(record),
         isReplay=True if record.is_prompt and subagent is None else None,
         isSynthetic=True if made_up else None,
         origin=record.origin,
         **_speaker(record, subagent),
     )
+
+
+def _decided(record: UserRecord) -> list[dict[str, Any]] | None:
+    """What was decided about a call, beside its result; None beside anything else."""
+    outcome = record.permissionDecision
+    decided: dict[str, Any] = {}
+    if record.toolDenialKind is not None:
+        decided["non_execution_kind"] = record.toolDenialKind
+    if outcome is not None:
+        named = {"source": outcome.source, "reason_type": outcome.reasonType}
+        said = {name: value for name, value in named.items() if value is not None}
+        decided["permission_decision"] = {"decision": outcome.decision, **said}
+    return [{"id": result.tool_use_id, **decided} for result in record.tool_results] if decided else None
 
 
 def _printed(record: LocalCommandRecord) -> m.AssistantMessage | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import click
@@ -14,7 +14,7 @@ from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.sources import SOURCE, Piece, display_name, pieces
-from claude_wire.messages import InvalidLine, UnknownMessage
+from claude_wire.messages import InvalidLine, Message, UnknownMessage
 from claude_wire.transcripts import MOST_BYTES, Record, Transcript, messages
 
 __all__ = ["view"]
@@ -22,7 +22,9 @@ __all__ = ["view"]
 
 @click.command()
 @click.argument("source", metavar="FILE|-", type=SOURCE)
-def view(source: str) -> None:
+@click.option("--html", "as_html", is_flag=True, help="Write one static HTML page instead.")
+@click.option("-o", "--output", metavar="OUT", help="The file for the page; standard output if not given.")
+def view(source: str, as_html: bool, output: str | None) -> None:
     """Show a recorded session, or a pipe; - is standard input.
 
     FILE has the lines that the CLI wrote, such as "claude -p PROMPT --output-format stream-json --verbose" writes them;
@@ -37,47 +39,75 @@ def view(source: str) -> None:
     |  a subagent                !  an error, or a line that is not JSON
     <  a request of the host
 
-    What tools are given and give back is cut to a few lines, and control characters are shown as escapes. Exit code: 0,
-    also if a turn has failed or a line is invalid; 2 if the file cannot be read.
+    What tools are given and give back is cut to a few lines, and control characters are shown as escapes.
+
+    With --html it is a page for a browser, with whole texts, changes of files, times and cost. It loads nothing and
+    needs no script. It holds what the session holds, names of files and secrets included: read it before you share it.
+
+    Exit code: 0, also if a turn has failed or a line is invalid; 2 if the file cannot be read, or the page not written.
     """
+    if as_html:
+        with pieces(source, both=True) as stream:
+            _page(source, stream, output or "-")
+        return
+    if output is not None:
+        raise click.UsageError("-o is the file for a page: it needs --html.")
     with closing(Page(Output(), row=source == "-")) as page, pieces(source, both=True) as stream:
         live = LiveView(page)
         page.activity("waiting for the first line")
         page.wait()
         dialect, lines = recognised(stream)
         if dialect == "transcript":
-            _show_transcript(source, lines, live, page)
+            _show_transcript(_transcript(source, lines), live, page)
         else:
-            _show_stream(lines, live, page)
+            for sent, message in _both(lines, page.wait):
+                (live.sent if sent else live.show)(message)
 
 
-def _show_stream(stream: Iterator[Piece], live: LiveView, page: Page) -> None:
-    written, sent = Decoder(), Decoder()
+def _both(stream: Iterator[Piece], wait: Callable[[], None]) -> Iterator[tuple[bool, Message | InvalidLine]]:
+    """The messages of both sides, and whether the host wrote each; ``wait`` is called between two pieces."""
+    decoders = {sent: Decoder() for sent in (True, False)}
     for piece in stream:
-        if piece.sent:
-            for message in sent.feed(piece.data):
-                live.sent(message)
-        else:
-            for message in written.feed(piece.data):
-                live.show(message)
-        page.wait()
-    for message in sent.close():
-        live.sent(message)
-    for message in written.close():
-        live.show(message)
+        for message in decoders[piece.sent].feed(piece.data):
+            yield piece.sent, message
+        wait()
+    for sent, decoder in decoders.items():
+        for message in decoder.close():
+            yield sent, message
 
 
-def _show_transcript(source: str, stream: Iterator[Piece], live: LiveView, page: Page) -> None:
-    """Show the active branch of a transcript, after the lines of it that are no records."""
+def _transcript(source: str, stream: Iterator[Piece]) -> Transcript:
     decoder, lines, size = Decoder(Record), list[Record | UnknownMessage | InvalidLine](), 0
     for piece in stream:
         size += len(piece.data)
         if size > MOST_BYTES:
             raise Failure(f"{display_name(source)} has more than {MOST_BYTES:,} bytes: too many to find its branches")
         lines += decoder.feed(piece.data)
-    transcript = Transcript([*lines, *decoder.close()], None if source == "-" else source)
+    return Transcript([*lines, *decoder.close()], None if source == "-" else source)
+
+
+def _show_transcript(transcript: Transcript, live: LiveView, page: Page) -> None:
+    """Show the active branch of a transcript, after the lines of it that are no records."""
     for line in transcript.invalid:
         live.show(line)
     for message in messages(transcript):
         live.show(message)
         page.wait()
+
+
+def _page(source: str, stream: Iterator[Piece], output: str) -> None:
+    from claude_wire.cli.html.document import document
+    from claude_wire.cli.html.markup import Room
+    from claude_wire.cli.html.saving import save
+    from claude_wire.cli.html.story import Story
+
+    dialect, lines = recognised(stream)
+    room = Room()
+    story = Story(room, transcript=dialect == "transcript")
+    if dialect == "transcript":
+        story.tell(_transcript(source, lines))
+    else:
+        for sent, message in _both(lines, lambda: None):
+            (story.sent if sent else story.show)(message)
+    story.close()
+    save(document(story, room), output)

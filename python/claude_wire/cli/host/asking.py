@@ -12,7 +12,7 @@ from typing import Any, cast
 import anyio
 
 from claude_wire.bridge.permissions import suggestion
-from claude_wire.cli.show.excerpts import fields
+from claude_wire.cli.show.excerpts import WHOLE, fields
 from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.show.questions import permission_question, permission_result
@@ -76,7 +76,7 @@ class Terminal:
         numbered = {str(number): update for number, update in enumerate(suggestions, 1)}
         for number, update in numbered.items():
             self._page.line(f"    {number}: yes, and {suggestion(update)}")
-        whole = fields(request.input, whole=True)
+        whole = fields(request.input, WHOLE)
         is_cut = whole != fields(request.input)
         choices = ", ".join(["y", "n", "n REASON", *numbered, *(["s (show all of it)"] if is_cut else [])])
         while True:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from claude_wire.cli.show.excerpts import MOST_FIELDS, detail, excerpt, fields
+from claude_wire.cli.show.excerpts import CUT, MOST_FIELDS, Cut, detail, excerpt, fields
 from claude_wire.foundation.printable import one_line
 
 __all__ = ["call_lines", "call_name"]
@@ -30,21 +30,25 @@ def call_name(name: str) -> str:
     return one_line(f"{server} - {tool} (MCP)" if kind == "mcp" and server and tool else name)
 
 
-def call_lines(name: str, given: Any) -> list[str]:
-    """A tool's call as people write it, ``Bash touch a.txt``, and below it what else the tool is given."""
+def call_lines(name: str, given: Any, cut: Cut = CUT) -> list[str]:
+    """A tool's call as people write it, ``Bash touch a.txt``, and below it what else the tool is given.
+
+    Args:
+        cut: how much of each text is shown, and of how many.
+    """
     title = call_name(name)
     if not isinstance(given, dict):
-        first, *rest = fields(given)
+        first, *rest = fields(given, cut)
         return [f"{title} {first}", *(f"    {line}" for line in rest)]
     others = dict(cast("dict[str, Any]", given))
     main = next((each for each in MAIN_MEMBERS if isinstance(others.get(each), str) and others[each].strip()), None)
     lines = [title]
     if main is not None:
-        first, *rest = excerpt(others.pop(main))
+        first, *rest = excerpt(others.pop(main), *cut[:2])
         # Further in than the other members, so that no text can look like one of them.
         lines = [f"{title} {first}", *(f"      {line}" for line in rest)]
     below = [*_to_do(others), *_questions(others), *_edit(others)]
-    members = fields(others) if others else []
+    members = fields(others, cut) if others else []
     if main is None and not below and len(members) == 1:
         return [f"{title} {members[0]}"]
     return [*lines, *(f"    {line}" for line in (*members, *below))]

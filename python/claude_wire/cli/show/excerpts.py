@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from claude_wire.cli.show.names import tag
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.messages import ContentBlock, TextBlock
 
-__all__ = ["block_name", "content_text", "detail", "excerpt", "fields", "plain_json"]
+__all__ = ["CUT", "WHOLE", "Cut", "block_name", "content_text", "detail", "excerpt", "fields", "plain_json"]
 
 #: This many lines of a text are shown, and this many characters of each.
 MOST_LINES = 6
@@ -31,7 +31,9 @@ ONE_LINE_CHARS = 76
 MOST_FIELDS = 12
 
 #: The most lines of a text, characters of a line, and members of an object.
-CUT, WHOLE = (MOST_LINES, MOST_CHARS, MOST_FIELDS), (sys.maxsize,) * 3
+Cut: TypeAlias = "tuple[int, int, int]"
+CUT: Cut = (MOST_LINES, MOST_CHARS, MOST_FIELDS)
+WHOLE: Cut = (sys.maxsize, sys.maxsize, sys.maxsize)
 
 
 def detail(text: str) -> str:
@@ -61,19 +63,19 @@ def excerpt(text: str, most_lines: int = MOST_LINES, most_chars: int = MOST_CHAR
     return lines
 
 
-def fields(value: Any, *, whole: bool = False) -> list[str]:
+def fields(value: Any, cut: Cut = CUT) -> list[str]:
     """A JSON value: an object as ``name: value``, on one line if it is short, else member by member.
 
     Args:
-        whole: cut nothing.
+        cut: how much of it is shown; ``WHOLE`` for all of it.
     """
     if not isinstance(value, dict):
-        lines, chars, _ = WHOLE if whole else CUT
+        lines, chars, _ = cut
         return excerpt(value if isinstance(value, str) else plain_json(value), lines, chars)
-    return _members(cast("dict[str, Any]", value), whole)
+    return _members(cast("dict[str, Any]", value), cut)
 
 
-def _members(members: dict[str, Any], whole: bool) -> list[str]:
+def _members(members: dict[str, Any], cut: Cut) -> list[str]:
     if not members:
         return ["{}"]
     texts = [member for member in members.values() if isinstance(member, str)]
@@ -81,7 +83,7 @@ def _members(members: dict[str, Any], whole: bool) -> list[str]:
         line = ", ".join(f"{one_line(name)}: {_short(member)}" for name, member in members.items())
         if len(line) <= ONE_LINE_CHARS and line.isprintable():
             return [line]
-    most_lines, most_chars, most_fields = WHOLE if whole else CUT
+    most_lines, most_chars, most_fields = cut
     lines: list[str] = []
     for shown, (name, member) in enumerate(members.items()):
         if shown == most_fields:

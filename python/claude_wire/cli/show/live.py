@@ -21,13 +21,13 @@ from claude_wire.cli.show.excerpts import (
     content_text,
     detail,
     excerpt,
-    fields,
     plain_json,
 )
-from claude_wire.cli.show.names import tag, why_failed
+from claude_wire.cli.show.names import tag
 from claude_wire.cli.show.notices import ERROR, QUIET, WARNING, Notice, activity, notice
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.show.questions import answer, prompt_of, question, request
+from claude_wire.cli.show.results import result_notices
 from claude_wire.codec.objects import SURROGATE
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.messages import Message
@@ -414,34 +414,9 @@ class LiveView:
         text = result.result or ""
         if text.strip() and text.strip() not in self._said and result.structured_output is None:
             self._whole(text, "" if result.ok else ERROR, 0, None)
-        for error in result.errors or ():
-            self._page.line("\n".join(f"! {line}" for line in excerpt(error)), ERROR)
-        if result.error is not None:
-            self._page.line(f"! {detail(result.error.message)}", ERROR)
-        if result.structured_output is not None:
-            self._page.line("\n  ".join(["= structured output:", *fields(result.structured_output)]), "green")
-        facts = ["ok" if result.ok else f"not ok ({one_line(why_failed(result))})", *self._cost(result)]
-        if result.num_turns is not None:
-            facts.append(f"turns: {result.num_turns}")
-        if result.duration_ms is not None:
-            facts.append(f"{result.duration_ms / 1000:.2f} s")
-        if result.permission_denials:
-            facts.append(f"denied: {len(result.permission_denials)}")
-        self._page.line(f"= {', '.join(facts)}", "bold green" if result.ok else "bold red")
-        used = result.usage
-        if used is not None:
-            cached = f" and {used.cache_read_input_tokens:,} from the cache" if used.cache_read_input_tokens else ""
-            counts = f"{used.input_tokens or 0:,} in{cached}, {used.output_tokens or 0:,} out"
-            self._page.line(f"  tokens without subagents: {counts}", QUIET)
+        for told in result_notices(result, self._usage.add(result)):
+            self._line(told)
         self._page.activity("")
-
-    def _cost(self, result: messages.ResultMessage) -> list[str]:
-        """What the turn has cost, and the session so far where that is more; nothing for a result without a cost."""
-        turn, total = self._usage.add(result), result.total_cost_usd
-        if turn is None or total is None:
-            return []
-        cost = f"${turn.cost_usd:.6f}"
-        return [cost] if cost == f"${total:.6f}" else [f"{cost} of ${total:.6f} in this session"]
 
 
 def _remember(known: dict[Any, T], key: Any, value: T) -> T:

@@ -1,0 +1,208 @@
+"""Foreign text as safe HTML: escaped, cut, folded, and no more of it than a page can hold.
+
+Knows text and pictures; not messages. Whatever a text holds, it makes no element and no attribute. Control characters
+and direction marks are shown as escapes, as ``\\x1b``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
+from html import escape
+
+from claude_wire.foundation.printable import printable
+
+__all__ = ["MOST_CHARS", "Box", "Room", "clock", "day", "folded", "inline", "moment", "picture", "prose", "rows"]
+
+#: A page has at most this many characters, and what is shown of them. Further parts are left out and counted.
+MOST_CHARS = 32 * 1024 * 1024
+
+#: Of one text so many characters are shown.
+TEXT_CHARS = 100_000
+
+#: A text of more lines, or of more characters, is folded behind so many lines.
+OPEN_LINES, OPEN_CHARS = 16, 4000
+
+#: A picture of more characters of base64 is named only.
+PICTURE_CHARS = 2_000_000
+
+#: A part of the page takes so much beside its characters.
+PART_CHARS = 100
+
+#: Beside what can be printed: white space that scripts use, and what joins the parts of an emoji or of a word.
+KEPT = "\n\t\u00a0\u200c\u200d\u3000"
+
+_PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_MARKED = re.compile(r"`([^`\n]{1,400})`|\*\*([^*\n]{1,400})\*\*")
+_FENCE = re.compile(r"^ {0,3}```.*$", re.MULTILINE)
+
+
+class Room:
+    """How many characters the page may still have.
+
+    Attributes:
+        left_out: how many parts found no room.
+    """
+
+    def __init__(self, chars: int = MOST_CHARS) -> None:
+        self.left_out: int = 0
+        self._left = chars
+
+    def take(self, chars: int) -> bool:
+        """Whether there is room for a part; it is taken."""
+        chars += PART_CHARS
+        if self.left_out or chars > self._left:  # nothing comes behind what was left out
+            self.left_out += 1
+            return False
+        self._left -= chars
+        return True
+
+
+class Box:
+    """A place of the page to which markup is added while the page is made; other boxes stand in it."""
+
+    __slots__ = ("_parts", "_room")
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._parts: list[str | Box] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def add(self, *parts: str | Box) -> bool:
+        """Add all parts, or none of them if there is no room; say whether there was. They leave no element open."""
+        if not self._room.take(sum(len(part) if isinstance(part, str) else PART_CHARS for part in parts)):
+            return False
+        self._parts += parts
+        return True
+
+    def box(self) -> Box:
+        """An empty box for the same page. It shows where it is added."""
+        return Box(self._room)
+
+    def set(self, markup: str) -> None:
+        """Put markup in the place of what was there."""
+        if self._room.take(len(markup)):
+            self._parts = [markup]
+
+    def markup(self) -> Iterator[str]:
+        """All that was added, in order."""
+        stack: list[Iterator[str | Box]] = [iter(self._parts)]
+        while stack:
+            for part in stack[-1]:
+                if isinstance(part, Box):
+                    stack.append(iter(part._parts))
+                    break
+                yield part
+            else:
+                stack.pop()
+
+
+def inline(text: str, most: int = 200) -> str:
+    """A text on one line, cut, as an element that keeps its direction to itself."""
+    line = printable(text[: most + 1].strip(), keep=KEPT).replace("\n", " ")
+    return f"<bdi>{escape(line if len(line) <= most else line[: most - 1] + '…')}</bdi>"
+
+
+def rows(lines: Iterable[str], kind: str = "") -> str:
+    """Lines as they are, in a fixed-width font; many are folded. ``kind`` is a class of ours."""
+    return folded("\n".join(lines), kind)
+
+
+def folded(text: str, kind: str = "") -> str:
+    """A text with its lines as they are; the end of a long one is folded, and that of a very long one is left out."""
+    shown = _shown(text).rstrip("\n")
+    at = _opening(shown)
+    markup = _pre(shown[:at], kind)
+    if at < len(shown):
+        markup += f"<details class=more><summary>{_count(shown[at:])}</summary>{_pre(shown[at:], kind)}</details>"
+    return markup + _left_out(text)
+
+
+def prose(text: str) -> str:
+    """What somebody says: paragraphs, and between lines of ``` a fixed-width font. A very long text is cut."""
+    shown = _shown(text)
+    parts: list[str] = []
+    for place, part in enumerate(_FENCE.split(shown)):
+        if part.strip():
+            parts.append(folded(part.strip("\n")) if place % 2 else f"<div class=text dir=auto>{_marked(part)}</div>")
+    return "".join(parts) + _left_out(text)
+
+
+def _marked(text: str) -> str:
+    """A text in which code and strong words are elements, as Markdown has them. It is escaped before it gets them."""
+    return _MARKED.sub(_element, escape(text.strip("\n")))
+
+
+def _element(found: re.Match[str]) -> str:
+    code, strong = found.groups()
+    return f"<code>{code}</code>" if code else f"<strong>{strong}</strong>"
+
+
+def _shown(text: str) -> str:
+    return printable(text[:TEXT_CHARS].replace("\r\n", "\n"), keep=KEPT)
+
+
+def _left_out(text: str) -> str:
+    more = len(text) - TEXT_CHARS
+    return f"<p class=cut>… {more:,} more characters</p>" if more > 0 else ""
+
+
+def _opening(text: str) -> int:
+    """Where the part of a text ends that is shown before anybody unfolds the rest."""
+    if len(text) <= OPEN_CHARS and text.count("\n") < OPEN_LINES * 2:
+        return len(text)
+    at = -1
+    for _ in range(OPEN_LINES):
+        at = text.find("\n", at + 1)
+        if at < 0:
+            break
+    return min(at if at >= 0 else len(text), OPEN_CHARS)
+
+
+def _count(rest: str) -> str:
+    lines = rest.strip("\n").count("\n") + 1
+    return f"{lines:,} more lines" if lines > 1 else f"{len(rest):,} more characters"
+
+
+def _pre(text: str, kind: str) -> str:
+    body = escape(text.strip("\n"))
+    if kind == "diff":
+        body = "".join(_row(line) for line in body.split("\n"))
+    return f'<pre class="{kind}" dir=auto>{body}</pre>' if kind else f"<pre dir=auto>{body}</pre>"
+
+
+def _row(line: str) -> str:
+    """A line of a comparison, which is escaped: what was put in and what was taken out is marked."""
+    name = {"+": "ins", "-": "del", "@": "b"}.get(line[:1], "span")
+    return f"<{name}>{line or ' '}\n</{name}>"
+
+
+def picture(media_type: str, data: str) -> str:
+    """A picture in base64; one of another type, or that is too large or no base64, is named only."""
+    if media_type in _PICTURES and len(data) <= PICTURE_CHARS and _BASE64.fullmatch(data):
+        return f'<img alt="A picture of the conversation" src="data:{media_type};base64,{data}">'
+    return f"<p class=cut>[{inline(media_type)}, {len(data):,} characters of base64]</p>"
+
+
+def moment(stamp: str | None) -> datetime | None:
+    """The time that a stamp of ISO 8601 names, in UTC; None if it names none."""
+    try:
+        # Python 3.10 knows no Z, and no number of digits but three and six.
+        found = datetime.fromisoformat((stamp or "")[:40].replace("Z", "+00:00"))
+        return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        return None
+
+
+def clock(when: datetime | None) -> str:
+    """The time of a day, in UTC; nothing if it is not known."""
+    return "" if when is None else f"<time datetime={when:%Y-%m-%dT%H:%M:%SZ}>{when:%H:%M:%S}</time>"
+
+
+def day(when: datetime) -> str:
+    """A day and the time in it, in UTC."""
+    return f"<time datetime={when:%Y-%m-%dT%H:%M:%SZ}>{when:%Y-%m-%d %H:%M} UTC</time>"

@@ -1,0 +1,97 @@
+"""A page of hostile lines: whatever a text holds, it is shown as text, and makes no element and no attribute."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from claude_wire.cli.app import cli
+from claude_wire.testing import Recording
+from pages_html import HtmlPage
+from recordings import load, names
+from sessions import outputs, scenarios, transcripts, unpack
+from shown import RUNNER
+
+#: Ends what a text may stand in, and goes on with what a browser would run, hide or turn round.
+HOSTILE = (
+    "\u202e\"'><script>alert(1)</script>-->]]></title></style></pre></summary></details></main><img src=x onerror=a>`"
+    "<svg/onload=alert(1)><a href=javascript:alert(1)>`<b>`**<i>**&lt;&#60;\u202e\u2066\u200b\u2028\x00\x1b[31m\x7f\x85"
+    "\ud800\ufeff\U000e0001"
+)
+#: What tells lines and their parts apart, without which little of a line would be shown.
+STRUCTURE = {"type", "subtype"}
+#: What decides how something is shown.
+MEANING = STRUCTURE | {
+    *("name", "role", "timestamp", "media_type", "data", "decision", "source", "non_execution_kind", "status", "level"),
+    *("hook_event_name", "tool_name", "behavior", "decision", "terminal_reason", "agentId", "toolUseId", "method"),
+}
+
+
+def hostile(value: Any, kept: set[str]) -> Any:
+    """A JSON value in which each text ends with what is hostile. The same texts stay the same."""
+    if isinstance(value, str):
+        return value + HOSTILE
+    if isinstance(value, list):
+        return [hostile(item, kept) for item in value]
+    if isinstance(value, dict):
+        return {
+            key: item if key in kept and isinstance(item, str) else hostile(item, kept) for key, item in value.items()
+        }
+    return value
+
+
+def hostile_lines(data: bytes, kept: set[str]) -> bytes:
+    lines: list[bytes] = []
+    for line in data.splitlines():
+        try:
+            lines.append(json.dumps(hostile(json.loads(line), kept)).encode())
+        except (ValueError, RecursionError):  # no JSON, or too deep
+            lines.append(line + HOSTILE.encode("utf-8", "surrogatepass").replace(b"\n", b" "))
+    return b"\n".join(lines) + b"\n"
+
+
+def shown(source: str, stdin: bytes = b"") -> HtmlPage:
+    done = RUNNER.invoke(cli, ["view", "--html", source], input=stdin)
+    assert done.exit_code == 0, done.output
+    return HtmlPage(done.stdout)
+
+
+@pytest.mark.parametrize("kept", [STRUCTURE, MEANING], ids=["all", "texts"])
+@pytest.mark.parametrize("name", names())
+def test_recording_of_both_sides(name: str, kept: set[str], tmp_path: Path) -> None:
+    recording = load(name)
+    files = {
+        "stdout.ndjson": hostile_lines(recording.stdout, kept),
+        "stdin.ndjson": hostile_lines(recording.stdin, kept),
+    }
+    folder = Recording.from_files(files).save(tmp_path / "r").path or ""
+    page = shown(folder)
+    if page.count.get("section"):  # of some recordings nothing is shown
+        assert "<script>alert(1)</script>" in page.text
+        assert "\\u202e" in page.text
+
+
+@pytest.mark.parametrize("kept", [STRUCTURE, MEANING], ids=["all", "texts"])
+@pytest.mark.parametrize("scenario", scenarios())
+def test_session_on_disk_and_its_stream(scenario: str, kept: set[str], tmp_path: Path) -> None:
+    folder = unpack(scenario, tmp_path)
+    for name, data in transcripts(scenario).items():
+        (folder.parent / name).write_bytes(hostile_lines(data, kept))
+    for path in folder.glob("*/*.jsonl"):
+        assert "<script>alert(1)</script>" in shown(str(path)).text
+    for output in outputs(scenario):
+        assert "<script>alert(1)</script>" in shown("-", hostile_lines(output, kept)).text
+
+
+def test_names_of_members_are_texts_too() -> None:
+    given = {HOSTILE: HOSTILE, "command": "x", "todos": [{"content": HOSTILE, "status": HOSTILE}]}
+    block = {"type": "tool_use", "id": HOSTILE, "name": f"mcp__{HOSTILE}__{HOSTILE}", "input": given}
+    line = {"type": "assistant", "message": {"role": "assistant", "content": [block]}, "parent_tool_use_id": None}
+    page = shown("-", json.dumps(line).encode() + b"\n")
+    assert page.text.count("<script>alert(1)</script>") >= 3
