@@ -20,13 +20,30 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 ZIG = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
 
+MANYLINUX = "--zig --compatibility manylinux2014"
+MUSLLINUX = "--zig --compatibility musllinux_1_2"
+MACOS = ""
 
-def build(tree: Path, into: Path, changed: dict[str, str], umask: int) -> Path:
-    """Build the wheel of this tree, and return its path."""
+#: Each system that there is a wheel for, with what maturin is told.
+TARGETS = {
+    "x86_64-unknown-linux-gnu": MANYLINUX,
+    "aarch64-unknown-linux-gnu": MANYLINUX,
+    "x86_64-unknown-linux-musl": MUSLLINUX,
+    "aarch64-unknown-linux-musl": MUSLLINUX,
+    "x86_64-apple-darwin": MACOS,
+    "aarch64-apple-darwin": MACOS,
+}
+#: What maturin is told for this system.
+OWN = MANYLINUX if ZIG else ""
+
+
+def build(tree: Path, into: Path, arguments: str, changed: dict[str, str], umask: int) -> Path:
+    """Build the wheel of this tree with these arguments for maturin, and return its path."""
     shutil.rmtree(into, ignore_errors=True)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    arguments = "--zig --compatibility manylinux2014" if ZIG else ""
-    environment = {**os.environ, "PATH": path, "MATURIN_PEP517_ARGS": arguments, **changed}
+    environment = {**os.environ, "PATH": path, **changed}
+    # It is compressed once, and loaded often.
+    environment["MATURIN_PEP517_ARGS"] = f"{arguments} --compression-level 9"
     environment.pop("CARGO_TARGET_DIR", None)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
     subprocess.run([*command, str(into), "."], cwd=tree, env=environment, umask=umask, check=True)
@@ -50,11 +67,11 @@ def build_elsewhere(folder: Path) -> Path:
         shutil.copy(settings, cargo)
     changed = {"HOME": str(folder), "CARGO_HOME": str(cargo), "TMPDIR": str(folder), "LANG": "C", "TZ": "Asia/Tokyo"}
     changed["RUSTUP_HOME"] = os.environ.get("RUSTUP_HOME", str(HOMES["RUSTUP_HOME"]))
-    return build(tree, folder / "dist", changed, 0o077)
+    return build(tree, folder / "dist", OWN, changed, 0o077)
 
 
 def main() -> int:
-    wheel = build(ROOT, DIST, {}, 0o022)
+    wheel = build(ROOT, DIST, OWN, {}, 0o022)
     wrong = faults(wheel)
     if ZIG and f"manylinux2014_{platform.machine()}" not in wheel.name:
         wrong.append(f"the tag is not manylinux2014: {wheel.name}")

@@ -15,29 +15,15 @@ import sys
 from pathlib import Path
 
 import wheel
+from wheel import MACOS, ROOT, TARGETS
 from wheel_check import faults
 
-ROOT = Path(__file__).resolve().parent.parent
 CROSS = ROOT / "target" / "cross-toolchain"
 
-MANYLINUX = "--zig --compatibility manylinux2014"
-MUSLLINUX = "--zig --compatibility musllinux_1_2"
-MACOS = ""
 
-#: Each system that there is a wheel for, with what maturin is told.
-TARGETS = {
-    "x86_64-unknown-linux-gnu": MANYLINUX,
-    "aarch64-unknown-linux-gnu": MANYLINUX,
-    "x86_64-unknown-linux-musl": MUSLLINUX,
-    "aarch64-unknown-linux-musl": MUSLLINUX,
-    "x86_64-apple-darwin": MACOS,
-    "aarch64-apple-darwin": MACOS,
-}
-
-
-def settings(target: str) -> dict[str, str] | str:
-    """What the environment of a build says, or why there is none here."""
-    changed = {"MATURIN_PEP517_ARGS": f"--target {target} {TARGETS[target]}"}
+def settings(target: str) -> tuple[str, dict[str, str]] | str:
+    """What maturin is told, and what else the environment of a build says; or why there is none here."""
+    arguments, changed = f"--target {target} {TARGETS[target]}", dict[str, str]()
     if TARGETS[target] == MACOS:
         if sys.platform != "darwin":
             return "it is built on macOS alone"
@@ -45,23 +31,22 @@ def settings(target: str) -> dict[str, str] | str:
         changed["RUSTFLAGS"] = "-Clink-arg=-Wl,-install_name,@rpath/lib_native.dylib"
     printed = subprocess.run(["rustc", "--print", "target-libdir", "--target", target], capture_output=True, text=True)
     if printed.returncode == 0 and any(Path(printed.stdout.strip()).glob("libstd-*")):
-        return changed
+        return arguments, changed
     if not (CROSS / ".ready").exists():
         return f"there is no toolchain: rustup target add {target}, or make cross-toolchain"
     changed["PATH"] = os.pathsep.join([str(CROSS / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
     changed["RUSTC_BOOTSTRAP"] = "1"  # -Z is unstable, and needs leave
-    changed["MATURIN_PEP517_ARGS"] += " -Z build-std=std,panic_unwind"
-    return changed
+    return f"{arguments} -Z build-std=std,panic_unwind", changed
 
 
 def build(target: str) -> list[str]:
     """Build the wheel for a target into dist, and say what is wrong with it."""
-    changed = settings(target)
-    if isinstance(changed, str):
-        print(f"{target}: not built: {changed}", flush=True)
+    how = settings(target)
+    if isinstance(how, str):
+        print(f"{target}: not built: {how}", flush=True)
         return []
     try:
-        built = wheel.build(ROOT, ROOT / "target" / "wheels" / target, changed, 0o022)
+        built = wheel.build(ROOT, ROOT / "target" / "wheels" / target, *how, 0o022)
     except subprocess.CalledProcessError:
         return [f"{target}: it does not build"]
     wheel.DIST.mkdir(exist_ok=True)

@@ -171,7 +171,7 @@ def test_the_choice_of_tests_for_a_wheel_is_files_that_are_there() -> None:
 def test_a_release_builds_for_each_target() -> None:
     workflow = (ROOT / ".github/workflows/release.yml").read_text()
     targets = re.findall(r"target: ([\w-]+)", workflow)
-    with_wheels = re.search(r"TARGETS = \{(.*?)\n\}", (TOOLS / "wheels.py").read_text(), re.S)
+    with_wheels = re.search(r"TARGETS = \{(.*?)\n\}", (TOOLS / "wheel.py").read_text(), re.S)
     assert with_wheels is not None
     assert sorted(targets) == sorted(re.findall(r'"([\w-]+)":', with_wheels[1]))
 
@@ -183,7 +183,7 @@ def test_a_target_without_a_toolchain_is_named_with_the_reason(
     monkeypatch.syspath_prepend(str(TOOLS))
     wheels = tool("wheels")
     monkeypatch.setattr(wheels, "CROSS", tmp_path)
-    monkeypatch.setitem(wheels.TARGETS, "no-such-target", wheels.MUSLLINUX)
+    monkeypatch.setitem(wheels.TARGETS, "no-such-target", wheels.wheel.MUSLLINUX)
     assert wheels.main(["aarch64-apple-darwin", "no-such-target"]) == 0
     said = capsys.readouterr().out
     assert "aarch64-apple-darwin: not built: it is built on macOS alone" in said
