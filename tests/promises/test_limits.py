@@ -209,6 +209,7 @@ ROWS: dict[str, list[str]] = {
     "delegated tasks in the background": ["long_task_ids"],
     "uuids of prompts that were sent to a process": ["test_uuids_of_prompts_are_bounded"],
     "types of lines that no table knows": ["unknown_types"],
+    "places in messages where something unknown was met": ["tests/codec/test_unknown_again.py"],
     "a transcript": ["tests/transcripts/test_transcript_tree.py"],
     "a session that `find_sessions` lists": ["tests/transcripts/test_find_sessions.py"],
     "lines of a stream before it is known": ["tests/transcripts/test_transcript_messages.py"],
@@ -260,6 +261,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.control import answers as _control
     from claude_wire.foundation import ids as _ids
     from claude_wire.io import read_ahead
+    from claude_wire.messages import places
     from claude_wire.native import budget
     from claude_wire.session import control
     from claude_wire.usage import meter
@@ -290,6 +292,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"{control.MOST_WAITING_BYTES >> 20} MiB in a session, and {control.MOST_TASKS:,} tasks",
         f"{_control.MOST_OPEN:,} in a session",
         f"{_decoding.MOST_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
+        f"{places.MOST_PLACES} for each type of a line, found by {places.MOST_LOOKS} looks in a stream",
         f"{kinds.MOST_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
     ):
         assert number in text, number

@@ -18,7 +18,15 @@ import msgspec
 from claude_wire.messages.invalid import InvalidKind
 from claude_wire.messages.tolerant import Ambiguities
 
-__all__ = ["REFUSED", "SURROGATE", "BadLine", "Objects", "decode_dict", "decode_dict_lines"]
+__all__ = [
+    "REFUSED",
+    "SURROGATE",
+    "BadLine",
+    "Objects",
+    "decode_dict",
+    "decode_dict_lines",
+    "decode_unambiguous_lines",
+]
 
 #: What msgspec raises for input it does not take; MsgspecError covers DecodeError and ValidationError.
 REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -38,7 +46,8 @@ decode_dict: Callable[[Any], dict[str, Any]] = _dict_decoder.decode
 decode_dict_lines: Callable[[Any], list[dict[str, Any]]] = _dict_decoder.decode_lines
 _BLANK = b" \t\r\n"
 _decode_any = msgspec.json.Decoder().decode
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
+_encode = _encoder.encode
 _dump = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 #: What these raise for a value that they have no form for, such as a whole number above 64 bits.
 _NO_FORM = (ValueError, OverflowError, RecursionError)
@@ -51,6 +60,20 @@ _KINDS = {
     float: "a number",
 }
 SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def decode_unambiguous_lines(data: bytes, count: int) -> list[dict[str, Any]]:
+    """The objects of ``count`` checked lines, in which certainly no key stands twice. Raises one of :data:`REFUSED`.
+
+    As of a single line, they are certain if they are what the objects are encoded to.
+    """
+    values = decode_dict_lines(data)
+    try:
+        if len(values) == count and _encoder.encode_lines(values) == data:
+            return values
+    except _NO_FORM:
+        pass
+    raise msgspec.DecodeError("perhaps a key stands twice")
 
 
 def _refuse_constant(name: str) -> Any:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import types
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Union, cast
@@ -20,8 +21,10 @@ from typing import TYPE_CHECKING, Any, Union, cast
 import msgspec
 
 from claude_wire.codec.lines import Bytes, Lines, is_utf8
-from claude_wire.codec.objects import REFUSED, SURROGATE, BadLine, decode_dict
+from claude_wire.codec.objects import REFUSED, SURROGATE, BadLine, decode_dict, decode_unambiguous_lines
+from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages.base import Wire
+from claude_wire.messages.places import Places, put
 from claude_wire.messages.tolerant import Ambiguous, Findings
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.unknown import UnknownMessage
@@ -37,6 +40,14 @@ __all__ = ["SUBTYPED", "TypedLines", "one_line_decoder", "union_decoder"]
 MOST_LEARNED = 32
 #: The longest type that is remembered, in characters. The CLI's have at most 23.
 LONGEST_LEARNED = 128
+
+#: What a line with something unknown counts for: as many good lines as lose by being looked through what it gains.
+ODD = 6
+#: From here on lines are looked through, and so many good ones at most may follow until they no longer are.
+ODD_ENOUGH = 2 * ODD
+MOST_ODD = 96
+#: Odd lines that count for nothing after one that cannot be looked through.
+STRICT_LINES = 16 * ODD
 
 _later_made = itertools.count()
 
@@ -63,10 +74,14 @@ def _stand_in(base: type[_Later], tag: str) -> type[_Later]:
     return cast("type[_Later]", made)
 
 
+def _union_type(later: Iterable[type], vocabulary: Vocabulary) -> Any:
+    members = (*vocabulary.by_type.values(), *later)
+    return Union[members]
+
+
 def union_decoder(later: Iterable[type], vocabulary: Vocabulary = MESSAGES) -> msgspec.json.Decoder[Any]:
     """msgspec's decoder over all top-level types of a vocabulary, of which these are stand-ins."""
-    members = (*vocabulary.by_type.values(), *later)
-    return msgspec.json.Decoder(Union[members])
+    return msgspec.json.Decoder(_union_type(later, vocabulary))
 
 
 @cache
@@ -78,10 +93,11 @@ def one_line_decoder(vocabulary: Vocabulary) -> Callable[[Bytes | bytearray | st
 class UnionDecoder:
     """The decoder over all top-level types of a vocabulary, those learned included. All its streams share it."""
 
-    __slots__ = ("_learned", "_learning", "decode", "decode_lines", "later", "subtyped", "vocabulary")
+    __slots__ = ("_learned", "_learning", "_lines", "decode", "decode_lines", "later", "subtyped", "vocabulary")
 
     decode: Callable[[Bytes | bytearray | str], Any]
     decode_lines: Callable[[Bytes], list[Any]]
+    _lines: Any
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._learning = threading.Lock()
@@ -96,8 +112,17 @@ class UnionDecoder:
         # Building takes tens of milliseconds, which an import should not.
         self.decode = lambda line: self._build().decode(line)
         self.decode_lines = lambda lines: self._build().decode_lines(lines)
+        self._lines = None
+
+    def convert(self, values: list[dict[str, Any]]) -> list[Any]:
+        """What the lines with these objects decode to. Raises one of :data:`REFUSED`."""
+        if self._lines is None:  # what a Struct holds is looked up once, a union each time
+            line = _union_type(tuple(self.later), self.vocabulary)
+            self._lines = msgspec.defstruct("Lines", [("lines", types.GenericAlias(list, line))])
+        return cast("list[Any]", msgspec.convert({"lines": values}, self._lines).lines)
 
     def _build(self) -> Self:
+        self._lines = None
         decoder = union_decoder(self.later, self.vocabulary)
         self.decode_lines = decoder.decode_lines
         self.decode = decoder.decode
@@ -147,6 +172,9 @@ class TypedLines(Lines):
         super().__init__(surrogates)
         self._vocabulary = vocabulary
         self._union = _union_of(vocabulary)
+        self._places = Places()
+        # Rises with each line that has something unknown in it, and falls with each that has not.
+        self._odd = 0
 
     def one_line_decoder(self) -> Callable[[bytes], Any]:
         return one_line_decoder(self._vocabulary)
@@ -156,9 +184,14 @@ class TypedLines(Lines):
 
     def _several(self, data: Bytes, count: int) -> list[Any]:
         before = next(_later_made)
-        messages = self._union.decode_lines(data)
-        if len(messages) != count:
-            raise msgspec.DecodeError("not one object on each line")
+        if self._odd >= ODD_ENOUGH and len(data) <= BLOCK_BYTES:
+            messages = self._looked_through(data, count)
+        else:
+            messages = self._union.decode_lines(data)
+            if len(messages) != count:
+                raise msgspec.DecodeError("not one object on each line")
+            if self._odd:
+                self._odd = max(self._odd - count, 0)
         if next(_later_made) != before + 1:  # here, or in another thread: then the search finds none
             later = self._union.later
             indexes = [index for index, cls in enumerate(map(type, messages)) if cls in later]
@@ -168,6 +201,21 @@ class TypedLines(Lines):
                     messages[index] = self._again(messages[index], data[starts[index] : starts[index + 1]])
                 except BadLine as bad:
                     messages[index] = self._noted(bad)
+        return messages
+
+    def _looked_through(self, data: Bytes, count: int) -> list[Any]:
+        """As the union decodes them, lines of which many have something unknown where others had it before."""
+        try:
+            values = decode_unambiguous_lines(bytes(data), count)
+        except REFUSED:
+            self._odd = -STRICT_LINES
+            raise
+        taken, odd = self._places.take(values)
+        messages = self._union.convert(values)
+        put(messages, taken)
+        self._odd = min(max(self._odd + ODD * odd - count, 0), MOST_ODD)
+        self._wary = 0
+        self.unknown += odd
         return messages
 
     def _again(self, later: _Later, line: Bytes) -> Any:
@@ -223,6 +271,16 @@ class TypedLines(Lines):
             self.forget_ambiguous()
         if findings.unknown:
             self.unknown += 1
-            if isinstance(message, UnknownMessage) and message.reason == "unknown type" and message.type is not None:
+            if not isinstance(message, UnknownMessage):
+                self._met(value, message, findings)
+            elif message.reason == "unknown type" and message.type is not None:
                 self._union.learn(message.type)
         return message
+
+    def _met(self, value: dict[str, Any], message: Wire, findings: Findings) -> None:
+        """Remember where a message has something unknown. Messages told apart by their subtype are left out."""
+        looking = self._odd >= ODD_ENOUGH
+        self._odd = min(self._odd + ODD, MOST_ODD)
+        tag = value.get("type")
+        if tag in self._vocabulary.by_type and (looking or not self._places.knows(tag)):
+            self._places.learn(tag, message, findings.unknown)

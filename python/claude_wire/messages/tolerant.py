@@ -22,7 +22,7 @@ import msgspec
 from claude_wire.messages.base import Wire
 from claude_wire.messages.unknown import Unknown, unknown_class
 
-__all__ = ["Ambiguities", "Ambiguous", "Findings", "Misfit", "build"]
+__all__ = ["Ambiguities", "Ambiguous", "Convert", "Findings", "Misfit", "build", "converter"]
 
 T = TypeVar("T")
 #: Turns a plain value into a typed one.
@@ -87,6 +87,11 @@ def build(value: Any, cls: type[T], findings: Findings) -> T:
     hint: Any = cls  # typed as a class, which a union of classes is not; hashable either way
     built: T = _converter(hint)(value, findings)
     return built
+
+
+def converter(hint: Any) -> Convert:
+    """What turns a plain value into one of the type ``hint``; it raises as :func:`build` does."""
+    return _converter(hint)
 
 
 def _json_type(value: Any) -> str:
