@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import recordings
+import sessions
 from claude_wire.testing import Recording, Replay
 from folders import ROOT
 
@@ -105,7 +106,7 @@ def _trimmed(text: str) -> str:
 
 
 class Scene:
-    """The folder in which a page's blocks are run: a recorded session, a stand-in for the CLI, and the examples."""
+    """The folder in which a page's blocks run: recorded sessions, a stand-in for the CLI, `projects` of it, the examples."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -113,6 +114,7 @@ class Scene:
         streamed = recordings.load("03_think_partial").stdout
         (folder / "streamed.ndjson").write_bytes(streamed)
         (folder / "notes.txt").write_text("kept")
+        sessions.unpack("two_folders", folder)
         for name in ("examples", "benches"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
 
