@@ -106,7 +106,7 @@ def _trimmed(text: str) -> str:
 
 
 class Scene:
-    """The folder in which a page's blocks run: recorded sessions, a stand-in for the CLI, `projects` of it, the examples."""
+    """The folder in which the blocks of a page run: recorded sessions, a stand-in for the CLI, and the examples."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
