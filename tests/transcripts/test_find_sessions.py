@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
+from children import linux_only
 from claude_wire import encode
-from claude_wire.transcripts import find_sessions
+from claude_wire.transcripts import Transcript, find_sessions, messages
 from claude_wire.transcripts.sessions import END_BYTES
 from sessions import scenarios, transcripts, unpack
 
@@ -80,3 +84,45 @@ def test_hostile_files_are_listed_in_bounded_memory(tmp_path: Path) -> None:
     for name in ("empty", "noise", "huge", "times"):
         assert found[name][2:6] == (None, None, None, None)
         assert found[name].size == len(lines[name])
+
+
+def test_times_are_in_utc_and_can_be_compared(tmp_path: Path) -> None:
+    stamps = ["2026-01-01T12:00:00", "2026-01-01T12:00:00Z", "2026-01-01T13:00:00+02:00", "0001-01-01T00:00:00+02:00"]
+    for number, stamp in enumerate(stamps):
+        (tmp_path / f"{number}.jsonl").write_bytes(encode({"type": "pr-link", "timestamp": stamp}))
+    noon = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    assert [one.started for one in find_sessions(tmp_path)] == [noon, noon, noon.replace(hour=11), None]
+
+
+def hangs(hostile: Path) -> None:
+    os.mkfifo(hostile)
+
+
+def never_ends(hostile: Path) -> None:
+    hostile.symlink_to("/dev/zero")
+
+
+def goes_round(hostile: Path) -> None:
+    hostile.symlink_to(hostile)
+
+
+def is_a_folder(hostile: Path) -> None:
+    hostile.mkdir()
+
+
+@linux_only
+@pytest.mark.parametrize("make", [hangs, never_ends, goes_round, is_a_folder])
+def test_what_is_no_file_is_passed_over(make: Callable[[Path], None], tmp_path: Path) -> None:
+    """As a session, its title, a subagent's description and a subagent's transcript."""
+    (path,) = unpack("subagent_parallel", tmp_path).glob("*/*.jsonl")
+    whole = list(messages(Transcript.load(path)))
+    for name in ("other.jsonl", f"{path.stem}/custom-title.json", f"{path.stem}/subagents/agent-x.meta.json"):
+        make(path.parent / name)
+    assert [one.id for one in find_sessions(tmp_path)] == [path.stem]
+    with pytest.raises(OSError):  # noqa: PT011  # which one is the system's to say
+        Transcript.load(path.parent / "other.jsonl")
+    assert list(messages(Transcript.load(path))) == whole
+    for agent in Transcript.load(path).subagents.values():
+        agent.path.unlink()
+        make(agent.path)
+    assert len(list(messages(Transcript.load(path)))) < len(whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,8 @@ def test_permissions_the_queue_and_subagents_are_told(tmp_path: Path) -> None:
         assert {record.agentId for record in agent.load().branch() if isinstance(record, t.Entry)} == {agent.id}
     with pytest.raises(ValueError, match="more than max_bytes=100"):
         t.Transcript.load(path, max_bytes=100)
+    with pytest.raises(ValueError, match="more than max_bytes=100"):  # as of a file that grows while it is read
+        list(transcript_module.decoded(itertools.repeat(b"{}\n"), 100))
     assert repr(nested) == f"<Transcript {path.stem}: 32 records, 0 invalid lines>"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ import msgspec
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.messages import InvalidLine, TextBlock, UnknownMessage
+from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire.transcripts.records.base import Entry, Record
 from claude_wire.transcripts.records.conversation import UserRecord
 from claude_wire.transcripts.records.state import AiTitleRecord, CustomTitleRecord, LastPromptRecord, SummaryRecord
@@ -56,7 +57,8 @@ def find_sessions(folder: str | os.PathLike[str]) -> Iterator[SessionInfo]:
     Args:
         folder: the ``projects`` of the CLI's configuration folder, that folder itself, or the folder of one project.
 
-    A file that is gone, or cannot be read, is left out. Titles and prompts have at most 1,000 characters.
+    A file that is gone, cannot be read, or is no regular file is left out. Titles and prompts have at most 1,000
+    characters. Times are in UTC.
     """
     root = Path(folder)
     root = root / "projects" if (root / "projects").is_dir() else root
@@ -70,7 +72,7 @@ def find_sessions(folder: str | os.PathLike[str]) -> Iterator[SessionInfo]:
 
 
 def _info(path: Path) -> SessionInfo:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         first = file.read(END_BYTES)
         begins = max(size - END_BYTES, 0)
@@ -110,9 +112,8 @@ def _title(path: Path, records: Lines) -> str | None:
 
 
 def _titles_beside(path: Path) -> list[str]:
-    file = path.with_suffix("") / "custom-title.json"
     try:
-        title = msgspec.json.decode(file.read_bytes()) if file.stat().st_size <= MOST_TITLE_BYTES else None
+        title = msgspec.json.decode(read_small(path.with_suffix("") / "custom-title.json", MOST_TITLE_BYTES))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
     found = title.get("customTitle") if isinstance(title, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # JSON has no types
@@ -124,8 +125,9 @@ def _times(records: Lines) -> Iterator[datetime]:
         stamp = getattr(record, "timestamp", None)
         try:
             # Python 3.10 does not know the letter.
-            yield datetime.fromisoformat(stamp.replace("Z", "+00:00"))  # type: ignore[union-attr]  # None has no replace
-        except (AttributeError, ValueError):
+            time = datetime.fromisoformat(stamp.replace("Z", "+00:00"))  # type: ignore[union-attr]  # None has no replace
+            yield time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time.astimezone(timezone.utc)
+        except (AttributeError, ValueError, OverflowError):
             continue
 
 

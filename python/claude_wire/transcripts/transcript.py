@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Iterator
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from claude_wire.codec.decoder import Decoder
 from claude_wire.foundation.printable import printable
-from claude_wire.io.read import read
+from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages import InvalidLine, ToolUseBlock, UnknownMessage
 from claude_wire.messages.base import Wire
+from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire.transcripts.records.base import Record
 from claude_wire.transcripts.records.conversation import AssistantRecord, PermissionOutcome, UserRecord
 from claude_wire.transcripts.records.state import QueueOperationRecord
@@ -129,14 +131,12 @@ class Transcript:
         """Load the file of a session, or of a subagent.
 
         Raises:
-            OSError: the file cannot be read.
-            ValueError: it is larger than ``max_bytes``.
+            OSError: the file cannot be read, or is no regular file.
+            ValueError: it is larger than ``max_bytes``, or becomes so while it is read.
         """
-        size = os.stat(path).st_size
-        if size > max_bytes:
-            raise ValueError(f"the transcript has {size:,} bytes, more than max_bytes={max_bytes:,}")
-        with read(path, Record) as lines:
-            return cls(lines, path)
+        with open_regular(path) as file:
+            whole = os.fstat(file.fileno()).st_size
+            return cls(decoded(iter(partial(file.read, BLOCK_BYTES), b""), max_bytes, whole), path)
 
     @property
     def session_id(self) -> str | None:
@@ -207,12 +207,33 @@ class Transcript:
         return found
 
 
+def decoded(
+    chunks: Iterable[bytes], max_bytes: int = MOST_BYTES, whole: int = 0
+) -> Iterator[Record | UnknownMessage | InvalidLine]:
+    """The lines of a transcript.
+
+    Args:
+        whole: how many bytes there should be, if that is known.
+
+    Raises:
+        ValueError: there are more than ``max_bytes``.
+    """
+    size = 0
+    with Decoder(Record) as decoder:
+        for chunk in chunks:
+            size += len(chunk)
+            if max(size, whole) > max_bytes:
+                raise ValueError(f"the transcript has more than max_bytes={max_bytes:,} bytes")
+            yield from decoder.feed(chunk)
+        yield from decoder.close()
+
+
 _decode_meta = msgspec.json.Decoder(SubagentMeta).decode
 
 
 def _meta(file: Path) -> SubagentMeta | None:
     """What a ``.meta.json`` says; None if it is torn, too large or gone."""
     try:
-        return _decode_meta(file.read_bytes()) if file.stat().st_size <= MOST_META_BYTES else None
+        return _decode_meta(read_small(file, MOST_META_BYTES))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
