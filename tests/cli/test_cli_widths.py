@@ -19,7 +19,7 @@ from claude_wire import ResultMessage
 from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.page import Page
 from recordings import load
-from shown import decoded
+from shown import decoded, words
 
 #: Calls of tools, MCP, subagents, characters of two columns, several turns, hooks, structured output, a long text.
 RECORDINGS = (
@@ -51,8 +51,8 @@ def rows(name: str, width: int | None) -> list[str]:
     return file.getvalue().split("\n")
 
 
-def words(shown: list[str]) -> list[str]:
-    return " ".join(re.sub(r"^(\| )+", "", row) for row in shown).split()
+def words_of(shown: list[str]) -> list[str]:
+    return words(" ".join(re.sub(r"^(\| )+", "", row) for row in shown))
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
@@ -61,7 +61,7 @@ def test_rows_fit_a_terminal_and_no_word_is_broken(name: str, width: int) -> Non
     shown = rows(name, width)
     too_wide = [row for row in shown if cell_len(row) > width]
     assert [row for row in too_wide if len(row.strip(MARKS).split()) > 1] == []
-    assert words(shown) == words(rows(name, None))
+    assert words_of(shown) == words_of(rows(name, None))
 
 
 @pytest.mark.parametrize("name", RECORDINGS)

@@ -15,9 +15,10 @@ from rich.console import Console
 
 from claude_wire.cli.show.page import MOST_AT_ONCE, Page
 from claude_wire.cli.show.wrapping import Wrapping, width_of, wrapped
+from shown import words
 
 TEXT = (
-    "+ Bash touch a.txt && echo made it\n    description: 日本語 and 0 invalid\n\n  = one\ttwo  three\n"
+    "+ Bash touch a.txt && echo made it\n    description: 日本語、中文 and 0 invalid\n\n  = one\ttwo  three\n"
     "https://example.org/a/very/long/path/that/no/row/can/hold, and more\n- a list\n  - within a list of words"
 )
 
@@ -38,6 +39,10 @@ class Terminal(io.StringIO):
         ("  = abcdefghijklmnopqrstuvwxyz is", ["  = abcdefghijklmnopqrstuvwxyz", "    is"]),
         ("exactly fifteen", ["exactly fifteen"]),
         ("日本語 日本語 日本", ["日本語 日本語", "日本"]),
+        ("* 日本語とChineseに空白はない", ["* 日本語と", "  Chineseに空白", "  はない"]),
+        ("一二三四五六七八九十", ["一二三四五六七", "八九十"]),
+        ("exactly fifteen ", ["exactly fifteen"]),
+        ("one " + " " * 20 + "\ntwo" + " " * 20, ["one", "two"]),
         ("a\tb\tcd", ["a\tb", "cd"]),
         ("\n\n", ["", "", ""]),
         ("            far in and on", ["            far", "in and on"]),
@@ -53,7 +58,7 @@ def test_rows_fit_and_every_word_is_whole(width: int, bars: str) -> None:
     rows = wrapped(TEXT, width, bars).split("\n")
     assert all(row.startswith(bars) for row in rows)
     inner = [row.removeprefix(bars) for row in rows]
-    assert " ".join(inner).split() == TEXT.split()
+    assert words(" ".join(inner)) == words(TEXT)
     for row in rows:
         assert cell_len(row) <= width or len(row.strip("| +=-").split()) <= 1 or "\t" in row
 
@@ -79,6 +84,8 @@ def test_only_a_word_that_may_have_to_move_is_held_back() -> None:
     assert wrapping.rest() == " long"
     assert wrapping.feed("est word") == "est"
     assert wrapping.rest() == " word"
+    wrapping = Wrapping(20)
+    assert wrapping.feed("with 日本語は空白がない、so") == "with 日本語は空白が\nない、"
 
 
 def test_without_a_terminal_lines_stay_as_they_are() -> None:

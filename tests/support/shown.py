@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from contextlib import closing
 from typing import Any
 
@@ -13,7 +14,7 @@ from claude_wire import Decoder
 from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.page import Page
 
-__all__ = ["RUNNER", "decoded", "in_order", "viewed"]
+__all__ = ["RUNNER", "decoded", "in_order", "viewed", "words"]
 
 try:  # click before 8.2 mixes stderr into stdout unless told
     RUNNER = CliRunner(mix_stderr=False)
@@ -44,3 +45,8 @@ def decoded(data: bytes) -> list[Any]:
     """The messages of a whole stream."""
     decoder = Decoder()
     return [*decoder.feed(data), *decoder.close()]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text. A character of Chinese or Japanese is one: a line may be broken behind each."""
+    return re.findall(r"[\u3001-\u9fff]|[^\s\u3001-\u9fff]+", text)

@@ -19,7 +19,12 @@ MARKS = frozenset("+=?#!*<>-|")
 #: A tab goes on to the next multiple of this many columns.
 TAB_COLUMNS = 8
 
-_TOKENS = re.compile(r"\n|[^\S\n]+|\S+")
+#: Characters of two columns, between which a line may be broken: those of Chinese, Japanese and Korean.
+_WIDE = (
+    "\u1100-\u115f\u2e80-\u2fff\u3001-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\U00020000-\U0003fffd"
+)
+_IS_WIDE = re.compile(f"[{_WIDE}]").match
+_TOKENS = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
 
 
 def width_of(console: Console) -> int | None:
@@ -38,7 +43,7 @@ class Wrapping:
 
     A word for which there is no room moves to a new row, which is indented as its line is. So the word at the end of a
     piece is held back while more of it may come. A word longer than a row is left to the terminal, which can still copy
-    it whole.
+    it whole. Chinese and Japanese have no spaces: there a character is a word.
 
     Args:
         width: in columns; None leaves lines as they are, and holds nothing back.
@@ -71,9 +76,12 @@ class Wrapping:
                 out.append(self.rest() + "\n" + self._bars)
                 self._begin()
             elif token.isspace():
-                out.append(self._put())
-                self._inside = False
+                self._end_word(out)
                 self._gap += token
+            elif _IS_WIDE(token):
+                self._end_word(out)
+                self._word = token
+                self._end_word(out)
             else:
                 self._word += token
         if self._inside or not self._breakable:  # no row is broken before it, however long it becomes
@@ -82,10 +90,14 @@ class Wrapping:
 
     def rest(self) -> str:
         """What was held back."""
-        put = self._put() + self._gap
-        self._column += self._cells(self._gap)
-        self._gap = ""
-        return put
+        put, gap, self._gap = self._put(), self._gap, ""
+        self._column += self._cells(gap)
+        # White space for which there is no room would begin an empty row.
+        return put if self._width is not None and self._column > self._width else put + gap
+
+    def _end_word(self, out: list[str]) -> None:
+        out.append(self._put())
+        self._inside = False
 
     def _put(self) -> str:
         """The word that was held back, on a new row if there is no room for it."""
