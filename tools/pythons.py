@@ -1,9 +1,10 @@
-"""Tests the wheel on other Pythons, and with other versions of what it requires: ``pythons.py WHEEL``.
+"""Tests the wheel on other Pythons, and with other versions of what it requires: ``pythons.py WHEEL [PYTHON]``.
 
 For each Python that pyproject.toml claims and this machine has, but the one that runs this file, whose turn is
 ``make test``: an environment .venv-3.x with the wheel and the newest versions of what it requires, and ``CHOICE``.
 Then .venv-lowest, with the oldest Python that is claimed and the lowest versions that pyproject.toml allows, and
-``LOWEST``. A Python that is missing is named, and fails nothing. Without a wheel the files of ``CHOICE`` are printed.
+``LOWEST``. A Python that is missing is named, and fails nothing. With a Python, that one alone has its turn. Without a
+wheel the files of ``CHOICE`` are printed.
 """
 
 from __future__ import annotations
@@ -132,6 +133,8 @@ def main() -> int:
         print(*files(CHOICE))
         return 0
     wheel = Path(sys.argv[1]).resolve()
+    if len(sys.argv) > 2:
+        return int(not check(".venv-other", os.path.abspath(sys.argv[2]), wheel, CHOICE, []))
     found = {version: find(version) for version in claimed()}
     for version in [version for version, python in found.items() if python is None]:
         print(f"Python {version} is claimed, and not tested: this machine does not have it.", flush=True)

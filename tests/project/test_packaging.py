@@ -147,7 +147,7 @@ def test_a_wheel_that_should_not_be_published_is_refused(tmp_path: Path) -> None
     with_musl.write_bytes(good.read_bytes())
     assert f"{place} needs libc.so.6" in check.faults(with_musl)
     bad = tmp_path / "claude_wire-1-cp311-cp311-linux_x86_64.whl"
-    write(bad, {place: f"{ROOT}/rust/src".encode() + os.urandom(1_000_000)})
+    write(bad, {place: f"{ROOT}/rust/src".encode() + os.urandom(check.MOST_BYTES)})
     said = "\n".join(check.faults(bad))
     for part in ("the tag", "bytes; wanted", "no LICENSE", "no THIRD_PARTY", f"names {ROOT}", "is no library"):
         assert part in said
