@@ -16,7 +16,7 @@ __all__ = ["cli", "invoke"]
 
 
 #: Each is a function of its name in a module of that name.
-COMMANDS = ["agent", "check", "demo", "drift", "replay", "run", "stats", "view"]
+COMMANDS = ["agent", "check", "demo", "drift", "replay", "run", "stats", "usage", "view"]
 
 
 class _Commands(click.Group):

@@ -14,17 +14,21 @@ _LATER = {
     "MOST_SESSIONS": "meter",
     "ModelTotals": "meter",
     "OTHERS": "sums",
+    "OwnCost": "index",
     "PRICES": "prices",
     "Price": "prices",
     "Prices": "prices",
     "Tokens": "tokens",
     "Totals": "meter",
+    "UsageIndex": "index",
     "UsageMeter": "meter",
 }
 
 if TYPE_CHECKING:
     from claude_wire.usage.answers import Answer as Answer
     from claude_wire.usage.answers import Answers as Answers
+    from claude_wire.usage.index import OwnCost as OwnCost
+    from claude_wire.usage.index import UsageIndex as UsageIndex
     from claude_wire.usage.meter import MOST_MODELS as MOST_MODELS
     from claude_wire.usage.meter import MOST_SESSIONS as MOST_SESSIONS
     from claude_wire.usage.meter import ModelTotals as ModelTotals

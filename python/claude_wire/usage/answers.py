@@ -39,7 +39,7 @@ from claude_wire.transcripts.records.base import Record
 from claude_wire.transcripts.records.conversation import AssistantRecord
 from claude_wire.usage.tokens import AnswerTotals
 
-__all__ = ["Answer", "Answers", "answer_of"]
+__all__ = ["MOST_CHARS", "MOST_TOKENS", "SYNTHETIC", "Answer", "Answers", "answer_of", "key_of"]
 
 #: The model of what the CLI itself says in the place of an answer.
 SYNTHETIC = "<synthetic>"
@@ -89,7 +89,7 @@ def answer_of(record: Record | Message | InvalidLine) -> Answer | None:
         return None
     ids = (message.id, record.requestId) if message.id is not None else (record.uuid,)
     return Answer(
-        key=_key(*ids),
+        key=key_of(*ids),
         copied=record.requestSessionId is not None,
         session=_cut(record.requestSessionId or record.sessionId),
         model=_cut(message.model) or "?",
@@ -132,7 +132,8 @@ class Answers:
         return models
 
 
-def _key(*ids: str | None) -> bytes:
+def key_of(*ids: str | None) -> bytes:
+    """The key of an answer: of its message id and its request id, or of the one id of its line."""
     text = "\0".join(id or "" for id in ids)
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
 

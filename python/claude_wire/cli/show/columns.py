@@ -1,0 +1,113 @@
+"""Rows of numbers under headings, with bars beside them, in as many columns as a terminal has.
+
+Knows text and widths; not what is counted. Without rich, whose import takes as long as all else that a sum needs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import click
+
+__all__ = ["Column", "cell_count", "fitted", "laid_out", "printed", "terminal_width"]
+
+#: Columns between two columns, and those that a bar needs at least.
+GAP, LEAST_BAR, MOST_BAR = 2, 8, 40
+
+#: A path is cut to this before a column of numbers is left out. Other names stay whole as long as they can.
+LEAST_PATH = 24
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    heading: str
+    cells: list[str]
+    #: Where a terminal is too narrow, the columns with the highest number are left out first; one with 0 stays.
+    drop: int = 0
+
+    @property
+    def width(self) -> int:
+        """The width of its widest cell."""
+        return max(map(cell_count, [self.heading, *self.cells]))
+
+
+def terminal_width() -> int | None:
+    """How many columns a line may have; None where no terminal shows it."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def cell_count(text: str) -> int:
+    """How many columns a terminal needs for a text that is safe to print."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def fitted(text: str, width: int, *, keep_end: bool = False) -> str:
+    """A text cut to ``width`` columns, at its end or at its beginning, with an ellipsis in the place of the rest."""
+    if cell_count(text) <= width:
+        return text
+    kept = text
+    while kept and cell_count(kept) >= width:
+        kept = kept[1:] if keep_end else kept[:-1]
+    return "…" + kept if keep_end else kept + "…"
+
+
+def laid_out(
+    names: Column, columns: Sequence[Column], shares: Sequence[float], width: int | None, *, keep_end: bool = False
+) -> list[str]:
+    """The lines of a table: names, numbers, and a bar for each share, if there is room for bars.
+
+    Args:
+        shares: of the rows, up to 1; rows without one have no bar.
+        keep_end: of a name that is cut, the end is kept, as of a path.
+    """
+    shown = list(columns)
+    room = width or sys.maxsize
+    least = (min(names.width, LEAST_PATH) if keep_end else names.width) + (GAP + LEAST_BAR) * bool(shares)
+    while any(column.drop for column in shown) and least + _width(shown) > room:
+        shown.remove(max(shown, key=lambda column: column.drop))
+    size = min(names.width, max(room - _width(shown), 1))
+    bars = min(room - size - _width(shown) - GAP, MOST_BAR)
+    lines: list[str] = []
+    for row in range(-1, len(names.cells)):
+        name = fitted(names.heading if row < 0 else names.cells[row], size, keep_end=keep_end)
+        line = name + " " * (size - cell_count(name))
+        for column in shown:
+            cell = column.heading if row < 0 else column.cells[row]
+            line += " " * (GAP + column.width - cell_count(cell)) + cell
+        if 0 <= row < len(shares) and bars >= LEAST_BAR:
+            line += " " * GAP + _bar(shares[row], bars)
+        lines.append(line.rstrip())
+    return lines
+
+
+def _bar(share: float, width: int) -> str:
+    """A bar of up to ``width`` columns, in eighths of one."""
+    if not _is_unicode():
+        return "#" * round(share * width)
+    whole, eighths = divmod(round(share * width * 8), 8)
+    return "█" * whole + " ▏▎▍▌▋▊▉"[eighths].strip()
+
+
+def printed(lines: Sequence[str], width: int | None) -> None:
+    """Write sentences, on a terminal broken between words."""
+    for line in lines:
+        for row in [line] if width is None else textwrap.wrap(line, width, break_on_hyphens=False):
+            click.echo(row)
+
+
+def _width(columns: Sequence[Column]) -> int:
+    return sum(column.width + GAP for column in columns)
+
+
+def _is_unicode() -> bool:
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    return encoding.startswith("utf") and os.environ.get("TERM") != "dumb"
