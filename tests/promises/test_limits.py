@@ -214,7 +214,7 @@ ROWS: dict[str, list[str]] = {
     "a session that `find_sessions` lists": ["tests/transcripts/test_find_sessions.py"],
     "lines of a stream before it is known": ["tests/transcripts/test_transcript_messages.py"],
     "a pass of `tables.scan`": ["tests/tables/test_tables_scan.py"],
-    "content blocks of a line": ["tests/tables/test_tables_scan.py"],
+    "rows of one line in the table": ["tests/tables/test_tables_scan.py"],
     "what did not fit in a pass": ["tests/tables/test_tables_scan.py"],
     "kinds that were seen by `peek`": ["unknown_types"],
     "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],

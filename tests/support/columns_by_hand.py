@@ -228,7 +228,7 @@ class _Rows:
         if self.table != "blocks":
             row = self.shared(line, offset)
             if self.table == "messages":
-                row["text"] = self.message_text(line, content)
+                row["text"] = self.text(content, line.get("content"))
             self.found.rows.append(row)
         elif isinstance(content, str):
             row = self.shared(line, offset)
@@ -236,12 +236,12 @@ class _Rows:
             self.found.rows.append(row | none | {"block": 0, "block_type": "text"})
             self.found.rows[-1]["text"] = self.value("text", text, content)
         elif is_list(content):
-            inner = [block["content"] for block in content if isinstance(block, dict) and is_list(block.get("content"))]
-            self.found.misfits["text"] += any(
-                not isinstance(one, dict) for several in (content, *inner) for one in several
-            )
+            self.found.misfits["text"] += any(not isinstance(block, dict) for block in content)
             for index, block in enumerate(block for block in content if isinstance(block, dict)):
-                row = self.shared(line, offset) | {"block": index, "text": self.block_text(block)}
+                row = self.shared(line, offset) | {
+                    "block": index,
+                    "text": self.text(*map(block.get, ("text", "thinking", "content"))),
+                }
                 row |= {name: self.value(name, kind, get(block)) for name, (kind, get) in BLOCK.items()}
                 self.found.rows.append(row)
         elif content is not None:
@@ -251,18 +251,13 @@ class _Rows:
         row = {name: self.value(name, kind, get(line)) for name, (kind, get) in TABLES[self.table].items()}
         return {**row, "offset": offset}
 
-    def message_text(self, line: dict[str, Any], content: Any) -> Any:
-        if is_list(content):
-            found, misfits = joined(content)
-            self.found.misfits["text"] += misfits + any(not isinstance(block, dict) for block in content)
-            return self.value("text", text, found)
-        return self.value("text", text, line.get("content") if content is None else content)
-
-    def block_text(self, block: dict[str, Any]) -> Any:
-        value = either("text", "thinking", "content")(block)
-        if is_list(value) and value is block.get("content"):
+    def text(self, *values: Any) -> Any:
+        """The first value that is there: a string, or the texts of the blocks of text in a list."""
+        value = next((value for value in values if value is not None), None)
+        if is_list(value):
+            strays = any(not isinstance(block, dict) for block in value)
             value, misfits = joined(value)
-            self.found.misfits["text"] += misfits
+            self.found.misfits["text"] += misfits + strays
         return self.value("text", text, value)
 
 

@@ -19,6 +19,7 @@ from arrow_reader import Array, columns, opened, rows
 from children import in_own_process, linux_only
 from claude_wire import Kind
 from claude_wire.tables import Problem, Range, columns_of, plan, scan
+from claude_wire.tables.columns import TableName
 
 
 def line(**keys: Any) -> bytes:
@@ -56,7 +57,7 @@ def test_arguments_are_refused_with_what_to_write(tmp_path: Path) -> None:
         ({"columns": []}, ValueError, "at least one"),
         ({"columns": ["text", "text"]}, ValueError, "each once"),
         ({"only": {"usr"}}, ValueError, "no kind 'usr'"),
-        ({"max_line_bytes": 2**31}, ValueError, "at most 1073741824"),
+        ({"max_line_bytes": 2**31}, ValueError, "at most 536870912"),
         ({"max_line_bytes": 0}, ValueError, "max_line_bytes"),
         ({"strict": 1}, TypeError, "strict must be"),
     ]:
@@ -123,22 +124,26 @@ def test_the_first_hundred_problems_are_kept() -> None:
     ],
 )
 def test_strict_ends_with_file_line_and_column(tmp_path: Path, text: bytes, what: str) -> None:
+    table: TableName
     path = tmp_path / "x.jsonl"
     path.write_bytes(user("a") + b"\n" + text + b"\n" + user("b"))
-    most = 2**20 if b"content" in text else 150
+    table, most = ("blocks", 2**20) if b"content" in text else ("messages", 150)
     with pytest.raises(OSError, match=f"x.jsonl, line 3.*{what.partition('line 3')[2] or what}"):
-        rows(scan(path, strict=True, max_line_bytes=most))
+        rows(scan(path, table, strict=True, max_line_bytes=most))
     start = path.read_bytes().index(text)
     with pytest.raises(OSError, match=r"x.jsonl, line 3"):
-        rows(scan(Range(str(path), start, start + 5), strict=True, max_line_bytes=most))
-    assert len(rows(scan(path, max_line_bytes=most))) >= 2
+        rows(scan(Range(str(path), start, start + 5), table, strict=True, max_line_bytes=most))
+    assert len(rows(scan(path, table, max_line_bytes=most))) >= 2
 
 
 def test_too_many_blocks_give_no_row() -> None:
-    for content in ([{}] * 70_000, [{"content": [{}] * 70_000}]):
-        found = scan(user(content) + user("x"), "blocks", ["text"])
-        assert columns(found) == {"text": ["x"]}
-        assert [problem.kind for problem in found.report.problems] == ["too_many_blocks"]
+    found = scan(user([{}] * 70_000) + user("x"), "blocks", ["text"])
+    assert columns(found) == {"text": ["x"]}
+    assert [problem.kind for problem in found.report.problems] == ["too_many_blocks"]
+    # Each repeats what the line has beside them.
+    found = scan(user([{}] * 100, uuid="x" * 2**20) + user("x"), "blocks", ["uuid"])
+    assert columns(found) == {"uuid": [None]}
+    assert [problem.kind for problem in found.report.problems] == ["too_many_blocks"]
 
 
 def test_a_file_that_is_gone_fails_the_stream(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from claude_wire.tables import usage
+from claude_wire.tables.columns import columns_of
 from claude_wire.tables.ranges import Range, plan
 from claude_wire.tables.report import Problem, Report
-from claude_wire.tables.scan import Scan, columns_of, scan
+from claude_wire.tables.scan import Scan, scan
 
 __all__ = ["Problem", "Range", "Report", "Scan", "columns_of", "plan", "scan", "usage"]

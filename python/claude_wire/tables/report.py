@@ -15,8 +15,8 @@ class Problem(NamedTuple):
 
     #: ``surrogate``: half of a surrogate pair, which UTF-8 has no form for, became U+FFFD. ``misfit``: a value is of
     #: another type than its column, or out of its range, and became null. ``invalid``: a line is no JSON object;
-    #: ``too_long``: it is above ``max_line_bytes``; ``too_many_blocks``: it has more than 65,536 content blocks. These
-    #: three give no row.
+    #: ``too_long``: it is above ``max_line_bytes``; ``too_many_blocks``: it has more than 65,536 content blocks, or
+    #: more than 64 MiB that their rows repeat. These three give no row.
     kind: ProblemKind
     #: The column; None if it is the line's.
     column: str | None

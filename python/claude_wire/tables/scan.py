@@ -15,34 +15,32 @@ import os
 import sys
 import weakref
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, TypeAlias, cast
 
 from claude_wire.codec.kind_names import KindName, kind_names
 from claude_wire.codec.kinds import Kind
 from claude_wire.codec.objects import BadLine, Objects
-from claude_wire.foundation.arguments import nearest, require_int, require_one_of, shown, type_of
+from claude_wire.foundation.arguments import nearest, require_int, shown, type_of
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.block import byte_view
 from claude_wire.native.capsules import stream_capsule
 from claude_wire.native.library import checked, ffi, lib
+from claude_wire.tables.columns import TableName, columns_of, spec
 from claude_wire.tables.ranges import Range
 from claude_wire.tables.report import Problem, ProblemKind, Report
 
-__all__ = ["MOST_LINE_BYTES", "Scan", "Source", "TableName", "columns_of", "scan"]
+__all__ = ["MOST_LINE_BYTES", "Scan", "Source", "scan"]
 
-TableName = Literal["messages", "blocks", "usage", "results"]
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Range"
 
 #: Most that ``max_line_bytes`` may be: the offsets of a column have 32 bits.
-MOST_LINE_BYTES = 2**30
+MOST_LINE_BYTES = 2**29
 _WHOLE = 0, 2**64 - 1
-_KINDS: dict[int, ProblemKind] = {
-    lib.CW_PROBLEM_SURROGATE: "surrogate",
-    lib.CW_PROBLEM_MISFIT: "misfit",
-    lib.CW_PROBLEM_INVALID: "invalid",
-    lib.CW_PROBLEM_TOO_LONG: "too_long",
-    lib.CW_PROBLEM_TOO_MANY_BLOCKS: "too_many_blocks",
-}
+#: By their numbers.
+_KINDS: tuple[ProblemKind, ...] = ("surrogate", "misfit", "invalid", "too_long", "too_many_blocks")
+_NO_COLUMN = 2**64 - 1
+#: Numbers of a report before those of columns, of a case, and cases at most.
+_COUNTS, _CASE, _MOST_CASES = 6, 5, 100
 
 
 def _decode(line: Any, length: int, reply: Any) -> int:
@@ -60,15 +58,6 @@ def _callback() -> Any:
     # It lives as long as the process, for streams may outlive all else. An exception in it is printed, and ends
     # the stream.
     return ffi.callback("int32_t(uint8_t *, uint64_t, void *)", _decode, error=-1)
-
-
-def columns_of(table: TableName) -> tuple[str, ...]:
-    """The names of all columns of a table, in order."""
-    require_one_of("table", table, get_args(TableName))
-    out = ffi.new("uint8_t[]", 4096)
-    name = table.encode()
-    length = checked(lib.cw_table_columns(name, len(name), out, len(out)))
-    return tuple(bytes(ffi.buffer(out, length)).decode().split("\n"))
 
 
 class Scan:
@@ -114,34 +103,31 @@ class Scan:
     @property
     def report(self) -> Report:
         """What the pass that began last has come to so far."""
-        stats = ffi.new("CwScanStats *")
-        checked(lib.cw_scan_stats(self._handle, stats))
-        count = len(self._columns)
-        counts = ffi.new("uint64_t[]", 2 * count)
-        checked(lib.cw_scan_counts(self._handle, counts, count))
-        numbers = ffi.unpack(counts, 2 * count)
+        columns = len(self._columns)
+        most = _COUNTS + 2 * columns + _CASE * _MOST_CASES
+        out = ffi.new("uint64_t[]", most)
+        numbers = ffi.unpack(out, checked(lib.cw_scan_report(self._handle, out, most)))
+        counts, cases = numbers[_COUNTS:], numbers[_COUNTS + 2 * columns :]
 
         def by_column(part: list[int]) -> dict[str, int]:
-            return {name: number for name, number in zip(self._columns, part, strict=True) if number}
+            return {name: number for name, number in zip(self._columns, part, strict=False) if number}
 
+        size, lines, skipped, made, decoded, invalid = numbers[:_COUNTS]
         return Report(
-            bytes=stats.bytes,
-            lines=stats.lines,
-            skipped=stats.skipped,
-            rows=stats.rows,
-            decoded=stats.decoded,
-            invalid=stats.invalid,
-            surrogates=by_column(numbers[:count]),
-            misfits=by_column(numbers[count:]),
-            problems=[self._problem(index) for index in range(stats.cases)],
+            bytes=size,
+            lines=lines,
+            skipped=skipped,
+            rows=made,
+            decoded=decoded,
+            invalid=invalid,
+            surrogates=by_column(counts),
+            misfits=by_column(counts[columns:]),
+            problems=[self._problem(*cases[at : at + _CASE]) for at in range(0, len(cases), _CASE)],
         )
 
-    def _problem(self, index: int) -> Problem:
-        case = ffi.new("CwCase *")
-        checked(lib.cw_scan_case(self._handle, index, case))
-        index_of_column: int = case.column
-        column = self._columns[index_of_column] if index_of_column < len(self._columns) else None
-        return Problem(_KINDS[case.problem], column, self._paths[case.source], case.offset, case.line_number or None)
+    def _problem(self, kind: int, column: int, source: int, offset: int, line_number: int) -> Problem:
+        name = None if column == _NO_COLUMN else self._columns[column]
+        return Problem(_KINDS[kind], name, self._paths[source], offset, line_number or None)
 
 
 def scan(
@@ -165,7 +151,7 @@ def scan(
             transcripts are given as ``Kind("attachment")``.
         strict: the first thing that does not fit, be it a value, half of an emoji or a line, ends the stream: the
             consumer raises its own exception, with file, line and column.
-        max_line_bytes: longest line that gives a row, in bytes without its line feed; 2**30 at most.
+        max_line_bytes: longest line that gives a row, in bytes without its line feed; 2**29 at most.
 
     Only the structure of a line is checked, its UTF-8, and the values that are taken; those that no column needs are
     skipped by their quotes and brackets, and not judged.
@@ -193,9 +179,9 @@ def _scan(
     options: int,
     max_line_bytes: int,
 ) -> Scan:
-    name, names, kinds = (text.encode() for text in (table, "\n".join(columns), "\n".join(sorted(only))))
+    described, kinds = spec(table, columns), "\n".join(sorted(only)).encode()
     handle = ffi.new("uint64_t *")
-    texts = name, len(name), names, len(names), kinds, len(kinds)
+    texts = described, len(described), kinds, len(kinds)
     checked(lib.cw_scan_new(*texts, options, max_line_bytes, _callback(), handle))
     try:
         return Scan(table, columns, handle[0], [_add(handle[0], source) for source in sources])

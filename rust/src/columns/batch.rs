@@ -2,7 +2,18 @@
 
 use std::mem;
 
-use super::combine::Cell;
+/// A value of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// None.
+    Null,
+    /// UTF-8.
+    Text(&'a [u8]),
+    /// A number or a time, by its bits.
+    Word(u64),
+    /// True or false.
+    Bool(bool),
+}
 
 /// What the values of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +30,22 @@ pub enum Type {
     Bool,
     /// Microseconds since 1970, in UTC.
     Time,
+}
+
+impl Type {
+    /// By its name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "text" => Self::Text,
+            "json" => Self::Json,
+            "int" => Self::Int,
+            "float" => Self::Float,
+            "bool" => Self::Bool,
+            "time" => Self::Time,
+            _ => return None,
+        })
+    }
 }
 
 /// Bits, from the lowest of each byte on.
@@ -120,6 +147,21 @@ impl Column {
         }
     }
 
+    /// Adds a row.
+    #[inline]
+    pub fn push(&mut self, cell: Cell) {
+        match (&mut self.values, cell) {
+            (Values::Text(_, bytes), Cell::Text(text)) => {
+                bytes.extend_from_slice(text);
+                return self.end_text();
+            }
+            (Values::Words(words), Cell::Word(word)) => words.push(word),
+            (Values::Bools(bits), Cell::Bool(bit)) => bits.push(bit),
+            _ => return self.push_null(),
+        }
+        self.valid.push(true);
+    }
+
     /// Adds a row without a value.
     #[inline]
     pub fn push_null(&mut self) {
@@ -130,33 +172,6 @@ impl Column {
         }
         self.valid.push(false);
         self.nulls += 1;
-    }
-
-    /// Adds a row with the bits of a number.
-    #[inline]
-    pub fn push_word(&mut self, word: u64) {
-        if let Values::Words(words) = &mut self.values {
-            words.push(word);
-            self.valid.push(true);
-        }
-    }
-
-    /// Adds a row that is true or false.
-    #[inline]
-    pub fn push_bool(&mut self, value: bool) {
-        if let Values::Bools(bits) = &mut self.values {
-            bits.push(value);
-            self.valid.push(true);
-        }
-    }
-
-    /// Adds a row with a text, which must be UTF-8.
-    #[inline]
-    pub fn push_text(&mut self, text: &[u8]) {
-        if let Some(bytes) = self.text() {
-            bytes.extend_from_slice(text);
-        }
-        self.end_text();
     }
 
     /// The bytes of all texts, to which those of the next are added before [`Self::end_text`].
@@ -174,14 +189,6 @@ impl Column {
         if let Values::Text(starts, bytes) = &mut self.values {
             starts.push(offset(bytes));
             self.valid.push(true);
-        }
-    }
-
-    /// Takes back what was written since the last text.
-    pub fn drop_text(&mut self) {
-        if let Values::Text(starts, bytes) = &mut self.values {
-            let end = starts.last().map_or(0, |&end| end.unsigned_abs() as usize);
-            bytes.truncate(end);
         }
     }
 
@@ -204,17 +211,16 @@ impl Column {
     /// Takes back the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
-            Values::Text(starts, _) => starts.truncate(rows + 1),
+            Values::Text(starts, bytes) => {
+                starts.truncate(rows + 1);
+                bytes.truncate(starts.last().map_or(0, |&end| end.unsigned_abs() as usize));
+            }
             Values::Words(words) => words.truncate(rows),
             Values::Bools(bits) => bits.truncate(rows),
         }
-        self.drop_text();
         self.valid.truncate(rows);
-        let valid = self
-            .valid
-            .bytes
-            .iter()
-            .map(|byte| byte.count_ones() as usize);
+        let valid = self.valid.bytes.iter();
+        let valid = valid.map(|byte| byte.count_ones() as usize);
         self.nulls = rows - valid.sum::<usize>();
     }
 }

@@ -1,23 +1,20 @@
 //! Lines to columns: the values of some keys of each line, in typed columns, without an object for any of them.
 //!
-//! * [`walk`]: where in a line the values of the keys stand that some table has a column for.
+//! * [`tree`]: which keys are wanted; [`walk`]: where in an object their values stand.
 //! * [`values`]: those values as text, numbers, times.
-//! * [`tables`]: which tables there are, and which columns they have.
-//! * [`batch`]: columns that grow, and rows of them; [`rows`]: the rows that a line gives.
-//! * [`source`]: where lines come from; [`reader`]: files and ranges of them, line by line, to batches.
-//! * [`report`]: what did not fit.
+//! * [`spec`]: which columns there are, and by which rules they are made; [`rows`]: the rows that a line gives; [`batch`]: columns that grow.
+//! * [`source`]: where lines come from; [`reader`]: files and ranges of them, line by line, to batches, and what did not fit.
 //! * [`combine`]: answers that stand in several rows, once.
 //!
-//! Knows the keys of messages on streams and in transcripts, which no other folder does. What it promises of a line: its structure, its
-//! tags, UTF-8, and the validity of each value that it takes. Values that it skips are not judged. What it does not understand
-//! is left to a decoder that is given to it.
+//! Whoever asks says which keys. What is promised of a line: its structure, UTF-8, and the validity of each value that is taken. Values that are
+//! skipped are not judged. What is not understood is left to a decoder that is given.
 
 pub mod batch;
 pub mod combine;
 pub mod reader;
-pub mod report;
 pub mod rows;
 pub mod source;
-pub mod tables;
+pub mod spec;
+pub mod tree;
 pub mod values;
 pub mod walk;

@@ -1,21 +1,20 @@
-//! Files and ranges of them, line by line, to batches.
+//! Files and ranges of them, line by line, to batches, and what did not fit.
 //!
 //! One buffer is used for all: a piece of 256 KiB is still in the cache when its lines are walked. A line that is longer makes it grow, until
 //! that line has passed. Memory is that buffer, one batch, and what the longest line needs.
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]
 
+use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{io, mem};
 
 use super::batch::Batch;
-use super::report::{Case, Problem, Report};
-use super::rows::{Note, Place, Rows};
-use super::source::{Open, Source};
-use super::tables::{Spec, Table};
+use super::rows::{Line, Rows};
+use super::source::{read, Open, Source};
+use super::spec::Spec;
 use crate::filter::names::Names;
 use crate::kinds::scan::scan;
-use crate::lines::frame::{check, check_line};
 use crate::simd::{run, Engine, Level, Operation};
 
 /// Bytes that are read at once.
@@ -24,6 +23,8 @@ pub const BUFFER_BYTES: usize = 256 * 1024;
 pub const BATCH_ROWS: usize = 16 * 1024;
 /// A batch ends when its values have so many bytes; this is looked at once for each piece that is read.
 pub const BATCH_BYTES: usize = 2 * 1024 * 1024;
+/// Cases that are kept, the first ones.
+pub const MOST_CASES: usize = 100;
 
 /// A byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -45,9 +46,7 @@ pub type Decode = Box<dyn Fn(&[u8]) -> Reply + Send + Sync>;
 /// What is read, and what of it.
 pub struct Plan {
     /// The table.
-    pub table: Table,
-    /// Its columns.
-    pub specs: Vec<Spec>,
+    pub spec: Spec,
     /// Kinds of lines that are wanted; `None` for all.
     pub only: Option<Names>,
     /// Whether the first thing that does not fit ends it.
@@ -58,6 +57,82 @@ pub struct Plan {
     pub level: Level,
     /// The decoder.
     pub decode: Decode,
+}
+
+/// What was the matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Problem {
+    /// A lone surrogate became U+FFFD.
+    Surrogate,
+    /// A value is of another type than its column, or out of its range: it became null.
+    Misfit,
+    /// A line is no JSON object, by the decoder.
+    Invalid,
+    /// A line is longer than may be.
+    TooLong,
+    /// A line has more content blocks than may be.
+    TooManyBlocks,
+}
+
+/// A problem, and where it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// What was the matter.
+    pub problem: Problem,
+    /// Index of the column, of a surrogate and a misfit.
+    pub column: Option<usize>,
+    /// Index of the source.
+    pub source: usize,
+    /// Bytes before the line in its file.
+    pub offset: u64,
+}
+
+/// What one pass over all sources came to.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Lines that were looked at; blank lines are none.
+    pub lines: u64,
+    /// Lines that are of other kinds than those wanted.
+    pub skipped: u64,
+    /// Rows that were made.
+    pub rows: u64,
+    /// Lines that went through the decoder.
+    pub decoded: u64,
+    /// Lines without a row because the decoder refused them, because they are too long, or have too many blocks.
+    pub invalid: u64,
+    /// By column: lone surrogates.
+    pub surrogates: Vec<u64>,
+    /// By column: values that did not fit.
+    pub misfits: Vec<u64>,
+    /// The first of all these.
+    pub cases: Vec<Case>,
+}
+
+impl Report {
+    /// One for so many columns.
+    #[must_use]
+    pub fn new(columns: usize) -> Self {
+        Self {
+            surrogates: vec![0; columns],
+            misfits: vec![0; columns],
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, case: Case, times: u32) {
+        let count = match (case.problem, case.column) {
+            (Problem::Surrogate, Some(column)) => &mut self.surrogates[column],
+            (Problem::Misfit, Some(column)) => &mut self.misfits[column],
+            _ => &mut self.invalid,
+        };
+        *count += u64::from(times);
+        if self.cases.len() < MOST_CASES {
+            self.cases.push(case);
+        }
+    }
 }
 
 /// Why reading ended before its end.
@@ -72,7 +147,6 @@ pub enum Failure {
 }
 
 /// Reads sources one after another.
-#[allow(clippy::struct_excessive_bools)] // Each is a question of its own.
 pub struct Reader {
     plan: Arc<Plan>,
     sources: Arc<Vec<Source>>,
@@ -86,17 +160,16 @@ pub struct Reader {
     base: u64,
     /// Where in the buffer the next line begins.
     at: usize,
-    /// Behind the complete lines that were checked.
-    checked: usize,
+    /// Behind the last LF.
+    complete: usize,
+    /// Whether all lines up to there are UTF-8.
+    clean: bool,
     /// Behind the bytes that were read.
     filled: usize,
-    clean: bool,
-    /// Whether a line that is too long follows those that were checked.
-    long_next: bool,
+    /// Whether there is no more to read of the source.
+    ended: bool,
     /// Whether all up to the next LF belongs to a line that is not taken.
     skipping: bool,
-    ended: bool,
-    done: bool,
 }
 
 /// Locks what a panic cannot have left half done: counters.
@@ -109,7 +182,7 @@ impl Reader {
     #[must_use]
     pub fn new(plan: Arc<Plan>, sources: Arc<Vec<Source>>, report: Arc<Mutex<Report>>) -> Self {
         Self {
-            rows: Rows::new(plan.table, plan.specs.clone()),
+            rows: Rows::new(&plan.spec),
             plan,
             sources,
             report,
@@ -118,13 +191,11 @@ impl Reader {
             buffer: Vec::new(),
             base: 0,
             at: 0,
-            checked: 0,
-            filled: 0,
+            complete: 0,
             clean: true,
-            long_next: false,
-            skipping: false,
+            filled: 0,
             ended: false,
-            done: false,
+            skipping: false,
         }
     }
 
@@ -134,12 +205,12 @@ impl Reader {
     ///
     /// See [`Failure`]. After one there are no more rows.
     pub fn next_batch(&mut self) -> Result<Option<Batch>, Failure> {
-        while !self.done {
+        while self.source < self.sources.len() {
             match self.step() {
                 Ok(true) => return Ok(Some(self.rows.take_batch())),
                 Ok(false) => (),
                 Err(failure) => {
-                    self.done = true;
+                    self.source = self.sources.len();
                     return Err(failure);
                 }
             }
@@ -150,72 +221,38 @@ impl Reader {
 
     /// Goes on by some lines, or by one read. Whether the batch is full.
     fn step(&mut self) -> Result<bool, Failure> {
-        if self.at < self.checked {
+        if self.at < self.complete {
             self.lines()?;
             return Ok(self.rows.batch.rows >= BATCH_ROWS);
         }
         if self.rows.batch.rows > 0 && self.rows.batch.bytes() >= BATCH_BYTES {
             return Ok(true);
         }
-        if self.open.is_none() && !self.next_source()? {
-            self.done = true;
-            return Ok(false);
-        }
-        if self.long_next {
-            self.check()?;
+        let source = &self.sources[self.source];
+        let failed = |error| Failure::Io(error, self.source);
+        if self.ended {
+            self.open = None;
+            self.ended = false;
+            self.source += 1;
+        } else if let Some(open) = &mut self.open {
+            let room = make_room(&mut self.buffer, self.at..self.filled);
+            self.base += self.at as u64;
+            self.filled -= self.at;
+            (self.at, self.complete) = (0, 0);
+            let read = read(open, &mut self.buffer[self.filled..room]).map_err(failed)?;
+            self.take(read)?;
         } else {
-            self.fill()?;
+            // One byte before the range tells whether a line begins with it.
+            self.base = source.start.saturating_sub(1);
+            self.open = Some(source.open(self.base).map_err(failed)?);
+            self.skipping = source.start > 0;
+            (self.at, self.complete, self.filled) = (0, 0, 0);
         }
         Ok(false)
     }
 
-    fn next_source(&mut self) -> Result<bool, Failure> {
-        let Some(source) = self.sources.get(self.source) else {
-            return Ok(false);
-        };
-        let open = source
-            .open()
-            .map_err(|error| Failure::Io(error, self.source))?;
-        self.open = Some(open);
-        self.base = source.begin();
-        self.skipping = source.start > 0;
-        self.ended = false;
-        (self.at, self.checked, self.filled) = (0, 0, 0);
-        Ok(true)
-    }
-
-    fn end_source(&mut self) {
-        self.open = None;
-        self.long_next = false;
-        self.source += 1;
-        (self.at, self.checked, self.filled) = (0, 0, 0);
-    }
-
-    /// Reads on, and checks the lines that are complete then.
-    fn fill(&mut self) -> Result<(), Failure> {
-        let source = &self.sources[self.source];
-        if self.ended || self.base + self.at as u64 >= source.stop {
-            self.end_source();
-            return Ok(());
-        }
-        self.buffer.copy_within(self.at..self.filled, 0);
-        self.base += self.at as u64;
-        self.filled -= self.at;
-        (self.at, self.checked) = (0, 0);
-        if self.buffer.len() > BUFFER_BYTES && self.filled < BUFFER_BYTES / 2 {
-            self.buffer.truncate(BUFFER_BYTES);
-            self.buffer.shrink_to_fit();
-        }
-        // There is room for the LF that a last line may lack.
-        if self.filled + 1 >= self.buffer.len() {
-            let length = (2 * self.buffer.len()).max(BUFFER_BYTES);
-            self.buffer.resize(length, 0);
-        }
-        let room = self.buffer.len() - 1;
-        let out = &mut self.buffer[self.filled..room];
-        let open = self.open.as_mut();
-        let read = open.map_or(Ok(0), |open| source.read(open, out));
-        let read = read.map_err(|error| Failure::Io(error, self.source))?;
+    /// Takes so many bytes more, which were read; none at the end of the source.
+    fn take(&mut self, read: usize) -> Result<(), Failure> {
         lock(&self.report).bytes += read as u64;
         let begins = self.base == 0 && self.filled < BOM.len();
         self.filled += read;
@@ -226,79 +263,52 @@ impl Reader {
                 self.filled += 1;
             }
         } else if begins && self.filled < BOM.len() {
-            return self.fill();
+            return Ok(());
         }
         if begins && self.buffer.starts_with(BOM) {
             // White space, which a line may begin with. So the first line begins with the file, whatever range it is in.
             self.buffer[..BOM.len()].fill(b' ');
         }
-        self.check()
-    }
-
-    /// Finds the complete lines from the place on.
-    fn check(&mut self) -> Result<(), Failure> {
-        let max_line = self.plan.max_line;
-        loop {
-            let data = &self.buffer[self.at..self.filled];
-            if self.skipping {
-                let Some(feed) = memchr::memchr(b'\n', data) else {
-                    self.at = self.filled;
-                    self.checked = self.at;
-                    return Ok(());
-                };
-                self.skipping = false;
-                self.at += feed + 1;
-                self.checked = self.at;
-                continue;
-            }
-            let frame = check(data, max_line);
-            self.checked = self.at + frame.bytes;
-            self.clean = frame.defects == 0;
-            let too_long = frame.too_long.is_some();
-            self.long_next = too_long && frame.bytes > 0;
-            if frame.bytes > 0 || !too_long && data.len() <= max_line {
-                return Ok(());
-            }
-            // Its end is found when it is skipped.
-            self.skipping = true;
-            if self.begins_in_range() {
-                self.problem(Problem::TooLong, None, 1, self.at)?;
-                lock(&self.report).lines += 1;
+        let data = &self.buffer[..self.filled];
+        self.complete = memchr::memrchr(b'\n', data).map_or(0, |feed| feed + 1);
+        self.clean = simdutf8::basic::from_utf8(&data[..self.complete]).is_ok();
+        if self.complete == 0 && (self.skipping || self.filled > self.plan.max_line) {
+            self.at = self.filled;
+            if !self.skipping {
+                self.skipping = true;
+                return self.too_long(0);
             }
         }
+        Ok(())
     }
 
-    fn begins_in_range(&self) -> bool {
-        self.base + (self.at as u64) < self.sources[self.source].stop
-    }
-
-    /// Takes checked lines until there is none, or something is to be done.
-    fn lines(&mut self) -> Result<(), Failure> {
-        let source = &self.sources[self.source];
-        let left = source.stop.saturating_sub(self.base);
-        let mut end = usize::try_from(left).map_or(self.checked, |left| left.min(self.checked));
-        if self.at >= end {
-            self.end_source();
+    fn too_long(&self, begin: usize) -> Result<(), Failure> {
+        if self.base + begin as u64 >= self.sources[self.source].stop {
             return Ok(());
         }
-        if !self.clean {
-            // Each line alone.
-            let data = &self.buffer[self.at..self.checked];
-            let length = memchr::memchr(b'\n', data).unwrap_or(data.len());
-            let line = &data[..length];
-            if line.iter().all(|byte| b" \t\r".contains(byte)) {
-                self.at += length + 1;
-                return Ok(());
-            }
-            if check_line(line, false) != 0 {
-                return self.odd(length + 1);
-            }
-            end = self.at + length + 1;
+        lock(&self.report).lines += 1;
+        self.problem(Problem::TooLong, None, 1, begin)
+    }
+
+    /// Takes complete lines until there is none, or something is to be done.
+    fn lines(&mut self) -> Result<(), Failure> {
+        if self.skipping {
+            self.skipping = false;
+            self.at += line_end(&self.buffer[self.at..]) + 1;
         }
-        let mut lines = Lines {
+        let source = &self.sources[self.source];
+        let left = source.stop.saturating_sub(self.base);
+        let end = usize::try_from(left).map_or(self.complete, |left| left.min(self.complete));
+        if self.at >= end {
+            self.ended |= end < self.complete || self.base + self.at as u64 >= source.stop;
+            self.at = self.complete;
+            return Ok(());
+        }
+        let lines = Lines {
+            plan: &self.plan,
             rows: &mut self.rows,
-            only: self.plan.only.as_ref(),
-            data: &self.buffer[..self.filled],
+            data: &self.buffer[..self.complete],
+            clean: self.clean,
             at: self.at,
             end,
             path: source.name.as_deref(),
@@ -306,81 +316,60 @@ impl Reader {
             taken: 0,
             skipped: 0,
         };
-        let rows = lines.rows.batch.rows;
-        let stop = run(self.plan.level, &mut lines);
-        let Lines {
-            at, taken, skipped, ..
-        } = lines;
-        let mut report = lock(&self.report);
-        report.lines += taken;
-        report.skipped += skipped;
-        report.rows += (self.rows.batch.rows - rows) as u64;
-        drop(report);
+        let (stop, at) = lines.run(&self.report, true);
         self.at = at;
         match stop {
             Stop::End => Ok(()),
             Stop::Noted(begin) => self.notes(begin),
-            Stop::Odd => {
-                let data = &self.buffer[self.at..self.checked];
-                let length = memchr::memchr(b'\n', data).unwrap_or(data.len());
-                self.odd(length + 1)
-            }
+            Stop::Odd => self.odd(),
         }
     }
 
-    /// Has the decoder look at a line of so many bytes, its LF included.
+    /// Has the decoder look at a line.
     #[cold]
-    fn odd(&mut self, length: usize) -> Result<(), Failure> {
+    fn odd(&mut self) -> Result<(), Failure> {
         let begin = self.at;
-        let line = &self.buffer[begin..begin + length - 1];
-        let bare = line.strip_suffix(b"\r").unwrap_or(line);
-        let reply = (self.plan.decode)(bare);
-        self.at += length;
+        let line = &self.buffer[begin..self.complete];
+        let line = &line[..line_end(line)];
+        self.at += line.len() + 1;
+        if line.iter().all(|byte| b" \t\r".contains(byte)) {
+            return Ok(());
+        }
+        if line.len() > self.plan.max_line {
+            return self.too_long(begin);
+        }
         let mut report = lock(&self.report);
         report.lines += 1;
         report.decoded += 1;
         drop(report);
-        match reply {
-            Reply::Failed => Err(Failure::Decoder),
-            Reply::Refused => self.problem(Problem::Invalid, None, 1, begin),
-            Reply::Line(mut line) => {
-                line.push(b'\n');
-                let mut lines = Lines {
-                    rows: &mut self.rows,
-                    only: self.plan.only.as_ref(),
-                    data: &line,
-                    at: 0,
-                    end: line.len(),
-                    path: self.sources[self.source].name.as_deref(),
-                    base: self.base + begin as u64,
-                    taken: 0,
-                    skipped: 0,
-                };
-                let rows = lines.rows.batch.rows;
-                let stop = run(self.plan.level, &mut lines);
-                let skipped = lines.skipped;
-                let mut report = lock(&self.report);
-                report.skipped += skipped;
-                report.rows += (self.rows.batch.rows - rows) as u64;
-                drop(report);
-                match stop {
-                    Stop::End => Ok(()),
-                    Stop::Noted(_) => self.notes(begin),
-                    // What the decoder writes is clear. If it ever is not, the line is told and not lost without a word.
-                    Stop::Odd => self.problem(Problem::Invalid, None, 1, begin),
-                }
-            }
+        let reply = match (self.plan.decode)(line.strip_suffix(b"\r").unwrap_or(line)) {
+            Reply::Failed => return Err(Failure::Decoder),
+            Reply::Refused => return self.problem(Problem::Invalid, None, 1, begin),
+            Reply::Line(line) => line,
+        };
+        let lines = Lines {
+            plan: &self.plan,
+            rows: &mut self.rows,
+            data: &reply,
+            clean: true,
+            at: 0,
+            end: reply.len(),
+            path: self.sources[self.source].name.as_deref(),
+            base: self.base + begin as u64,
+            taken: 0,
+            skipped: 0,
+        };
+        match lines.run(&self.report, false).0 {
+            Stop::End => Ok(()),
+            Stop::Noted(_) => self.notes(begin),
+            // What the decoder writes is clear. If it ever is not, the line is told and not lost without a word.
+            Stop::Odd => self.problem(Problem::Invalid, None, 1, begin),
         }
     }
 
     fn notes(&mut self, begin: usize) -> Result<(), Failure> {
-        for Note {
-            problem,
-            column,
-            times,
-        } in mem::take(&mut self.rows.notes)
-        {
-            self.problem(problem, column, times, begin)?;
+        for note in self.rows.take_notes() {
+            self.problem(note.problem, note.column, note.times, begin)?;
         }
         Ok(())
     }
@@ -398,12 +387,32 @@ impl Reader {
             source: self.source,
             offset: self.base + at as u64,
         };
-        lock(&self.report).add(case, times.into());
+        lock(&self.report).add(case, times);
         if self.plan.strict {
             return Err(Failure::Strict(case));
         }
         Ok(())
     }
+}
+
+/// Moves what is kept of a buffer to its start, and makes room behind it. Returns where that ends.
+fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> usize {
+    let length = kept.len();
+    buffer.copy_within(kept, 0);
+    if buffer.len() > BUFFER_BYTES && length < BUFFER_BYTES / 2 {
+        buffer.truncate(BUFFER_BYTES);
+        buffer.shrink_to_fit();
+    }
+    // One byte is for the LF that a last line may lack.
+    if length + 1 >= buffer.len() {
+        buffer.resize((2 * buffer.len()).max(BUFFER_BYTES), 0);
+    }
+    buffer.len() - 1
+}
+
+/// Where the first LF is, or the end.
+fn line_end(data: &[u8]) -> usize {
+    memchr::memchr(b'\n', data).unwrap_or(data.len())
 }
 
 /// Why some lines were left for later.
@@ -416,11 +425,12 @@ enum Stop {
     Noted(usize),
 }
 
-/// Makes rows of clean lines.
+/// Makes rows of lines.
 struct Lines<'a> {
+    plan: &'a Plan,
     rows: &'a mut Rows,
-    only: Option<&'a Names>,
     data: &'a [u8],
+    clean: bool,
     at: usize,
     end: usize,
     path: Option<&'a [u8]>,
@@ -429,14 +439,34 @@ struct Lines<'a> {
     skipped: u64,
 }
 
+impl Lines<'_> {
+    /// Takes lines until there is none or one is odd, and counts them; those that the decoder gives are counted already.
+    fn run(mut self, report: &Mutex<Report>, counts: bool) -> (Stop, usize) {
+        let before = self.rows.batch.rows;
+        let stop = run(self.plan.level, &mut self);
+        let mut report = lock(report);
+        report.lines += if counts { self.taken } else { 0 };
+        report.skipped += self.skipped;
+        report.rows += (self.rows.batch.rows - before) as u64;
+        (stop, self.at)
+    }
+}
+
 impl Operation for &mut Lines<'_> {
     type Output = Stop;
 
     #[inline(always)]
     fn run<E: Engine>(self, engine: E) -> Stop {
-        while self.at < self.end && self.rows.batch.rows < BATCH_ROWS {
+        let rows = &mut *self.rows;
+        while self.at < self.end && rows.batch.rows < BATCH_ROWS {
             let begin = self.at;
-            if let Some(only) = self.only {
+            if !self.clean {
+                let line = &self.data[begin..];
+                if simdutf8::basic::from_utf8(&line[..line_end(line)]).is_err() {
+                    return Stop::Odd;
+                }
+            }
+            if let Some(only) = &self.plan.only {
                 let found = scan(engine, self.data, begin);
                 if !only.want(self.data, &found.kind) {
                     self.at = found.end;
@@ -445,16 +475,24 @@ impl Operation for &mut Lines<'_> {
                     continue;
                 }
             }
-            let place = Place {
+            let line = Line {
+                data: self.data,
+                at: begin,
                 path: self.path,
                 offset: self.base + begin as u64,
             };
-            let Ok(end) = self.rows.add(engine, self.data, begin, place) else {
+            let before = rows.batch.rows;
+            let Ok((end, noted)) = rows.add(engine, &self.plan.spec, line) else {
                 return Stop::Odd;
             };
+            if end - begin > self.plan.max_line.saturating_add(1) {
+                rows.batch.truncate(before);
+                rows.take_notes();
+                return Stop::Odd;
+            }
             self.at = end;
             self.taken += 1;
-            if !self.rows.notes.is_empty() {
+            if noted {
                 return Stop::Noted(begin);
             }
         }

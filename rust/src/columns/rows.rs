@@ -2,64 +2,89 @@
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]
 
-use super::batch::{Batch, Column, Type};
-use super::report::Problem;
-use super::tables::{From, Spec, Table};
-use super::values::{is_json, number, text, timestamp, whole_number, word, Odd, Word};
-use super::walk::{walk, Block, Field, Form, Line, Part, Value};
+use super::batch::{Batch, Cell, Column, Type};
+use super::reader::Problem;
+use super::spec::{Place, Rule, Spec};
+use super::tree::{Slot, Tree};
+use super::values::{json, number, text, timestamp, whole_number, word, Odd, Word};
+use super::walk::{space, walk, Form, Found, Item, List, Value};
 use crate::simd::Engine;
 
-/// What of a line is not in the line.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+/// Most content blocks of a line that become rows, so that a batch has a bound.
+pub const MOST_BLOCKS: usize = 1 << 16;
+
+/// Most bytes of these rows, beyond twice the line: each repeats what the line has beside its blocks. With a line of at most 512 MiB, a column's offsets have 32 bits.
+pub const MOST_REPEATED: usize = 64 << 20;
+
+/// Something in a line that did not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What is the matter.
+    pub problem: Problem,
+    /// Index of the column, of a surrogate and a misfit.
+    pub column: Option<usize>,
+    /// How often.
+    pub times: u32,
+}
+
+/// A line, and what of it is not in it.
+#[derive(Clone, Copy)]
+pub struct Line<'a> {
+    /// Bytes, up to an LF or the end.
+    pub data: &'a [u8],
+    /// Where it begins.
+    pub at: usize,
     /// The name of its file, as UTF-8.
     pub path: Option<&'a [u8]>,
     /// Bytes of the file before it.
     pub offset: u64,
 }
 
-/// Something in a line that did not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// What is the matter: a surrogate, a misfit, or too many blocks.
-    pub problem: Problem,
-    /// Index of the column.
-    pub column: Option<usize>,
-    /// How often.
-    pub times: u32,
+/// What is needed besides the columns to make them.
+#[derive(Debug)]
+struct Work {
+    line: Found,
+    block: Found,
+    /// The objects in a list whose texts are joined.
+    parts: Tree,
+    part: Found,
+    part_type: Slot,
+    part_text: Slot,
+    /// A time without its escapes.
+    scratch: Vec<u8>,
+    notes: Vec<Note>,
 }
 
 /// Makes rows of lines.
 #[derive(Debug)]
 pub struct Rows {
-    table: Table,
-    specs: Vec<Spec>,
     types: Vec<Type>,
-    /// Whether some column needs the content blocks.
-    blocks: bool,
-    line: Line,
-    scratch: Vec<u8>,
+    work: Work,
     /// The rows so far.
     pub batch: Batch,
-    /// What did not fit in the last line.
-    pub notes: Vec<Note>,
 }
 
 impl Rows {
-    /// Of these columns of a table.
+    /// Of a table.
     #[must_use]
-    pub fn new(table: Table, specs: Vec<Spec>) -> Self {
-        let types: Vec<_> = specs.iter().map(|spec| spec.kind).collect();
-        let blocks = table == Table::Blocks || specs.iter().any(|spec| spec.from == From::Text);
+    pub fn new(spec: &Spec) -> Self {
+        let mut parts = Tree::default();
+        let [part_type, part_text] =
+            ["type", "text"].map(|key| parts.want(key).unwrap_or_default());
+        let types = spec.types();
         Self {
-            table,
             batch: Batch::new(&types),
-            specs,
             types,
-            blocks,
-            line: Line::new(),
-            scratch: Vec::new(),
-            notes: Vec::new(),
+            work: Work {
+                line: Found::new(&spec.line),
+                block: Found::new(&spec.block),
+                part: Found::new(&parts),
+                parts,
+                part_type,
+                part_text,
+                scratch: Vec::new(),
+                notes: Vec::new(),
+            },
         }
     }
 
@@ -69,7 +94,12 @@ impl Rows {
         self.batch.take(&self.types)
     }
 
-    /// Adds the rows of the line that begins at `at` and ends with an LF. Returns where the next line begins.
+    /// Takes what did not fit in the last line.
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.work.notes)
+    }
+
+    /// Adds the rows of a line. Returns where the next line begins, and whether something did not fit.
     ///
     /// # Errors
     ///
@@ -78,68 +108,160 @@ impl Rows {
     pub fn add<E: Engine>(
         &mut self,
         engine: E,
-        data: &[u8],
-        at: usize,
-        place: Place,
-    ) -> Result<usize, Odd> {
-        self.notes.clear();
-        let end = walk(engine, data, at, self.blocks, &mut self.line).ok_or(Odd)?;
-        let line = &self.line;
-        let kind = line.value(Field::Type);
-        let is = |name: &[u8]| kind.is(data, name);
-        let wanted = match self.table {
-            Table::Messages => true,
-            Table::Blocks => is(b"assistant") || is(b"user"),
-            Table::Usage => line.has_usage() && is(b"assistant"),
-            Table::Results => is(b"result") || is(b"cost-state"),
-        };
-        if wanted {
-            let rows = self.batch.rows;
-            if let Err(odd) = self.add_rows(engine, data, place) {
-                self.batch.truncate(rows);
-                self.notes.clear();
-                return Err(odd);
-            }
+        spec: &Spec,
+        line: Line,
+    ) -> Result<(usize, bool), Odd> {
+        let (data, found) = (line.data, &mut self.work.line);
+        let end = walk(engine, data, space(data, line.at), &spec.line, found).ok_or(Odd)?;
+        let end = space(data, end);
+        if data.get(end).is_some_and(|&byte| byte != b'\n') {
+            return Err(Odd);
         }
-        Ok(end)
+        let tag = found.value(spec.tag);
+        if !spec.types.is_empty() && !spec.types.iter().any(|name| tag.is(data, name))
+            || spec
+                .need
+                .is_some_and(|slot| found.value(slot).form != Form::Object)
+        {
+            return Ok((end + 1, false));
+        }
+        let rows = self.batch.rows;
+        let added = match spec.each {
+            None => self.add_row(engine, spec, line, 0, false),
+            Some(slot) => self.add_blocks(engine, spec, line, end - line.at, slot),
+        };
+        if let Err(odd) = added {
+            self.batch.truncate(rows);
+            self.work.notes.clear();
+            return Err(odd);
+        }
+        Ok((end + 1, !self.work.notes.is_empty()))
     }
 
     #[inline(always)]
-    fn add_rows<E: Engine>(&mut self, engine: E, data: &[u8], place: Place) -> Result<(), Odd> {
-        if self.line.is_too_much() {
-            self.note(Problem::TooManyBlocks, None, 1);
-            return Ok(());
-        }
-        if self.table != Table::Blocks {
-            return self.add_row(engine, data, place, 0, None);
-        }
-        let column = self.column(From::BlockText);
-        if self.line.strays.0 || self.line.strays.1 {
-            self.note(Problem::Misfit, column, 1);
-        }
-        if self.line.has_blocks {
-            for index in 0..self.line.blocks.len() {
-                let block = self.line.blocks[index];
-                self.add_row(engine, data, place, index, Some(&block))?;
+    fn add_blocks<E: Engine>(
+        &mut self,
+        engine: E,
+        spec: &Spec,
+        line: Line,
+        length: usize,
+        slot: Slot,
+    ) -> Result<(), Odd> {
+        let content = self.work.line.value(slot);
+        let texts = spec
+            .columns
+            .iter()
+            .position(|column| matches!(column.rule, Rule::Joined(_)));
+        let mut strays = !content.is_text() && content.is_some(line.data);
+        if content.is_text() {
+            let text = spec.block.key_of(0, b"text").map(|key| key.slot);
+            self.work.block.set_only(text, content);
+            self.add_row(engine, spec, line, 0, true)?;
+        } else if content.form == Form::Array {
+            let (rows, bytes, mut index) = (self.batch.rows, self.batch.bytes(), 0);
+            let mut list = List::new(content);
+            strays = false;
+            loop {
+                match list
+                    .next(engine, line.data, &spec.block, &mut self.work.block)
+                    .ok_or(Odd)?
+                {
+                    Item::Object => self.add_row(engine, spec, line, index, false)?,
+                    Item::Other => {
+                        strays = true;
+                        continue;
+                    }
+                    Item::End => break,
+                }
+                index += 1;
+                let most = 2 * length + MOST_REPEATED;
+                if index > MOST_BLOCKS || self.batch.bytes() - bytes > most {
+                    self.batch.truncate(rows);
+                    self.work.notes.clear();
+                    self.work.note(Problem::TooManyBlocks, None, 1);
+                    return Ok(());
+                }
             }
-            return Ok(());
         }
-        let content = self.line.value(Field::Content);
-        match content.form {
-            Form::Plain | Form::Escaped => self.add_row(engine, data, place, 0, None)?,
-            _ if content.is_some(data) => self.note(Problem::Misfit, column, 1),
-            _ => (),
+        // What belongs to a column that nobody asked for is nobody's problem.
+        if texts.is_some() {
+            self.work.note(Problem::Misfit, texts, strays.into());
         }
         Ok(())
     }
 
-    fn column(&self, from: From) -> Option<usize> {
-        self.specs.iter().position(|spec| spec.from == from)
+    /// Adds a row; `bare` says that it is of a string where a list of blocks may stand.
+    #[inline(always)]
+    fn add_row<E: Engine>(
+        &mut self,
+        engine: E,
+        spec: &Spec,
+        line: Line,
+        index: usize,
+        bare: bool,
+    ) -> Result<(), Odd> {
+        let (data, work) = (line.data, &mut self.work);
+        for (number, of) in spec.columns.iter().enumerate() {
+            let column = &mut self.batch.columns[number];
+            let value = match &of.rule {
+                Rule::Path => {
+                    column.push(line.path.map_or(Cell::Null, Cell::Text));
+                    continue;
+                }
+                Rule::Offset => {
+                    column.push(Cell::Word(line.offset));
+                    continue;
+                }
+                Rule::Index => {
+                    column.push(Cell::Word(index as u64));
+                    continue;
+                }
+                Rule::If(pairs) => {
+                    let is_there = |slot: &Slot| work.line.value(*slot).form != Form::Absent;
+                    let found = pairs.iter().find(|(_, slot)| is_there(slot));
+                    column.push(found.map_or(Cell::Null, |(text, _)| Cell::Text(text)));
+                    continue;
+                }
+                Rule::Kind(_) if bare => {
+                    column.push(Cell::Text(b"text"));
+                    continue;
+                }
+                Rule::First(places) | Rule::Kind(places) => work.first(data, places),
+                Rule::Joined(places) => {
+                    let value = work.first(data, places);
+                    if value.form == Form::Array {
+                        work.join(engine, data, value, column, number)?;
+                        continue;
+                    }
+                    value
+                }
+            };
+            if !value.is_some(data) {
+                column.push_null();
+            } else if of.kind == Type::Text && value.is_text() {
+                // Not by a closure: that would be a function of its own, without vectors.
+                let mut surrogates = 0;
+                if let Some(out) = column.text() {
+                    surrogates = text(engine, data, value, out)?;
+                }
+                column.end_text();
+                work.note(Problem::Surrogate, Some(number), surrogates);
+            } else if let Some(cell) = cell(engine, of.kind, data, value, &mut work.scratch)? {
+                column.push(cell);
+            } else {
+                column.push_null();
+                work.note(Problem::Misfit, Some(number), 1);
+            }
+        }
+        self.batch.rows += 1;
+        Ok(())
     }
+}
 
+impl Work {
+    #[inline(always)]
     fn note(&mut self, problem: Problem, column: Option<usize>, times: u32) {
-        // What belongs to a column that nobody asked for is nobody's problem.
-        if column.is_some() || problem == Problem::TooManyBlocks {
+        if times > 0 {
             self.notes.push(Note {
                 problem,
                 column,
@@ -148,274 +270,94 @@ impl Rows {
         }
     }
 
-    /// Adds a row: of a content block, if one is given; in the table of these, without one, of a content that is a string.
+    /// The first value that is there and not null.
     #[inline(always)]
-    fn add_row<E: Engine>(
+    fn first(&self, data: &[u8], places: &[Place]) -> Value {
+        for place in places {
+            let value = match *place {
+                Place::Line(slot) => self.line.value(slot),
+                Place::Block(slot) => self.block.value(slot),
+            };
+            if value.is_some(data) {
+                return value;
+            }
+        }
+        Value::default()
+    }
+
+    /// Adds the texts of the objects of type `text` in a list, joined; null if there is none.
+    #[inline(always)]
+    fn join<E: Engine>(
         &mut self,
         engine: E,
         data: &[u8],
-        place: Place,
-        index: usize,
-        block: Option<&Block>,
+        array: Value,
+        column: &mut Column,
+        number: usize,
     ) -> Result<(), Odd> {
-        let line = &self.line;
-        let part = |part| block.map_or_else(Value::default, |block| block.value(part));
-        for (number, spec) in self.specs.iter().enumerate() {
-            let column = &mut self.batch.columns[number];
-            let value = match spec.from {
-                From::Path => {
-                    match place.path {
-                        Some(path) => column.push_text(path),
-                        None => column.push_null(),
-                    }
+        let Some(out) = column.text() else {
+            return Ok(());
+        };
+        let (mut any, mut surrogates, mut misfits, mut strays) = (false, 0, 0, 0);
+        let mut list = List::new(array);
+        loop {
+            match list
+                .next(engine, data, &self.parts, &mut self.part)
+                .ok_or(Odd)?
+            {
+                Item::Object => (),
+                Item::Other => {
+                    strays = 1;
                     continue;
                 }
-                From::Offset => {
-                    column.push_word(place.offset);
-                    continue;
-                }
-                From::Index => {
-                    column.push_word(index as u64);
-                    continue;
-                }
-                From::Source => {
-                    match source(line) {
-                        Some(source) => column.push_text(source),
-                        None => column.push_null(),
-                    }
-                    continue;
-                }
-                From::Text | From::BlockText => {
-                    let joined = if spec.from == From::Text {
-                        message_text(engine, data, line, column)?
-                    } else {
-                        block_text(engine, data, line, block, column)?
-                    };
-                    joined.note(number, &mut self.notes);
-                    continue;
-                }
-                From::BlockType => {
-                    if let Some(block) = block {
-                        block.value(Part::Type)
-                    } else {
-                        column.push_text(b"text");
-                        continue;
-                    }
-                }
-                From::Field(field) => line.value(field),
-                From::Either(one, other) => line.either(data, one, other),
-                From::Part(one) => part(one),
-                From::EitherPart(one, other) => Some(part(one))
-                    .filter(|value| value.is_some(data))
-                    .unwrap_or_else(|| part(other)),
-            };
-            let found = cell(engine, spec.kind, data, value, column, &mut self.scratch)?;
-            found.note(number, &mut self.notes);
+                Item::End => break,
+            }
+            if !self.part.value(self.part_type).is(data, b"text") {
+                continue;
+            }
+            let value = self.part.value(self.part_text);
+            if value.is_text() {
+                any = true;
+                surrogates += text(engine, data, value, out)?;
+            } else {
+                misfits += 1;
+            }
         }
-        self.batch.rows += 1;
+        if any {
+            column.end_text();
+        } else {
+            column.push_null();
+        }
+        self.note(Problem::Surrogate, Some(number), surrogates);
+        self.note(Problem::Misfit, Some(number), misfits + strays);
         Ok(())
     }
 }
 
-/// What did not fit in one cell.
-#[derive(Clone, Copy, Debug, Default)]
-struct Found {
-    surrogates: u32,
-    misfits: u32,
-}
-
-const FITS: Found = Found {
-    surrogates: 0,
-    misfits: 0,
-};
-const MISFIT: Found = Found {
-    surrogates: 0,
-    misfits: 1,
-};
-
-impl Found {
-    #[inline(always)]
-    fn note(self, column: usize, notes: &mut Vec<Note>) {
-        for (problem, times) in [
-            (Problem::Surrogate, self.surrogates),
-            (Problem::Misfit, self.misfits),
-        ] {
-            if times > 0 {
-                let column = Some(column);
-                notes.push(Note {
-                    problem,
-                    column,
-                    times,
-                });
-            }
-        }
-    }
-}
-
-fn source(line: &Line) -> Option<&'static [u8]> {
-    let has = |field| line.value(field).form != Form::Absent;
-    if has(Field::SessionIdCamel) || has(Field::ParentUuid) || has(Field::IsSidechain) {
-        Some(b"transcript")
-    } else if has(Field::SessionId) {
-        Some(b"stream")
-    } else {
-        None
-    }
-}
-
-/// Adds one value to its column.
+/// A value that is there, as a cell of a type; `None` if it is of another.
 #[inline(always)]
-fn cell<E: Engine>(
+fn cell<'a, E: Engine>(
     engine: E,
     kind: Type,
-    data: &[u8],
+    data: &'a [u8],
     value: Value,
-    column: &mut Column,
     scratch: &mut Vec<u8>,
-) -> Result<Found, Odd> {
-    if !value.is_some(data) {
-        column.push_null();
-        return Ok(FITS);
-    }
-    let is_text = matches!(value.form, Form::Plain | Form::Escaped);
-    match kind {
-        Type::Text if is_text => {
-            let surrogates = match column.text() {
-                Some(out) => text(engine, data, value, out)?,
-                None => 0,
-            };
-            column.end_text();
-            return Ok(Found {
-                surrogates,
-                misfits: 0,
-            });
-        }
-        Type::Json => {
-            let whole = value.whole(data);
-            if !is_json(engine, whole) {
-                return Err(Odd);
-            }
-            column.push_text(whole);
-            return Ok(FITS);
-        }
-        Type::Time if is_text => {
+) -> Result<Option<Cell<'a>>, Odd> {
+    #[allow(clippy::cast_sign_loss)] // The bits are what is meant.
+    let bits = |number: i64| Cell::Word(number as u64);
+    Ok(match (kind, value.form) {
+        (Type::Json, _) => Some(Cell::Text(json(engine, value.whole(data)).ok_or(Odd)?)),
+        (Type::Time, Form::Plain | Form::Escaped) => {
             scratch.clear();
             text(engine, data, value, scratch)?;
-            if let Some(time) = timestamp(scratch) {
-                column.push_word(time.cast_unsigned_bits());
-                return Ok(FITS);
-            }
+            timestamp(scratch).map(bits)
         }
-        _ => {
-            let word = match value.form {
-                Form::Word => word(value.of(data))?,
-                _ => Word::Null,
-            };
-            let bits = match kind {
-                Type::Int => whole_number(word).map(CastBits::cast_unsigned_bits),
-                Type::Float => number(word).map(f64::to_bits),
-                _ => None,
-            };
-            match (bits, word) {
-                (Some(bits), _) => column.push_word(bits),
-                (None, Word::Bool(value)) if kind == Type::Bool => column.push_bool(value),
-                _ => {
-                    column.push_null();
-                    return Ok(MISFIT);
-                }
-            }
-            return Ok(FITS);
-        }
-    }
-    column.push_null();
-    Ok(MISFIT)
-}
-
-/// The bits of a signed number. (`i64::cast_unsigned` is of a later Rust than this library asks for.)
-trait CastBits {
-    fn cast_unsigned_bits(self) -> u64;
-}
-
-impl CastBits for i64 {
-    #[allow(clippy::cast_sign_loss)] // The bits are what is meant.
-    fn cast_unsigned_bits(self) -> u64 {
-        self as u64
-    }
-}
-
-/// Adds the text of a message: a string, or that of all blocks of text, joined; null if it has none.
-#[inline(always)]
-fn message_text<E: Engine>(
-    engine: E,
-    data: &[u8],
-    line: &Line,
-    column: &mut Column,
-) -> Result<Found, Odd> {
-    if line.has_blocks {
-        let mut found = joined_text(engine, data, &line.blocks, column)?;
-        found.misfits += u32::from(line.strays.0);
-        return Ok(found);
-    }
-    let value = line.either(data, Field::Content, Field::TopContent);
-    cell(engine, Type::Text, data, value, column, &mut Vec::new())
-}
-
-/// Adds the text of a content block; null if it has none.
-#[inline(always)]
-fn block_text<E: Engine>(
-    engine: E,
-    data: &[u8],
-    line: &Line,
-    block: Option<&Block>,
-    column: &mut Column,
-) -> Result<Found, Odd> {
-    let value = match block {
-        None => line.value(Field::Content),
-        Some(block) => {
-            let [text, thinking, content] =
-                [Part::Text, Part::Thinking, Part::Content].map(|part| block.value(part));
-            if text.is_some(data) {
-                text
-            } else if thinking.is_some(data) {
-                thinking
-            } else if let Some((begin, end)) = block.inner {
-                return joined_text(engine, data, &line.inner[begin..end], column);
-            } else {
-                content
-            }
-        }
-    };
-    cell(engine, Type::Text, data, value, column, &mut Vec::new())
-}
-
-/// Adds the text of all blocks of text, joined; null if there is none.
-#[inline(always)]
-fn joined_text<E: Engine>(
-    engine: E,
-    data: &[u8],
-    blocks: &[Block],
-    column: &mut Column,
-) -> Result<Found, Odd> {
-    let mut found = FITS;
-    let mut any = false;
-    if let Some(out) = column.text() {
-        for block in blocks {
-            if !block.value(Part::Type).is(data, b"text") {
-                continue;
-            }
-            let value = block.value(Part::Text);
-            if let Form::Plain | Form::Escaped = value.form {
-                any = true;
-                found.surrogates += text(engine, data, value, out)?;
-            } else {
-                found.misfits += 1;
-            }
-        }
-    }
-    if any {
-        column.end_text();
-    } else {
-        column.push_null();
-    }
-    Ok(found)
+        (_, Form::Word) => match (kind, word(value.of(data))?) {
+            (Type::Int, word) => whole_number(word).map(bits),
+            (Type::Float, word) => number(word).map(|number| Cell::Word(number.to_bits())),
+            (Type::Bool, Word::Bool(bit)) => Some(Cell::Bool(bit)),
+            _ => None,
+        },
+        _ => None,
+    })
 }

@@ -1,8 +1,9 @@
 //! Where lines come from: files, ranges of files, and bytes.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The bytes of a source.
 #[derive(Debug)]
@@ -10,7 +11,7 @@ pub enum Input {
     /// A file, which is opened when its turn has come.
     File(PathBuf),
     /// Bytes.
-    Bytes(Vec<u8>),
+    Bytes(Arc<Vec<u8>>),
 }
 
 /// The lines that begin in a range of some bytes.
@@ -27,62 +28,37 @@ pub struct Source {
 }
 
 /// An open source.
-pub enum Open {
-    /// A file.
-    File(File),
-    /// Bytes of a source, from here on.
-    Bytes(usize),
+pub type Open = Box<dyn Read + Send>;
+
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Source {
-    /// Where reading begins: one byte before the range, for that tells whether a line begins with it.
-    #[must_use]
-    pub fn begin(&self) -> u64 {
-        self.start.saturating_sub(1)
-    }
-
-    /// Opens it.
+    /// Opens it at a place.
     ///
     /// # Errors
     ///
     /// Those of the system.
-    pub fn open(&self) -> io::Result<Open> {
-        match &self.input {
+    pub fn open(&self, at: u64) -> io::Result<Open> {
+        Ok(match &self.input {
             Input::File(path) => {
                 let mut file = File::open(path)?;
-                if self.begin() > 0 {
-                    file.seek(SeekFrom::Start(self.begin()))?;
+                if at > 0 {
+                    file.seek(SeekFrom::Start(at))?;
                 }
-                Ok(Open::File(file))
+                Box::new(file)
             }
-            Input::Bytes(_) => Ok(Open::Bytes(
-                usize::try_from(self.begin()).unwrap_or(usize::MAX),
-            )),
-        }
-    }
-
-    /// Reads what comes next, and returns how many bytes; 0 at the end.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system.
-    pub fn read(&self, open: &mut Open, out: &mut [u8]) -> io::Result<usize> {
-        match open {
-            Open::File(file) => loop {
-                match file.read(out) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-                    done => return done,
-                }
-            },
-            Open::Bytes(at) => {
-                let Input::Bytes(bytes) = &self.input else {
-                    return Ok(0);
-                };
-                let read = bytes.get(*at..).unwrap_or_default().read(out)?;
-                *at += read;
-                Ok(read)
+            Input::Bytes(bytes) => {
+                let mut bytes = Cursor::new(Shared(Arc::clone(bytes)));
+                bytes.set_position(at);
+                Box::new(bytes)
             }
-        }
+        })
     }
 
     /// The number of the line that begins at byte `offset`; the first is 1. All before it is read.
@@ -91,34 +67,28 @@ impl Source {
     ///
     /// Those of the system.
     pub fn line_number(&self, offset: u64) -> io::Result<u64> {
-        let whole = Self {
-            input: match &self.input {
-                Input::File(path) => Input::File(path.clone()),
-                Input::Bytes(bytes) => {
-                    let end = usize::try_from(offset).unwrap_or(usize::MAX);
-                    let before = bytes.get(..end).unwrap_or(bytes);
-                    return Ok(1 + feeds(before));
-                }
-            },
-            name: None,
-            start: 0,
-            stop: offset,
-        };
-        let (mut open, mut left, mut number) = (whole.open()?, offset, 1);
-        let mut buffer = vec![0; 64 * 1024];
-        while left > 0 {
-            let most = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
-            let read = whole.read(&mut open, &mut buffer[..most])?;
+        let mut before = self.open(0)?.take(offset);
+        let (mut number, mut buffer) = (1, vec![0; 64 * 1024]);
+        loop {
+            let read = read(&mut before, &mut buffer)?;
             if read == 0 {
-                break;
+                return Ok(number);
             }
-            number += feeds(&buffer[..read]);
-            left -= read as u64;
+            number += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;
         }
-        Ok(number)
     }
 }
 
-fn feeds(bytes: &[u8]) -> u64 {
-    memchr::memchr_iter(b'\n', bytes).count() as u64
+/// Reads once, and again if that was interrupted.
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn read(from: &mut impl Read, out: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match from.read(out) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            done => return done,
+        }
+    }
 }

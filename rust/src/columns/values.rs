@@ -2,9 +2,9 @@
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]
 
-use super::walk::{ends_word, Form, Value};
+use super::walk::{ends_word, space, Form, Value};
 use crate::kinds::string::{escape_len, escaped_end};
-use crate::simd::Engine;
+use crate::simd::{Engine, Operation};
 
 /// A value is no valid JSON: the line that it stands in is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +33,21 @@ pub fn text<E: Engine>(
         out.extend_from_slice(value.of(data));
         return Ok(0);
     }
-    unescape(engine, value.of(data), out)
+    engine.call(Unescape(value.of(data), out))
 }
 
-#[inline(never)]
+struct Unescape<'a>(&'a [u8], &'a mut Vec<u8>);
+
+impl Operation for Unescape<'_> {
+    type Output = Result<u32, Odd>;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> Self::Output {
+        unescape(engine, self.0, self.1)
+    }
+}
+
+#[inline(always)]
 fn unescape<E: Engine>(engine: E, raw: &[u8], out: &mut Vec<u8>) -> Result<u32, Odd> {
     let (mut at, mut replaced) = (0, 0);
     loop {
@@ -142,13 +153,14 @@ pub fn word(word: &[u8]) -> Result<Word, Odd> {
     if at != word.len() {
         return Err(Odd);
     }
-    let text = std::str::from_utf8(word).map_err(|_| Odd)?;
     if is_whole && whole <= 18 {
-        // So many digits fit into 64 bits, and are read faster than a float is.
-        let number = text.parse().map_err(|_| Odd)?;
+        // So many digits fit into 64 bits.
+        let number = decimal(&word[sign..]).ok_or(Odd)? * if sign == 0 { 1 } else { -1 };
         #[allow(clippy::cast_precision_loss)] // It is rounded as the parser would.
-        return Ok(Word::Int(Some(number), number as f64));
+        let float = number as f64;
+        return Ok(Word::Int(Some(number), float));
     }
+    let text = std::str::from_utf8(word).map_err(|_| Odd)?;
     let float: f64 = text.parse().map_err(|_| Odd)?;
     if is_whole {
         return Ok(Word::Int(text.parse().ok(), float));
@@ -277,13 +289,25 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
 }
 
-/// Whether `data` is one valid JSON value, with white space around it at most.
-#[inline(never)]
-pub fn is_json<E: Engine>(engine: E, data: &[u8]) -> bool {
-    json(engine, data).is_some()
+/// `data`, if it is one valid JSON value.
+#[inline(always)]
+pub fn json<E: Engine>(engine: E, data: &[u8]) -> Option<&[u8]> {
+    engine.call(IsJson(data)).map(|()| data)
 }
 
-fn json<E: Engine>(engine: E, data: &[u8]) -> Option<()> {
+struct IsJson<'a>(&'a [u8]);
+
+impl Operation for IsJson<'_> {
+    type Output = Option<()>;
+
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) -> Self::Output {
+        is_json(engine, self.0)
+    }
+}
+
+#[inline(always)]
+fn is_json<E: Engine>(engine: E, data: &[u8]) -> Option<()> {
     let mut open = Vec::new();
     let mut at = 0;
     loop {
@@ -333,6 +357,7 @@ fn json<E: Engine>(engine: E, data: &[u8]) -> Option<()> {
 }
 
 /// Behind the key and its colon at `at`.
+#[inline(always)]
 fn key<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
     let at = space(data, at);
     if data.get(at) != Some(&b'"') {
@@ -341,14 +366,6 @@ fn key<E: Engine>(engine: E, data: &[u8], at: usize) -> Option<usize> {
     let end = escaped_end(engine, data, engine.special(data, at + 1))?;
     let at = space(data, end + 1);
     (data.get(at) == Some(&b':')).then_some(at + 1)
-}
-
-fn space(data: &[u8], at: usize) -> usize {
-    let rest = data.get(at..).unwrap_or_default();
-    let count = rest
-        .iter()
-        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
-    at + count.count()
 }
 
 #[cfg(test)]

@@ -1,20 +1,14 @@
-//! Where the values stand: one line is walked from key to key, as in [`crate::kinds::scan`], with more keys and with arrays.
+//! Where the values stand: an object is walked from key to key, as in [`crate::kinds::scan`], with any [`Tree`] of keys.
 //!
-//! The line's own object is walked, those of its keys `message` and `usage`, what these hold of the same kind, and the
-//! objects in the list `content`. All other values are skipped by their quotes and brackets alone.
+//! Objects of which keys are wanted are walked, all other values skipped by their quotes and brackets alone. Lists are skipped, too; [`List`] walks
+//! the objects in one. What is not an object by that structure is unclear, and so is one in which a wanted key stands twice: which
+//! of the two counts is for the decoder to say.
 //!
-//! A line that is not one JSON object by that structure is unclear, and so is one in which a key of a column stands
-//! twice: which of the two counts is for the decoder to say.
-//!
-//! Linear in the line, without recursion. Every search ends at the line's LF.
+//! Linear in the object, without recursion. Every search ends at the line's LF.
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
-// Fields are few, and `None` of an `Option` means unclear in each function here.
-#![allow(
-    clippy::inline_always,
-    clippy::cast_possible_truncation,
-    clippy::option_option
-)]
+#![allow(clippy::inline_always)]
 
+use super::tree::{Slot, Tree};
 use crate::kinds::string::decoded;
 use crate::simd::Engine;
 
@@ -30,7 +24,7 @@ pub enum Form {
     Escaped,
     /// A number, true, false or null, or something that is none of these.
     Word,
-    /// An object.
+    /// An object. One that was walked has its start only.
     Object,
     /// An array.
     Array,
@@ -58,10 +52,15 @@ impl Value {
     /// Its bytes as they stand in the line, with the quotes of a string.
     #[must_use]
     pub fn whole(self, data: &[u8]) -> &[u8] {
-        match self.form {
-            Form::Plain | Form::Escaped => &data[self.start - 1..=self.end],
-            _ => self.of(data),
-        }
+        let quote = usize::from(self.is_text());
+        &data[self.start - quote..self.end + quote]
+    }
+
+    /// Whether it is a string.
+    #[inline]
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        matches!(self.form, Form::Plain | Form::Escaped)
     }
 
     /// Whether there is a value, and it is not null.
@@ -87,378 +86,187 @@ impl Value {
     }
 }
 
-/// A key of a line that some column has the value of.
-#[allow(missing_docs)] // Each is a key, in the words of the line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Field {
-    Type,
-    Subtype,
-    Uuid,
-    ParentUuid,
-    SessionIdCamel,
-    SessionId,
-    Timestamp,
-    RequestIdCamel,
-    RequestId,
-    RequestSessionId,
-    IsSidechain,
-    AgentId,
-    ParentToolUseId,
-    Cwd,
-    Version,
-    GitBranch,
-    TopContent,
-    Result,
-    IsError,
-    NumTurns,
-    DurationMs,
-    DurationApiMs,
-    TotalCost,
-    TotalCostCamel,
-    TotalDuration,
-    TotalApiDuration,
-    ModelUsage,
-    TopStopReason,
-    MessageId,
-    Role,
-    Model,
-    StopReason,
-    /// The `content` of `message`, where that is not a list that was walked.
-    Content,
-    InputTokens,
-    OutputTokens,
-    CacheCreation,
-    CacheRead,
-    Cache5m,
-    Cache1h,
-    Thinking,
-    ServiceTier,
-    ResultInputTokens,
-    ResultOutputTokens,
-    ResultCacheCreation,
-    ResultCacheRead,
-    ResultCache5m,
-    ResultCache1h,
-    ResultThinking,
-    ResultServiceTier,
+/// The values of the keys of a tree in one object.
+#[derive(Clone, Debug)]
+pub struct Found {
+    seen: u64,
+    values: Vec<Value>,
 }
 
-const FIELDS: usize = Field::ResultServiceTier as usize + 1;
+impl Found {
+    /// Of no object yet.
+    #[must_use]
+    pub fn new(tree: &Tree) -> Self {
+        Self {
+            seen: 0,
+            values: vec![Value::default(); tree.slots()],
+        }
+    }
 
-/// A key of a content block that some column has the value of.
-#[allow(missing_docs)] // Each is a key, in the words of the line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Part {
-    Type,
-    Text,
-    Thinking,
-    Id,
-    Name,
-    Input,
-    ToolUseId,
-    IsError,
-    /// The `content` of a tool's result, where that is not a list.
-    Content,
-}
-
-const PARTS: usize = Part::Content as usize + 1;
-
-/// A content block.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Block {
-    seen: u16,
-    values: [Value; PARTS],
-    /// If its `content` is a list: which of [`Line::inner`] are in there.
-    pub inner: Option<(usize, usize)>,
-}
-
-impl Block {
     /// The value of a key.
     #[inline]
     #[must_use]
-    pub fn value(&self, part: Part) -> Value {
-        self.values[part as usize]
-    }
-}
-
-/// Most content blocks in a line, and most parts of the results of tools in there. A line with more gives no row: each block takes 240 bytes
-/// of memory, and three bytes of the line.
-pub const MOST_BLOCKS: usize = 1 << 16;
-
-/// What was found in a line.
-#[derive(Debug, Default)]
-pub struct Line {
-    /// Of each field, and behind them of each path, whether it came.
-    seen: u64,
-    fields: Vec<Value>,
-    /// Whether the `content` of `message` is a list, which was walked.
-    pub has_blocks: bool,
-    /// The objects in that list.
-    pub blocks: Vec<Block>,
-    /// The objects in the lists that are the `content` of those.
-    pub inner: Vec<Block>,
-    /// Whether there was something in these lists that is no object: in that of `message`, and in one of a block.
-    pub strays: (bool, bool),
-}
-
-impl Line {
-    /// One that has nothing yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            fields: vec![Value::default(); FIELDS],
-            ..Self::default()
-        }
-    }
-
-    /// The value of a field.
-    #[inline]
-    #[must_use]
-    pub fn value(&self, field: Field) -> Value {
-        if self.seen >> field as u32 & 1 == 0 {
+    pub fn value(&self, slot: Slot) -> Value {
+        if self.seen >> slot & 1 == 0 {
             return Value::default();
         }
-        self.fields[field as usize]
+        self.values[usize::from(slot)]
     }
 
-    /// The first of two fields that has a value.
-    #[inline]
-    #[must_use]
-    pub fn either(&self, data: &[u8], one: Field, other: Field) -> Value {
-        let value = self.value(one);
-        if value.is_some(data) {
-            value
-        } else {
-            self.value(other)
-        }
-    }
-
-    /// Whether `message.usage` is an object.
-    #[must_use]
-    pub fn has_usage(&self) -> bool {
-        self.seen >> (FIELDS as u32 + Path::Usage as u32) & 1 == 1
-    }
-
-    /// Whether there was more in it than is taken of one line.
-    #[must_use]
-    pub fn is_too_much(&self) -> bool {
-        self.blocks.len() > MOST_BLOCKS || self.inner.len() > MOST_BLOCKS
-    }
-
-    #[inline]
-    fn clear(&mut self) {
+    /// Makes it that of an object that has one key.
+    pub fn set_only(&mut self, slot: Option<Slot>, value: Value) {
         self.seen = 0;
-        self.has_blocks = false;
-        self.strays = (false, false);
-        self.blocks.clear();
-        self.inner.clear();
-    }
-}
-
-/// An object whose members are walked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Path {
-    Top,
-    Message,
-    Usage,
-    UsageCache,
-    UsageDetails,
-    ResultUsage,
-    ResultCache,
-    ResultDetails,
-    /// An object in the list `message.content`.
-    Block,
-    /// An object in the list `content` of such an object.
-    Inner,
-}
-
-const _: () = assert!(FIELDS + Path::Inner as usize <= 64);
-
-impl Path {
-    #[inline(always)]
-    fn parent(self) -> Self {
-        match self {
-            Self::Top | Self::Message | Self::ResultUsage => Self::Top,
-            Self::Usage | Self::Block => Self::Message,
-            Self::UsageCache | Self::UsageDetails => Self::Usage,
-            Self::ResultCache | Self::ResultDetails => Self::ResultUsage,
-            Self::Inner => Self::Block,
+        if let Some(slot) = slot {
+            self.seen = 1 << slot;
+            self.values[usize::from(slot)] = value;
         }
     }
 }
 
-#[derive(Clone, Copy)]
-enum Key {
-    Other,
-    Field(Field),
-    Part(Part),
-    Path(Path),
-}
-
-/// What `key`, which is free of escapes, means in the object at `path`.
-#[inline(always)]
-fn meaning(path: Path, key: &[u8]) -> Key {
-    match path {
-        Path::Top => top(key),
-        Path::Message => match key {
-            b"id" => Key::Field(Field::MessageId),
-            b"role" => Key::Field(Field::Role),
-            b"model" => Key::Field(Field::Model),
-            b"stop_reason" => Key::Field(Field::StopReason),
-            b"content" => Key::Path(Path::Block),
-            b"usage" => Key::Path(Path::Usage),
-            _ => Key::Other,
-        },
-        Path::Usage | Path::ResultUsage => usage(path == Path::ResultUsage, key),
-        Path::UsageCache | Path::ResultCache => match (path, key) {
-            (Path::UsageCache, b"ephemeral_5m_input_tokens") => Key::Field(Field::Cache5m),
-            (Path::UsageCache, b"ephemeral_1h_input_tokens") => Key::Field(Field::Cache1h),
-            (_, b"ephemeral_5m_input_tokens") => Key::Field(Field::ResultCache5m),
-            (_, b"ephemeral_1h_input_tokens") => Key::Field(Field::ResultCache1h),
-            _ => Key::Other,
-        },
-        Path::UsageDetails | Path::ResultDetails => match (path, key) {
-            (Path::UsageDetails, b"thinking_tokens") => Key::Field(Field::Thinking),
-            (_, b"thinking_tokens") => Key::Field(Field::ResultThinking),
-            _ => Key::Other,
-        },
-        Path::Block | Path::Inner => match key {
-            b"type" => Key::Part(Part::Type),
-            b"text" => Key::Part(Part::Text),
-            b"thinking" => Key::Part(Part::Thinking),
-            b"id" => Key::Part(Part::Id),
-            b"name" => Key::Part(Part::Name),
-            b"input" => Key::Part(Part::Input),
-            b"tool_use_id" => Key::Part(Part::ToolUseId),
-            b"is_error" => Key::Part(Part::IsError),
-            b"content" => Key::Part(Part::Content),
-            _ => Key::Other,
-        },
-    }
-}
-
-#[inline(always)]
-fn top(key: &[u8]) -> Key {
-    let field = match key {
-        b"message" => return Key::Path(Path::Message),
-        b"usage" => return Key::Path(Path::ResultUsage),
-        b"type" => Field::Type,
-        b"subtype" => Field::Subtype,
-        b"uuid" => Field::Uuid,
-        b"parentUuid" => Field::ParentUuid,
-        b"sessionId" => Field::SessionIdCamel,
-        b"session_id" => Field::SessionId,
-        b"timestamp" => Field::Timestamp,
-        b"requestId" => Field::RequestIdCamel,
-        b"request_id" => Field::RequestId,
-        b"requestSessionId" => Field::RequestSessionId,
-        b"isSidechain" => Field::IsSidechain,
-        b"agentId" => Field::AgentId,
-        b"parent_tool_use_id" => Field::ParentToolUseId,
-        b"cwd" => Field::Cwd,
-        b"version" => Field::Version,
-        b"gitBranch" => Field::GitBranch,
-        b"content" => Field::TopContent,
-        b"result" => Field::Result,
-        b"is_error" => Field::IsError,
-        b"num_turns" => Field::NumTurns,
-        b"duration_ms" => Field::DurationMs,
-        b"duration_api_ms" => Field::DurationApiMs,
-        b"total_cost_usd" => Field::TotalCost,
-        b"totalCostUSD" => Field::TotalCostCamel,
-        b"totalDuration" => Field::TotalDuration,
-        b"totalAPIDuration" => Field::TotalApiDuration,
-        b"modelUsage" => Field::ModelUsage,
-        b"stop_reason" => Field::TopStopReason,
-        _ => return Key::Other,
-    };
-    Key::Field(field)
-}
-
-#[inline(always)]
-fn usage(of_result: bool, key: &[u8]) -> Key {
-    let (message, result) = match key {
-        b"input_tokens" => (Field::InputTokens, Field::ResultInputTokens),
-        b"output_tokens" => (Field::OutputTokens, Field::ResultOutputTokens),
-        b"cache_creation_input_tokens" => (Field::CacheCreation, Field::ResultCacheCreation),
-        b"cache_read_input_tokens" => (Field::CacheRead, Field::ResultCacheRead),
-        b"service_tier" => (Field::ServiceTier, Field::ResultServiceTier),
-        b"cache_creation" if of_result => return Key::Path(Path::ResultCache),
-        b"cache_creation" => return Key::Path(Path::UsageCache),
-        b"output_tokens_details" if of_result => return Key::Path(Path::ResultDetails),
-        b"output_tokens_details" => return Key::Path(Path::UsageDetails),
-        _ => return Key::Other,
-    };
-    Key::Field(if of_result { result } else { message })
-}
-
-/// As [`meaning`], of a key with escapes.
-#[cold]
-#[inline(never)]
-fn meaning_escaped(path: Path, key: &[u8]) -> Key {
-    // The longest key that means something has 27 bytes.
-    let mut bytes = [0; 32];
-    let mut length = 0;
-    for unit in decoded(key) {
-        let (Some(place), Ok(byte)) = (bytes.get_mut(length), u8::try_from(unit)) else {
-            return Key::Other;
-        };
-        *place = byte;
-        length += 1;
-    }
-    meaning(path, &bytes[..length])
-}
-
-/// Walks the line that begins at `from` and ends with an LF, and writes what it finds to `line`: the end of the line behind its LF if it is clear, else
-/// `None`. With `blocks` the list `content` of `message` is walked, too.
+/// Walks the object whose `{` is at `at`, writes what is wanted of it to `found`, and returns the place behind it; `None` if it is unclear.
 #[inline(always)]
 pub fn walk<E: Engine>(
     engine: E,
     data: &[u8],
-    from: usize,
-    blocks: bool,
-    line: &mut Line,
+    at: usize,
+    tree: &Tree,
+    found: &mut Found,
 ) -> Option<usize> {
-    line.clear();
     let mut walker = Walker::<E> {
         data,
-        at: from,
+        at,
         ahead: E::Ahead::default(),
-        blocks,
-        line,
     };
-    walker.line(engine)?;
-    Some(walker.at + 1)
+    found.seen = 0;
+    walker.object(engine, tree, found)?;
+    Some(walker.at)
+}
+
+/// Where the line that begins at `at` has its first byte that is no white space.
+#[inline(always)]
+#[must_use]
+pub fn space(data: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\r') = data.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// What comes next in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// An object, which was walked.
+    Object,
+    /// Something that is none.
+    Other,
+    /// Nothing.
+    End,
+}
+
+/// A walk through a list.
+#[derive(Debug)]
+pub struct List {
+    at: usize,
+    end: usize,
+    first: bool,
+}
+
+impl List {
+    /// Through an array.
+    #[must_use]
+    pub fn new(array: Value) -> Self {
+        Self {
+            at: array.start + 1,
+            end: array.end,
+            first: true,
+        }
+    }
+
+    /// Goes to the next item; `None` if the list is unclear.
+    #[inline(always)]
+    pub fn next<E: Engine>(
+        &mut self,
+        engine: E,
+        data: &[u8],
+        tree: &Tree,
+        found: &mut Found,
+    ) -> Option<Item> {
+        self.at = space(data, self.at);
+        if data.get(self.at) == Some(&b']') {
+            // That the array ends where its brackets said.
+            return (self.at + 1 == self.end).then_some(Item::End);
+        }
+        if !self.first {
+            if data.get(self.at) != Some(&b',') {
+                return None;
+            }
+            self.at = space(data, self.at + 1);
+        }
+        self.first = false;
+        if data.get(self.at) == Some(&b'{') {
+            self.at = walk(engine, data, self.at, tree, found)?;
+            return Some(Item::Object);
+        }
+        let mut walker = Walker::<E> {
+            data,
+            at: self.at,
+            ahead: E::Ahead::default(),
+        };
+        walker.value(engine)?;
+        self.at = walker.at;
+        Some(Item::Other)
+    }
 }
 
 struct Walker<'a, E: Engine> {
     data: &'a [u8],
     at: usize,
     ahead: E::Ahead,
-    blocks: bool,
-    line: &'a mut Line,
 }
 
 impl<E: Engine> Walker<'_, E> {
     #[inline(always)]
-    fn line(&mut self, engine: E) -> Option<()> {
-        self.space();
+    fn object(&mut self, engine: E, tree: &Tree, found: &mut Found) -> Option<()> {
         self.take(b'{')?;
-        let mut path = Path::Top;
+        let mut node = 0;
         let mut first = true;
         loop {
             self.space();
             if first && self.byte() == b'}' {
                 // An empty object; it is closed below.
             } else {
-                let key = self.key(engine, path)?;
-                if let Some(inner) = self.member(engine, path, key)? {
-                    path = inner;
-                    first = true;
-                    continue;
+                self.take(b'"')?;
+                let name = self.string(engine)?;
+                let key = if name.form == Form::Escaped {
+                    tree.key_of_escaped(node, name.of(self.data))
+                } else {
+                    tree.key_of(node, name.of(self.data))
+                };
+                self.space();
+                self.take(b':')?;
+                self.space();
+                if let Some(key) = key {
+                    if found.seen >> key.slot & 1 == 1 {
+                        return None;
+                    }
+                    found.seen |= 1 << key.slot;
+                    let place = &mut found.values[usize::from(key.slot)];
+                    match key.inner {
+                        Some(inner) if self.byte() == b'{' => {
+                            *place = Value {
+                                form: Form::Object,
+                                start: self.at,
+                                end: self.at,
+                            };
+                            self.at += 1;
+                            node = inner;
+                            first = true;
+                            continue;
+                        }
+                        _ => *place = self.value(engine)?,
+                    }
+                } else {
+                    self.value(engine)?;
                 }
                 self.space();
             }
@@ -469,162 +277,13 @@ impl<E: Engine> Walker<'_, E> {
                     b'}' => self.at += 1,
                     _ => return None,
                 }
+                if node == 0 {
+                    return Some(());
+                }
+                node = tree.parent(node);
                 self.space();
-                match path {
-                    Path::Top => return (self.byte() == b'\n').then_some(()),
-                    Path::Block | Path::Inner => {
-                        if self.next_object(engine, path, false)? {
-                            first = true;
-                            break;
-                        }
-                        self.space();
-                        path = path.parent();
-                    }
-                    _ => path = path.parent(),
-                }
             }
-            if !first {
-                self.at += 1;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn key(&mut self, engine: E, path: Path) -> Option<Key> {
-        self.take(b'"')?;
-        let key = self.string(engine)?;
-        let meaning = if key.form == Form::Escaped {
-            meaning_escaped(path, key.of(self.data))
-        } else {
-            meaning(path, key.of(self.data))
-        };
-        self.space();
-        self.take(b':')?;
-        self.space();
-        Some(meaning)
-    }
-
-    /// Takes the value of a key, or goes into it: then the path that leads there is returned.
-    #[inline(always)]
-    fn member(&mut self, engine: E, path: Path, key: Key) -> Option<Option<Path>> {
-        let opens = self.byte();
-        let mut lists = opens == b'[' && self.blocks;
-        match key {
-            Key::Path(Path::Block) => {
-                self.see(Field::Content as u32)?;
-                if lists {
-                    self.line.has_blocks = true;
-                    self.line.fields[Field::Content as usize] = Value::default();
-                    return self.list(engine, Path::Block);
-                }
-            }
-            Key::Path(inner) if opens == b'{' => {
-                self.see(FIELDS as u32 + inner as u32)?;
-                self.at += 1;
-                return Some(Some(inner));
-            }
-            Key::Part(Part::Content) if path == Path::Block => {
-                let begin = self.line.inner.len();
-                let block = self.line.blocks.last_mut()?;
-                lists &= block.seen >> Part::Content as u32 & 1 == 0;
-                if lists {
-                    block.seen |= 1 << Part::Content as u32;
-                    block.inner = Some((begin, begin));
-                    return self.list(engine, Path::Inner);
-                }
-            }
-            _ => (),
-        }
-        let value = self.value(engine)?;
-        match key {
-            Key::Other | Key::Path(Path::Top | Path::Inner) => (),
-            Key::Path(Path::Block) => self.line.fields[Field::Content as usize] = value,
-            // Not an object, so none of its columns has a value; but it may stand here once.
-            Key::Path(inner) => {
-                if self.line.seen >> (FIELDS as u32 + inner as u32) & 1 == 1 {
-                    return None;
-                }
-            }
-            Key::Field(field) => {
-                self.see(field as u32)?;
-                self.line.fields[field as usize] = value;
-            }
-            Key::Part(part) => {
-                let list = if path == Path::Block {
-                    &mut self.line.blocks
-                } else {
-                    &mut self.line.inner
-                };
-                let block = list.last_mut()?;
-                if block.seen >> part as u32 & 1 == 1 {
-                    return None;
-                }
-                block.seen |= 1 << part as u32;
-                block.values[part as usize] = value;
-            }
-        }
-        Some(None)
-    }
-
-    /// Goes into a list, to its first object; if it has none, behind it.
-    #[inline(always)]
-    fn list(&mut self, engine: E, path: Path) -> Option<Option<Path>> {
-        self.at += 1;
-        let found = self.next_object(engine, path, true)?;
-        Some(found.then_some(path))
-    }
-
-    /// Goes on to the next object of a list, or behind its end: whether there is one.
-    #[inline(always)]
-    fn next_object(&mut self, engine: E, path: Path, mut first: bool) -> Option<bool> {
-        loop {
-            self.space();
-            match self.byte() {
-                b']' => {
-                    self.at += 1;
-                    return Some(false);
-                }
-                b',' if !first => {
-                    self.at += 1;
-                    self.space();
-                }
-                _ if first => (),
-                _ => return None,
-            }
-            first = false;
-            if self.byte() == b'{' {
-                self.at += 1;
-                self.begin(path);
-                return Some(true);
-            }
-            self.value(engine)?;
-            if path == Path::Block {
-                self.line.strays.0 = true;
-            } else {
-                self.line.strays.1 = true;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn begin(&mut self, path: Path) {
-        if path == Path::Block {
-            if self.line.blocks.len() > MOST_BLOCKS {
-                self.line.blocks.pop();
-            }
-            self.line.blocks.push(Block::default());
-            return;
-        }
-        if self.line.inner.len() > MOST_BLOCKS {
-            self.line.inner.pop();
-        }
-        self.line.inner.push(Block::default());
-        let end = self.line.inner.len();
-        if let Some(Block {
-            inner: Some(inner), ..
-        }) = self.line.blocks.last_mut()
-        {
-            inner.1 = end;
+            self.at += 1;
         }
     }
 
@@ -645,19 +304,9 @@ impl<E: Engine> Walker<'_, E> {
 
     #[inline(always)]
     fn space(&mut self) {
-        while self.byte() <= b' ' && matches!(self.byte(), b' ' | b'\t' | b'\r') {
-            self.at += 1;
+        if self.byte() <= b' ' {
+            self.at = space(self.data, self.at);
         }
-    }
-
-    /// Notes a key that may come once.
-    #[inline(always)]
-    fn see(&mut self, bit: u32) -> Option<()> {
-        if self.line.seen >> bit & 1 == 1 {
-            return None;
-        }
-        self.line.seen |= 1 << bit;
-        Some(())
     }
 
     /// Passes a string whose opening quote is behind us.

@@ -6,7 +6,7 @@
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::ptr;
+use std::{mem, ptr};
 
 use crate::columns::batch::{Batch, Column, Type, Values};
 
@@ -51,27 +51,77 @@ pub struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
+/// That a struct is released when it is dropped, unless it was moved out: then it has no `release`.
+macro_rules! released {
+    ($name:ident) => {
+        impl $name {
+            /// One that is released.
+            pub(super) fn empty() -> Self {
+                // SAFETY: numbers, pointers and functions that may be null.
+                unsafe { mem::zeroed() }
+            }
+        }
+
+        impl Drop for $name {
+            fn drop(&mut self) {
+                if let Some(release) = self.release {
+                    // SAFETY: it is not released, and nobody else has it.
+                    unsafe { release(self) };
+                }
+            }
+        }
+    };
+}
+
+released!(ArrowSchema);
+released!(ArrowArray);
+released!(ArrowArrayStream);
+
 const NULLABLE: i64 = 2;
-/// `EIO`, `EINVAL` and `ENOTSUP`: the same numbers on all systems but for the last.
+/// `EIO` and `EINVAL`.
 const EIO: c_int = 5;
 const EINVAL: c_int = 22;
 
-impl ArrowSchema {
-    /// One that is released.
-    pub(super) fn empty() -> Self {
+/// What a struct of ours points to: its own things, its children, and pointers to these. What a vector points to stays where it is when the
+/// vector is moved.
+struct Parts<T, K> {
+    keep: K,
+    #[allow(dead_code)] // It is dropped, which releases those that no consumer has moved out.
+    children: Vec<T>,
+    pointers: Vec<*mut T>,
+}
+
+impl<T, K> Parts<T, K> {
+    fn new(keep: K, mut children: Vec<T>) -> Self {
+        let pointers = children.iter_mut().map(ptr::from_mut).collect();
         Self {
-            format: ptr::null(),
-            name: ptr::null(),
-            metadata: ptr::null(),
-            flags: 0,
-            n_children: 0,
-            children: ptr::null_mut(),
-            dictionary: ptr::null_mut(),
-            release: None,
-            private_data: ptr::null_mut(),
+            keep,
+            children,
+            pointers,
         }
     }
+}
 
+/// A length as the interface counts.
+fn count(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+/// Drops what is at a pointer that a box was made into.
+///
+/// # Safety
+///
+/// It was, of this type, and is used no more.
+unsafe fn drop_box<T>(pointer: *mut c_void) {
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the caller promises it.
+        drop(unsafe { Box::from_raw(pointer.cast::<T>()) });
+    }));
+}
+
+type SchemaParts = Parts<ArrowSchema, CString>;
+
+impl ArrowSchema {
     /// That of rows with these columns.
     fn of(columns: &[(String, Type)]) -> Self {
         let fields = columns.iter().map(|(name, kind)| {
@@ -84,94 +134,53 @@ impl ArrowSchema {
             };
             Self::new(format, name, NULLABLE, Vec::new())
         });
-        let children = fields.map(|field| Box::into_raw(Box::new(field))).collect();
-        Self::new(c"+s", "", 0, children)
+        Self::new(c"+s", "", 0, fields.collect())
     }
 
-    fn new(format: &'static CStr, name: &str, flags: i64, children: Vec<*mut Self>) -> Self {
-        let mut private = Box::new(SchemaParts {
-            name: CString::new(name).unwrap_or_default(),
-            children,
-        });
-        Self {
-            format: format.as_ptr(),
-            name: private.name.as_ptr(),
-            flags,
-            n_children: count(private.children.len()),
-            children: private.children.as_mut_ptr(),
-            release: Some(release_schema),
-            private_data: Box::into_raw(private).cast(),
-            ..Self::empty()
-        }
+    fn new(format: &'static CStr, name: &str, flags: i64, children: Vec<Self>) -> Self {
+        let parts = Parts::new(CString::new(name).unwrap_or_default(), children);
+        let mut parts: Box<SchemaParts> = Box::new(parts);
+        let mut schema = Self::empty();
+        schema.format = format.as_ptr();
+        schema.name = parts.keep.as_ptr();
+        schema.flags = flags;
+        schema.n_children = count(parts.pointers.len());
+        schema.children = parts.pointers.as_mut_ptr();
+        schema.release = Some(release_schema);
+        schema.private_data = Box::into_raw(parts).cast();
+        schema
     }
-}
-
-struct SchemaParts {
-    name: CString,
-    children: Vec<*mut ArrowSchema>,
-}
-
-/// A length as the interface counts.
-fn count(length: usize) -> i64 {
-    i64::try_from(length).unwrap_or(i64::MAX)
 }
 
 /// # Safety
 ///
 /// `schema` is one of ours, not released.
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the caller promises it; `private_data` is from `new`, and taken once, for `release` is gone afterwards.
-        unsafe {
-            let parts = Box::from_raw((*schema).private_data.cast::<SchemaParts>());
-            for &child in &parts.children {
-                let mut child = Box::from_raw(child);
-                if let Some(release) = child.release {
-                    release(&raw mut *child);
-                }
-            }
-            (*schema).release = None;
-        }
-    }));
+    // SAFETY: the caller promises it; `private_data` is from `new`, and taken once, for `release` is gone afterwards.
+    unsafe {
+        (*schema).release = None;
+        drop_box::<SchemaParts>((*schema).private_data);
+    }
 }
 
-impl ArrowArray {
-    /// One that is released.
-    pub(super) fn empty() -> Self {
-        Self {
-            length: 0,
-            null_count: 0,
-            offset: 0,
-            n_buffers: 0,
-            n_children: 0,
-            buffers: ptr::null_mut(),
-            children: ptr::null_mut(),
-            dictionary: ptr::null_mut(),
-            release: None,
-            private_data: ptr::null_mut(),
-        }
-    }
+/// The buffers of an array, and what owns them.
+type ArrayParts = Parts<ArrowArray, (Vec<*const c_void>, Option<Column>)>;
 
+impl ArrowArray {
     /// The rows of a batch, as a struct of its columns.
     pub(super) fn of(batch: Batch) -> Self {
         let columns = batch.columns.into_iter().map(Self::column);
-        let children = columns.map(|column| Box::into_raw(Box::new(column)));
-        let parts = ArrayParts {
-            column: None,
-            buffers: vec![ptr::null()],
-            children: children.collect(),
-        };
+        let parts = Parts::new((vec![ptr::null()], None), columns.collect());
         Self::new(batch.rows, 0, parts)
     }
 
     fn column(column: Column) -> Self {
-        let valid = if column.nulls == 0 {
+        let valid = column.valid.bytes().as_ptr().cast();
+        let mut buffers = vec![if column.nulls == 0 {
             ptr::null()
         } else {
-            column.valid.bytes().as_ptr().cast()
-        };
-        let mut buffers = vec![valid];
-        // What a vector points to stays where it is when the vector is moved.
+            valid
+        }];
         match &column.values {
             Values::Text(starts, bytes) => {
                 buffers.push(starts.as_ptr().cast());
@@ -181,55 +190,33 @@ impl ArrowArray {
             Values::Bools(bits) => buffers.push(bits.bytes().as_ptr().cast()),
         }
         let (rows, nulls) = (column.rows(), column.nulls);
-        let parts = ArrayParts {
-            column: Some(column),
-            buffers,
-            children: Vec::new(),
-        };
-        Self::new(rows, nulls, parts)
+        Self::new(rows, nulls, Parts::new((buffers, Some(column)), Vec::new()))
     }
 
     fn new(rows: usize, nulls: usize, parts: ArrayParts) -> Self {
         let mut parts = Box::new(parts);
-        Self {
-            length: count(rows),
-            null_count: count(nulls),
-            n_buffers: count(parts.buffers.len()),
-            n_children: count(parts.children.len()),
-            buffers: parts.buffers.as_mut_ptr(),
-            children: parts.children.as_mut_ptr(),
-            release: Some(release_array),
-            private_data: Box::into_raw(parts).cast(),
-            ..Self::empty()
-        }
+        let mut array = Self::empty();
+        array.length = count(rows);
+        array.null_count = count(nulls);
+        array.n_buffers = count(parts.keep.0.len());
+        array.buffers = parts.keep.0.as_mut_ptr();
+        array.n_children = count(parts.pointers.len());
+        array.children = parts.pointers.as_mut_ptr();
+        array.release = Some(release_array);
+        array.private_data = Box::into_raw(parts).cast();
+        array
     }
-}
-
-struct ArrayParts {
-    /// Owns what the buffers point to.
-    #[allow(dead_code)] // It is dropped, and nothing else.
-    column: Option<Column>,
-    buffers: Vec<*const c_void>,
-    children: Vec<*mut ArrowArray>,
 }
 
 /// # Safety
 ///
 /// `array` is one of ours, not released.
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: as in `release_schema`. A child that a consumer has moved out is marked as released here, and keeps its own.
-        unsafe {
-            let parts = Box::from_raw((*array).private_data.cast::<ArrayParts>());
-            for &child in &parts.children {
-                let mut child = Box::from_raw(child);
-                if let Some(release) = child.release {
-                    release(&raw mut *child);
-                }
-            }
-            (*array).release = None;
-        }
-    }));
+    // SAFETY: as in `release_schema`.
+    unsafe {
+        (*array).release = None;
+        drop_box::<ArrayParts>((*array).private_data);
+    }
 }
 
 /// What a stream gives: one batch after another, `None` at the end, or what went wrong.
@@ -320,15 +307,13 @@ unsafe extern "C" fn stream_error(stream: *mut ArrowArrayStream) -> *const c_cha
 
 /// # Safety
 ///
-/// As of [`parts`].
+/// `stream` is one of ours, not released.
 unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the caller promises it; it is taken once, for `release` is gone afterwards.
-        unsafe {
-            (*stream).release = None;
-            drop(Box::from_raw((*stream).private_data.cast::<StreamParts>()));
-        }
-    }));
+    // SAFETY: as in `release_schema`.
+    unsafe {
+        (*stream).release = None;
+        drop_box::<StreamParts>((*stream).private_data);
+    }
 }
 
 #[cfg(test)]

@@ -8,16 +8,15 @@ use std::{mem, ptr};
 
 use super::arrow::{ArrowArrayStream, Batches};
 use super::forks::watch_forks;
-use super::imported::Imported;
+use super::imported::{Imported, Table};
 use super::{
     bytes, bytes_mut, guard, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM, CW_NOTHING,
 };
 use crate::columns::batch::Type;
 use crate::columns::combine::Combine;
-use crate::columns::reader::{lock, Decode, Failure, Plan, Reader, Reply};
-use crate::columns::report::{Case, Problem, Report};
+use crate::columns::reader::{lock, Case, Failure, Plan, Problem, Reader, Reply, Report};
 use crate::columns::source::{Input, Source};
-use crate::columns::tables::Table;
+use crate::columns::spec::Spec;
 use crate::ffi::handle;
 use crate::filter::names::Names;
 use crate::simd::Level;
@@ -29,57 +28,10 @@ pub const CW_SCAN_ONLY: u32 = 2;
 /// An option of a scan that uses no vectors. Tests compare both.
 pub const CW_SCAN_PLAIN: u32 = 4;
 
-/// A problem: a lone surrogate became U+FFFD.
-pub const CW_PROBLEM_SURROGATE: u64 = 0;
-/// A problem: a value does not fit its column, and became null.
-pub const CW_PROBLEM_MISFIT: u64 = 1;
-/// A problem: a line is no JSON object.
-pub const CW_PROBLEM_INVALID: u64 = 2;
-/// A problem: a line is above the limit.
-pub const CW_PROBLEM_TOO_LONG: u64 = 3;
-/// A problem: a line has more content blocks than a row is made of.
-pub const CW_PROBLEM_TOO_MANY_BLOCKS: u64 = 4;
-
 /// Has a line decoded that a scan does not understand: `len` bytes at `line`. Returns 1 when it has given the same object to
 /// `cw_scan_reply` with this `reply`, 0 if the line is no JSON object, and below 0 if it has failed. May be called by any thread.
 pub type CwDecode =
     Option<unsafe extern "C" fn(line: *const u8, len: u64, reply: *mut c_void) -> i32>;
-
-/// What the newest pass of a scan came to.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CwScanStats {
-    /// Bytes that were read.
-    pub bytes: u64,
-    /// Lines that are not blank.
-    pub lines: u64,
-    /// Lines of kinds that were not wanted.
-    pub skipped: u64,
-    /// Rows that were made.
-    pub rows: u64,
-    /// Lines that the decoder was asked about.
-    pub decoded: u64,
-    /// Lines that are no JSON object, too long, or have too many blocks.
-    pub invalid: u64,
-    /// Cases that `cw_scan_case` tells.
-    pub cases: u64,
-}
-
-/// Something that did not fit.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CwCase {
-    /// `CW_PROBLEM_…`.
-    pub problem: u64,
-    /// Index of the column; `UINT64_MAX` if it is the line's.
-    pub column: u64,
-    /// Index of the source.
-    pub source: u64,
-    /// Bytes of the file before the line.
-    pub offset: u64,
-    /// Number of the line in the file, from 1; 0 if the file can no longer be read.
-    pub line_number: u64,
-}
 
 struct Scan {
     plan: Arc<Plan>,
@@ -90,52 +42,17 @@ struct Scan {
 static SCANS: handle::Table<Scan> = handle::Table::new();
 static COMBINES: handle::Table<Combined> = handle::Table::new();
 
-/// Texts with a line feed between two; none if there are no bytes.
-fn texts(bytes: &[u8]) -> Result<Vec<&str>, i32> {
-    let text = std::str::from_utf8(bytes).map_err(|_| CW_ERROR_ARGUMENT)?;
-    Ok(text.split('\n').filter(|name| !name.is_empty()).collect())
-}
-
-/// Writes the names of the columns of a table to the `len` bytes at `out`, with a line feed between two. Returns how many bytes
-/// they are. `CW_ERROR_ARGUMENT` if there is no such table, or no room.
+/// Makes a scan of the table that `spec` describes, as [`crate::columns::spec`] says. With `CW_SCAN_ONLY` among the `options`, `only` are the names of
+/// the kinds that are wanted, a line each.
 ///
 /// # Safety
 ///
-/// `table` is null with `table_len` 0, or so many bytes may be read there. `out` is null with `len` 0, or `len` bytes may be
-/// written there.
-#[no_mangle]
-pub unsafe extern "C" fn cw_table_columns(
-    table: *const u8,
-    table_len: u64,
-    out: *mut u8,
-    len: u64,
-) -> i32 {
-    guard(|| {
-        // SAFETY: the caller promises it.
-        let (table, out) = unsafe { (bytes(table, table_len)?, bytes_mut(out, len)?) };
-        let table = std::str::from_utf8(table).ok().and_then(Table::of);
-        let specs = table.ok_or(CW_ERROR_ARGUMENT)?.specs().iter();
-        let names: Vec<_> = specs.map(|spec| spec.name).collect();
-        let names = names.join("\n");
-        let out = out.get_mut(..names.len()).ok_or(CW_ERROR_ARGUMENT)?;
-        out.copy_from_slice(names.as_bytes());
-        i32::try_from(names.len()).map_err(|_| CW_ERROR_ARGUMENT)
-    })
-}
-
-/// Makes a scan of a table. `columns` are names with a line feed between two, all columns if there is none. With `CW_SCAN_ONLY` among the
-/// `options`, `only` are the names of the kinds that are wanted.
-///
-/// # Safety
-///
-/// Each of the three texts is null with the length 0, or so many bytes of UTF-8 may be read there. `out` is null or may be written. `decode`
+/// Both texts are null with the length 0, or so many bytes may be read there. `out` is null or may be written. `decode`
 /// keeps to what [`CwDecode`] says, as long as the scan or a stream of it lives.
 #[no_mangle]
 pub unsafe extern "C" fn cw_scan_new(
-    table: *const u8,
-    table_len: u64,
-    columns: *const u8,
-    columns_len: u64,
+    spec: *const u8,
+    spec_len: u64,
     only: *const u8,
     only_len: u64,
     options: u32,
@@ -145,54 +62,39 @@ pub unsafe extern "C" fn cw_scan_new(
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller promises it.
-        let (table, columns, only, out) = unsafe {
-            (
-                bytes(table, table_len)?,
-                bytes(columns, columns_len)?,
-                bytes(only, only_len)?,
-                place(out)?,
-            )
-        };
-        let table = std::str::from_utf8(table).ok().and_then(Table::of);
-        let table = table.ok_or(CW_ERROR_ARGUMENT)?;
-        let specs = table.columns(&texts(columns)?).ok_or(CW_ERROR_ARGUMENT)?;
+        let (spec, only, out) =
+            unsafe { (bytes(spec, spec_len)?, bytes(only, only_len)?, place(out)?) };
+        let text = |bytes| std::str::from_utf8(bytes).map_err(|_| CW_ERROR_ARGUMENT);
+        let spec = Spec::new(text(spec)?).ok_or(CW_ERROR_ARGUMENT)?;
+        let names: Vec<_> = text(only)?.lines().collect();
         let decode = decode.ok_or(CW_ERROR_ARGUMENT)?;
-        let ask: Decode = Box::new(move |line| {
+        let ask = move |line: &[u8]| {
             let mut reply: Option<Vec<u8>> = None;
+            let to = ptr::from_mut(&mut reply).cast();
             // SAFETY: the line may be read, and the reply be written, during the call; the rest is the caller's promise.
-            let status = unsafe {
-                decode(
-                    line.as_ptr(),
-                    line.len() as u64,
-                    ptr::addr_of_mut!(reply).cast(),
-                )
-            };
+            let status = unsafe { decode(line.as_ptr(), line.len() as u64, to) };
             match (status, reply) {
                 (1, Some(line)) => Reply::Line(line),
                 (0, _) => Reply::Refused,
                 _ => Reply::Failed,
             }
-        });
-        let only = (options & CW_SCAN_ONLY != 0).then_some(texts(only)?);
-        let level = match options & CW_SCAN_PLAIN {
-            0 => Level::Fast,
-            _ => Level::Plain,
         };
-        let report = Report::new(specs.len());
         let plan = Plan {
-            table,
-            specs,
-            only: only.map(|names| Names::new(&names)),
+            spec,
+            only: (options & CW_SCAN_ONLY != 0).then(|| Names::new(&names)),
             strict: options & CW_SCAN_STRICT != 0,
             max_line: usize::try_from(max_line_bytes).unwrap_or(usize::MAX),
-            level,
-            decode: ask,
+            level: match options & CW_SCAN_PLAIN {
+                0 => Level::Fast,
+                _ => Level::Plain,
+            },
+            decode: Box::new(ask),
         };
         watch_forks();
         let handle = SCANS.insert(Scan {
             plan: Arc::new(plan),
             sources: Arc::default(),
-            report: Arc::new(Mutex::new(report)),
+            report: Arc::default(),
         })?;
         out.write(handle);
         Ok(CW_NOTHING)
@@ -248,7 +150,7 @@ pub unsafe extern "C" fn cw_scan_add(
             copy.try_reserve_exact(data.len())
                 .map_err(|_| CW_ERROR_MEMORY)?;
             copy.extend_from_slice(data);
-            (Input::Bytes(copy), None)
+            (Input::Bytes(Arc::new(copy)), None)
         } else {
             let path = path(data)?;
             let name = path.to_string_lossy().into_owned().into_bytes();
@@ -291,15 +193,15 @@ pub unsafe extern "C" fn cw_scan_stream(handle: u64, out: *mut *mut c_void) -> i
         // SAFETY: the caller promises it.
         let out = unsafe { place(out) }?;
         let (plan, sources, report) = SCANS.with(handle, |scan| {
-            scan.report = Arc::new(Mutex::new(Report::new(scan.plan.specs.len())));
+            scan.report = Arc::new(Mutex::new(Report::new(scan.plan.spec.columns.len())));
             (
                 Arc::clone(&scan.plan),
                 Arc::clone(&scan.sources),
                 Arc::clone(&scan.report),
             )
         })?;
-        let specs = plan.specs.iter();
-        let columns = specs.map(|spec| (spec.name.to_owned(), spec.kind));
+        let columns = plan.spec.columns.iter();
+        let columns = columns.map(|column| (column.name.clone(), column.kind));
         let columns = columns.collect();
         let mut reader = Reader::new(Arc::clone(&plan), Arc::clone(&sources), report);
         let batches: Batches = Box::new(move || {
@@ -326,11 +228,7 @@ pub unsafe extern "C" fn cw_stream_free(stream: *mut c_void) -> i32 {
     guard(|| {
         if !stream.is_null() {
             // SAFETY: the caller promises it.
-            let mut stream = unsafe { Box::from_raw(stream.cast::<ArrowArrayStream>()) };
-            if let Some(release) = stream.release {
-                // SAFETY: it is not released.
-                unsafe { release(&raw mut *stream) };
-            }
+            drop(unsafe { Box::from_raw(stream.cast::<ArrowArrayStream>()) });
         }
         Ok(CW_NOTHING)
     })
@@ -385,8 +283,8 @@ fn message(failure: &Failure, plan: &Plan, sources: &[Source]) -> String {
                 Problem::TooLong => "longer than max_line_bytes",
                 Problem::TooManyBlocks => "too many content blocks",
             };
-            let column = case.column.and_then(|column| plan.specs.get(column));
-            let column = column.map_or(String::new(), |spec| format!(", column {}", spec.name));
+            let column = case.column.and_then(|index| plan.spec.columns.get(index));
+            let column = column.map_or(String::new(), |it| format!(", column {}", it.name));
             let line = line_number(sources, case);
             format!("{}, line {line}{column}: {what}", name(case.source))
         }
@@ -399,94 +297,41 @@ fn line_number(sources: &[Source], case: &Case) -> u64 {
     number.unwrap_or(0)
 }
 
-/// Tells what the newest pass came to so far.
+/// Tells what the newest pass came to so far, in numbers: bytes, lines, lines of other kinds, rows, lines that were decoded, lines without a row; by
+/// column lone surrogates, and then by column values that did not fit; and for each case what was the matter (from 0: a surrogate, a misfit, no
+/// JSON object, too long, too many blocks), the index of the column or `UINT64_MAX`, that of the source, the bytes of it before the line, and the
+/// number of the line, or 0 if it can no longer be read. Returns how many there are; `CW_ERROR_ARGUMENT` if they are more than `len`.
 ///
 /// # Safety
 ///
-/// `out` is null or may be written.
+/// `out` is null, or so many numbers may be written there.
 #[no_mangle]
-pub unsafe extern "C" fn cw_scan_stats(handle: u64, out: *mut CwScanStats) -> i32 {
+pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) -> i32 {
     guard(|| {
-        // SAFETY: the caller promises it.
-        let out = unsafe { place(out) }?;
-        let report = SCANS.with(handle, |scan| Arc::clone(&scan.report))?;
-        let report = lock(&report);
-        out.write(CwScanStats {
-            bytes: report.bytes,
-            lines: report.lines,
-            skipped: report.skipped,
-            rows: report.rows,
-            decoded: report.decoded,
-            invalid: report.invalid,
-            cases: report.cases.len() as u64,
-        });
-        Ok(CW_NOTHING)
-    })
-}
-
-/// Writes of each of the `columns` columns of a scan how many lone surrogates became U+FFFD, and then of each how many values did not fit.
-/// `CW_ERROR_ARGUMENT` if it has another number of columns.
-///
-/// # Safety
-///
-/// `out` is null, or twice `columns` numbers may be written there.
-#[no_mangle]
-pub unsafe extern "C" fn cw_scan_counts(handle: u64, out: *mut u64, columns: u64) -> i32 {
-    guard(|| {
-        let report = SCANS.with(handle, |scan| Arc::clone(&scan.report))?;
-        let report = lock(&report);
-        if out.is_null() || columns != report.misfits.len() as u64 {
-            return Err(CW_ERROR_ARGUMENT);
-        }
-        let counts = report.surrogates.iter().chain(&report.misfits);
-        for (index, &count) in counts.enumerate() {
-            // SAFETY: not null, and the caller promises that so many may be written.
-            unsafe { out.add(index).write(count) };
-        }
-        Ok(CW_NOTHING)
-    })
-}
-
-/// Tells a case, by its index.
-///
-/// # Safety
-///
-/// `out` is null or may be written.
-#[no_mangle]
-pub unsafe extern "C" fn cw_scan_case(handle: u64, index: u64, out: *mut CwCase) -> i32 {
-    guard(|| {
-        // SAFETY: the caller promises it.
-        let out = unsafe { place(out) }?;
         let (report, sources) = SCANS.with(handle, |scan| {
             (Arc::clone(&scan.report), Arc::clone(&scan.sources))
         })?;
-        let index = usize::try_from(index).map_err(|_| CW_ERROR_ARGUMENT)?;
-        let case = lock(&report).cases.get(index).copied();
-        let case = case.ok_or(CW_ERROR_ARGUMENT)?;
-        out.write(CwCase {
-            problem: match case.problem {
-                Problem::Surrogate => CW_PROBLEM_SURROGATE,
-                Problem::Misfit => CW_PROBLEM_MISFIT,
-                Problem::Invalid => CW_PROBLEM_INVALID,
-                Problem::TooLong => CW_PROBLEM_TOO_LONG,
-                Problem::TooManyBlocks => CW_PROBLEM_TOO_MANY_BLOCKS,
-            },
-            column: case.column.map_or(u64::MAX, |column| column as u64),
-            source: case.source as u64,
-            offset: case.offset,
-            line_number: line_number(&sources, &case),
-        });
-        Ok(CW_NOTHING)
+        let report = lock(&report).clone();
+        let mut told = vec![report.bytes, report.lines, report.skipped];
+        told.extend([report.rows, report.decoded, report.invalid]);
+        told.extend(report.surrogates.iter().chain(&report.misfits));
+        for case in &report.cases {
+            let column = case.column.map_or(u64::MAX, |column| column as u64);
+            let number = line_number(&sources, case);
+            told.extend([case.problem as u64, column, case.source as u64]);
+            told.extend([case.offset, number]);
+        }
+        if out.is_null() || len < told.len() as u64 {
+            return Err(CW_ERROR_ARGUMENT);
+        }
+        // SAFETY: not null, and the caller promises that so many may be written.
+        unsafe { ptr::copy_nonoverlapping(told.as_ptr(), out, told.len()) };
+        i32::try_from(told.len()).map_err(|_| CW_ERROR_ARGUMENT)
     })
 }
 
-/// What tables are combined in.
-struct Combined {
-    columns: Vec<(String, Type)>,
-    /// `None` until the first table has come.
-    rows: Option<Arc<Combine>>,
-    error: String,
-}
+/// What tables are combined in, and their columns; `None` until the first has come.
+type Combined = Option<(Vec<(String, Type)>, Arc<Combine<Table>>)>;
 
 /// Makes what rows of the table `usage` are combined in.
 ///
@@ -499,12 +344,7 @@ pub unsafe extern "C" fn cw_combine_new(out: *mut u64) -> i32 {
         // SAFETY: the caller promises it.
         let out = unsafe { place(out) }?;
         watch_forks();
-        let handle = COMBINES.insert(Combined {
-            columns: Vec::new(),
-            rows: None,
-            error: String::new(),
-        })?;
-        out.write(handle);
+        out.write(COMBINES.insert(None)?);
         Ok(CW_NOTHING)
     })
 }
@@ -518,65 +358,58 @@ pub extern "C" fn cw_combine_free(handle: u64) -> i32 {
     })
 }
 
-/// Takes the `ArrowArrayStream` at `stream`, reads it to its end and releases it. If it cannot be combined, `CW_ERROR_SYSTEM`, and
-/// [`cw_combine_error`] tells why.
+/// Takes the `ArrowArrayStream` at `stream`, reads it to its end and releases it. If it cannot be combined, `CW_ERROR_SYSTEM`, and why is written to
+/// the `len` bytes at `error`, as far as there is room.
 ///
 /// # Safety
 ///
-/// `stream` is null or a stream of the C stream interface, which keeps to it, and which nobody else uses during the call.
+/// `stream` is null or a stream of the C stream interface, which keeps to it, and which nobody else uses during the call. `error` is null with `len` 0, or `len`
+/// bytes may be written there.
 #[no_mangle]
-pub unsafe extern "C" fn cw_combine_add(handle: u64, stream: *mut c_void) -> i32 {
+pub unsafe extern "C" fn cw_combine_add(
+    handle: u64,
+    stream: *mut c_void,
+    error: *mut u8,
+    len: u64,
+) -> i32 {
     guard(|| {
         let stream = stream.cast::<ArrowArrayStream>();
+        // SAFETY: the caller promises it.
+        let out = unsafe { bytes_mut(error, len) }?;
         if stream.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
         COMBINES.with(handle, |combined| {
             // SAFETY: not null, and the caller promises it.
-            let added = unsafe { Imported::new(stream) }
-                .and_then(|mut imported| combined.add(&mut imported));
-            match added {
-                Ok(()) => Ok(CW_NOTHING),
-                Err(error) => {
-                    combined.error = error;
-                    Err(CW_ERROR_SYSTEM)
-                }
+            let added = unsafe { Imported::new(stream) }.and_then(|it| add(combined, it));
+            let Err(error) = added else {
+                return Ok(CW_NOTHING);
+            };
+            for (to, from) in out.iter_mut().zip(error.bytes()) {
+                *to = from;
             }
+            Err(CW_ERROR_SYSTEM)
         })?
     })
 }
 
-impl Combined {
-    fn add(&mut self, imported: &mut Imported) -> Result<(), String> {
-        let columns = imported.columns();
-        if self.rows.is_none() {
-            let rows = Combine::new(&columns);
-            let rows = rows.ok_or("it lacks the column message_id or request_id")?;
-            self.rows = Some(Arc::new(rows));
-            self.columns = columns;
-        } else if self.columns != columns {
-            return Err("its columns are not those of the table before".into());
-        }
-        let rows = self.rows.as_mut().and_then(Arc::get_mut);
-        imported.add_to(rows.ok_or("a stream of the rows was begun")?)
+fn add(combined: &mut Combined, mut imported: Imported) -> Result<(), String> {
+    if combined.is_none() {
+        let rows = Combine::new(&imported.columns);
+        let rows = rows.ok_or("it lacks the column message_id or request_id")?;
+        *combined = Some((imported.columns.clone(), Arc::new(rows)));
     }
-}
-
-/// Writes why the last [`cw_combine_add`] failed to the `len` bytes at `out`, as far as there is room. Returns how many bytes were written.
-///
-/// # Safety
-///
-/// `out` is null with `len` 0, or `len` bytes may be written there.
-#[no_mangle]
-pub unsafe extern "C" fn cw_combine_error(handle: u64, out: *mut u8, len: u64) -> i32 {
-    guard(|| {
-        // SAFETY: the caller promises it.
-        let out = unsafe { bytes_mut(out, len) }?;
-        let error = COMBINES.with(handle, |combined| combined.error.clone())?;
-        let length = error.len().min(out.len());
-        out[..length].copy_from_slice(&error.as_bytes()[..length]);
-        i32::try_from(length).map_err(|_| CW_ERROR_ARGUMENT)
-    })
+    let Some((columns, rows)) = combined else {
+        return Ok(());
+    };
+    if *columns != imported.columns {
+        return Err("its columns are not those of the table before".into());
+    }
+    let rows = Arc::get_mut(rows).ok_or("a stream of the rows was begun")?;
+    while let Some(table) = imported.next()? {
+        rows.add(table);
+    }
+    Ok(())
 }
 
 /// Writes the address of an `ArrowArrayStream` of the rows that count to `out`; [`cw_stream_free`] frees it. `CW_ERROR_ARGUMENT` if nothing was added.
@@ -589,20 +422,11 @@ pub unsafe extern "C" fn cw_combine_stream(handle: u64, out: *mut *mut c_void) -
     guard(|| {
         // SAFETY: the caller promises it.
         let out = unsafe { place(out) }?;
-        let (columns, rows) = COMBINES.with(handle, |combined| {
-            (combined.columns.clone(), combined.rows.clone())
-        })?;
-        let rows = rows.ok_or(CW_ERROR_ARGUMENT)?;
-        let mut index = 0;
-        let batches: Batches = Box::new(move || {
-            while let Some(batch) = rows.batch(index) {
-                index += 1;
-                if batch.rows > 0 {
-                    return Ok(Some(batch));
-                }
-            }
-            Ok(None)
-        });
+        let (columns, rows) = COMBINES
+            .with(handle, |combined| combined.clone())?
+            .ok_or(CW_ERROR_ARGUMENT)?;
+        let mut next = 0;
+        let batches: Batches = Box::new(move || Ok(rows.batch(&mut next)));
         out.write(give(ArrowArrayStream::of(columns, batches)));
         Ok(CW_NOTHING)
     })

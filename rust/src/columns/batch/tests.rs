@@ -10,12 +10,13 @@ fn rows_are_added_and_taken_back() {
         };
         if number % 3 == 0 {
             text.push_null();
-            int.push_null();
-            bool.push_null();
+            int.push(Cell::Null);
+            // What is of another type is none.
+            bool.push(Cell::Word(1));
         } else {
-            text.push_text(&vec![b'x'; usize::try_from(number).unwrap()]);
-            int.push_word(number);
-            bool.push_bool(number % 2 == 0);
+            text.push(Cell::Text(&vec![b'x'; usize::try_from(number).unwrap()]));
+            int.push(Cell::Word(number));
+            bool.push(Cell::Bool(number % 2 == 0));
         }
         batch.rows += 1;
     }
@@ -50,7 +51,7 @@ fn rows_are_added_and_taken_back() {
 fn a_batch_that_is_taken_leaves_an_empty_one() {
     let types = [Type::Json];
     let mut batch = Batch::new(&types);
-    batch.columns[0].push_text(b"{}");
+    batch.columns[0].push(Cell::Text(b"{}"));
     batch.rows = 1;
     let taken = batch.take(&types);
     assert_eq!((taken.rows, taken.bytes()), (1, 10));

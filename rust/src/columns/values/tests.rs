@@ -131,7 +131,7 @@ impl Operation for Json<'_> {
     type Output = bool;
 
     fn run<E: Engine>(self, engine: E) -> bool {
-        is_json(engine, self.0)
+        json(engine, self.0).is_some()
     }
 }
 

@@ -1,44 +1,50 @@
 use super::*;
 use crate::simd::{run, Level, Operation};
 
-struct Walk<'a>(&'a [u8], bool, &'a mut Line);
+struct Walk<'a>(&'a [u8], &'a Tree, &'a mut Found);
 
 impl Operation for Walk<'_> {
     type Output = Option<usize>;
 
     fn run<E: Engine>(self, engine: E) -> Self::Output {
-        walk(engine, self.0, 0, self.1, self.2)
+        walk(engine, self.0, space(self.0, 0), self.1, self.2)
     }
 }
 
-fn walked(text: &str, blocks: bool) -> Option<Line> {
-    let data = format!("{text}\n").into_bytes();
-    let mut line = Line::new();
-    let [plain, fast] =
-        [Level::Plain, Level::Fast].map(|level| run(level, Walk(&data, blocks, &mut line)));
+const PATHS: [&str; 6] = [
+    "type",
+    "message.usage.n",
+    "message.usage",
+    "message.content",
+    "uuid",
+    "x.y",
+];
+
+fn walked(text: &str) -> Option<[Value; 6]> {
+    let mut tree = Tree::default();
+    let slots = PATHS.map(|path| tree.want(path).unwrap());
+    let mut found = Found::new(&tree);
+    let mut go = |level| run(level, Walk(text.as_bytes(), &tree, &mut found));
+    let [plain, fast] = [Level::Plain, Level::Fast].map(&mut go);
     assert_eq!(plain, fast, "{text}");
-    assert!(plain.is_none_or(|end| end == data.len()), "{text}");
-    plain.map(|_| line)
+    plain.map(|_| slots.map(|slot| found.value(slot)))
 }
 
 #[test]
 fn values_are_found_wherever_they_stand() {
-    let text = r#" { "x" : {"type":"no"} , "message":{"usage":{"input_tokens": 5 ,"cache_creation":{"ephemeral_5m_input_tokens":6}},"content":[ 1, {"type":"text","text":"a"} , {"content":[{"type":"text"},[]],"id":"t"} ] } , "t\u0079pe":"assistant" } "#;
-    let line = walked(text, true).unwrap();
+    let text = r#" { "z" : {"type":"no"} , "message":{"usage":{"n": 5 , "m":{}},"content":[ 1, {"type":"text"} ] } , "t\u0079pe":"\u0061", "x":[] } "#;
+    let [tag, number, usage, content, uuid, inner] = walked(text).unwrap();
     let data = text.as_bytes();
-    assert!(line.value(Field::Type).is(data, b"assistant"));
-    assert_eq!(line.value(Field::InputTokens).of(data), b"5");
-    assert_eq!(line.value(Field::Cache5m).of(data), b"6");
-    assert_eq!(line.value(Field::Uuid), Value::default());
-    assert!(line.has_usage() && line.has_blocks && !line.is_too_much());
-    assert_eq!(line.strays, (true, true));
-    assert_eq!((line.blocks.len(), line.inner.len()), (2, 1));
-    assert_eq!(line.blocks[0].value(Part::Text).whole(data), b"\"a\"");
-    assert_eq!(line.blocks[1].inner, Some((0, 1)));
-    assert_eq!(line.blocks[1].value(Part::Id).of(data), b"t");
-    let line = walked(text, false).unwrap();
-    assert!(!line.has_blocks && line.blocks.is_empty());
-    assert_eq!(line.value(Field::Content).form, Form::Array);
+    assert!(tag.is(data, b"a") && !tag.is(data, b"b"));
+    assert_eq!((number.of(data), number.form), (&b"5"[..], Form::Word));
+    assert_eq!(usage.form, Form::Object);
+    assert_eq!(content.whole(data), br#"[ 1, {"type":"text"} ]"#);
+    assert_eq!((uuid, inner), (Value::default(), Value::default()));
+    let [tag, ..] = walked(r#"{"type":"a"}"#).unwrap();
+    assert_eq!(
+        (tag.form, tag.whole(br#"{"type":"a"}"#)),
+        (Form::Plain, &b"\"a\""[..])
+    );
 }
 
 #[test]
@@ -47,47 +53,81 @@ fn what_is_no_object_or_has_a_key_twice_is_unclear() {
         "",
         "[]",
         "{",
-        "{}x",
         "{\"type\"}",
         "{\"type\":}",
         "{\"type\":\"a\",}",
+        "{\"type\":\"a\" \"uuid\":\"b\"}",
+        "{\"type\":\"a\n\"}",
         "{\"type\":\"a\",\"type\":\"a\"}",
         "{\"type\":\"a\",\"typ\\u0065\":\"a\"}",
         "{\"message\":{},\"message\":{}}",
-        "{\"message\":{},\"message\":1}",
+        "{\"message\":1,\"message\":{}}",
         "{\"message\":{\"content\":[],\"content\":1}}",
-        "{\"message\":{\"content\":[{\"id\":1,\"id\":1}]}}",
-        "{\"message\":{\"content\":[{\"content\":[],\"content\":1}]}}",
-        "{\"message\":{\"content\":[{},]}}",
-        "{\"message\":{\"content\":[{} {}]}}",
-        "{\"message\":{\"content\":[,{}]}}",
-        "{\"message\":{\"content\":[{}}}",
-        "{\"message\":{\"content\":[{}]]}",
+        "{\"message\":{\"content\":[}}",
+        "{\"message\":{",
     ] {
-        assert!(walked(text, true).is_none(), "{text}");
+        assert!(walked(text).is_none(), "{text}");
     }
     for text in [
         "{}",
-        "{\"message\":1,\"message\":{}}",
-        "{\"x\":1,\"x\":2}",
+        "{\"z\":1,\"z\":2}",
+        "{\"message\":{}}",
         "{\"message\":{\"content\":[]}}",
     ] {
-        assert!(walked(text, true).is_some(), "{text}");
+        assert!(walked(text).is_some(), "{text}");
+    }
+}
+
+struct Items<'a>(&'a [u8], &'a Tree);
+
+impl Operation for Items<'_> {
+    type Output = Option<Vec<String>>;
+
+    fn run<E: Engine>(self, engine: E) -> Self::Output {
+        let Self(data, tree) = self;
+        let mut found = Found::new(tree);
+        let mut list = List::new(Value {
+            form: Form::Array,
+            start: 0,
+            end: engine.container_end(data, 0).ok()?,
+        });
+        let mut items = Vec::new();
+        loop {
+            match list.next(engine, data, tree, &mut found)? {
+                Item::Object => {
+                    let text = String::from_utf8_lossy(found.value(0).of(data));
+                    items.push(text.into_owned());
+                }
+                Item::Other => items.push("other".into()),
+                Item::End => return Some(items),
+            }
+        }
     }
 }
 
 #[test]
-fn blocks_are_bounded() {
-    let text = format!(
-        "{{\"message\":{{\"content\":[{}{{}}]}}}}",
-        "{},".repeat(MOST_BLOCKS)
-    );
-    let line = walked(&text, true).unwrap();
-    assert!(line.is_too_much());
-    assert_eq!(line.blocks.len(), MOST_BLOCKS + 1);
-    let text = format!(
-        "{{\"message\":{{\"content\":[{}{{}}]}}}}",
-        "{},".repeat(MOST_BLOCKS - 1)
-    );
-    assert!(!walked(&text, true).unwrap().is_too_much());
+fn lists_are_walked_to_their_end() {
+    let mut tree = Tree::default();
+    tree.want("a").unwrap();
+    let items = |text: &str| {
+        let [plain, fast] =
+            [Level::Plain, Level::Fast].map(|level| run(level, Items(text.as_bytes(), &tree)));
+        assert_eq!(plain, fast, "{text}");
+        plain
+    };
+    let found = items(r#"[ {"a":1} , 2,"x",[{"a":3}],{} , {"b":{"a":4},"a":5}]"#).unwrap();
+    assert_eq!(found, ["1", "other", "other", "other", "", "5"]);
+    assert_eq!(items("[]").unwrap(), [""; 0]);
+    for text in [
+        "[{},]",
+        "[{} {}]",
+        "[,{}]",
+        "[{]}",
+        "[{\"a\":1,\"a\":1}]",
+        "[1}",
+        "[\"]",
+        "[{}",
+    ] {
+        assert!(items(text).is_none(), "{text}");
+    }
 }

@@ -1,14 +1,15 @@
 use std::thread;
 
 use super::*;
-use crate::columns::batch::Batch;
+use crate::columns::batch::Cell;
 
 fn batch(rows: u64) -> Batch {
     let mut batch = Batch::new(&[Type::Text, Type::Int, Type::Bool]);
     for number in 0..rows {
-        batch.columns[0].push_text(number.to_string().as_bytes());
+        let text = number.to_string();
+        batch.columns[0].push(Cell::Text(text.as_bytes()));
         batch.columns[1].push_null();
-        batch.columns[2].push_bool(true);
+        batch.columns[2].push(Cell::Bool(true));
         batch.rows += 1;
     }
     batch

@@ -1,0 +1,138 @@
+"""Which tables there are, and where in a line the values of their columns stand.
+
+What this module knows: the keys of messages on streams and in transcripts. What it must not know: how values are found.
+
+A column has a type, a rule and what the rule needs: keys of the line, with dots between, or of a content block after
+``*.``. The rules, and the lines that begin with ``!``, are those of ``rust/src/columns/spec.rs``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from claude_wire.foundation.arguments import require_one_of
+
+__all__ = ["TableName", "columns_of", "spec"]
+
+TableName = Literal["messages", "blocks", "usage", "results"]
+
+_LINE = {
+    # By how it writes the session's id, and by keys that only transcripts have.
+    "source": "text if transcript sessionId transcript parentUuid transcript isSidechain stream session_id",
+    "path": "text path",
+    "offset": "int offset",
+}
+_TYPE = {"type": "text first type", "subtype": "text first subtype"}
+_SESSION = {
+    "uuid": "text first uuid",
+    "session_id": "text first sessionId session_id",
+    "timestamp": "time first timestamp",
+}
+_MESSAGE = {"message_id": "text first message.id"}
+_REQUEST = {"request_id": "text first requestId request_id"}
+_ROLE = {"role": "text first message.role"}
+_MODEL = {"model": "text first message.model"}
+_AGENT = {
+    "is_sidechain": "bool first isSidechain",
+    "agent_id": "text first agentId",
+    "parent_tool_use_id": "text first parent_tool_use_id",
+}
+_CWD = {"cwd": "text first cwd"}
+
+
+def _tokens(usage: str) -> dict[str, str]:
+    return {
+        "input_tokens": f"int first {usage}.input_tokens",
+        "output_tokens": f"int first {usage}.output_tokens",
+        "cache_creation_input_tokens": f"int first {usage}.cache_creation_input_tokens",
+        "cache_creation_5m": f"int first {usage}.cache_creation.ephemeral_5m_input_tokens",
+        "cache_creation_1h": f"int first {usage}.cache_creation.ephemeral_1h_input_tokens",
+        "cache_read_input_tokens": f"int first {usage}.cache_read_input_tokens",
+        "thinking_tokens": f"int first {usage}.output_tokens_details.thinking_tokens",
+        "service_tier": f"text first {usage}.service_tier",
+    }
+
+
+#: Of each table which lines have rows, and its columns.
+_TABLES: dict[TableName, tuple[list[str], dict[str, str]]] = {
+    "messages": (
+        [],
+        {
+            **_LINE,
+            **_TYPE,
+            **_SESSION,
+            "parent_uuid": "text first parentUuid",
+            **_MESSAGE,
+            **_REQUEST,
+            **_ROLE,
+            **_MODEL,
+            "text": "text joined message.content content",
+            "stop_reason": "text first message.stop_reason",
+            **_AGENT,
+            **_CWD,
+            "git_branch": "text first gitBranch",
+            "version": "text first version",
+        },
+    ),
+    "blocks": (
+        ["!where assistant user", "!each message.content"],
+        {
+            **_LINE,
+            **_SESSION,
+            **_MESSAGE,
+            **_ROLE,
+            **_MODEL,
+            **_AGENT,
+            "block": "int index",
+            "block_type": "text kind *.type",
+            "text": "text joined *.text *.thinking *.content",
+            "tool_use_id": "text first *.id *.tool_use_id",
+            "tool_name": "text first *.name",
+            "tool_input": "json first *.input",
+            "is_error": "bool first *.is_error",
+        },
+    ),
+    "usage": (
+        ["!where assistant", "!need message.usage"],
+        {
+            **_LINE,
+            **_SESSION,
+            **_MESSAGE,
+            **_REQUEST,
+            "request_session_id": "text first requestSessionId",
+            **_MODEL,
+            **_tokens("message.usage"),
+            **_AGENT,
+            **_CWD,
+        },
+    ),
+    "results": (
+        ["!where result cost-state"],
+        {
+            **_LINE,
+            **_TYPE,
+            **_SESSION,
+            "is_error": "bool first is_error",
+            "num_turns": "int first num_turns",
+            "duration_ms": "float first duration_ms totalDuration",
+            "duration_api_ms": "float first duration_api_ms totalAPIDuration",
+            "total_cost_usd": "float first total_cost_usd totalCostUSD",
+            "text": "text first result",
+            "stop_reason": "text first stop_reason",
+            **_tokens("usage"),
+            "model_usage": "json first modelUsage",
+        },
+    ),
+}
+
+
+def columns_of(table: TableName) -> tuple[str, ...]:
+    """The names of all columns of a table, in order."""
+    require_one_of("table", table, get_args(TableName))
+    return tuple(_TABLES[table][1])
+
+
+def spec(table: TableName, columns: tuple[str, ...]) -> bytes:
+    """These columns of a table, as the native library takes them."""
+    which, known = _TABLES[table]
+    return "\n".join([*which, *(f"{name} {known[name]}" for name in columns)]).encode()

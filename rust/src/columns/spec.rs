@@ -1,0 +1,142 @@
+//! Which columns a table has, and by which rules they are made.
+//!
+//! A table is described by text, one column a line: its name, its type, a rule, and what that needs. A path is keys with dots between; one that
+//! begins with `*.` is in a content block.
+//!
+//! ```text
+//! !where assistant user                     only lines of these types have rows
+//! !need message.usage                       only lines in which this is an object
+//! !each message.content                     a row for each object in this list, or for the string that stands there instead
+//! path text path                            the name of the file
+//! offset int offset                         bytes of the file before the line
+//! block int index                           which of the rows of its line it is, from 0
+//! source text if stream session_id          the word before the first of the paths that is there
+//! session_id text first sessionId session_id   the first of the paths that has a value
+//! block_type text kind *.type               the same, and `text` for a string that stands instead of a list
+//! text text joined message.content content  the first that has a value: a string, or the texts of the objects of type `text` in a list
+//! ```
+
+use super::batch::Type;
+use super::tree::{Slot, Tree};
+
+/// A place in a line, or in a content block of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the line.
+    Line(Slot),
+    /// In the block.
+    Block(Slot),
+}
+
+/// How a column is made. See above.
+#[allow(missing_docs)]
+#[derive(Debug)]
+pub enum Rule {
+    Path,
+    Offset,
+    Index,
+    If(Vec<(Vec<u8>, Slot)>),
+    First(Vec<Place>),
+    Kind(Vec<Place>),
+    Joined(Vec<Place>),
+}
+
+/// A column.
+#[derive(Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// What its values are.
+    pub kind: Type,
+    /// How they are made.
+    pub rule: Rule,
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct Spec {
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// The keys that are wanted of a line.
+    pub line: Tree,
+    /// The keys that are wanted of a content block.
+    pub block: Tree,
+    /// The type of the line.
+    pub tag: Slot,
+    /// The types of lines that have rows; all if there is none.
+    pub types: Vec<Vec<u8>>,
+    /// What must be an object.
+    pub need: Option<Slot>,
+    /// The list that has a row for each object in it.
+    pub each: Option<Slot>,
+}
+
+impl Spec {
+    /// The table that `text` describes; `None` if it describes none.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let mut line = Tree::default();
+        let mut spec = Self {
+            // What a line is must be clear in any table.
+            tag: line.want("type")?,
+            columns: Vec::new(),
+            block: Tree::default(),
+            types: Vec::new(),
+            need: None,
+            each: None,
+            line,
+        };
+        spec.line.want("subtype")?;
+        for row in text.lines() {
+            let mut words = row.split(' ');
+            match words.next()? {
+                "!where" => spec.types = words.map(|word| word.as_bytes().to_vec()).collect(),
+                "!need" => spec.need = Some(spec.line.want(words.next()?)?),
+                "!each" => spec.each = Some(spec.line.want(words.next()?)?),
+                name => {
+                    let kind = Type::of(words.next()?)?;
+                    let rule = spec.rule(words.next()?, &words.collect::<Vec<_>>())?;
+                    let name = name.to_owned();
+                    spec.columns.push(Column { name, kind, rule });
+                }
+            }
+        }
+        Some(spec)
+    }
+
+    fn rule(&mut self, name: &str, words: &[&str]) -> Option<Rule> {
+        let places = |spec: &mut Self| -> Option<Vec<Place>> {
+            words.iter().map(|path| spec.place(path)).collect()
+        };
+        Some(match name {
+            "path" => Rule::Path,
+            "offset" => Rule::Offset,
+            "index" => Rule::Index,
+            "first" => Rule::First(places(self)?),
+            "kind" => Rule::Kind(places(self)?),
+            "joined" => Rule::Joined(places(self)?),
+            "if" => {
+                let pairs = words.chunks_exact(2);
+                let pairs = pairs.map(|pair| Some((pair[0].into(), self.line.want(pair[1])?)));
+                Rule::If(pairs.collect::<Option<_>>()?)
+            }
+            _ => return None,
+        })
+    }
+
+    fn place(&mut self, path: &str) -> Option<Place> {
+        Some(match path.strip_prefix("*.") {
+            Some(path) => Place::Block(self.block.want(path)?),
+            None => Place::Line(self.line.want(path)?),
+        })
+    }
+
+    /// What the values of each column are.
+    #[must_use]
+    pub fn types(&self) -> Vec<Type> {
+        self.columns.iter().map(|column| column.kind).collect()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;
