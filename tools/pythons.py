@@ -43,7 +43,7 @@ CHOICE = [
     "io/test_tasks",
 ]
 #: What stands on the packages that the wheel requires: each example of the README, msgspec, cffi, anyio, jiter, click,
-#: rich, jsonschema, claude-agent-sdk and mcp.
+#: rich, jsonschema, claude-agent-sdk, mcp and OpenTelemetry.
 LOWEST = [
     "agent/test_agent_schema",
     "integrations/test_agent_sdk_closing",
@@ -64,6 +64,8 @@ LOWEST = [
     "integrations/test_mcp_failing",
     "integrations/test_mcp_requests",
     "integrations/test_mcp_withdrawn",
+    "integrations/test_otel_live",
+    "integrations/test_otel_spans",
     "native/test_native_handles",
     "accumulate/test_partial_json",
     "promises/test_pages",
@@ -72,7 +74,7 @@ LOWEST = [
 #: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.
 OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
-EXTRAS = ["agent", "agent-sdk", "cli", "drift", "mcp"]
+EXTRAS = ["agent", "agent-sdk", "cli", "drift", "mcp", "otel"]
 UV = [sys.executable, "-m", "uv", "--quiet"]
 #: uv trusts what this machine trusts, as pip does; alone it trusts its own list.
 os.environ.setdefault("UV_SYSTEM_CERTS", "1")

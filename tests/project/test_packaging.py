@@ -44,7 +44,14 @@ def test_the_group_for_building_is_what_the_build_system_requires() -> None:
 
 
 def test_no_requirement_of_development_is_an_extra_of_the_package() -> None:
-    assert sorted(project()["project"]["optional-dependencies"]) == ["agent", "agent-sdk", "cli", "drift", "mcp"]
+    assert sorted(project()["project"]["optional-dependencies"]) == [
+        "agent",
+        "agent-sdk",
+        "cli",
+        "drift",
+        "mcp",
+        "otel",
+    ]
 
 
 def test_the_version_is_the_same_in_each_place_and_has_its_date_in_the_changelog() -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timezone
+from datetime import datetime
 from html import escape
 
 from claude_wire.foundation.printable import printable
 
-__all__ = ["MOST_CHARS", "Box", "Room", "clock", "day", "folded", "inline", "moment", "picture", "prose", "rows"]
+__all__ = ["MOST_CHARS", "Box", "Room", "clock", "day", "folded", "inline", "picture", "prose", "rows"]
 
 #: A page has at most this many characters, and what is shown of them. Further parts are left out and counted.
 MOST_CHARS = 32 * 1024 * 1024
@@ -186,16 +186,6 @@ def picture(media_type: str, data: str) -> str:
     if media_type in _PICTURES and len(data) <= PICTURE_CHARS and _BASE64.fullmatch(data):
         return f'<img alt="A picture of the conversation" src="data:{media_type};base64,{data}">'
     return f"<p class=cut>[{inline(media_type)}, {len(data):,} characters of base64]</p>"
-
-
-def moment(stamp: str | None) -> datetime | None:
-    """The time that a stamp of ISO 8601 names, in UTC; None if it names none."""
-    try:
-        # Python 3.10 knows no Z, and no number of digits but three and six.
-        found = datetime.fromisoformat((stamp or "")[:40].replace("Z", "+00:00"))
-        return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
-    except (ValueError, OverflowError):
-        return None
 
 
 def clock(when: datetime | None) -> str:

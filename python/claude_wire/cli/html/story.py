@@ -18,12 +18,13 @@ from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
 from claude_wire.bridge.tools import fields_of, items_of
 from claude_wire.cli.html.blocks import block_markup, content_markup
 from claude_wire.cli.html.calls import INPUT, Calls
-from claude_wire.cli.html.markup import Box, Room, clock, folded, inline, moment, prose, rows
+from claude_wire.cli.html.markup import Box, Room, clock, folded, inline, prose, rows
 from claude_wire.cli.show.excerpts import plain_json
 from claude_wire.cli.show.names import tag
 from claude_wire.cli.show.notices import ERROR, WARNING, Notice, notice
 from claude_wire.cli.show.questions import answer, permission_question, prompt_of, question, request
 from claude_wire.cli.show.results import result_notices, token_counts
+from claude_wire.foundation.moments import moment
 from claude_wire.foundation.printable import one_line
 from claude_wire.messages import Message
 from claude_wire.messages.control.envelopes import RequestId

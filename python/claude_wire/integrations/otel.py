@@ -1,0 +1,397 @@
+"""Spans of OpenTelemetry for a session, by the semantic conventions for generative AI.
+
+::
+
+    from claude_wire.integrations.otel import traced
+
+    async with open_session(options) as session:
+        await session.query("Hello")
+        async for message in traced(session.receive_response()):
+            ...
+
+A turn is a span ``invoke_agent``. Below it are ``chat`` for each answer of the model and ``execute_tool`` for each call
+of a tool; a subagent is an ``invoke_agent`` below the ``execute_tool`` that started it. Tokens are on ``chat`` alone,
+so that they may be added up. Texts, inputs and results are left out, unless the variable
+``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` is ``true``, ``SPAN_ONLY`` or ``SPAN_AND_EVENT``.
+
+The messages of a transcript give the same spans as those of its stream, where both say the same.
+
+Knows messages and the API of OpenTelemetry (the package ``opentelemetry-api``, extra ``otel``); not where messages come
+from, nor where spans go. At most :data:`~claude_wire.bridge.operations.MOST_OPERATIONS` calls and as many agents are
+open at a time: one more ends the oldest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
+from contextlib import AsyncExitStack, aclosing
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+try:
+    from opentelemetry import trace
+except ModuleNotFoundError as _error:
+    if _error.name != "opentelemetry":
+        raise
+    raise ImportError(
+        "claude_wire.integrations.otel needs opentelemetry-api: pip install 'claude-wire[otel]'", name="opentelemetry"
+    ) from _error
+
+from claude_wire import messages as m
+from claude_wire.bridge.operations import MOST_OPERATIONS
+from claude_wire.bridge.tools import SUBAGENT_TOOLS, fields_of
+from claude_wire.foundation.moments import moment
+from claude_wire.integrations.otel_attributes import (
+    CONTENT_CHARS,
+    MOST_NUMBER,
+    captures_content,
+    count,
+    end,
+    failed,
+    name_of,
+    named,
+    output,
+    part,
+    put_content,
+    put_tokens,
+    why,
+)
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from opentelemetry.context import Context
+    from typing_extensions import Self
+
+__all__ = ["SpanRecorder", "record", "traced"]
+
+#: The name of the agent that is no subagent.
+AGENT = "claude-code"
+
+#: What the CLI writes in the user's place when a turn is interrupted.
+INTERRUPTED = "[Request interrupted by user"
+
+M = TypeVar("M", bound="m.Message | m.InvalidLine")
+
+#: A session, and the call whose subagent speaks; None for the main conversation.
+Key = tuple[str | None, str | None]
+
+
+class _Chat:
+    """An answer of the model that is under way."""
+
+    __slots__ = ("counts", "end", "id", "parts", "room", "span", "stop")
+
+    def __init__(self, span: trace.Span, id: str | None, start: int) -> None:
+        self.span, self.id, self.end = span, id, start
+        self.counts: dict[str, int] = {}
+        self.stop: str | None = None
+        self.parts: list[dict[str, Any]] = []
+        self.room: int = CONTENT_CHARS
+
+
+class _Agent:
+    """A turn, or a subagent, that is under way. ``last`` is the time of its last message."""
+
+    __slots__ = ("chat", "context", "error", "last", "span")
+
+    def __init__(self, span: trace.Span, start: int) -> None:
+        self.span, self.last = span, start
+        self.context: Context = trace.set_span_in_context(span)
+        self.chat: _Chat | None = None
+        self.error: str | None = None
+
+
+class _Tool:
+    """A call that has no result yet."""
+
+    __slots__ = ("agent", "span", "started")
+
+    def __init__(self, span: trace.Span, agent: Key, started: int) -> None:
+        self.span, self.agent, self.started = span, agent, started
+
+
+class SpanRecorder:
+    """Makes spans of messages, in the order in which they come. No message makes it raise.
+
+    Spans are given their times explicitly, those that the messages say. Each that was started is ended by
+    :meth:`close` at the latest; the recorder may be used as a context manager.
+
+    Args:
+        tracer: that of the global provider if not given. The spans of turns are below the span that is active when they
+            start.
+    """
+
+    def __init__(self, tracer: trace.Tracer | None = None) -> None:
+        self._tracer: trace.Tracer = trace.get_tracer("claude_wire") if tracer is None else tracer
+        self._with_content: bool = captures_content()
+        self._agents: dict[Key, _Agent] = {}
+        self._tools: dict[Key, _Tool] = {}
+        #: Where the subagent of a call belongs, and when the call began. It may speak after the call has ended.
+        self._started: dict[Key, tuple[Context, int]] = {}
+        #: When the turn began whose first answer has not come yet, and its prompt.
+        self._began: int | None = None
+        self._prompt: str | None = None
+        self._last: int = 0
+        #: Answers that are about to end: their final counts, which deltas bring.
+        self._deltas: dict[Key, str | None] = {}
+        self._is_stream = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close(error)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """End all spans that are open; with an error its type is their ``error.type``."""
+        reason = None if error is None or isinstance(error, GeneratorExit) else type(error).__name__
+        for key in list(self._agents):
+            self._end_agent(key, reason)
+        for key in list(self._tools):
+            self._end_tool(key, self._last, reason or "unfinished")
+        self._started.clear()
+        self._deltas.clear()
+
+    def add(self, message: m.Message | m.InvalidLine, now: int | None = None) -> None:
+        """Start and end the spans that a message starts and ends.
+
+        Args:
+            now: the time in nanoseconds since 1970, for messages that say none. Without it, it is the clock's for a
+                message that needs one.
+        """
+        match message:
+            case m.StreamEvent():
+                self._event(message)
+            case m.InitMessage():
+                self._is_stream, self._began, self._prompt = True, now, None
+            case m.AssistantMessage():
+                self._assistant(message, now)
+            case m.UserMessage():
+                self._user(message, now)
+            case m.ResultMessage():
+                self._result(message)
+            case m.TaskNotificationMessage(tool_use_id=str(id)):
+                self._end_agent((message.session_id, id))
+            case _:
+                pass
+
+    def _time(self, stamp: str | None, now: int | None) -> int:
+        when = moment(stamp)
+        if when is not None and 1970 <= when.year < 2262:
+            now = int(when.timestamp()) * 1_000_000_000 + when.microsecond * 1000
+        self._last = min(time.time_ns() if now is None else now, MOST_NUMBER)
+        return self._last
+
+    # --- agents -------------------------------------------------------------------------------------------------------
+
+    def _agent(self, key: Key, message: m.AssistantMessage, at: int) -> _Agent:
+        """The agent that speaks; its span starts with its first answer, at the time of its prompt."""
+        agent = self._agents.get(key)
+        if agent is None:
+            session, parent = key
+            context: Context | None = None
+            if parent is None:
+                name, start, self._began = AGENT, at if self._began is None else self._began, None
+            else:
+                name = name_of(message.subagent_type or "subagent")
+                main = self._agents.get((session, None))
+                context, start = self._started.get(key) or (main.context if main else None, at)
+            _make_room(self._agents, self._end_agent)
+            about = {"agent.name": name, "agent.id": message.agent_id, "request.model": message.model}
+            agent = self._agents[key] = _Agent(self._span("invoke_agent", name, start, context, session, about), start)
+            if parent is None and self._prompt is not None:
+                prompt = [{"role": "user", "parts": [{"type": "text", "content": self._prompt}]}]
+                put_content(agent.span, "gen_ai.input.messages", prompt)
+                self._prompt = None
+        return agent
+
+    def _end_agent(self, key: Key, error: str | None = None) -> None:
+        """End an agent's span, after those of its answer, of its calls, and of their subagents."""
+        ended: list[_Agent] = []
+        waiting = [key]
+        while waiting:  # subagents may stand in each other as deep as anybody likes
+            at = waiting.pop()
+            agent = self._agents.pop(at, None)
+            if agent is not None:
+                ended.append(agent)
+                self._end_chat(agent, error)
+                calls = [call for call, tool in self._tools.items() if tool.agent == at]
+                for call in calls:
+                    self._end_tool(call, agent.last, agent.error or error or "unfinished")
+                waiting += calls
+        for agent in reversed(ended):
+            end(agent.span, agent.last, agent.error or error)
+
+    def _result(self, result: m.ResultMessage) -> None:
+        key = (result.session_id, None)
+        agent = self._agents.get(key)
+        if agent is not None and not result.ok and agent.error is None:
+            reason = "interrupted" if result.cancelled else result.terminal_reason or result.subtype
+            agent.error = name_of(reason)
+        self._end_agent(key)
+        self._began = self._prompt = None
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    def _assistant(self, message: m.AssistantMessage, now: int | None) -> None:
+        key: Key = message.session_id, message.parent_tool_use_id
+        at, said, error = self._time(message.timestamp, now), message.message, message.error_reason
+        error = message.api_error_type or error if error else None
+        if message.model == "<synthetic>":  # the CLI's own words: no model answered
+            if error:
+                agent = self._agent(key, message, at)
+                agent.error, agent.last = name_of(error), max(agent.last, at)
+            return
+        agent = self._agent(key, message, at)
+        chat = agent.chat
+        if chat is None or chat.id != said.id or said.id is None:
+            self._end_chat(agent)
+            agent.error = None  # what went wrong before did not end the turn
+            model = name_of(message.model or "")
+            about = {"request.model": model, "response.model": model, "response.id": said.id}
+            span = self._span("chat", model, agent.last, agent.context, key[0], about, trace.SpanKind.CLIENT)
+            chat = agent.chat = _Chat(span, said.id, agent.last)
+        chat.end = agent.last = max(agent.last, at)
+        if said.usage is not None:
+            # Only the lines of a transcript have the final counts, and the reason for which the model stopped.
+            count(chat.counts, said.usage, final=said.stop_reason is not None)
+        chat.stop = said.stop_reason or chat.stop
+        if error or message.aborted:
+            agent.error = name_of(error or "interrupted")
+            failed(chat.span, agent.error)
+        for block in said.content if self._with_content else ():
+            found = part(block)
+            chat.room -= sum(len(value) for value in (found or {}).values() if isinstance(value, str))
+            if found is not None and chat.room >= 0:  # what does not fit is left out
+                chat.parts.append(found)
+        for call in message.tool_uses:
+            self._call(key, agent, call, at)
+
+    def _event(self, message: m.StreamEvent) -> None:
+        """Take the final counts of an answer from its last delta."""
+        key: Key = message.session_id, message.parent_tool_use_id
+        match message.event:
+            case m.MessageStartEvent(message=started):
+                _make_room(self._deltas, self._deltas.pop)
+                self._deltas[key] = started.id
+            case m.MessageDeltaEvent(usage=usage, delta=delta):
+                agent = self._agents.get(key)
+                chat = None if agent is None else agent.chat
+                if chat is not None and chat.id == self._deltas.pop(key, message.api_message_id):
+                    count(chat.counts, usage, final=delta.stop_reason is not None)
+                    chat.stop = delta.stop_reason or chat.stop
+            case _:
+                pass
+
+    def _end_chat(self, agent: _Agent, error: str | None = None) -> None:
+        chat, agent.chat = agent.chat, None
+        if chat is not None:
+            put_tokens(chat.span, chat.counts)
+            if chat.stop:
+                chat.span.set_attribute("gen_ai.response.finish_reasons", [name_of(chat.stop)])
+            if chat.parts:
+                put_content(chat.span, "gen_ai.output.messages", output(chat.parts, chat.stop))
+            end(chat.span, chat.end, error)
+
+    # --- calls --------------------------------------------------------------------------------------------------------
+
+    def _call(self, agent_key: Key, agent: _Agent, call: m.ToolUseBlock, at: int) -> None:
+        key: Key = agent_key[0], call.id
+        if key in self._tools:
+            return
+        _make_room(self._tools, lambda oldest: self._end_tool(oldest, at, "unfinished"))
+        name = name_of(call.name)
+        about: dict[str, str | None] = {"tool.name": name, "tool.call.id": call.id, "tool.type": "function"}
+        span = self._span("execute_tool", name, at, agent.context, agent_key[0], about)
+        if self._with_content:
+            put_content(span, "gen_ai.tool.call.arguments", call.input)
+        self._tools[key] = _Tool(span, agent_key, at)
+        if call.name in SUBAGENT_TOOLS:
+            _make_room(self._started, self._started.pop)
+            self._started[key] = trace.set_span_in_context(span), at
+
+    def _user(self, message: m.UserMessage, now: int | None) -> None:
+        key: Key = message.session_id, message.parent_tool_use_id
+        agent, results = self._agents.get(key), message.tool_results
+        at = self._time(message.timestamp, now)
+        for result in results:
+            call: Key = message.session_id, result.tool_use_id
+            if fields_of(message.tool_use_result).get("isAsync") is not True:  # then its subagent goes on
+                self._end_agent(call)
+                self._started.pop(call, None)
+            tool = self._tools.get(call)
+            if tool is not None and self._with_content and not result.is_error:
+                put_content(tool.span, "gen_ai.tool.call.result", result.content)
+            self._end_tool(call, at, why(message, result))
+        if results and agent is not None:
+            agent.last = max(agent.last, at)
+        elif not results and key[1] is None:
+            if message.text.startswith(INTERRUPTED):
+                if agent is not None:
+                    agent.error, agent.last = "interrupted", max(agent.last, at)
+            elif message.isReplay:
+                self._prompted(key, message.text, at)
+
+    def _prompted(self, key: Key, text: str, at: int) -> None:
+        """A prompt begins a turn; in a transcript, which has no results, it ends the one before, too."""
+        if not self._is_stream:
+            self._end_agent(key)
+        if key not in self._agents:
+            self._began, self._prompt = at, text[: CONTENT_CHARS + 1] if self._with_content else None
+
+    def _end_tool(self, key: Key, at: int, error: str | None) -> None:
+        tool = self._tools.pop(key, None)
+        if tool is not None:
+            end(tool.span, max(tool.started, at), error)
+
+    def _span(
+        self,
+        operation: str,
+        name: str,
+        start: int,
+        context: Context | None,
+        session: str | None,
+        about: dict[str, str | None],
+        kind: trace.SpanKind = trace.SpanKind.INTERNAL,
+    ) -> trace.Span:
+        attributes = named(operation, {"conversation.id": session, **about})
+        return self._tracer.start_span(f"{operation} {name}".strip(), context, kind, attributes, start_time=start)
+
+
+async def traced(messages: AsyncIterable[M], tracer: trace.Tracer | None = None) -> AsyncGenerator[M, None]:
+    """Give the messages of a live session as they come, and make spans of them.
+
+    All spans are ended when the messages end, raise, or are cancelled, and when this generator is closed: who may leave
+    the loop early closes it, with :class:`contextlib.aclosing`.
+
+    Args:
+        messages: such as ``session``, ``session.receive_response()`` or a :class:`~claude_wire.Process`.
+        tracer: as for :class:`SpanRecorder`.
+    """
+    async with AsyncExitStack() as stack:
+        if isinstance(messages, AsyncGenerator):
+            await stack.enter_async_context(aclosing(cast("AsyncGenerator[M, None]", messages)))
+        recorder = stack.enter_context(SpanRecorder(tracer))
+        async for message in messages:
+            recorder.add(message, time.time_ns())
+            yield message
+
+
+def record(messages: Iterable[m.Message | m.InvalidLine], tracer: trace.Tracer | None = None) -> None:
+    """Make the spans of messages that were recorded: those of a stream, or of a transcript.
+
+    Args:
+        messages: such as ``claude_wire.read(path)`` or ``claude_wire.transcripts.messages(transcript)``.
+        tracer: as for :class:`SpanRecorder`.
+    """
+    with SpanRecorder(tracer) as recorder:
+        for message in messages:
+            recorder.add(message)
+
+
+def _make_room(known: dict[Key, Any], drop: Callable[[Key], object]) -> None:
+    if len(known) >= MOST_OPERATIONS:
+        drop(next(iter(known)))

@@ -1,0 +1,144 @@
+"""What stands on a span, by the semantic conventions of OpenTelemetry for generative AI.
+
+The names are those of the conventions 1.41. Knows messages and spans; not which span is of what.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry.trace import Span, StatusCode
+
+from claude_wire import messages as m
+from claude_wire.bridge.tools import fields_of, items_of
+from claude_wire.codec.encoder import encode_value
+from claude_wire.errors import EncodeError
+from claude_wire.foundation.printable import one_line
+
+__all__ = [
+    "CONTENT_CHARS",
+    "MOST_NUMBER",
+    "captures_content",
+    "count",
+    "end",
+    "failed",
+    "name_of",
+    "named",
+    "output",
+    "part",
+    "put_content",
+    "put_tokens",
+    "why",
+]
+
+#: The variable that asks for content, and the values that ask for it on spans.
+CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+ON_SPANS = frozenset(("true", "span_only", "span_and_event"))
+
+#: Names and ids are cut to this many characters.
+NAME_CHARS = 128
+
+#: A content that has more characters as JSON is left out.
+CONTENT_CHARS = 100_000
+
+#: Exporters have 64 bits for a number.
+MOST_NUMBER = 2**63 - 1
+
+#: The three counts of input that the API has; they add up.
+INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+#: Stop reasons of the API, in the words of the conventions.
+FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_call"}
+
+
+def captures_content() -> bool:
+    """Whether the environment asks for content on spans."""
+    return os.environ.get(CAPTURE, "").strip().lower() in ON_SPANS
+
+
+def name_of(text: str) -> str:
+    """A name or an id, which anybody may have made up, safe for any exporter."""
+    return one_line(text, NAME_CHARS)
+
+
+def named(operation: str, about: Mapping[str, str | None]) -> dict[str, str]:
+    """The attributes of a span by their names below ``gen_ai``; those that are not known are left out."""
+    known = {f"gen_ai.{key}": name_of(value) for key, value in about.items() if value}
+    return {"gen_ai.operation.name": operation, "gen_ai.provider.name": "anthropic", **known}
+
+
+def put_content(span: Span, name: str, value: Any) -> None:
+    """Put content on a span as JSON, if it is not too long."""
+    try:
+        text = encode_value(value).decode()
+    except EncodeError:
+        return
+    if len(text) <= CONTENT_CHARS:
+        span.set_attribute(name, text)
+
+
+def output(parts: list[dict[str, Any]], stop: str | None) -> list[dict[str, Any]]:
+    """An answer as ``gen_ai.output.messages`` has it."""
+    return [{"role": "assistant", "parts": parts, "finish_reason": FINISHES.get(stop or "", stop or "error")}]
+
+
+def failed(span: Span, error: str) -> None:
+    """Say that what a span stands for has failed; ``error`` is a word for programs."""
+    span.set_attribute("error.type", error)
+    span.set_status(StatusCode.ERROR)
+
+
+def end(span: Span, at: int, error: str | None) -> None:
+    """End a span at a time in nanoseconds since 1970."""
+    if error is not None:
+        failed(span, error)
+    span.end(at)
+
+
+def why(message: m.UserMessage, result: m.ToolResultBlock) -> str | None:
+    """Why a call has failed; None if it has not."""
+    about = map(fields_of, items_of(message.tool_result_meta))
+    kind = next((each.get("non_execution_kind") for each in about if each.get("id") == result.tool_use_id), None)
+    return name_of(kind) if isinstance(kind, str) else "tool_error" if result.is_error else None
+
+
+def count(counts: dict[str, int], usage: m.Usage | m.MessageDeltaUsage, *, final: bool) -> None:
+    """Take the counts of an answer. As in the CLI, what a delta leaves out or says to be 0 stays as the start said it.
+
+    Args:
+        final: whether the output is counted to its end.
+    """
+    for name in INPUT:
+        counts[name] = getattr(usage, name) or counts.get(name, 0)
+    if final:
+        details = usage.output_tokens_details or None
+        counts["output_tokens"] = usage.output_tokens or 0
+        if details is not None and details.thinking_tokens:
+            counts["reasoning.output_tokens"] = details.thinking_tokens
+
+
+def put_tokens(span: Span, counts: dict[str, int]) -> None:
+    """Put counts on a span. The API counts new input beside the cache's; the conventions count all of it as input."""
+    if not counts:
+        return
+    new, read, written = (counts.pop(name) for name in INPUT)
+    counts |= {"input_tokens": new + read + written, "cache_read.input_tokens": read}
+    counts["cache_creation.input_tokens"] = written
+    for name, number in counts.items():
+        if 0 <= number <= MOST_NUMBER:
+            span.set_attribute(f"gen_ai.usage.{name}", number)
+
+
+def part(block: m.ContentBlock) -> dict[str, Any] | None:
+    """A content block as a part of a message of the conventions; None for one that they do not have."""
+    match block:
+        case m.TextBlock(text=text):
+            return {"type": "text", "content": text}
+        case m.ThinkingBlock(thinking=thinking):
+            return {"type": "reasoning", "content": thinking}
+        case m.ToolUseBlock():
+            return {"type": "tool_call", "id": block.id, "name": block.name, "arguments": block.input}
+        case _:
+            return None
