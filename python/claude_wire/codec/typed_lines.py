@@ -22,6 +22,7 @@ import msgspec
 
 from claude_wire.codec.lines import Bytes, Lines, is_utf8
 from claude_wire.codec.objects import REFUSED, SURROGATE, BadLine, decode_dict, decode_unambiguous_lines
+from claude_wire.codec.sorted_lines import Group, Sorter
 from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages.base import Wire
 from claude_wire.messages.places import Places, put
@@ -29,7 +30,7 @@ from claude_wire.messages.tolerant import Ambiguous, Findings
 from claude_wire.messages.union import MESSAGES
 from claude_wire.messages.unknown import UnknownMessage
 from claude_wire.messages.vocabulary import Vocabulary
-from claude_wire.native.block import line_starts
+from claude_wire.native.block import bare_line, line_starts, split_lines
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -48,6 +49,12 @@ ODD_ENOUGH = 2 * ODD
 MOST_ODD = 96
 #: Odd lines that count for nothing after one that cannot be looked through.
 STRICT_LINES = 16 * ODD
+
+#: Blocks that are sorted after lines of types with subtypes: one for each such line, and so many at most. Sorting takes
+#: 5% of the time of a block in which there are none.
+SORTED_BLOCKS = 8
+#: Blocks of fewer lines are not: it takes as long as such a line does.
+FEW_LINES = 4
 
 _later_made = itertools.count()
 
@@ -93,7 +100,18 @@ def one_line_decoder(vocabulary: Vocabulary) -> Callable[[Bytes | bytearray | st
 class UnionDecoder:
     """The decoder over all top-level types of a vocabulary, those learned included. All its streams share it."""
 
-    __slots__ = ("_learned", "_learning", "_lines", "decode", "decode_lines", "later", "subtyped", "vocabulary")
+    __slots__ = (
+        "_learned",
+        "_learning",
+        "_lines",
+        "claims",
+        "decode",
+        "decode_lines",
+        "later",
+        "subtyped",
+        "subtyped_names",
+        "vocabulary",
+    )
 
     decode: Callable[[Bytes | bytearray | str], Any]
     decode_lines: Callable[[Bytes], list[Any]]
@@ -107,6 +125,14 @@ class UnionDecoder:
         self.subtyped: dict[type, Mapping[str, type[Wire]]] = {
             _stand_in(_Subtyped, tag): classes for tag, classes in vocabulary.by_subtype.items()
         }
+        #: The same by type and subtype, those that msgspec alone can decode, as it knows no keys but those of fields.
+        self.claims: dict[tuple[bytes, bytes], type[Wire]] = {
+            (tag.encode(), subtype.encode()): cls
+            for tag, classes in vocabulary.by_subtype.items()
+            for subtype, cls in classes.items()
+            if not cls.keeps_extra
+        }
+        self.subtyped_names: bytes = "\n".join(vocabulary.by_subtype).encode()
         #: The classes whose instances must not get out.
         self.later: set[type] = set(self.subtyped)
         # Building takes tens of milliseconds, which an import should not.
@@ -165,6 +191,15 @@ def _decoder_of(cls: type[Wire]) -> Callable[[Bytes], Any]:
     return msgspec.json.Decoder(cls).decode
 
 
+@cache
+def _lines_decoder_of(cls: type[Wire]) -> Callable[[Bytes], list[Any]]:
+    return msgspec.json.Decoder(cls).decode_lines
+
+
+#: Those that no block is sorted with now. There are as many as threads decode at once.
+_sorters: list[Sorter] = []
+
+
 class TypedLines(Lines):
     """Lines as typed messages, those of a stream if no other vocabulary is given."""
 
@@ -175,12 +210,71 @@ class TypedLines(Lines):
         self._places = Places()
         # Rises with each line that has something unknown in it, and falls with each that has not.
         self._odd = 0
+        # Blocks that are still to be sorted.
+        self._sorting = 0
 
     def one_line_decoder(self) -> Callable[[bytes], Any]:
         return one_line_decoder(self._vocabulary)
 
     def fresh(self) -> Self:
         return type(self)("keep" if self.keep else "replace", self._vocabulary)
+
+    def block(self, data: Bytes, count: int) -> list[Any]:
+        if not self._sorting or count < FEW_LINES or len(data) > BLOCK_BYTES:
+            return super().block(data, count)
+        try:
+            sorter = _sorters.pop()  # another thread may be here, too, and has taken others
+        except IndexError:
+            sorter = Sorter()
+        if sorter.sort(data, self._union.subtyped_names):
+            self._sorting = min(self._sorting + len(sorter.picked), SORTED_BLOCKS)
+            messages = self._sorted(sorter, count)
+        else:
+            self._sorting -= 1
+            messages = super().block(data, count)
+        _sorters.append(sorter)
+        return messages
+
+    def _sorted(self, sorter: Sorter, count: int) -> list[Any]:
+        """The messages of the sorted lines of a block, each in its place."""
+        self.bad = 0
+        rest = count - len(sorter.picked)
+        messages = super().block(sorter.rest, rest) if rest else []
+        found = [iter(self._claimed(group)) for group in sorter.groups]
+        for line, group in sorter.picked:
+            messages.insert(line, next(found[group]))
+        return messages
+
+    def _claimed(self, group: Group) -> list[Any]:
+        """The messages of lines that claim to be of one type and subtype.
+
+        The class checks both, at each place where they stand in the line. For a subtype that has no class of its own
+        it is looked up what the type has.
+        """
+        claim, data, count = group
+        cls = self._union.claims.get(claim)
+        try:
+            if cls is not None:
+                messages = _lines_decoder_of(cls)(data)
+                if len(messages) == count:
+                    return messages
+            else:
+                return list(map(self._built, decode_unambiguous_lines(bytes(data), count)))
+        except REFUSED:
+            pass
+        return list(map(self._alone, split_lines(bytes(data))))
+
+    def _built(self, value: dict[str, Any]) -> Any:
+        findings = Findings()
+        message = self._vocabulary.build(value, findings)
+        self.unknown += bool(findings.unknown)
+        return message
+
+    def _alone(self, line: bytes) -> Any:
+        try:
+            return self.line(bare_line(line))
+        except BadLine as bad:
+            return self._noted(bad)
 
     def _several(self, data: Bytes, count: int) -> list[Any]:
         before = next(_later_made)
@@ -222,6 +316,7 @@ class TypedLines(Lines):
         """Decode a line that the union has already read once, so its JSON is sound and its ``type`` has one value."""
         if not isinstance(later, _Subtyped):
             return self._unlisted(bytes(line))
+        self._sorting = min(self._sorting + 1, SORTED_BLOCKS)
         cls = self._union.subtyped[type(later)].get(later.subtype)
         if cls is not None and not cls.keeps_extra:  # msgspec knows no keys but those of fields
             try:

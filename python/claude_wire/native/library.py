@@ -1,6 +1,7 @@
 """The native library: found, checked and typed. What it must not know: what its functions are used for.
 
-Only the modules of this folder, :mod:`claude_wire.codec.kinds` and :mod:`claude_wire.tables` import it.
+Only the modules of this folder, :mod:`claude_wire.tables`, and ``kinds`` and ``sorted_lines`` of
+:mod:`claude_wire.codec` import it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Library(Protocol):
     CW_TOO_LONG: int
     CW_FILTERED: int
     CW_LINE_BYTES: int
+    CW_MOST_GROUPS: int
+    CW_MOST_PICKS: int
     CW_KEEP_BOM: int
     CW_FILTER_ONLY: int
     CW_FILTER_COALESCE: int
@@ -77,6 +80,9 @@ class Library(Protocol):
         most_kinds: int,
         out: Any,
         /,
+    ) -> int: ...
+    def cw_sort_lines(
+        self, data: Any, length: int, names: bytes, names_length: int, out: Any, sorted: Any, /
     ) -> int: ...
     def cw_line_starts(self, data: Any, length: int, starts: Any, count: int, /) -> int: ...
     def cw_drain_new(

@@ -1,15 +1,53 @@
-//! Blocks of lines without a buffer: where lines begin, and of what kinds they are.
+//! Blocks of lines without a buffer: where lines begin, of what kinds they are, and the lines of each kind together.
 
 use std::slice;
 
 use super::{bytes, bytes_mut, guard, place, CW_ERROR_ARGUMENT, CW_NOTHING};
 use crate::kinds::peek::peek_lines;
 use crate::kinds::scan::KindSpans;
+use crate::kinds::sort::{sort_lines, Group, Pick};
 use crate::lines::frame;
 use crate::simd::Level;
 
 /// Kinds that one call of [`cw_peek_lines`] tells apart, at most.
 const MOST_KINDS: usize = 64;
+
+/// Groups that one call of [`cw_sort_lines`] makes, at most.
+pub const CW_MOST_GROUPS: usize = 32;
+/// Lines that one call of [`cw_sort_lines`] picks, at most.
+pub const CW_MOST_PICKS: usize = 512;
+
+/// Lines of one type and subtype.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwGroup {
+    /// How many.
+    pub lines: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Where in the data the `type` and the `subtype` of the first begin, still escaped.
+    pub start: [u64; 2],
+    /// Their bytes.
+    pub length: [u64; 2],
+}
+
+/// What sorting came to.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CwSorted {
+    /// Bytes of the lines that were not picked.
+    pub rest: u64,
+    /// Lines that were picked.
+    pub picks: u64,
+    /// Groups that they are of.
+    pub groups: u64,
+    /// So many of them are written.
+    pub group: [CwGroup; CW_MOST_GROUPS],
+    /// Of each pick the index of its line in the data, in order.
+    pub line: [u32; CW_MOST_PICKS],
+    /// Of each pick the index of its group.
+    pub of: [u8; CW_MOST_PICKS],
+}
 
 /// The kind of a line: three tags, each a string within the data, still escaped. `bytes` is `UINT64_MAX` for one that is
 /// absent.
@@ -91,6 +129,55 @@ pub unsafe extern "C" fn cw_peek_lines(
             next: (start + peeked.bytes) as u64,
         };
         out.write(peeked);
+        Ok(CW_NOTHING)
+    })
+}
+
+/// Sorts the lines of `len` bytes at `data` by what they claim to be: `out` gets those that are not picked, and behind them those
+/// of each group. Picked are lines of the types in the `names_len` bytes at `names`, which LFs separate. If there are none,
+/// `out` is not written. See `sort`.
+///
+/// # Safety
+///
+/// `data` is null with `len` 0, or `len` bytes may be read there, and nobody writes to them during the call; and so for `names`.
+/// `out` is null, or `len` bytes may be written there. `sorted` is null, or aligned and may be written, and holds a value:
+/// zeros will do.
+#[no_mangle]
+pub unsafe extern "C" fn cw_sort_lines(
+    data: *const u8,
+    len: u64,
+    names: *const u8,
+    names_len: u64,
+    out: *mut u8,
+    sorted: *mut CwSorted,
+) -> i32 {
+    guard(|| {
+        // SAFETY: the caller promises it.
+        let data = unsafe { bytes(data, len) }?;
+        // SAFETY: the caller promises it.
+        let names = unsafe { bytes(names, names_len) }?;
+        // SAFETY: the caller promises it.
+        let out = unsafe { bytes_mut(out, len) }?;
+        // SAFETY: the caller promises that it is aligned and holds a value.
+        let written = unsafe { sorted.as_mut() }.ok_or(CW_ERROR_ARGUMENT)?;
+        let mut groups = [Group::default(); CW_MOST_GROUPS];
+        let mut picks = [Pick::default(); CW_MOST_PICKS];
+        let sorted = sort_lines(data, names, Level::Fast, out, &mut groups, &mut picks);
+        written.rest = sorted.rest as u64;
+        written.picks = sorted.picks as u64;
+        written.groups = sorted.groups as u64;
+        for (place, group) in written.group.iter_mut().zip(&groups[..sorted.groups]) {
+            *place = CwGroup {
+                lines: group.lines as u64,
+                bytes: group.bytes as u64,
+                start: group.claim.map(|tag| tag.start as u64),
+                length: group.claim.map(|tag| tag.len as u64),
+            };
+        }
+        for (index, pick) in picks[..sorted.picks].iter().enumerate() {
+            written.line[index] = u32::try_from(pick.line).map_err(|_| CW_ERROR_ARGUMENT)?;
+            written.of[index] = u8::try_from(pick.group).map_err(|_| CW_ERROR_ARGUMENT)?;
+        }
         Ok(CW_NOTHING)
     })
 }

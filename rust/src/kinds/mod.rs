@@ -2,5 +2,6 @@
 
 pub mod peek;
 pub mod scan;
+pub mod sort;
 pub mod string;
 pub mod template;

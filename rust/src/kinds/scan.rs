@@ -129,15 +129,7 @@ pub(crate) fn meaning_escaped(path: Path, key: &[u8]) -> Key {
 /// Scans the line that begins at `from`. It ends at the first LF or at the end of `data`.
 #[inline(always)]
 pub fn scan<E: Engine>(engine: E, data: &[u8], from: usize) -> Scan {
-    let mut scanner = Scanner::<E> {
-        data,
-        at: from,
-        ahead: E::Ahead::default(),
-        seen: 0,
-        tags: [None; TAGS],
-        uuid: None,
-        text: None,
-    };
+    let mut scanner = Scanner::<E>::new(data, from);
     let clear = scanner.line(engine).is_some();
     let end = line_end(data, scanner.at);
     if !clear {
@@ -153,6 +145,19 @@ pub fn scan<E: Engine>(engine: E, data: &[u8], from: usize) -> Scan {
         uuid: scanner.uuid,
         text: scanner.text,
     }
+}
+
+/// The contents of the first `type` and the first `subtype` of the line that begins at `from`, where `wanted` is true of the
+/// type. What follows the second of them is not looked at, nor is any line of another type behind its type: this is a
+/// hint, for who reads the whole line and then knows better.
+#[inline(always)]
+pub(crate) fn claim<E: Engine>(
+    engine: E,
+    data: &[u8],
+    from: usize,
+    wanted: impl Fn(&[u8]) -> bool,
+) -> Option<[Span; 2]> {
+    Scanner::<E>::new(data, from).claim(engine, wanted)
 }
 
 /// Scans the line that begins at the place.
@@ -208,7 +213,55 @@ struct Scanner<'a, E: Engine> {
     text: Option<Span>,
 }
 
-impl<E: Engine> Scanner<'_, E> {
+impl<'a, E: Engine> Scanner<'a, E> {
+    #[inline(always)]
+    fn new(data: &'a [u8], at: usize) -> Self {
+        Self {
+            data,
+            at,
+            ahead: E::Ahead::default(),
+            seen: 0,
+            tags: [None; TAGS],
+            uuid: None,
+            text: None,
+        }
+    }
+
+    /// See [`claim`].
+    #[inline(always)]
+    fn claim(&mut self, engine: E, wanted: impl Fn(&[u8]) -> bool) -> Option<[Span; 2]> {
+        let mut found = [None; 2];
+        self.space();
+        self.take(b'{')?;
+        loop {
+            self.space();
+            self.take(b'"')?;
+            let key = self.string(engine)?;
+            self.space();
+            self.take(b':')?;
+            self.space();
+            let tag = [&b"type"[..], b"subtype"]
+                .iter()
+                .position(|tag| key.of(self.data) == *tag);
+            match tag {
+                Some(tag) if self.byte() == b'"' => {
+                    self.at += 1;
+                    let value = self.string(engine)?;
+                    if tag == 0 && !wanted(value.of(self.data)) {
+                        return None;
+                    }
+                    found[tag] = Some(value);
+                    if let [Some(name), Some(subtype)] = found {
+                        return Some([name, subtype]);
+                    }
+                }
+                _ => self.value(engine, Path::Top, Key::Other)?,
+            }
+            self.space();
+            self.take(b',')?;
+        }
+    }
+
     /// Walks the line; `None` if it is unclear. Never goes beyond the line's LF.
     #[inline(always)]
     fn line(&mut self, engine: E) -> Option<()> {
