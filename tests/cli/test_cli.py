@@ -43,7 +43,9 @@ def test_help_lists_the_commands() -> None:
     assert done.returncode == 0
     listed = done.stdout.decode().partition("Commands:\n")[2]
     commands = [line.split()[0] for line in listed.splitlines()]
-    assert commands == ["agent", "check", "demo", "drift", "replay", "run", "stats", "view"]
+    assert commands == [
+        *("agent", "check", "demo", "drift", "replay", "run", "search", "sessions", "stats", "usage", "view"),
+    ]
     bare = run()  # on which stream, and with which code, depends on click's version
     assert bare.stdout + bare.stderr == done.stdout
 
@@ -64,8 +66,12 @@ def test_help_lists_the_commands() -> None:
         ["replay", "--nonsense", "."],
         ["run"],
         ["run", "--nonsense", "--", "prompt"],
+        ["search"],
+        ["search", "(", "."],
+        ["sessions", "nowhere"],
         ["stats"],
         ["stats", "-", "-"],
+        ["usage", "nowhere"],
         ["view"],
         ["view", "-", "-"],
     ],

@@ -1,8 +1,9 @@
 """The command ``claude-wire``: ``run`` the CLI and watch it, ``view``, ``check`` and ``replay`` what was recorded, add
-up its ``stats``, and ``demo`` without an account.
+up its ``stats``, and ``demo`` without an account; the ``usage`` of the ``sessions`` on disk, and ``search`` in them.
 
 It needs the extra: ``pip install "claude-wire[cli]"``. ``start`` knows how the command starts and ends, ``app`` its
-subcommands, ``sources`` opens what the user names, and ``failure`` ends a subcommand that cannot do what it was told.
+subcommands, ``sources`` opens what the user names, ``folders`` finds the sessions on disk, and ``failure`` ends a
+subcommand that cannot do what it was told.
 
 - ``commands`` has a module for each subcommand: its arguments, and what it does with them.
 - ``show`` puts messages on a terminal.

@@ -17,7 +17,7 @@ from claude_wire.transcripts.records.base import Entry, Record
 from claude_wire.transcripts.records.conversation import UserRecord
 from claude_wire.transcripts.records.state import AiTitleRecord, CustomTitleRecord, LastPromptRecord, SummaryRecord
 
-__all__ = ["SessionInfo", "find_sessions"]
+__all__ = ["SessionInfo", "find_sessions", "session_files", "session_info"]
 
 #: So much of a file's beginning is read, and so much of its end.
 END_BYTES = 64 * 1024
@@ -51,27 +51,42 @@ class SessionInfo(NamedTuple):
     last_prompt: str | None
 
 
-def find_sessions(folder: str | os.PathLike[str]) -> Iterator[SessionInfo]:
-    """The sessions below a folder, in the order of their paths; at most 128 KiB of each file are read.
+def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False) -> Iterator[SessionInfo]:
+    """The sessions below a folder; at most 128 KiB of each file are read, when its turn comes.
 
     Args:
         folder: the ``projects`` of the CLI's configuration folder, that folder itself, or the folder of one project.
+        newest_first: those whose files were changed last come first. If not, they come in the order of their paths.
 
     A file that is gone, cannot be read, or is no regular file is left out. Titles and prompts have at most 1,000
     characters. Times are in UTC.
     """
+    for path in session_files(folder, newest_first=newest_first):
+        try:
+            yield session_info(path)
+        except OSError:
+            continue
+
+
+def session_files(folder: str | os.PathLike[str], *, newest_first: bool = False) -> list[Path]:
+    """The files of the sessions below a folder, without those of subagents; arguments as for :func:`find_sessions`."""
     root = Path(folder)
     root = root / "projects" if (root / "projects").is_dir() else root
-    for path in sorted([*root.glob("*.jsonl"), *root.glob("*/*.jsonl")]):
-        # Older CLIs kept subagents beside their sessions.
-        if not path.name.startswith("agent-"):
-            try:
-                yield _info(path)
-            except OSError:
-                continue
+    paths = sorted([*root.glob("*.jsonl"), *root.glob("*/*.jsonl")])
+    # Older CLIs kept subagents beside their sessions.
+    paths = [path for path in paths if not path.name.startswith("agent-")]
+    return sorted(paths, key=_changed, reverse=True) if newest_first else paths
 
 
-def _info(path: Path) -> SessionInfo:
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def session_info(path: Path) -> SessionInfo:
+    """What the file of a session says. Raises OSError if it cannot be read, or is no regular file."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         first = file.read(END_BYTES)

@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.tables import Range, scan
+from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire.transcripts.records.base import Record
 from claude_wire.transcripts.records.state import CostStateRecord
 from claude_wire.usage.rows import COLUMNS, Row, answers_in
@@ -52,7 +53,7 @@ class News:
         self.bytes_read: int = 0
         self.cost: str | None = None
         self.session: str | None = None
-        with open(path, "rb", buffering=0) as self._file:
+        with open_regular(path) as self._file:
             status = os.fstat(self._file.fileno())
             self._size: int = status.st_size
             goes_on = inode == status.st_ino and offset <= self._size and self._tail(offset) == tail
@@ -75,8 +76,7 @@ class News:
     def agent(self) -> str:
         """The type of the subagent whose file this is, by the ``.meta.json`` beside it."""
         try:
-            with open(self._path.removesuffix(".jsonl") + ".meta.json", "rb") as file:
-                meta = json.loads(file.read(MOST_META_BYTES))
+            meta = json.loads(read_small(self._path.removesuffix(".jsonl") + ".meta.json", MOST_META_BYTES))
             return str(meta["agentType"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return "subagent"

@@ -1,0 +1,126 @@
+"""What was said in a session, piece by piece, and which of it matches a pattern.
+
+Knows records; not terminals.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from claude_wire.io.read import read
+from claude_wire.messages import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from claude_wire.transcripts.files import open_regular
+from claude_wire.transcripts.records.base import Record
+from claude_wire.transcripts.records.conversation import AssistantRecord, UserRecord
+
+__all__ = ["Pattern", "Role", "Said", "files_of", "said_in"]
+
+Role: TypeAlias = Literal["user", "assistant", "thinking", "tool"]
+
+#: The names of so many calls of a file are remembered, for their results.
+MOST_CALLS = 10_000
+
+#: So much of a file is searched at once for a pattern that is plain text.
+BLOCK_BYTES = 1 << 20
+
+#: JSON writes these as they are, and they mean nothing in a pattern.
+_PLAIN = re.compile(r"[A-Za-z0-9 _,:;@=~-]+")
+
+
+class Said(NamedTuple):
+    """A piece of a conversation: a text, a thought, the input of a tool, or its result."""
+
+    role: Role
+    #: The name of the tool; None if it is no tool's, or the call is not in the file.
+    tool: str | None
+    time: str | None
+    text: str
+
+
+class Pattern(NamedTuple):
+    """What is searched for."""
+
+    search: Callable[[str], re.Match[str] | None]
+    #: Every line with a match has these bytes in it; empty if that cannot be said.
+    bytes: bytes
+
+    @classmethod
+    def of(cls, text: str, *, fixed: bool = False, ignore_case: bool = False) -> Pattern:
+        """A pattern of Python's ``re``, or with ``fixed`` a text.
+
+        Raises:
+            ValueError: the pattern is none.
+        """
+        try:
+            pattern = re.compile(re.escape(text) if fixed else text, re.IGNORECASE if ignore_case else 0)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(str(error)) from error
+        is_plain = _PLAIN.fullmatch(text) and not ignore_case
+        return cls(pattern.search, text.encode() if is_plain else b"")
+
+    def may_be_in(self, path: Path) -> bool:
+        """False if no line of a file can match. Raises OSError if it cannot be read."""
+        if not self.bytes:
+            return True
+        with open_regular(path) as file:
+            before = b""
+            for block in iter(partial(file.read, BLOCK_BYTES), b""):
+                if self.bytes in before + block:
+                    return True
+                before = block[-len(self.bytes) :]
+        return False
+
+
+def files_of(session: Path) -> Iterator[Path]:
+    """The file of a session, and those of its subagents."""
+    yield session
+    yield from sorted((session.with_suffix("") / "subagents").rglob("*.jsonl"))
+
+
+def said_in(path: Path) -> Iterator[Said]:
+    """All that was said in a file, in its order. Raises OSError if it cannot be read."""
+    calls: dict[str, str] = {}
+    with open_regular(path) as file, read(file, Record, only={"user", "assistant"}) as records:
+        for record in records:
+            if isinstance(record, (UserRecord, AssistantRecord)):
+                content = record.message.content
+                role: Role = "user" if isinstance(record, UserRecord) else "assistant"
+                if isinstance(content, str):
+                    yield Said(role, None, record.timestamp, content)
+                    continue
+                for block in content:
+                    said = _said(block, role, record.timestamp, calls)
+                    if said is not None:
+                        yield said
+
+
+def _said(block: ContentBlock, role: Role, time: str | None, calls: dict[str, str]) -> Said | None:
+    if isinstance(block, TextBlock):
+        return Said(role, None, time, block.text)
+    if isinstance(block, ThinkingBlock):
+        return Said("thinking", None, time, block.thinking)
+    if isinstance(block, ToolUseBlock):
+        if len(calls) < MOST_CALLS:
+            calls[block.id] = block.name
+        return Said("tool", block.name, time, _json(block.input))
+    if isinstance(block, ToolResultBlock):
+        return Said("tool", calls.get(block.tool_use_id), time, _result(block.content))
+    return None
+
+
+def _result(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.text for block in content or () if isinstance(block, TextBlock))
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return ""
