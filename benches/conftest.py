@@ -37,6 +37,7 @@ SECTIONS = {
     "test_streams": "Many streams",
     "test_memory": "Memory",
     "test_import": "Import",
+    "test_columns": "Columns of files",
     "test_variations": "Other traffic, made by a generator",
     "test_odd": "Where it costs more",
     "test_accumulate": "Whole messages from deltas",

@@ -133,7 +133,8 @@ def lines(size: int, seed: int = 1) -> Iterator[bytes]:
             if 0.01 <= chance < 0.015:
                 encoded = encoded[: rng.randrange(1, len(encoded))].decode(errors="ignore").encode()
             elif 0.015 <= chance < 0.02:
-                encoded = encoded.replace("😀".encode(), rb"\ud83d")
+                # In its session's text, its branch, or wherever a word ends.
+                encoded = encoded.replace(b'main"', b'main \\ud83d"').replace(b" the ", b" \\ud83d ")
             elif 0.02 <= chance < 0.07 and recent:
                 copied = {**rng.choice(recent), "sessionId": session.id}
                 if "requestId" in copied:

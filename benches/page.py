@@ -19,6 +19,7 @@ TRIED = Path(__file__).with_name("tried_and_left_out.md")
 PACKAGES = (
     *("claude-wire", "msgspec", "cffi", "anyio", "trio"),
     *("orjson", "jiter", "fastsimdjson", "pysimdjson", "pydantic", "claude-agent-sdk"),
+    *("duckdb", "polars", "pyarrow"),
 )
 
 #: The rows of the README: a job, the peer, and what a reader calls the job.
