@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import claude_wire
@@ -31,14 +33,23 @@ def test_odd_lines(contest: Contest, odd: tuple[bytes, bytes], every: int, name:
     )
 
 
-def test_all_unknown_deltas(contest: Contest) -> None:
-    """Each line has something unknown deep inside."""
-    chunks = workloads.chunks(workloads.deltas(workloads.UNKNOWN_DELTA, 1)) * 5
+@pytest.mark.parametrize(
+    ("name", "data", "claim"),
+    [
+        ("all lines unknown deltas", lambda: workloads.deltas(workloads.UNKNOWN_DELTA, 1), 1.0),
+        ("all lines of unknown subtypes", workloads.unknown_subtypes, 1.0),
+        ("all lines with an unknown block", lambda: workloads.unknown_blocks(1), 1.0),
+        ("all lines with three unknown blocks", lambda: workloads.unknown_blocks(3), 0.5),
+    ],
+)
+def test_all_lines_unknown(contest: Contest, name: str, data: Callable[[], bytes], claim: float) -> None:
+    """Each line has something unknown deep inside, as from a CLI that is newer than the tables."""
+    chunks = workloads.chunks(data()) * 5
     contest(
-        "feed, all lines unknown deltas",
-        workloads.DIFFERENT * 5,
+        f"feed, {name}",
+        workloads.count(data()) * 5,
         feeding(chunks),
-        faster_than=peers.entered(chunks, {"claude-agent-sdk": peers.by_agent_sdk, **peers.DICTS}),
+        faster_than=peers.entered(chunks, {"claude-agent-sdk": peers.by_agent_sdk, **peers.DICTS}, {"json": claim}),
         rounds=5,
     )
 

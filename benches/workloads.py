@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import sys
 from functools import cache
@@ -51,6 +52,28 @@ def mixed() -> bytes:
     ]
     session = b"".join(recordings.load(name).stdout for name in names)
     return session * (5_000_000 // len(session) + 1)
+
+
+@cache
+def unknown_blocks(count: int) -> bytes:
+    """Recorded ``assistant`` lines, with each content block so often, and of a type that no table has."""
+    recorded = (line for line in lines(mixed()) if line.startswith(b'{"type":"assistant"'))
+    found: list[bytes] = []
+    for line in itertools.islice(itertools.cycle(recorded), DIFFERENT // 2):
+        value = json.loads(line)
+        blocks = value["message"]["content"] * count
+        value["message"]["content"] = [{**block, "type": f"future_{block['type']}"} for block in blocks]
+        found.append(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    return b"".join(found)
+
+
+@cache
+def unknown_subtypes() -> bytes:
+    """Recorded ``system`` lines, of subtypes that no table has."""
+    tag = b'{"type":"system","subtype":"'
+    recorded = (line for line in lines(mixed()) if line.startswith(tag))
+    found = itertools.islice(itertools.cycle(recorded), DIFFERENT // 2)
+    return b"".join(line.replace(tag, tag + b"future_") for line in found)
 
 
 @cache
