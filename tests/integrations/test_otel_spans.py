@@ -291,3 +291,23 @@ def test_subagents_in_each_other_end_however_deep() -> None:
         "chat": 1000,
         "execute_tool": 1000,
     }
+
+
+def test_content_of_open_spans_and_long_ids_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CAPTURE, "true")
+    spans = Spans()
+    recorder = otel.SpanRecorder(spans.tracer)
+    long = "i" * 1000
+    for number in range(MOST_OPERATIONS):
+        block = call(f"{long}{number}", "Agent", command="y" * 60_000)
+        parent, session = f"{long}p{number}", f"{long}s"
+        said = assistant("x" * 60_000, block, id=f"{long}m{number}", parent=parent)
+        recorder.add(*plain([{**said, "session_id": session}]))
+    assert otel.MOST_HELD - 200_000 < recorder._held <= otel.MOST_HELD
+    assert len(recorder._tools) == MOST_OPERATIONS
+    keys = [key for known in (recorder._agents, recorder._tools, recorder._started) for key in known]
+    assert all(len(id) <= 128 for key in keys for id in key if id is not None)
+    recorder.close()
+    assert recorder._held == 0
+    with_input = ["gen_ai.tool.call.arguments" in span.attributes for span in spans.ended if len(span.path) == 2]
+    assert {True, False} <= set(with_input)

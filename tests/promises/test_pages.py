@@ -16,7 +16,7 @@ from pages import PAGES, Scene, blocks, matches
 
 MODULES = claude_wire, agent, testing, builtins
 #: The packages that a page may need beside those that claude_wire requires: those of its extras, and of front ends.
-OPTIONAL = ["claude_agent_sdk", "mcp", "starlette"]
+OPTIONAL = ["claude_agent_sdk", "mcp", "opentelemetry.sdk", "starlette"]
 #: What has names that pages speak of, and needs one of those packages.
 OPTIONAL_MODULES = {
     "claude_wire.integrations.agent_sdk": "claude_agent_sdk",

@@ -26,7 +26,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from contextlib import AsyncExitStack, aclosing
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 try:
     from opentelemetry import trace
@@ -40,19 +40,22 @@ except ModuleNotFoundError as _error:
 from claude_wire import messages as m
 from claude_wire.bridge.operations import MOST_OPERATIONS
 from claude_wire.bridge.tools import SUBAGENT_TOOLS, fields_of
+from claude_wire.foundation.ids import Key as KnownId
+from claude_wire.foundation.ids import key_of
 from claude_wire.foundation.moments import moment
 from claude_wire.integrations.otel_attributes import (
     CONTENT_CHARS,
     MOST_NUMBER,
+    answered,
+    as_json,
+    asked,
     captures_content,
     count,
     end,
     failed,
     name_of,
     named,
-    output,
     part,
-    put_content,
     put_tokens,
     why,
 )
@@ -73,42 +76,57 @@ INTERRUPTED = "[Request interrupted by user"
 
 M = TypeVar("M", bound="m.Message | m.InvalidLine")
 
+#: All open spans hold at most so many characters of content; more is left out.
+MOST_HELD = 16 * 1024 * 1024
+
 #: A session, and the call whose subagent speaks; None for the main conversation.
-Key = tuple[str | None, str | None]
+Key: TypeAlias = "tuple[KnownId | None, KnownId | None]"
 
 
-class _Chat:
-    """An answer of the model that is under way."""
+class _Open:
+    """A span that has not ended, and how many characters of content it holds."""
 
-    __slots__ = ("counts", "end", "id", "parts", "room", "span", "stop")
+    __slots__ = ("held", "span")
 
-    def __init__(self, span: trace.Span, id: str | None, start: int) -> None:
-        self.span, self.id, self.end = span, id, start
+    def __init__(self, span: trace.Span) -> None:
+        self.span, self.held = span, 0
+
+
+class _Chat(_Open):
+    """An answer of the model."""
+
+    __slots__ = ("counts", "end", "id", "parts", "stop")
+
+    def __init__(self, span: trace.Span, id: KnownId | None, start: int) -> None:
+        super().__init__(span)
+        self.id, self.end = id, start
         self.counts: dict[str, int] = {}
         self.stop: str | None = None
-        self.parts: list[dict[str, Any]] = []
-        self.room: int = CONTENT_CHARS
+        #: What it says, each part as JSON.
+        self.parts: list[str] = []
 
 
-class _Agent:
-    """A turn, or a subagent, that is under way. ``last`` is the time of its last message."""
+class _Agent(_Open):
+    """A turn, or a subagent. ``last`` is the time of its last message."""
 
-    __slots__ = ("chat", "context", "error", "last", "span")
+    __slots__ = ("chat", "context", "error", "last")
 
     def __init__(self, span: trace.Span, start: int) -> None:
-        self.span, self.last = span, start
+        super().__init__(span)
+        self.last = start
         self.context: Context = trace.set_span_in_context(span)
         self.chat: _Chat | None = None
         self.error: str | None = None
 
 
-class _Tool:
-    """A call that has no result yet."""
+class _Tool(_Open):
+    """A call that has no result yet, and who has called."""
 
-    __slots__ = ("agent", "span", "started")
+    __slots__ = ("agent", "started")
 
     def __init__(self, span: trace.Span, agent: Key, started: int) -> None:
-        self.span, self.agent, self.started = span, agent, started
+        super().__init__(span)
+        self.agent, self.started = agent, started
 
 
 class SpanRecorder:
@@ -133,8 +151,10 @@ class SpanRecorder:
         self._began: int | None = None
         self._prompt: str | None = None
         self._last: int = 0
+        #: Characters of content on open spans.
+        self._held: int = 0
         #: Answers that are about to end: their final counts, which deltas bring.
-        self._deltas: dict[Key, str | None] = {}
+        self._deltas: dict[Key, KnownId | None] = {}
         self._is_stream = False
 
     def __enter__(self) -> Self:
@@ -174,7 +194,7 @@ class SpanRecorder:
             case m.ResultMessage():
                 self._result(message)
             case m.TaskNotificationMessage(tool_use_id=str(id)):
-                self._end_agent((message.session_id, id))
+                self._end_agent(_key(message.session_id, id))
             case _:
                 pass
 
@@ -191,9 +211,8 @@ class SpanRecorder:
         """The agent that speaks; its span starts with its first answer, at the time of its prompt."""
         agent = self._agents.get(key)
         if agent is None:
-            session, parent = key
-            context: Context | None = None
-            if parent is None:
+            session, context = key[0], None
+            if key[1] is None:
                 name, start, self._began = AGENT, at if self._began is None else self._began, None
             else:
                 name = name_of(message.subagent_type or "subagent")
@@ -201,10 +220,10 @@ class SpanRecorder:
                 context, start = self._started.get(key) or (main.context if main else None, at)
             _make_room(self._agents, self._end_agent)
             about = {"agent.name": name, "agent.id": message.agent_id, "request.model": message.model}
-            agent = self._agents[key] = _Agent(self._span("invoke_agent", name, start, context, session, about), start)
-            if parent is None and self._prompt is not None:
-                prompt = [{"role": "user", "parts": [{"type": "text", "content": self._prompt}]}]
-                put_content(agent.span, "gen_ai.input.messages", prompt)
+            span = self._span("invoke_agent", name, start, context, message.session_id, about)
+            agent = self._agents[key] = _Agent(span, start)
+            if key[1] is None and self._prompt is not None:
+                self._content(agent, "gen_ai.input.messages", asked(self._prompt))
                 self._prompt = None
         return agent
 
@@ -223,10 +242,10 @@ class SpanRecorder:
                     self._end_tool(call, agent.last, agent.error or error or "unfinished")
                 waiting += calls
         for agent in reversed(ended):
-            end(agent.span, agent.last, agent.error or error)
+            self._end(agent, agent.last, agent.error or error)
 
     def _result(self, result: m.ResultMessage) -> None:
-        key = (result.session_id, None)
+        key = _key(result.session_id, None)
         agent = self._agents.get(key)
         if agent is not None and not result.ok and agent.error is None:
             reason = "interrupted" if result.cancelled else result.terminal_reason or result.subtype
@@ -237,7 +256,7 @@ class SpanRecorder:
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def _assistant(self, message: m.AssistantMessage, now: int | None) -> None:
-        key: Key = message.session_id, message.parent_tool_use_id
+        key = _key(message.session_id, message.parent_tool_use_id)
         at, said, error = self._time(message.timestamp, now), message.message, message.error_reason
         error = message.api_error_type or error if error else None
         if message.model == "<synthetic>":  # the CLI's own words: no model answered
@@ -247,42 +266,43 @@ class SpanRecorder:
             return
         agent = self._agent(key, message, at)
         chat = agent.chat
-        if chat is None or chat.id != said.id or said.id is None:
+        id = None if said.id is None else key_of(said.id)
+        if chat is None or chat.id != id or id is None:
             self._end_chat(agent)
             agent.error = None  # what went wrong before did not end the turn
             model = name_of(message.model or "")
             about = {"request.model": model, "response.model": model, "response.id": said.id}
-            span = self._span("chat", model, agent.last, agent.context, key[0], about, trace.SpanKind.CLIENT)
-            chat = agent.chat = _Chat(span, said.id, agent.last)
+            kind, session = trace.SpanKind.CLIENT, message.session_id
+            span = self._span("chat", model, agent.last, agent.context, session, about, kind)
+            chat = agent.chat = _Chat(span, id, agent.last)
         chat.end = agent.last = max(agent.last, at)
         if said.usage is not None:
             # Only the lines of a transcript have the final counts, and the reason for which the model stopped.
             count(chat.counts, said.usage, final=said.stop_reason is not None)
-        chat.stop = said.stop_reason or chat.stop
+        chat.stop = name_of(said.stop_reason or "") or chat.stop
         if error or message.aborted:
             agent.error = name_of(error or "interrupted")
             failed(chat.span, agent.error)
-        for block in said.content if self._with_content else ():
-            found = part(block)
-            chat.room -= sum(len(value) for value in (found or {}).values() if isinstance(value, str))
-            if found is not None and chat.room >= 0:  # what does not fit is left out
-                chat.parts.append(found)
+        for found in map(part, said.content if self._with_content else ()):
+            text = None if found is None else as_json(found)
+            if text is not None and chat.held + len(text) <= CONTENT_CHARS and self._hold(chat, len(text)):
+                chat.parts.append(text)
         for call in message.tool_uses:
-            self._call(key, agent, call, at)
+            self._call(key, agent, call, at, message.session_id)
 
     def _event(self, message: m.StreamEvent) -> None:
         """Take the final counts of an answer from its last delta."""
-        key: Key = message.session_id, message.parent_tool_use_id
+        key = _key(message.session_id, message.parent_tool_use_id)
         match message.event:
             case m.MessageStartEvent(message=started):
                 _make_room(self._deltas, self._deltas.pop)
-                self._deltas[key] = started.id
+                self._deltas[key] = None if started.id is None else key_of(started.id)
             case m.MessageDeltaEvent(usage=usage, delta=delta):
-                agent = self._agents.get(key)
+                agent, id = self._agents.get(key), self._deltas.pop(key, None)
                 chat = None if agent is None else agent.chat
-                if chat is not None and chat.id == self._deltas.pop(key, message.api_message_id):
+                if chat is not None and id is not None and chat.id == id:
                     count(chat.counts, usage, final=delta.stop_reason is not None)
-                    chat.stop = delta.stop_reason or chat.stop
+                    chat.stop = name_of(delta.stop_reason or "") or chat.stop
             case _:
                 pass
 
@@ -291,40 +311,39 @@ class SpanRecorder:
         if chat is not None:
             put_tokens(chat.span, chat.counts)
             if chat.stop:
-                chat.span.set_attribute("gen_ai.response.finish_reasons", [name_of(chat.stop)])
+                chat.span.set_attribute("gen_ai.response.finish_reasons", [chat.stop])
             if chat.parts:
-                put_content(chat.span, "gen_ai.output.messages", output(chat.parts, chat.stop))
-            end(chat.span, chat.end, error)
+                chat.span.set_attribute("gen_ai.output.messages", answered(chat.parts, chat.stop))
+            self._end(chat, chat.end, error)
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
-    def _call(self, agent_key: Key, agent: _Agent, call: m.ToolUseBlock, at: int) -> None:
-        key: Key = agent_key[0], call.id
+    def _call(self, caller: Key, agent: _Agent, call: m.ToolUseBlock, at: int, session: str | None) -> None:
+        key = caller[0], key_of(call.id)
         if key in self._tools:
             return
         _make_room(self._tools, lambda oldest: self._end_tool(oldest, at, "unfinished"))
         name = name_of(call.name)
         about: dict[str, str | None] = {"tool.name": name, "tool.call.id": call.id, "tool.type": "function"}
-        span = self._span("execute_tool", name, at, agent.context, agent_key[0], about)
-        if self._with_content:
-            put_content(span, "gen_ai.tool.call.arguments", call.input)
-        self._tools[key] = _Tool(span, agent_key, at)
+        span = self._span("execute_tool", name, at, agent.context, session, about)
+        tool = self._tools[key] = _Tool(span, caller, at)
+        self._content(tool, "gen_ai.tool.call.arguments", call.input)
         if call.name in SUBAGENT_TOOLS:
             _make_room(self._started, self._started.pop)
             self._started[key] = trace.set_span_in_context(span), at
 
     def _user(self, message: m.UserMessage, now: int | None) -> None:
-        key: Key = message.session_id, message.parent_tool_use_id
+        key = _key(message.session_id, message.parent_tool_use_id)
         agent, results = self._agents.get(key), message.tool_results
         at = self._time(message.timestamp, now)
         for result in results:
-            call: Key = message.session_id, result.tool_use_id
+            call = key[0], key_of(result.tool_use_id)
             if fields_of(message.tool_use_result).get("isAsync") is not True:  # then its subagent goes on
                 self._end_agent(call)
                 self._started.pop(call, None)
             tool = self._tools.get(call)
-            if tool is not None and self._with_content and not result.is_error:
-                put_content(tool.span, "gen_ai.tool.call.result", result.content)
+            if tool is not None and not result.is_error:
+                self._content(tool, "gen_ai.tool.call.result", result.content)
             self._end_tool(call, at, why(message, result))
         if results and agent is not None:
             agent.last = max(agent.last, at)
@@ -345,7 +364,7 @@ class SpanRecorder:
     def _end_tool(self, key: Key, at: int, error: str | None) -> None:
         tool = self._tools.pop(key, None)
         if tool is not None:
-            end(tool.span, max(tool.started, at), error)
+            self._end(tool, max(tool.started, at), error)
 
     def _span(
         self,
@@ -359,6 +378,23 @@ class SpanRecorder:
     ) -> trace.Span:
         attributes = named(operation, {"conversation.id": session, **about})
         return self._tracer.start_span(f"{operation} {name}".strip(), context, kind, attributes, start_time=start)
+
+    def _content(self, of: _Open, name: str, value: Any) -> None:
+        """Put content on a span, if it was asked for and there is room."""
+        text = as_json(value) if self._with_content else None
+        if text is not None and self._hold(of, len(text)):
+            of.span.set_attribute(name, text)
+
+    def _hold(self, of: _Open, chars: int) -> bool:
+        if self._held + chars > MOST_HELD:
+            return False
+        of.held += chars
+        self._held += chars
+        return True
+
+    def _end(self, of: _Open, at: int, error: str | None) -> None:
+        self._held -= of.held
+        end(of.span, at, error)
 
 
 async def traced(messages: AsyncIterable[M], tracer: trace.Tracer | None = None) -> AsyncGenerator[M, None]:
@@ -390,6 +426,10 @@ def record(messages: Iterable[m.Message | m.InvalidLine], tracer: trace.Tracer |
     with SpanRecorder(tracer) as recorder:
         for message in messages:
             recorder.add(message)
+
+
+def _key(session: str | None, parent: str | None) -> Key:
+    return None if session is None else key_of(session), None if parent is None else key_of(parent)
 
 
 def _make_room(known: dict[Key, Any], drop: Callable[[Key], object]) -> None:

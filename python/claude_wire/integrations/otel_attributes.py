@@ -20,15 +20,16 @@ from claude_wire.foundation.printable import one_line
 __all__ = [
     "CONTENT_CHARS",
     "MOST_NUMBER",
+    "answered",
+    "as_json",
+    "asked",
     "captures_content",
     "count",
     "end",
     "failed",
     "name_of",
     "named",
-    "output",
     "part",
-    "put_content",
     "put_tokens",
     "why",
 ]
@@ -40,7 +41,7 @@ ON_SPANS = frozenset(("true", "span_only", "span_and_event"))
 #: Names and ids are cut to this many characters.
 NAME_CHARS = 128
 
-#: A content that has more characters as JSON is left out.
+#: A text, an input or a result that has more characters as JSON is left out.
 CONTENT_CHARS = 100_000
 
 #: Exporters have 64 bits for a number.
@@ -69,19 +70,24 @@ def named(operation: str, about: Mapping[str, str | None]) -> dict[str, str]:
     return {"gen_ai.operation.name": operation, "gen_ai.provider.name": "anthropic", **known}
 
 
-def put_content(span: Span, name: str, value: Any) -> None:
-    """Put content on a span as JSON, if it is not too long."""
+def as_json(value: Any) -> str | None:
+    """Content as JSON; None if it is too long, or no JSON."""
     try:
         text = encode_value(value).decode()
     except EncodeError:
-        return
-    if len(text) <= CONTENT_CHARS:
-        span.set_attribute(name, text)
+        return None
+    return text if len(text) <= CONTENT_CHARS else None
 
 
-def output(parts: list[dict[str, Any]], stop: str | None) -> list[dict[str, Any]]:
-    """An answer as ``gen_ai.output.messages`` has it."""
-    return [{"role": "assistant", "parts": parts, "finish_reason": FINISHES.get(stop or "", stop or "error")}]
+def asked(prompt: str) -> list[dict[str, Any]]:
+    """A prompt as ``gen_ai.input.messages`` has it."""
+    return [{"role": "user", "parts": [{"type": "text", "content": prompt}]}]
+
+
+def answered(parts: list[str], stop: str | None) -> str:
+    """An answer as ``gen_ai.output.messages`` has it, in JSON; the parts are JSON already."""
+    finish = as_json(FINISHES.get(stop or "", stop or "error"))
+    return f'[{{"role":"assistant","parts":[{",".join(parts)}],"finish_reason":{finish}}}]'
 
 
 def failed(span: Span, error: str) -> None:
