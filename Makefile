@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons licenses names format clean cargo
+.PHONY: demo test e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -96,6 +96,16 @@ target/cross-toolchain/.ready: tools/cross_toolchain.sh
 ## of all requirements. `make test` in a new environment has the newest.
 test-pythons: wheel
 	$(BIN)/python tools/pythons.py dist/*.whl
+
+## The same choice with the wheel for Linux on aarch64, in an emulator that apt unpacks: Debian 12. It takes ten minutes.
+test-arm64: target/arm64-python/.ready $(VENV)/.base $(VENV)/.release
+	$(BIN)/python tools/wheels.py aarch64-unknown-linux-gnu
+	$(BIN)/python tools/pythons.py dist/*manylinux*aarch64.whl $(<D)/usr/bin/python
+
+target/arm64-python/.ready: tools/arm64_python.sh
+	rm -rf $(@D)
+	sh tools/arm64_python.sh $(@D)
+	@touch $@
 
 ## THIRD_PARTY_LICENSES, anew. The first time it builds cargo-about, which takes minutes.
 licenses: $(BIN)/python | cargo

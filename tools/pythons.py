@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+FIRST = 'import claude_wire; claude_wire.decode(b\'{"type":"keep_alive"}\'); print(claude_wire.__file__)'
 VERSION = "import sys, venv, ensurepip; print(sys.version_info[:2])"
 
 #: What may differ between Pythons: recursion and JSON, loading the library, event loops, processes. Each version may
@@ -104,15 +105,19 @@ def files(tests: list[str]) -> list[str]:
 
 
 def check(folder: str, python: str, wheel: Path, tests: list[str], options: list[str]) -> bool:
-    """Make an environment anew, and say whether the tests pass in it."""
+    """Make an environment anew, and say whether the tests pass in it.
+
+    Nothing can be compiled for it: while it is installed, and decodes a first line, the path has its own folder alone.
+    """
     environment = ROOT / folder
     shutil.rmtree(environment, ignore_errors=True)
     subprocess.run([*UV, "venv", f"--python={python}", str(environment)], cwd=ROOT, check=True)
     own = str(environment / "bin" / "python")
     install = [*UV, "pip", "install", f"--python={own}", f"{wheel}[{','.join(EXTRAS)}]", "--group=test", *options]
-    subprocess.run(install, cwd=ROOT, check=True)
-    shown = "import claude_wire; print(claude_wire.__file__)"
-    where = subprocess.run([own, "-c", shown], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    bare = {**os.environ, "PATH": str(environment / "bin")}
+    subprocess.run(install, cwd=ROOT, env=bare, check=True)
+    first = [own, "-c", FIRST]
+    where = subprocess.run(first, cwd=ROOT, env=bare, check=True, stdout=subprocess.PIPE, text=True).stdout
     assert Path(where).is_relative_to(environment), where
     pytest = [own, "-m", "pytest", "-p", "no:benchmark", "-n", "3", "--dist", "loadfile"]
     return subprocess.run([*pytest, *files(tests)], cwd=ROOT).returncode == 0
