@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
+.PHONY: demo test test-tables e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -25,6 +25,12 @@ rust-test: | cargo
 # environment says: else each of the processes that tests start compiles them for itself, which is half of its time.
 python-test: $(VENV)/.native $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist loadfile
+
+## What reads tables: pyarrow, polars, DuckDB, nanoarrow, DataFusion, Dask and Ray, on this machine alone. They are a gigabyte.
+TABLE_TESTS := tests/tables tests/integrations/test_arrow_consumers.py $(wildcard tests/integrations/test_table_*.py)
+test-tables: $(VENV)/.native $(VENV)/.dev $(VENV)/.tables
+	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile $(TABLE_TESTS)
+	CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or reference"
 
 ## The real CLI against a fake API, and agents of ours against both official SDKs, in a network namespace of its own: Linux,
 ## and leave to make one.
@@ -138,9 +144,10 @@ $(VENV)/.base: WHAT := --group build
 $(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,cli,drift,mcp,otel]'
 $(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk]'
 $(VENV)/.docs: WHAT := --group docs
+$(VENV)/.tables: WHAT := --group tables 'claude-wire[dask,duckdb,export,polars,ray]'
 $(VENV)/.release: WHAT := --group release
-$(VENV)/.dev $(VENV)/.bench: | $(VENV)/.native
-$(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.release: pyproject.toml | $(VENV)/.pip
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.tables: | $(VENV)/.native
+$(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.release $(VENV)/.tables: pyproject.toml | $(VENV)/.pip
 	$(INSTALL) $(WHAT)
 	@touch $@
 

@@ -48,9 +48,14 @@ def test_no_requirement_of_development_is_an_extra_of_the_package() -> None:
         "agent",
         "agent-sdk",
         "cli",
+        "dask",
         "drift",
+        "duckdb",
+        "export",
         "mcp",
         "otel",
+        "polars",
+        "ray",
     ]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import claude_wire
+from all_sessions import needed
 from claude_wire import agent, testing
 from folders import ROOT
 from pages import PAGES, Scene, blocks, matches
@@ -17,6 +18,8 @@ from pages import PAGES, Scene, blocks, matches
 MODULES = claude_wire, agent, testing, builtins
 #: The packages that a page may need beside those that claude_wire requires: those of its extras, and of front ends.
 OPTIONAL = ["claude_agent_sdk", "mcp", "opentelemetry.sdk", "starlette"]
+#: Those that `make test-tables` alone installs.
+OF_TABLES = ["pyarrow", "polars", "duckdb", "distributed", "ray"]
 #: What has names that pages speak of, and needs one of those packages.
 OPTIONAL_MODULES = {
     "claude_wire.integrations.agent_sdk": "claude_agent_sdk",
@@ -38,6 +41,9 @@ def skip_without_what_it_imports(page: Path) -> None:
     for package in OPTIONAL:
         if re.search(rf"^\s*(from|import) (claude_wire\.integrations\.)?{package}\b", code, re.M):
             pytest.importorskip(package)
+    for package in OF_TABLES:
+        if re.search(rf"^\s*(from|import) {package}\b", code, re.M) or "claude-wire export" in code:
+            needed(package)
     if "claude_wire.integrations.agent_sdk" in code:
         pytest.importorskip("claude_agent_sdk")
 

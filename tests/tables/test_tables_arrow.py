@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from all_sessions import needed
 from arrow_reader import Array, batches, columns, fields, opened, rows, values
 from children import in_own_process, linux_only
 from claude_wire.tables import Scan, scan, usage
@@ -165,8 +166,7 @@ def taken_by(name: str, folder: str) -> None:
 @pytest.mark.parametrize("name", ["pyarrow", "nanoarrow", "polars", "duckdb"])
 def test_libraries_take_it_as_it_is(name: str, tmp_path: Path) -> None:
     # In a process of its own: DuckDB writes to the standard error of one that ends.
-    if importlib.util.find_spec(name) is None:
-        pytest.skip(f"needs {name}")
+    needed(name)
     in_own_process(taken_by, name, str(tmp_path))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import sessions
+from all_sessions import needed
 from arrow_reader import columns, rows
 from claude_wire.tables import plan, scan, usage
 
@@ -119,7 +120,7 @@ def test_tables_that_cannot_be_combined() -> None:
 
 
 def test_tables_of_pyarrow() -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
+    pyarrow: Any = needed("pyarrow")
     data = b"".join(line(f"m{number % 7}", number, requestId="r", isSidechain=True) for number in range(100))
     table = pyarrow.table(scan(data, "usage"))
     wanted = rows(usage.combine(scan(data, "usage")))

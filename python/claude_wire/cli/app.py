@@ -16,7 +16,20 @@ __all__ = ["cli", "invoke"]
 
 
 #: Each is a function of its name in a module of that name.
-COMMANDS = ["agent", "check", "demo", "drift", "replay", "run", "search", "sessions", "stats", "usage", "view"]
+COMMANDS = [
+    "agent",
+    "check",
+    "demo",
+    "drift",
+    "export",
+    "replay",
+    "run",
+    "search",
+    "sessions",
+    "stats",
+    "usage",
+    "view",
+]
 
 
 class _Commands(click.Group):

@@ -1,0 +1,179 @@
+# pyright: basic, reportMissingImports=false
+"""A table of lines as files of Parquet or CSV, written by threads in bounded memory: all of them, or none.
+
+What this module knows: pyarrow, days and files. What it must not know: the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+
+from claude_wire.integrations.parts import Paths, parts, total
+from claude_wire.tables import Range, Report, scan, usage
+from claude_wire.tables.columns import TableName
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+
+try:
+    import pyarrow
+    import pyarrow.compute
+    import pyarrow.csv
+    import pyarrow.parquet
+except ModuleNotFoundError as _error:
+    if _error.name != "pyarrow":
+        raise
+    raise ImportError("this needs pyarrow: pip install 'claude-wire[export]'", name="pyarrow") from _error
+
+__all__ = ["PART_BYTES", "ExportTable", "Exported", "Format", "export"]
+
+Format = Literal["parquet", "csv"]
+#: ``answers`` is ``usage`` with each answer once.
+ExportTable: TypeAlias = Literal[TableName, "answers"]
+
+#: Bytes of the files that a thread has in memory at a time, as a table and as what is written of it.
+PART_BYTES = 16 * 1024 * 1024
+#: Rows of ``answers`` in a file, at most.
+PART_ROWS = 100_000
+#: The folder of rows without a time, as Hive calls it: its readers make null of the name.
+NO_DAY = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Exported(NamedTuple):
+    """What was written."""
+
+    rows: int
+    files: int
+    #: What the passes over the lines came to, with what did not fit.
+    report: Report
+
+
+def export(
+    paths: Paths,
+    folder: str,
+    table: ExportTable = "messages",
+    format: Format = "parquet",
+    *,
+    by_day: bool = False,
+    zone: str = "UTC",
+    jobs: int = 1,
+) -> Exported:
+    """Write a table of the lines in files and folders as files below a new folder.
+
+    The files are ``part-00000.parquet`` and so on, in the order of the lines; ``by_day``, a folder for each day holds
+    them, called ``day=2026-11-23``. All are written beside the folder and become it at the end, by one renaming: what
+    fails, or is killed, leaves no part of it under its name.
+
+    Args:
+        paths: files, and folders, of which all ``.jsonl`` files are taken.
+        folder: where to write. It must not be there, or be empty.
+        zone: the time zone of days, by its name.
+        jobs: threads. Each holds a part of 16 MiB of lines, or one line that is longer. The table ``answers`` is held
+            whole, at 0.3 KB for each answer.
+
+    Raises:
+        FileExistsError: there is something in the folder.
+        OSError: something cannot be read or written.
+        ValueError: pyarrow does not know the time zone.
+    """
+    if os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
+        raise FileExistsError(17, "there is something in it already", folder)
+    planned = parts(paths, PART_BYTES)
+    parent, name = os.path.split(os.path.abspath(folder))
+    os.makedirs(parent, exist_ok=True)
+    beside = tempfile.mkdtemp(prefix=f".{name}.", suffix=".partial", dir=parent)
+    try:
+        write = _Writer(beside, format, zone if by_day else None)
+        with ThreadPoolExecutor(jobs) as pool:
+            done = _export(table, planned, write, pool)
+        os.replace(beside, folder)
+        return done
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def _export(name: ExportTable, planned: list[list[Range]], write: _Writer, pool: ThreadPoolExecutor) -> Exported:
+    """Read and write part by part. The first thing that fails is raised, and what waits is not begun."""
+
+    def write_part(number: int, part: list[Range]) -> tuple[int, int, Report]:
+        found = scan(part, cast("TableName", name))
+        return *write(number, pyarrow.table(found)), found.report
+
+    def combine_part(part: list[Range]) -> tuple[Any, Report]:
+        found = scan(part, "usage")
+        return usage.combine(found), found.report
+
+    try:
+        if name != "answers":
+            each = list(pool.map(write_part, range(len(planned)), planned))
+            return Exported(
+                sum(rows for rows, _, _ in each), sum(files for _, files, _ in each), total(r for *_, r in each)
+            )
+        combined = list(pool.map(combine_part, planned))
+        answers = usage.combine(table for table, _ in combined)
+        report = total(report for _, report in combined)
+        del combined
+        written = [write(number, some) for number, some in enumerate(_pieces(answers))]
+        return Exported(sum(rows for rows, _ in written), sum(files for _, files in written), report)
+    except BaseException:
+        pool.shutdown(cancel_futures=True)
+        raise
+
+
+def _pieces(stream: Any) -> Iterator[Table]:
+    batches: list[Any] = []
+    with pyarrow.RecordBatchReader.from_stream(stream) as reader:
+        for batch in reader:
+            batches.append(batch)
+            if sum(map(len, batches)) >= PART_ROWS:
+                yield pyarrow.Table.from_batches(batches)
+                batches = []
+        if batches:
+            yield pyarrow.Table.from_batches(batches)
+
+
+class _Writer:
+    """Writes parts as files."""
+
+    def __init__(self, folder: str, format: Format, zone: str | None) -> None:
+        self._folder = folder
+        self._format = format
+        self._zone = zone
+        self._write: Callable[[Table, str], object] = (
+            pyarrow.csv.write_csv if format == "csv" else pyarrow.parquet.write_table
+        )
+
+    def __call__(self, number: int, table: Table) -> tuple[int, int]:
+        """Write a table as a file, or as a file for each day. Returns how many rows and files these are."""
+        files = 0
+        for folder, rows in self._split(table):
+            os.makedirs(os.path.join(self._folder, folder), exist_ok=True)
+            self._write(rows, os.path.join(self._folder, folder, f"part-{number:05}.{self._format}"))
+            files += 1
+        return len(table), files
+
+    def _split(self, table: Table) -> Iterator[tuple[str, Table]]:
+        if not len(table):
+            return
+        if self._zone is None:
+            yield "", table
+            return
+        compute: Any = pyarrow.compute  # its functions are made when it is imported
+        times = table["timestamp"].combine_chunks()
+        if self._zone != "UTC":
+            zoned = times.cast(pyarrow.timestamp("us", tz=self._zone))
+            times = compute.local_timestamp(zoned)
+        # Sorted by day, rows of a day stand together, and keep their order.
+        days = times.cast(pyarrow.date32())
+        order = compute.array_sort_indices(days)
+        table, runs = table.take(order), compute.run_end_encode(days.take(order))
+        start = 0
+        for day, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            yield f"day={NO_DAY if day is None else day.isoformat()}", table.slice(start, end - start)
+            start = end

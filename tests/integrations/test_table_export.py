@@ -1,0 +1,192 @@
+"""Sessions are written as files of Parquet and CSV, which have each row once: all files, or none."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from all_sessions import needed, sums, unpack_all, wanted
+from arrow_reader import rows
+from claude_wire.tables import columns_of, scan
+
+pyarrow = needed("pyarrow")
+
+from pyarrow import dataset, parquet  # noqa: E402
+
+from claude_wire.cli.app import cli  # noqa: E402
+from claude_wire.integrations import export as module  # noqa: E402
+from claude_wire.integrations.parts import files  # noqa: E402
+from shown import RUNNER  # noqa: E402
+
+export = module.export
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack_all(tmp_path_factory.mktemp("all"))
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PART_BYTES", 500_000)
+    monkeypatch.setattr(module, "PART_ROWS", 100)
+
+
+def read(folder: Path, by_day: bool = False) -> Any:
+    """All rows of a folder of Parquet, in the order of the parts."""
+    if by_day:
+        return dataset.dataset(folder, partitioning="hive").to_table()
+    return pyarrow.concat_tables([parquet.read_table(path) for path in sorted(folder.iterdir())])
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("table", ["messages", "blocks", "usage", "results"])
+def test_files_of_parquet_have_all_rows_in_order(table: Any, jobs: int, folder: Path, tmp_path: Path) -> None:
+    done = export(folder, str(tmp_path / "out"), table, jobs=jobs)
+    written = read(tmp_path / "out")
+    whole = pyarrow.table(scan(files(folder), table))
+    assert written.equals(whole)
+    assert (done.rows, done.report.rows, done.files) == (len(whole), len(whole), len(os.listdir(tmp_path / "out")))
+    assert done.files > (1 if table == "results" else 10)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati"])
+def test_by_day_each_row_is_in_the_folder_of_its_day(zone: str, folder: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more.jsonl"
+    times = ["2024-02-29T23:59:59.999999Z", "2024-03-01T00:00:00Z", "1969-12-31T12:00:00Z", "2024-02-29T09:59:59Z"]
+    more.write_text("".join(f'{{"timestamp":"{time}"}}\n' for time in [*times, times[0]]))
+    out = tmp_path / "out"
+    export([folder, more], str(out), by_day=True, zone=zone, jobs=2)
+    days = {path.name: dataset.dataset(path).to_table() for path in out.iterdir()}
+    assert sum(map(len, days.values())) == len(rows(scan(files([folder, more]), "messages", ["uuid"])))
+    named = {name: table.column_names for name, table in days.items()}
+    assert named == {name: list(columns_of("messages")) for name in days}
+    counts = {name.removeprefix("day="): len(table) for name, table in days.items()}
+    assert counts.pop("__HIVE_DEFAULT_PARTITION__") == days["day=__HIVE_DEFAULT_PARTITION__"]["timestamp"].null_count
+    utc = {"2024-02-29": 3, "2024-03-01": 1, "1969-12-31": 1}
+    kiritimati = {"2024-03-01": 3, "1969-12-31": 1, "2024-02-29": 1}  # by 14 hours
+    expected = utc if zone == "UTC" else kiritimati
+    assert {day: count for day, count in counts.items() if not day.startswith("2026")} == expected
+    assert "day" in dataset.dataset(out, partitioning="hive").to_table().column_names
+
+
+def test_answers_are_those_of_the_api(folder: Path, tmp_path: Path) -> None:
+    done = export(folder, str(tmp_path / "out"), "answers", jobs=2)
+    written = read(tmp_path / "out")
+    assert sums(written) == wanted()
+    assert len(written) == done.rows == len(rows(written))
+    many = tmp_path / "many.jsonl"
+    line = '{"type":"assistant","requestId":"r","message":{"id":"%d","usage":{}}}\n'
+    many.write_text("".join(line % (number % 40_000) for number in range(50_000)))
+    done = export(many, str(tmp_path / "many"), "answers", jobs=2)
+    assert (done.rows, done.report.rows) == (40_000, 50_000)
+    assert done.files == len(os.listdir(tmp_path / "many")) > 1
+    by_day = export(folder, str(tmp_path / "days"), "answers", by_day=True)
+    assert by_day.rows == len(written)
+    assert sums(read(tmp_path / "days", by_day=True).drop_columns("day")) == wanted()
+
+
+def test_csv_has_a_heading_and_the_same_values(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    text = 'a "quoted",\nsecond line é'
+    lines = [{"uuid": "u", "isSidechain": True, "message": {"content": text}}, {"uuid": ""}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = export(path, str(tmp_path / "out"), "messages", "csv")
+    assert (done.rows, done.files) == (2, 1)
+    with open(tmp_path / "out" / "part-00000.csv", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert list(first) == list(columns_of("messages"))
+    assert (first["uuid"], first["is_sidechain"]) == ("u", "true")
+    assert first["text"] == text
+    assert (second["uuid"], second["text"]) == ("", "")
+
+
+def test_what_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(9):
+        (tmp_path / "in" / f"{number}.jsonl").parent.mkdir(exist_ok=True)
+        (tmp_path / "in" / f"{number}.jsonl").write_bytes(b"{}\n" * 200_000)
+    out, written = str(tmp_path / "out"), threading.Event()
+    write_table = parquet.write_table
+
+    def fails(table: Any, path: str) -> None:
+        if written.is_set():
+            raise OSError(28, "No space left on device")
+        write_table(table, path)
+        written.set()
+
+    monkeypatch.setattr(parquet, "write_table", fails)
+    with pytest.raises(OSError, match="No space left"):
+        export(tmp_path / "in", out, jobs=2)
+    assert written.is_set()
+    assert os.listdir(tmp_path) == ["in"]
+    monkeypatch.setattr(parquet, "write_table", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        export(tmp_path / "in", out, jobs=2)
+    assert os.listdir(tmp_path) == ["in"]
+    (tmp_path / "in" / "time.jsonl").write_text('{"timestamp":"2024-03-01T00:00:00Z"}\n')
+    with pytest.raises(ValueError, match="Nowhere"):
+        export(tmp_path / "in", out, by_day=True, zone="Nowhere/Else")
+    assert os.listdir(tmp_path) == ["in"]
+
+
+def interrupted(table: Any, path: str) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_folder_with_something_in_it_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_bytes(b"{}\n")
+    for make in (lambda path: path.write_bytes(b"kept"), lambda path: (path.mkdir(), (path / "kept").touch())):
+        out = tmp_path / f"out{len(os.listdir(tmp_path))}"
+        make(out)
+        with pytest.raises(FileExistsError, match="something in it"):
+            export(tmp_path / "x.jsonl", str(out))
+    empty = tmp_path / "a" / "b"
+    empty.mkdir(parents=True)
+    assert export(tmp_path / "x.jsonl", str(empty)).rows == 1
+    assert os.listdir(empty) == ["part-00000.parquet"]
+    assert os.listdir(tmp_path / "a") == ["b"]
+
+
+def invoke(*arguments: str) -> Any:
+    return RUNNER.invoke(cli, ["export", *arguments])
+
+
+def test_the_command_says_what_it_wrote_and_what_did_not_fit(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = invoke(str(folder), "-o", str(out), "--by", "day", "--table", "answers", "--jobs", "2")
+    assert result.exit_code == 0, result.output
+    assert sums(read(out, by_day=True).drop_columns("day")) == wanted()
+    assert result.stdout == f"{len(read(out, by_day=True)):,} rows of answers in 1 files below {out}\n"
+    assert "note: 1 lines that gave no row. The first is at" in result.stderr
+    again = invoke(str(folder), "-o", str(out))
+    assert again.exit_code == 2
+    assert "nothing is exported" in again.stderr
+    assert "something in it already" in again.stderr
+    assert invoke(str(tmp_path / "none"), "-o", str(tmp_path / "new")).exit_code == 2
+    nowhere = invoke(str(folder), "-o", str(tmp_path / "new"), "--by", "day", "--tz", "Nowhere/Else")
+    assert nowhere.exit_code == 2
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_killed_export_leaves_no_folder(tmp_path: Path) -> None:
+    from children import in_own_process
+
+    (tmp_path / "x.jsonl").write_bytes(b"{}\n")
+    with pytest.raises(AssertionError):
+        in_own_process(killed, str(tmp_path))
+    assert not (tmp_path / "out").exists()
+
+
+def killed(folder: str) -> None:
+    def kill(*_: object) -> None:
+        write_table(*_)
+        os.kill(os.getpid(), 9)
+
+    write_table, parquet.write_table = parquet.write_table, kill
+    export(f"{folder}/x.jsonl", f"{folder}/out")

@@ -1,0 +1,63 @@
+"""Ray reads parts in tasks, whose sums are those of the API. It runs on this machine, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from all_sessions import needed, sums, unpack_all, wanted
+from children import in_own_process
+
+needed("ray")
+needed("pyarrow")
+
+PART = 1_000_000
+
+
+def in_tasks(folder: str, own_folder: str) -> None:
+    # Nothing is told to anybody, nothing is written at home, and nothing is reached from elsewhere.
+    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_MODE="disabled", HOME=folder)
+    import pyarrow
+    import ray
+    from ray.data import DataContext
+
+    from claude_wire.integrations.ray import dataset
+
+    ray.init(
+        address="local",
+        num_cpus=2,
+        object_store_memory=80_000_000,
+        include_dashboard=False,
+        log_to_driver=False,
+        configure_logging=False,
+        _node_ip_address="127.0.0.1",
+        _temp_dir=own_folder,
+    )
+    try:
+        DataContext.get_current().enable_progress_bars = False
+        DataContext.get_current().execution_options.preserve_order = True
+        used = dataset(folder, "usage", part_bytes=PART, concurrency=2)
+        blocks = [ray.get(block) for block in used.to_arrow_refs()]
+        assert len(blocks) > 5
+        assert sums(blocks) == wanted()
+        spoken = dataset(folder, "messages", ["uuid", "type"], {"user"}, part_bytes=PART)
+        assert spoken.schema().names == ["uuid", "type"]
+        assert spoken.count() == 389
+        assert {row["type"] for row in spoken.take(20)} == {"user"}
+        whole = pyarrow.concat_tables(blocks)
+        tokens = sum(batch["output_tokens"].sum() for batch in used.iter_batches(batch_format="numpy"))
+        assert tokens == sum(whole["output_tokens"].to_pylist())
+        for wrong, said in (({"strict": True}, "half of a surrogate pair"), ({"columns": ["uid"]}, "no column 'uid'")):
+            with pytest.raises(Exception, match=said):
+                dataset(folder, part_bytes=PART, **wrong).count()
+    finally:
+        ray.shutdown()
+
+
+def test_sums_are_those_of_the_api(tmp_path: Path) -> None:
+    # The names of its sockets, which stand in there, may have 107 bytes.
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        in_own_process(in_tasks, str(unpack_all(tmp_path)), folder)
