@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 pytest.importorskip("opentelemetry.sdk")
 
-from claude_wire import Session, StreamEvent
+from claude_wire import ResultMessage, Session, StreamEvent
 from claude_wire.integrations.otel import traced
 from claude_wire.transcripts import Transcript, messages
 from places import Place
@@ -38,6 +39,17 @@ async def turn(session: Session, prompt: str, spans: Spans, *, interrupt: bool =
             await session.interrupt()
 
 
+def on_disk(place: Place) -> list[PlainSpan]:
+    path: Path = next(place.home.rglob(f"{SESSION_ID}.jsonl"))
+    return spans_of(messages(Transcript.load(path)))
+
+
+def without(span: PlainSpan, since: float = math.inf) -> PlainSpan:
+    """A span without what only one side says: the final counts of subagents, and the start of what began later."""
+    kept = {key: value for key, value in span.attributes.items() if key not in OF_SUBAGENTS or len(span.path) < 3}
+    return span._replace(attributes=kept, start=0 if span.start >= since else span.start)
+
+
 def live_and_on_disk(place: Place, *prompts: str, interrupt: str = "") -> tuple[list[PlainSpan], list[PlainSpan]]:
     spans = Spans()
 
@@ -48,8 +60,7 @@ def live_and_on_disk(place: Place, *prompts: str, interrupt: str = "") -> tuple[
                     await turn(session, prompt, spans, interrupt=prompt == interrupt)
 
     anyio.run(main)
-    path: Path = next(place.home.rglob(f"{SESSION_ID}.jsonl"))
-    return spans.ended, spans_of(messages(Transcript.load(path)))
+    return spans.ended, on_disk(place)
 
 
 def test_turns_with_tools_that_fail_and_thinking(place: Place) -> None:
@@ -65,10 +76,29 @@ def test_a_subagent(place: Place) -> None:
     live, disk = live_and_on_disk(place, "[[agent]]")
     below = [span for span in disk if "execute_tool Agent" in span.path[:-1]]
     assert [span.name.split()[0] for span in below] == ["invoke_agent", "chat", "execute_tool", "chat"]
-    for span in below:
-        for name in OF_SUBAGENTS:
-            span.attributes.pop(name, None)
-    assert live == disk
+    assert [without(span) for span in live] == [without(span) for span in disk]
+
+
+def test_a_subagent_in_the_background(place: Place) -> None:
+    """The turn that its end brings has no prompt in the stream: there it begins when the CLI says that it begins."""
+    spans = Spans()
+
+    async def main() -> None:
+        assert place.api is not None
+        with anyio.fail_after(DEADLINE):
+            async with Talk(place).session(permission_mode="bypassPermissions", **WHOLE) as session:
+                await session.query("[[background_agent]]")
+                async for message in traced(session.receive_run(), spans.tracer):
+                    if isinstance(message, ResultMessage):
+                        place.api.open("scout")
+
+    anyio.run(main)
+    live, disk = spans.ended, on_disk(place)
+    brought = [span.start for span in disk if len(span.path) == 1][1]
+    assert [span.name.split()[0] for span in disk if "invoke_agent general-purpose" in span.path[:-1]] == [
+        *("chat", "execute_tool", "chat")
+    ]
+    assert [without(span, brought) for span in live] == [without(span, brought) for span in disk]
 
 
 def test_an_interrupted_turn(place: Place) -> None:
