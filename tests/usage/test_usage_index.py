@@ -306,8 +306,11 @@ def damaged(file: Path) -> Iterator[str]:
 def test_a_damaged_index_is_built_anew_with_a_word(everything: Path, file: Path) -> None:
     expected, _ = looked(everything, file)
     for damage in damaged(file):
+        journal = file.with_name(file.name + "-journal")
+        journal.write_bytes(b"noise")
         counts, index = looked(everything, file)
         assert counts == expected, damage
+        assert not journal.exists()
         assert [note for note in index.notes if "is built anew" in note] == index.notes
         assert len(index.notes) == 1
         assert looked(everything, file)[1].files_read == 0
@@ -412,6 +415,36 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: Path, monkeyp
     assert outputs(looked(folder, file)[0]) == 3
     with UsageIndex(tmp_path / "nowhere", file) as index, pytest.raises(FileNotFoundError):
         index.sums()
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "projects"
+    for name in ("a", "b"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "s.jsonl").write_bytes(answer(ord(name)))
+    scandir = os.scandir
+
+    def refuse(path: bytes) -> Any:
+        if path.endswith(b"/b/"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("claude_wire.usage.index.os.scandir", refuse)
+        counts, index = looked(folder, file)
+    assert (outputs(counts), index.unreadable) == (1, [folder / "b"])
+    counts, index = looked(folder, file)
+    assert (outputs(counts), index.unreadable) == (2, [])
+
+
+def test_it_is_told_how_far_a_look_is(tmp_path: Path, file: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.jsonl").write_bytes(answer(number))
+    told: list[tuple[int, int]] = []
+    for _ in range(2):
+        with UsageIndex(tmp_path, file, on_file=lambda done, files: told.append((done, files))) as index:
+            index.refresh()
+    assert told == [(0, 3), (1, 3), (2, 3)]
 
 
 def test_files_of_any_name_and_content_are_taken(tmp_path: Path, file: Path) -> None:

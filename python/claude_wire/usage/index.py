@@ -106,12 +106,13 @@ class UsageIndex:
     Args:
         folder: the ``projects`` of the CLI's configuration folder, or another folder; all ``.jsonl`` files in it.
         file: the index. None is :func:`default_file`; ``":memory:"`` keeps none.
+        on_file: called before a file is read, with how many were read and how many are to be read.
 
     Attributes:
         file: the index that is in use; None if it is kept in memory.
         notes: what was wrong with the index: it is damaged, of another version, or cannot be written. The sums are
             right nevertheless.
-        unreadable: the files that could not be read.
+        unreadable: the files and folders that could not be read.
         files_read: how many files were read, and ``bytes_read``, how much of them.
         files: how many files there are, and ``bytes``, how large they are.
 
@@ -119,7 +120,13 @@ class UsageIndex:
         OSError: by any method, the folder cannot be read.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], file: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        file: str | os.PathLike[str] | None = None,
+        *,
+        on_file: Callable[[int, int], object] | None = None,
+    ) -> None:
         self._root = os.path.realpath(os.fsencode(folder))
         place = default_file(folder) if file is None else file
         self.file: Path | None = None if os.fspath(place) == ":memory:" else Path(place)
@@ -130,6 +137,7 @@ class UsageIndex:
         self.files: int = 0
         self.bytes: int = 0
         self._db: sqlite3.Connection | None = None
+        self._on_file = on_file
         self._is_fresh = False
         self._names: dict[str | None, int | None] = {}
 
@@ -241,8 +249,10 @@ class UsageIndex:
             return self._do_without(error)
         self.close()
         self.notes.append(f"the index {self.file} is built anew: {error}")
-        with suppress(OSError):
-            self.file.unlink()
+        # A journal that is left behind would be played into the new file.
+        for end in ("", "-journal", "-wal", "-shm"):
+            with suppress(OSError):
+                os.unlink(f"{self.file}{end}")
         return None
 
     def _do_without(self, error: sqlite3.Error) -> None:
@@ -266,11 +276,33 @@ class UsageIndex:
     def _refreshed(self) -> sqlite3.Connection:
         db = self._opened()
         if not self._is_fresh:
-            found = dict(_walk(self._root, b"", MOST_LEVELS))
+            self.unreadable = []
+            found = dict(self._walk(b"", MOST_LEVELS))
             self.files, self.bytes = len(found), sum(size for size, _, _ in found.values())
             self._look(db, found)
             self._is_fresh = True
         return db
+
+    def _walk(self, below: bytes, levels: int) -> Iterator[tuple[bytes, tuple[int, int, int]]]:
+        """Size, time and inode of each transcript, by its path in the folder."""
+        with os.scandir(os.path.join(self._root, below)) as entries:
+            for entry in entries:
+                name = below + entry.name
+                try:
+                    if name.endswith(b".jsonl"):
+                        status = entry.stat()
+                        if S_ISREG(status.st_mode):
+                            yield name, (status.st_size, status.st_mtime_ns, status.st_ino)
+                    # The results of tools are many, and no transcripts.
+                    elif levels and entry.name != b"tool-results" and entry.is_dir(follow_symlinks=False):
+                        yield from self._walk(name + b"/", levels - 1)
+                except FileNotFoundError:  # it is gone meanwhile
+                    continue
+                except OSError:
+                    self.unreadable.append(self._path(name))
+
+    def _path(self, name: bytes) -> Path:
+        return Path(os.fsdecode(os.path.join(self._root, name)))
 
     def _look(self, db: sqlite3.Connection, found: dict[bytes, tuple[int, int, int]]) -> None:
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -296,17 +328,17 @@ class UsageIndex:
         self._names = {name: id for id, name in db.execute("SELECT id, name FROM names")}
         self._names[None] = None
         touched: set[int] = set()
-        self.unreadable = []
         for path in known.keys() - found.keys():
             touched |= _sharing(db, known[path][0])
             self._forget(db, known[path][0])
-        for path in sorted(found):
-            row = known.get(path)
-            if row is None or row[2:5] != found[path]:
-                try:
-                    touched |= self._take(db, path, row, alone=not known)
-                except (OSError, ValueError):
-                    self.unreadable.append(Path(os.fsdecode(os.path.join(self._root, path))))
+        changed = [path for path in sorted(found) if path not in known or known[path][2:5] != found[path]]
+        for number, path in enumerate(changed):
+            if self._on_file is not None:
+                self._on_file(number, len(changed))
+            try:
+                touched |= self._take(db, path, known.get(path), alone=not known)
+            except (OSError, ValueError):
+                self.unreadable.append(self._path(path))
         db.execute(_INDEX)
         for file in sorted(touched):
             db.execute("DELETE FROM sums WHERE file = ?", (file,))
@@ -320,7 +352,7 @@ class UsageIndex:
         """Read what is new in a file. Returns the files whose sums that changes."""
         from claude_wire.usage.news import News  # it needs all classes of transcripts
 
-        news = News(os.fsdecode(os.path.join(self._root, path)), *(row[4:] if row is not None else ()))
+        news = News(str(self._path(path)), *(row[4:] if row is not None else ()))
         answers = list(news.answers())
         touched: set[int] = set()
         if row is not None and not news.start:
@@ -369,22 +401,6 @@ def default_file(folder: str | os.PathLike[str]) -> Path:
 
 def _sharing(db: sqlite3.Connection, file: int) -> set[int]:
     return {other for (other,) in db.execute(_SHARING, (file,))}
-
-
-def _walk(folder: bytes, below: bytes, levels: int) -> Iterator[tuple[bytes, tuple[int, int, int]]]:
-    """Size, time and inode of each transcript below a folder, by its path there."""
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            name = entry.name
-            if name.endswith(b".jsonl"):
-                with suppress(OSError):  # it is gone meanwhile
-                    status = entry.stat()
-                    if S_ISREG(status.st_mode):
-                        yield below + name, (status.st_size, status.st_mtime_ns, status.st_ino)
-            # The results of tools are many, and no transcripts.
-            elif levels and name != b"tool-results" and entry.is_dir(follow_symlinks=False):
-                with suppress(OSError):
-                    yield from _walk(entry.path, below + name + b"/", levels - 1)
 
 
 def _bounded(name: str) -> str:

@@ -33,6 +33,9 @@ OWN = "The CLI's own sums (cost-state) have most of that; a fork's has what it t
 #: A name from a transcript is cut to this many characters.
 NAME_CHARS = 1000
 
+#: A look at more files than this tells how far it is, every so many files.
+MANY_FILES = 500
+
 Sums = dict[str, dict[str, AnswerTotals]]
 
 
@@ -98,7 +101,8 @@ def usage(
     zone = _zone(zone_name)
     first, last = _day(since, zone), _day(until, zone)
     prices = PRICES if prices_file is None else _load(prices_file)
-    with UsageIndex(folder, ":memory:" if no_index else None) as index:
+    progress = _progress if sys.stderr.isatty() else None
+    with UsageIndex(folder, ":memory:" if no_index else None, on_file=progress) as index:
         try:
             sums = index.sums(by, since=first, until=last, zone=zone, prices=prices)
             own = {} if first or last else index.own_costs()
@@ -116,6 +120,14 @@ def usage(
         _print_csv(by, sums)
     else:
         _print(by, sums, own, prices)
+
+
+def _progress(done: int, files: int) -> None:
+    """Say how far a long look is; what is said is gone at its end."""
+    if files > MANY_FILES and done % MANY_FILES == 0:
+        click.echo(f"\rreading file {done:,} of {files:,}", nl=False, err=True)
+    if files > MANY_FILES and done == files - 1:
+        click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
 
 
 def _zone(name: str | None) -> tzinfo | None:
