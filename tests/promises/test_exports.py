@@ -130,7 +130,7 @@ MESSAGE_NAMES = [
     "WebFetchResult",
 ]
 
-UNEXPORTED = [f"claude_wire.messages.{name}" for name in ("base", "hooks.events", "tolerant", "vocabulary")]
+UNEXPORTED = [f"claude_wire.messages.{name}" for name in ("base", "hooks.events", "places", "tolerant", "vocabulary")]
 MODULES = [
     importlib.import_module(name)
     for _, name, is_folder in pkgutil.walk_packages(messages.__path__, f"{messages.__name__}.")

@@ -220,6 +220,8 @@ ROWS: dict[str, list[str]] = {
     "kinds that were seen by `peek`": ["unknown_types"],
     "messages of an `Accumulator`": ["accumulated_text", "accumulated_pieces"],
     "sums of a `UsageMeter`": ["usage_of_many_models"],
+    "answers of an `Answers`": ["tests/usage/test_usage_answers.py"],
+    "the index of a `UsageIndex`, on disk": ["tests/usage/test_usage_index.py"],
     "tool calls of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
     "subagents of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
     "permission questions of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
