@@ -26,12 +26,14 @@ Group: TypeAlias = tuple[tuple[bytes, bytes], memoryview, int]
 class Sorter:
     """Sorts the lines of one block after another, in memory of its own: what it gives is good until the next block."""
 
-    __slots__ = ("_numbers", "_out", "_sorted", "_view", "groups", "picked", "rest")
+    __slots__ = ("_groups", "_indexes", "_numbers", "_out", "_sorted", "_view", "groups", "picked", "rest")
 
     def __init__(self) -> None:
         self._out = ffi.new("uint8_t[]", BLOCK_BYTES)
         self._sorted = ffi.new("CwSorted *")
         self._numbers = ffi.buffer(self._sorted)
+        self._indexes = memoryview(ffi.buffer(self._sorted.line)).cast("I")
+        self._groups = memoryview(ffi.buffer(self._sorted.of))
         self._view = memoryview(ffi.buffer(self._out))
         #: The lines that were not picked, with their line feeds, in their order.
         self.rest: memoryview = self._view[:0]
@@ -59,6 +61,5 @@ class Sorter:
             claim = bytes(data[type_ : type_ + type_bytes]), bytes(data[subtype : subtype + subtype_bytes])
             self.groups.append((claim, view[at : at + size], lines))
             at += size
-        numbers = ffi.unpack(self._sorted.line, picks)
-        self.picked = list(zip(numbers, ffi.buffer(self._sorted.of, picks)[:], strict=True))
+        self.picked = list(zip(self._indexes[:picks].tolist(), self._groups[:picks].tolist(), strict=True))
         return True

@@ -157,6 +157,13 @@ pub(crate) fn claim<E: Engine>(
     from: usize,
     wanted: impl Fn(&[u8]) -> bool,
 ) -> Option<[Span; 2]> {
+    // Most lines begin so, and most are of other types.
+    if let Some(value) = data[from..].strip_prefix(b"{\"type\":\"") {
+        let tag = value.split(|&byte| byte == b'"').next()?;
+        if !wanted(tag) {
+            return None;
+        }
+    }
     Scanner::<E>::new(data, from).claim(engine, wanted)
 }
 
