@@ -1,6 +1,7 @@
 //! The keys that are wanted of an object, and of the objects in it.
 
 use crate::kinds::string::decoded;
+use crate::simd::{Engine, Plain};
 
 /// A key that is wanted, by its number in its tree.
 pub type Slot = u8;
@@ -65,7 +66,7 @@ impl Node {
     fn find(&self, name: &[u8]) -> Option<usize> {
         let mut at = self.heads[hash(name)];
         while let Some(key) = self.keys.get(usize::from(at)) {
-            if *key.name == *name {
+            if key.name.len() == name.len() && Plain.begins(name, 0, &key.name) {
                 return Some(usize::from(at));
             }
             at = key.next;

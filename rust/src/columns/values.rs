@@ -104,10 +104,8 @@ pub enum Word {
     Null,
     /// true or false
     Bool(bool),
-    /// A number without fraction and exponent; `None` beyond 64 bits. And the same as a float.
-    Int(Option<i64>, f64),
-    /// Any other number, which is finite.
-    Float(f64),
+    /// A number, as a whole one if it is one of 64 bits: `1.0` is one, too. And as a float.
+    Number(Option<i64>, f64),
 }
 
 /// What a word says.
@@ -157,40 +155,20 @@ pub fn word(word: &[u8]) -> Result<Word, Odd> {
         // So many digits fit into 64 bits.
         let number = decimal(&word[sign..]).ok_or(Odd)? * if sign == 0 { 1 } else { -1 };
         #[allow(clippy::cast_precision_loss)] // It is rounded as the parser would.
-        let float = number as f64;
-        return Ok(Word::Int(Some(number), float));
+        return Ok(Word::Number(Some(number), number as f64));
     }
     let text = std::str::from_utf8(word).map_err(|_| Odd)?;
     let float: f64 = text.parse().map_err(|_| Odd)?;
     if is_whole {
-        return Ok(Word::Int(text.parse().ok(), float));
+        return Ok(Word::Number(text.parse().ok(), float));
     }
+    #[allow(clippy::cast_possible_truncation)] // It is far from the ends of 64 bits.
+    let number = float as i64;
+    let fits = float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
     if float.is_finite() {
-        Ok(Word::Float(float))
+        Ok(Word::Number(fits.then_some(number), float))
     } else {
         Err(Odd)
-    }
-}
-
-/// The whole number that a word is: `1.0` is one, too.
-#[must_use]
-pub fn whole_number(word: Word) -> Option<i64> {
-    match word {
-        Word::Int(number, _) => number,
-        #[allow(clippy::cast_possible_truncation)] // It is whole, and far from the ends of 64 bits.
-        Word::Float(number) if number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0 => {
-            Some(number as i64)
-        }
-        _ => None,
-    }
-}
-
-/// The number that a word is.
-#[must_use]
-pub fn number(word: Word) -> Option<f64> {
-    match word {
-        Word::Int(_, number) | Word::Float(number) => Some(number).filter(|it| it.is_finite()),
-        _ => None,
     }
 }
 
