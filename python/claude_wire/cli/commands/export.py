@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from claude_wire.cli.failure import Failure
+from claude_wire.cli.folders import takes_folder
 from claude_wire.cli.sources import display_name
 from claude_wire.foundation.printable import printable
 from claude_wire.integrations.parts import lost
@@ -18,7 +19,7 @@ TABLES = ["messages", "blocks", "usage", "results", "answers"]
 
 
 @click.command()
-@click.argument("sources", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(exists=True))
+@takes_folder
 @click.option("-o", "--output", metavar="DIR", required=True, help="A folder that is not there yet, or is empty.")
 @click.option("--table", type=click.Choice(TABLES), default="messages", help="Which table; messages if not said.")
 @click.option("--format", "form", type=click.Choice(["parquet", "csv"]), default="parquet", help="parquet if not said.")
@@ -27,13 +28,12 @@ TABLES = ["messages", "blocks", "usage", "results", "answers"]
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; if not said, one for each processor, 8 at most."
 )
-def export(
-    sources: tuple[str, ...], output: str, table: str, form: str, by: str | None, zone: str, jobs: int | None
-) -> None:
-    """Write sessions as files of Parquet or CSV, for other programs.
+def export(folder: str, output: str, table: str, form: str, by: str | None, zone: str, jobs: int | None) -> None:
+    """Write the sessions in FOLDER as files of Parquet or CSV, for other programs.
 
-    Of each FOLDER all files below it that end in .jsonl are read; a FILE is read as it is. They may be transcripts and
-    recorded streams. Needs pyarrow: pip install 'claude-wire[export]'.
+    FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. All files below
+    it that end in .jsonl are read; they may be transcripts and recorded streams. Needs pyarrow: pip install
+    'claude-wire[export]'.
 
     \b
     --table  a row for each
@@ -58,7 +58,7 @@ def export(
     most = min(8, os.cpu_count() or 1)
     kinds: Any = {"table": table, "format": form, "by_day": by is not None, "zone": zone}
     try:
-        done = exports.export(sources, output, **kinds, jobs=jobs or most)
+        done = exports.export(folder, output, **kinds, jobs=jobs or most)
     except (OSError, ValueError) as error:
         raise Failure(f"nothing is exported: {printable(str(error), keep='')}") from error
     if said := lost(done.report):
