@@ -487,6 +487,14 @@ def test_recorder_takes_bytes_as_they_come(tmp_path: Path, size: int) -> None:
     assert recording.exit_code == -9
 
 
+def test_a_recording_ends_at_its_bound(tmp_path: Path) -> None:
+    with closing(Recorder(tmp_path / "r", 1000)) as recorder:
+        for _ in range(9):
+            recorder.received(b"x" * 299 + b"\n")
+    assert Recording.load(tmp_path / "r").stdout == (b"x" * 299 + b"\n") * 3
+    assert recorder.error is not None
+
+
 def test_what_was_recorded_is_there_before_the_end(tmp_path: Path) -> None:
     with closing(Recorder(tmp_path / "r")) as recorder:
         recorder.started(["claude"], "/", {})

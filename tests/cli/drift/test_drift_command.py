@@ -16,6 +16,7 @@ pytest.importorskip("rich")
 
 from click.testing import Result
 
+from children import linux_only
 from claude_wire.cli.app import cli
 from claude_wire.cli.drift import inside
 from claude_wire.cli.drift.flags import NO_FLAG, FlagsFound, find_flags
@@ -60,13 +61,19 @@ def test_words_of_a_flag_are_compared_with_those_that_it_says() -> None:
     assert find_flags(run) == FlagsFound(["--new-flag"], [], {"--effort": ["utmost"]}, {"--effort": ["max"]})
 
 
-def test_a_program_without_a_help_has_no_flags_to_compare() -> None:
-    assert find_flags(lambda arguments: "") == FlagsFound([], [], {}, {})
+@pytest.mark.parametrize("said", ["", "-" * 300_000, "--a " * 50_000, "--a" + "-a" * 100_000])
+def test_a_program_without_a_help_has_no_flags_to_compare(said: str) -> None:
+    assert find_flags(lambda arguments: said) == FlagsFound([], [], {}, {})
+
+
+@linux_only
+def test_of_a_program_that_never_ends_the_beginning_is_read(tmp_path: Path) -> None:
+    assert inside.said_by(["yes"], tmp_path) == "y\n" * (inside.HELP_BYTES // 2)
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
 
-SAID = {
+SAID: dict[str, Any] = {
     "version": "9.9.9 (Another CLI)",
     "failed": {"hooks": "it ended"},
     "flags": {"new": ["--new-flag"], "gone": ["--effort"], "new_words": {"--thinking": ["some"]}, "gone_words": {}},
@@ -185,6 +192,37 @@ declare type StopHookInput = { hook_event_name: 'Stop'; session_id: string; tran
     stop_hook_active: boolean; };
 declare type SunriseHookInput = { hook_event_name: 'Sunrise'; colour: string; };
 """
+
+
+HOSTILE = {
+    "named too often": "".join(f"type A{n} = {{ a: A{n + 1} }} | {{ b: A{n + 1} }};" for n in range(40)),
+    "fields times rows": f"type A0 = {{ {'; '.join(f'f{n}: 1' for n in range(9000))}; w: {' | '.join(['1'] * 900)} }};",
+    "merged too often": "".join(f"type A{n} = A{n + 1} & A{n + 1};" for n in range(40)),
+    "nested": f"type A0 = {'(' * 9000}string{')' * 9000};",
+    "large": f"// {'x' * (1 << 23)}",
+}
+
+
+@pytest.mark.parametrize("declared", HOSTILE.values(), ids=HOSTILE)
+def test_typings_that_take_too_much_are_refused(declared: str, other: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tree_sitter_typescript")
+    file = tmp_path / "sdk.d.ts"
+    file.write_text(f"type SDKMessage = A0;\n{declared}")
+    result = drift(other, "--typings", file)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "type",
+    ["Array<>", "Record<string>", "Partial<>", "A0[A0]", "A0[]['a'][]", "'\udcff'", "readonly", "string[", "("],
+)
+def test_of_typings_with_mistakes_the_rest_is_read(type: str, other: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tree_sitter_typescript")
+    file = tmp_path / "sdk.d.ts"
+    source = f"type SDKMessage = A0;\ntype EffortLevel = 'utmost';\ntype A0 = {{ type: 'news'; a: {type} }};\n"
+    file.write_bytes(source.encode("utf-8", "surrogateescape"))
+    assert "utmost at EffortLevel" in drift(other, "--typings", file).stdout
 
 
 def test_what_typings_declare_is_compared_as_messages_are(other: Path, tmp_path: Path) -> None:

@@ -298,3 +298,12 @@ def test_a_line_that_is_no_message_is_found() -> None:
     [drift] = comparison.drifts()
     assert (drift.finding.what, drift.where) == ("line", "s, line 1")
     assert "Without a Struct: line" in structs_source([drift], "t")
+
+
+@pytest.mark.parametrize("extreme", ["1" * 5000, "[" * 900 + "]" * 900, '{"a":' * 900 + "1" + "}" * 900, "[" * 9000])
+@pytest.mark.parametrize("line", ['{"type":"zzz","a":%s}', '{"type":"keep_alive","a":%s}'])
+def test_extreme_values_break_nothing(line: str, extreme: str, tmp_path: Path) -> None:
+    comparison = Comparison()
+    comparison.session("s", [Step(0, "out", (line % extreme).encode())])
+    assert len(comparison.drifts()) == 1
+    module_of(comparison.drifts(), tmp_path)

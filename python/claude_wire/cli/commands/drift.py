@@ -80,7 +80,10 @@ def drift(cli_path: Path, typings: Path | None, structs: bool, as_json: bool, re
         raise click.UsageError("--structs and --json exclude each other.")
     comparison = Comparison()
     if typings is not None:
-        _compare_typings(typings, comparison)
+        try:
+            _compare_typings(typings, comparison)
+        except RecursionError:
+            raise Failure(f"{typings} cannot be read: it is nested too deeply") from None
     with tempfile.TemporaryDirectory(prefix="claude-wire-drift-") as temporary:
         report = _report(cli_path, _drive(cli_path, record or Path(temporary)), comparison)
     if structs:

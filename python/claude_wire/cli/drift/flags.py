@@ -33,8 +33,10 @@ NO_FLAG, NO_WORD = "--no-such-flag", "no-such-word"
 
 _IN_HELP = re.compile(r"^ {2}(?:-\w, )?(--[\w-]+(?:, --[\w-]+)*)", re.MULTILINE)
 _UNKNOWN = re.compile(r"unknown option '(--[\w-]+)")
-#: A complaint about the value of a flag, with the words that the flag takes.
-_WORDS = re.compile(r"(--[\w-]+)[^\n]*?(?:choices are|options are:|one of:|values:) ([\w, -]+)")
+#: A complaint about the value of a flag, with the words that the flag takes. Of a long line the end is not looked at.
+_WORDS = re.compile(
+    r"(?<![\w-])(--[\w-]+)(?![\w-])[^\n]{0,200}?(?:choices are|options are:|one of:|values:) ([\w, -]+)"
+)
 
 
 @dataclasses.dataclass

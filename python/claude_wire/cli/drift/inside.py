@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import threading
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +29,10 @@ from claude_wire.foundation.printable import one_line
 from claude_wire.testing.offline import sandbox
 from claude_wire.testing.offline.fake_api import FakeAPI
 
-__all__: list[str] = []
+__all__ = ["HELP_BYTES", "said_by"]
 
-#: Seconds for a scenario, and for a CLI that only shows its help.
-SCENARIO_SECONDS, HELP_SECONDS = 120.0, 60.0
+#: Seconds for a scenario, and for a CLI that only shows its help; so many bytes of the latter are read.
+SCENARIO_SECONDS, HELP_SECONDS, HELP_BYTES = 120.0, 60.0, 1 << 18
 #: This many scenarios go on at once: most of their time is spent waiting.
 AT_ONCE = 3
 
@@ -39,23 +45,38 @@ def main(cli: Path, folder: Path) -> None:
 
     def said(arguments: list[str]) -> str:
         sandbox.require()
-        done = subprocess.run(
-            [cli, *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=HELP_SECONDS,
-            env=sandbox.environment(home, "http://127.0.0.1:9"),
-            cwd=home,
-            check=False,
-        )
-        return (done.stdout + b"\n" + done.stderr).decode(errors="replace")
+        return said_by([str(cli), *arguments], home)
 
-    version = one_line((said(["--version"]).splitlines() or [""])[0])
+    versions = (line for line in said(["--version"]).splitlines() if re.search(r"\d\.\d", line))
+    version = one_line(next(versions, ""))
     flags = find_flags(said)
     refused = frozenset(field.name for field in dataclasses.fields(Flags) if _named(field) in flags.gone)
     failed = anyio.run(_drive, cli, folder, home, refused)
     found: dict[str, Any] = {"version": version, "failed": failed, "flags": dataclasses.asdict(flags)}
     (folder / "cli.json").write_text(json.dumps(found))
+
+
+def said_by(command: list[str], home: Path) -> str:
+    """What a command writes on both streams, until it ends or has no more time."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=sandbox.environment(home, "http://127.0.0.1:9"),
+        cwd=home,
+        start_new_session=True,
+    ) as process:
+        end = partial(os.killpg, process.pid, signal.SIGKILL)  # and what it has started: that may hold the pipe
+        timer = threading.Timer(HELP_SECONDS, end)
+        timer.start()
+        try:
+            assert process.stdout is not None
+            return process.stdout.read(HELP_BYTES).decode(errors="replace")
+        finally:
+            timer.cancel()
+            with suppress(ProcessLookupError):
+                end()
 
 
 def _named(field: dataclasses.Field[Any]) -> str:
@@ -99,4 +120,7 @@ async def _scene(name: str, cli: Path, folder: Path, place: Path, refused: froze
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    try:
+        main(Path(sys.argv[1]), Path(sys.argv[2]))
+    except (OSError, RuntimeError) as error:
+        sys.exit(one_line(str(error), 400))

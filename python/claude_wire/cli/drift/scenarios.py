@@ -39,6 +39,8 @@ PROMPT_ID = "10000000-0000-4000-8000-000000000000"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 #: Seconds for an answer to a request, and for all that comes for a prompt.
 REQUEST_SECONDS, RUN_SECONDS = 15.0, 20.0
+#: Of what a CLI says in a session at most so many bytes are kept. Those of a CLI of today have 0.3 MB.
+MOST_BYTES = 1 << 23
 
 
 def _bash(command: str, **more: Any) -> Reply:
@@ -102,7 +104,7 @@ class Stage:
     ) -> Session:
         """A session that has not begun; ``host`` is what `open_session` takes beside the flags."""
         sandbox.require()
-        recorder = Recorder(self.folder / f"{self.name}.{len(self.recorders) + 1}")
+        recorder = Recorder(self.folder / f"{self.name}.{len(self.recorders) + 1}", MOST_BYTES)
         self.recorders.append(recorder)
         environment = {**sandbox.environment(self.home, self.api.url), "CLAUDE_CODE_MAX_RETRIES": "1", **(env or {})}
         return open_session(

@@ -53,6 +53,9 @@ _BASES = {
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: A field of such a name would hide what the hints of the fields behind it mean.
 _IN_HINTS = frozenset(("Any", "Literal", "Number", "bool", "dict", "float", "int", "list", "msgspec", "str"))
+#: What is nested deeper in a value gets no type of its own.
+MOST_DEPTH = 10
+
 _IMPORTS = """from __future__ import annotations
 
 from typing import Any, Literal
@@ -105,6 +108,7 @@ class _Writer:
         #: The source of each class; a class stands after those of its fields.
         self.classes: list[str] = []
         self._names: set[str] = set()
+        self._depth = 0
 
     def kind(self, what: str, drifts: Sequence[Drift]) -> None:
         """A class for a type, a subtype, a block and so on that is new."""
@@ -168,8 +172,9 @@ class _Writer:
     def _hint(self, cls: str, values: Sequence[Any]) -> str:
         """The type of these values; ``cls`` is the name of a class for those that are objects."""
         given = [value for value in values if value is not None]
-        if not given or any(isinstance(value, Anything) for value in given):
+        if not given or self._depth == MOST_DEPTH or any(isinstance(value, Anything) for value in given):
             return "Any"
+        self._depth += 1
         hints: dict[str, None] = {}
         if any(isinstance(value, bool) for value in given):
             hints["bool"] = None
@@ -181,6 +186,7 @@ class _Writer:
             hints[f"list[{self._hint(cls, [item for one in lists for item in one])}]"] = None
         if objects := cast("list[dict[str, Any]]", [value for value in given if isinstance(value, dict)]):
             hints[self._object(cls, objects)] = None
+        self._depth -= 1
         return " | ".join([*hints, *(["None"] if len(given) < len(values) else [])])
 
     def _object(self, cls: str, objects: Sequence[dict[str, Any]]) -> str:

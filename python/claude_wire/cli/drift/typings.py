@@ -40,6 +40,9 @@ IMPORTED: dict[str, Any] = {
     "MessageParam": {"role": "user", "content": ""},
     "UUID": "u",
 }
+#: The typings of the SDK have 0.6 MB, and take 64,000 steps. Types that name each other may take any number.
+MOST_BYTES, MOST_STEPS = 1 << 23, 1_000_000
+
 _PLAIN = {"string": "s", "number": Real(1), "boolean": True, "null": None, "undefined": None, "void": None}
 
 
@@ -51,10 +54,12 @@ class Typings:
     """A parsed ``.d.ts``.
 
     Raises:
-        Failure: the parser is not installed.
+        Failure: the parser is not installed; by any method, the declarations take too much to go through.
     """
 
     def __init__(self, source: bytes) -> None:
+        if len(source) > MOST_BYTES:
+            raise Failure(f"the typings have more than {MOST_BYTES:,} bytes")
         try:
             tree_sitter: Any = import_module("tree_sitter")
             grammar: Any = import_module("tree_sitter_typescript")
@@ -63,6 +68,7 @@ class Typings:
         language = tree_sitter.Language(grammar.language_typescript())
         self._root: Node = tree_sitter.Parser(language).parse(source).root_node
         self._open: list[str] = []
+        self._left = MOST_STEPS
 
     @cached_property
     def _declared(self) -> dict[str, Node]:
@@ -136,20 +142,22 @@ class Typings:
 
     def _samples(self, node: Node) -> list[Any]:
         """Values of a type: every member of a union, and every field, is in one of them."""
+        self._spend(1)
         match node.type:
             case "union_type":
                 return [sample for member in _union(node) for sample in self._samples(member)]
             case "object_type" | "interface_body":
                 return self._objects(node)
             case "intersection_type":
-                return _merged([self._samples(part) for part in node.named_children])
-            case "array_type":
+                return self._merged([self._samples(part) for part in node.named_children])
+            case "array_type" if node.named_children:
                 return [self._samples(node.named_children[0])]
-            case "readonly_type" | "parenthesized_type":
+            case "readonly_type" | "parenthesized_type" if node.named_children:
                 return self._samples(node.named_children[0])
-            case "lookup_type":
-                holder, key = (self._samples(part) for part in node.named_children)
-                return [one[key[0]] for one in holder if isinstance(one, dict) and key[0] in one] or [Anything()]
+            case "lookup_type" if len(node.named_children) == 2:
+                holder, (key, *_) = (self._samples(part) for part in node.named_children)
+                found = [one[key] for one in holder if isinstance(key, str) and isinstance(one, dict) and key in one]
+                return found or [Anything()]
             case "literal_type":
                 text = _text(node)
                 return [Word(text[1:-1])] if text[0] in "'\"" else [_literal(text)]
@@ -164,11 +172,11 @@ class Typings:
 
     def _generic(self, name: str, arguments: Sequence[Node]) -> list[Any]:
         match name:
-            case "Array":
+            case "Array" if arguments:
                 return [self._samples(arguments[0])]
-            case "Record":
+            case "Record" if len(arguments) == 2:
                 return [{"a key": sample} for sample in self._samples(arguments[1])]
-            case "Partial" | "Readonly" | "NonNullable":
+            case "Partial" | "Readonly" | "NonNullable" if arguments:
                 return self._samples(arguments[0])
             case _:
                 return self._named(name)
@@ -183,11 +191,27 @@ class Typings:
         if not fields:
             return [Anything()]
         most = max(map(len, fields.values()))
+        self._spend(most * len(fields))
         return [{name: values[row % len(values)] for name, values in fields.items() if values} for row in range(most)]
+
+    def _merged(self, parts: Sequence[Sequence[Any]]) -> list[Any]:
+        """The objects of an intersection."""
+        rows = max((len(part) for part in parts), default=0)
+        merged: list[dict[str, Any]] = [{} for _ in range(rows)]
+        for row, whole in enumerate(merged):
+            for part in parts:
+                whole.update(part[row % len(part)] if part and isinstance(part[row % len(part)], dict) else {})
+            self._spend(len(parts) + len(whole))
+        return list(merged)
+
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise Failure("the typings name each other too often to be gone through")
 
 
 def _text(node: Node) -> str:
-    return (node.text or b"").decode()
+    return (node.text or b"").decode(errors="replace")
 
 
 def _name(node: Node) -> str:
@@ -196,9 +220,12 @@ def _name(node: Node) -> str:
 
 
 def _union(node: Node) -> Iterator[Node]:
-    for member in node.named_children:
+    """The members of a union, in which the parser sees the union of all but the last with the last."""
+    todo = [node]
+    while todo:
+        member = todo.pop()
         if member.type == "union_type":
-            yield from _union(member)
+            todo += reversed(member.named_children)
         elif member.type != "comment":
             yield member
 
@@ -207,13 +234,3 @@ def _literal(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
     return None if text in ("null", "undefined") else Real(1)
-
-
-def _merged(parts: Sequence[Sequence[Any]]) -> list[Any]:
-    """The objects of an intersection."""
-    rows = max((len(part) for part in parts), default=0)
-    merged: list[dict[str, Any]] = [{} for _ in range(rows)]
-    for row, whole in enumerate(merged):
-        for part in parts:
-            whole.update(part[row % len(part)] if part and isinstance(part[row % len(part)], dict) else {})
-    return list(merged)

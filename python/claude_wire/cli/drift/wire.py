@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from claude_wire import decode
+from claude_wire import Decoder, decode
 from claude_wire.cli.count.fields import Finding, Found, find_in_answer, found_in
 from claude_wire.cli.drift.requests import NO_REQUEST
 from claude_wire.cli.show.names import message_name
-from claude_wire.errors import InvalidLineError, PayloadError
+from claude_wire.errors import PayloadError
 from claude_wire.foundation.printable import one_line
-from claude_wire.messages import ControlRequestPayload, ControlResponse, Message
+from claude_wire.messages import ControlRequestPayload, ControlResponse, InvalidLine, Message
 from claude_wire.messages.base import Wire
 from claude_wire.messages.control.request_body import ControlRequestBody
 from claude_wire.testing import Step
@@ -75,7 +75,7 @@ class Comparison:
     def session(self, name: str, steps: Iterable[Step]) -> None:
         """Take the lines of one session, of both sides."""
         asked: dict[Any, str] = {}
-        number = 0
+        typed, plainly, number = Decoder(), Decoder(dict), 0
         for step in steps:
             if step.direction == "in":
                 sent = json.loads(step.data)
@@ -84,18 +84,18 @@ class Comparison:
                 continue
             number += 1
             where = f"{name}, line {number}"
-            try:
-                message = decode(step.data)
-            except InvalidLineError as error:
-                self.add("new", Finding("line", "", "", error.line.reason), where)
-                continue
-            plain = json.loads(step.data)
-            self._compare(message, plain, where)
-            if isinstance(message, ControlResponse) and (subtype := asked.get(message.request_id)):
-                if message.ok:
-                    self.answer(subtype, message.payload, where)
-                else:
-                    self._refused.setdefault(subtype, (str(plain["response"].get("error")), where))
+            line = step.data.removesuffix(b"\n") + b"\n"
+            for message, plain in zip(typed.feed(line), plainly.feed(line), strict=True):
+                # A number of 5,000 digits, in a field that no class has, is one that only plain JSON refuses.
+                if isinstance(plain, InvalidLine) or isinstance(message, InvalidLine):
+                    self.add("new", Finding("line", "", "", "not one JSON object"), where)
+                    continue
+                self._compare(message, plain, where)
+                if isinstance(message, ControlResponse) and (subtype := asked.get(message.request_id)):
+                    if message.ok:
+                        self.answer(subtype, message.payload, where)
+                    else:
+                        self._refused.setdefault(subtype, (str(plain["response"].get("error")), where))
 
     def message(self, plain: dict[str, Any], where: str) -> None:
         """Take one message of the CLI."""

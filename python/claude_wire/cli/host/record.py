@@ -46,13 +46,15 @@ class Recorder:
 
     Args:
         folder: is made, unless it is there and empty.
+        most_bytes: of one file, after which the recording ends; None for any number.
 
     Raises:
         FileExistsError: there is something in the folder, or it is none.
         OSError: it cannot be written.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], most_bytes: int | None = None) -> None:
+        self._most_bytes = most_bytes
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if os.listdir(folder):
             raise FileExistsError(errno.EEXIST, "there is something in it already", os.fspath(folder))
@@ -127,6 +129,8 @@ class Recorder:
         if self.error is not None:
             return
         try:
+            if self._most_bytes is not None and self._files[name].tell() + len(data) > self._most_bytes:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
             self._files[name].write(data)
             self._files[name].flush()  # what was recorded is there, however this process ends
         except OSError as error:
