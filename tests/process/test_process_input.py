@@ -299,15 +299,20 @@ def test_sending_to_one_that_never_reads_fails_when_it_is_ended(backend: Backend
     backend.run(main)
 
 
+async def cancel_a_sender(process: Process[Any]) -> None:
+    """Send a line that is longer than the pipe, and cancel that in the middle of the line."""
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as group:
+            group.start_soon(process.send, {"type": "x", "id": 1, "text": "y" * 300_000})
+            assert await process.__anext__() == {"type": "full"}
+            scope.cancel()
+
+
 @every_backend
 def test_a_line_whose_sender_was_cancelled_is_completed_by_the_next(backend: Backend) -> None:
     async def main() -> None:
         async with plain(python(LATE)) as process:
-            with anyio.CancelScope() as scope:
-                async with anyio.create_task_group() as group:
-                    group.start_soon(process.send, {"type": "x", "id": 1, "text": "y" * 300_000})
-                    assert await process.__anext__() == {"type": "full"}
-                    scope.cancel()
+            await cancel_a_sender(process)
             os.kill(process.pid, signal.SIGUSR1)
             await process.send({"type": "x", "id": 2})
             await process.end_input()
@@ -343,11 +348,7 @@ def test_a_line_is_completed_also_if_the_one_who_completes_it_is_cancelled(backe
 def test_a_line_whose_sender_was_cancelled_is_completed_by_the_end_of_the_input(backend: Backend) -> None:
     async def main() -> None:
         async with plain(python(LATE)) as process:
-            with anyio.CancelScope() as scope:
-                async with anyio.create_task_group() as group:
-                    group.start_soon(process.send, {"type": "x", "id": 1, "text": "y" * 300_000})
-                    assert await process.__anext__() == {"type": "full"}
-                    scope.cancel()
+            await cancel_a_sender(process)
             os.kill(process.pid, signal.SIGUSR1)
             await process.end_input()
             assert [message["id"] for message in await everything(process)] == [1]
@@ -359,11 +360,7 @@ def test_a_line_whose_sender_was_cancelled_is_completed_by_the_end_of_the_input(
 def test_an_end_of_the_input_that_is_cancelled_leaves_the_rest_of_the_line_to_the_next(backend: Backend) -> None:
     async def main() -> None:
         async with plain(python(LATE)) as process:
-            with anyio.CancelScope() as scope:
-                async with anyio.create_task_group() as group:
-                    group.start_soon(process.send, {"type": "x", "id": 1, "text": "y" * 300_000})
-                    assert await process.__anext__() == {"type": "full"}
-                    scope.cancel()
+            await cancel_a_sender(process)
             with anyio.CancelScope() as scope:
                 async with anyio.create_task_group() as group:
                     group.start_soon(process.end_input)

@@ -14,8 +14,9 @@ from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.sources import SOURCE, Piece, display_name, pieces
-from claude_wire.messages import InvalidLine, Message, UnknownMessage
-from claude_wire.transcripts import MOST_BYTES, Record, Transcript, messages
+from claude_wire.messages import InvalidLine, Message
+from claude_wire.transcripts import MOST_BYTES, Transcript, messages
+from claude_wire.transcripts.transcript import decoded
 
 __all__ = ["view"]
 
@@ -77,13 +78,11 @@ def _both(stream: Iterator[Piece], wait: Callable[[], None]) -> Iterator[tuple[b
 
 
 def _transcript(source: str, stream: Iterator[Piece]) -> Transcript:
-    decoder, lines, size = Decoder(Record), list[Record | UnknownMessage | InvalidLine](), 0
-    for piece in stream:
-        size += len(piece.data)
-        if size > MOST_BYTES:
-            raise Failure(f"{display_name(source)} has more than {MOST_BYTES:,} bytes: too many to find its branches")
-        lines += decoder.feed(piece.data)
-    return Transcript([*lines, *decoder.close()], None if source == "-" else source)
+    try:
+        return Transcript(decoded(piece.data for piece in stream), None if source == "-" else source)
+    except ValueError:
+        name = display_name(source)
+        raise Failure(f"{name} has more than {MOST_BYTES:,} bytes: too many to find its branches") from None
 
 
 def _show_transcript(transcript: Transcript, live: LiveView, page: Page) -> None:

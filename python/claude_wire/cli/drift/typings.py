@@ -156,8 +156,8 @@ class Typings:
                 return self._samples(node.named_children[0])
             case "lookup_type" if len(node.named_children) == 2:
                 holder, (key, *_) = (self._samples(part) for part in node.named_children)
-                found = [one[key] for one in holder if isinstance(key, str) and isinstance(one, dict) and key in one]
-                return found or [Anything()]
+                name = key if isinstance(key, str) else ""
+                return [one[name] for one in holder if isinstance(one, dict) and name in one] or [Anything()]
             case "literal_type":
                 text = _text(node)
                 return [Word(text[1:-1])] if text[0] in "'\"" else [_literal(text)]
