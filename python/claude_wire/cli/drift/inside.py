@@ -119,8 +119,12 @@ async def _scene(name: str, cli: Path, folder: Path, place: Path, refused: froze
                 recorder.close()
 
 
-if __name__ == "__main__":
+def _program(cli: str, folder: str) -> None:
     try:
-        main(Path(sys.argv[1]), Path(sys.argv[2]))
+        main(Path(cli), Path(folder))
     except (OSError, RuntimeError) as error:
         sys.exit(one_line(str(error), 400))
+
+
+if __name__ == "__main__":
+    _program(*sys.argv[1:])
