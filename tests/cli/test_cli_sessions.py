@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("click")
+pytest.importorskip("rich")
 
 from click.testing import Result
 

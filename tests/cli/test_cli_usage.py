@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("click")
+pytest.importorskip("rich")
 
 from click.testing import Result
 
@@ -211,6 +212,14 @@ def test_rows_fit_a_terminal(by: str, width: int, everything: Path) -> None:
     assert table[0].startswith(by)
     assert f"${total:.2f}" in table[-1]
     assert ("█" in table[1]) == (by == "day")
+
+
+def test_a_terminal_without_blocks_has_bars_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_bytes(answer("claude-opus-5-5"))
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [*COMMAND, "usage", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.splitlines()[1].endswith("$4.00  " + "#" * 40)
 
 
 def test_columns_that_do_not_fit_go_and_names_are_cut() -> None:

@@ -65,8 +65,9 @@ _INDEX = "CREATE INDEX IF NOT EXISTS answers_by_key ON answers (key, file, copie
 # Within a file the last line of an answer counts, and the original before a copy.
 _INSERT = f"""
 INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?{f", min(max(coalesce(?, 0), 0), {MOST_TOKENS})" * 6})
-ON CONFLICT DO UPDATE SET (copied, session, model, quarter, step, {_COUNTS}) = (excluded.copied, excluded.session,
-  excluded.model, excluded.quarter, excluded.step, {", ".join(f"excluded.{name}" for name in _COUNTS.split(", "))})
+ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_COUNTS}) = (excluded.copied,
+  excluded.session, excluded.model, excluded.quarter, excluded.step,
+  {", ".join(f"excluded.{name}" for name in _COUNTS.split(", "))})
   WHERE excluded.copied <= copied
 """
 # An answer counts in one file: in one that has the original, and then in the last.

@@ -96,7 +96,10 @@ class Prices(NamedTuple):
             date = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, timezone.utc).date()
         if len(data) > MOST_BYTES:
             raise ValueError(f"more than {MOST_BYTES:,} bytes")
-        table = msgspec.json.decode(data, type=dict[str, Any])
+        try:
+            table = msgspec.json.decode(data, type=dict[str, Any])
+        except (msgspec.MsgspecError, RecursionError) as error:  # no ValueError in every version of msgspec
+            raise ValueError(str(error)) from error
         found = {name: _listed(cast("dict[str, Any]", row)) for name, row in table.items() if isinstance(row, dict)}
         return cls(f"{os.path.basename(path)} of {date}", {name: price for name, price in found.items() if price})
 
