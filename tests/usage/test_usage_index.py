@@ -152,6 +152,21 @@ def test_a_day_is_that_of_the_time_zone(tmp_path: Path) -> None:
     assert days(ZoneInfo("America/New_York"), since=date(2026, 3, 2), until=date(2026, 3, 2)) == {}
 
 
+def test_answers_without_a_session_or_a_time_count(tmp_path: Path, file: Path) -> None:
+    nothing = answer(1, sessionId=None, timestamp=None, cwd=None, requestId=None, has={"model": None})
+    old = answer(2, timestamp="1812-01-01T00:00:00Z")
+    (tmp_path / "s.jsonl").write_bytes(nothing + old)
+    for _ in range(2):
+        with UsageIndex(tmp_path, file) as index:
+            assert {name: list(models) for name, models in index.sums("session").items()} == {"": ["?"], "s": ["x"]}
+            for by in ("day", "project"):
+                assert {name: list(models) for name, models in index.sums(by).items()} == {"": ["?", "x"]}
+            assert index.sums(since=date.min, until=date.max) == index.sums()
+            assert index.sums(since=date(2000, 1, 1)) == index.sums(since=date.max) == {}
+            assert index.sums(until=date.min, zone=timezone.utc) == {}
+            assert index.notes == []
+
+
 def test_a_model_without_a_price_costs_nothing_that_is_known(tmp_path: Path) -> None:
     long = {"usage": {"input_tokens": 150_000, "output_tokens": 0}, "model": "y"}
     (tmp_path / "s.jsonl").write_bytes(answer(1) + answer(2, has=long) + answer(3, has={"model": "y"}))

@@ -40,8 +40,8 @@ VERSION = 1
 #: Another process that writes the index is waited for so long, in seconds.
 BUSY_SECONDS = 30
 
-#: Times are kept as quarters of an hour, by which all time zones differ; -1 is no time.
-QUARTER_SECONDS = 900
+#: Times are kept as quarters of an hour, by which all time zones differ. The second is no time, or one before 1970.
+QUARTER_SECONDS, NO_TIME, NEVER = 900, -1, 2**62
 
 #: Folders within the folder are looked into so many levels deep.
 MOST_LEVELS = 6
@@ -183,8 +183,8 @@ class UsageIndex:
         """
         require_one_of("by", by, get_args(By))
         group = _GROUPS.get(by, "f.agent")
-        first = -2 if since is None else _quarter(since, zone)
-        behind = 2**62 if until is None else _quarter(until + timedelta(days=1), zone)
+        first = NO_TIME if since is None else _quarter(since, zone)
+        behind = NEVER if until is None or until == date.max else _quarter(until + timedelta(days=1), zone)
         query = f"""
             SELECT m.name, s.step, {", ".join(f"sum({name})" for name in ("answers", *_COUNTS.split(", ")))}, {group}
             FROM sums s JOIN files f ON f.id = s.file JOIN names m ON m.id = s.model
@@ -240,6 +240,8 @@ class UsageIndex:
         for mend in (self._rebuild, self._do_without):
             try:
                 return work(self._refreshed())
+            except sqlite3.ProgrammingError:  # it is used by another thread, or closed
+                raise
             except sqlite3.Error as error:
                 mend(error)
         return work(self._refreshed())
@@ -368,8 +370,8 @@ class UsageIndex:
         added = (
             (
                 *(id, answer.key, answer.asked_in is not None),
-                *(self._name(db, answer.asked_in or answer.session), self._name(db, answer.model or "?")),
-                -1 if answer.time is None else answer.time // (QUARTER_SECONDS * 1_000_000),
+                *(self._name(db, answer.asked_in or answer.session) or 0, self._name(db, answer.model or "?")),
+                NO_TIME if answer.time is None else max(answer.time // (QUARTER_SECONDS * 1_000_000), NO_TIME),
                 *(step_of(answer.prompt_tokens), *answer.counts),
             )
             for answer in answers
@@ -411,7 +413,10 @@ def _bounded(name: str) -> str:
 
 def _quarter(day: date, zone: tzinfo | None) -> int:
     begin = datetime.combine(day, time(), zone)
-    return int((begin if zone is not None else begin.astimezone()).timestamp()) // QUARTER_SECONDS
+    try:
+        return int((begin if zone is not None else begin.astimezone()).timestamp()) // QUARTER_SECONDS
+    except (ValueError, OverflowError, OSError):  # the first days that there are, and the last
+        return NO_TIME if day.year < 1970 else NEVER
 
 
 def _day(zone: tzinfo | None, quarter: int) -> str:
