@@ -41,6 +41,9 @@ __version__ = "0.2.0"
 #: The version of the CLI whose protocol the message classes describe.
 PROTOCOL_VERSION = "2.1.330"
 
+#: Packages that are imported by their own names only.
+_APART = frozenset({"agent", "bridge", "dialects", "integrations", "tables", "testing", "transcripts", "usage"})
+
 # All that is not decoding is imported when it is first asked for: whoever only decodes should not pay for it.
 _LATER = {
     "Accumulator": "accumulate",
@@ -97,7 +100,8 @@ def __getattr__(name: str) -> Any:
         return claude_wire.sync
     module = _LATER.get(name) or ("messages" if name in globals()["__all__"] else None)
     if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = f"; import {__name__}.{name} first" if name in _APART else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     from importlib import import_module
 
     value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)

@@ -8,14 +8,17 @@ The words say what was wrong, with what, and what to do. Nothing that can only b
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
 import click
 import pytest
 
+import recordings
 from claude_wire import (
     Accumulator,
     ClaudeOptions,
@@ -31,6 +34,7 @@ from claude_wire import (
     MessageStream,
     ResultMessage,
     Session,
+    UserMessage,
     ask,
     decode,
     encode,
@@ -43,7 +47,8 @@ from claude_wire import (
 )
 from claude_wire.cli.app import cli
 from claude_wire.dialects import CLASSIC, MIRIAD
-from claude_wire.testing import Recording, Replay, Stall
+from claude_wire.testing import Recording, Replay, Stall, open_agent
+from claude_wire.transcripts import Transcript, find_sessions
 from claude_wire.usage.meter import UsageMeter
 from folders import SUPPORT
 
@@ -80,6 +85,12 @@ async def into(opened: Any) -> None:
 async def entered(call: Callable[[Any], Awaitable[object]]) -> object:
     async with Session(MessageStream(lines()), print) as session:
         return await call(session)
+
+
+async def after_its_end() -> object:
+    async with Session(MessageStream(lines()), print) as session:
+        pass
+    return [message async for message in session]
 
 
 async def asks_in_a_loop() -> object:
@@ -146,7 +157,62 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         InvalidLineError,
         "line 1 at byte 0 is not one JSON object: not JSON: Expecting value at character 0 of the line",
     ),
-    (lambda: encode('{"type":"user"}'), TypeError, "encode() takes a message or a dict, not str"),
+    (
+        lambda: encode('{"type":"user"}'),
+        TypeError,
+        "encode() takes a message or a dict, not str; UserMessage.of(text) is a prompt",
+    ),
+    (
+        lambda: encode([UserMessage.of("hello")]),
+        TypeError,
+        "encode() takes a message or a dict, not list; Encoder().encode_lines() takes several",
+    ),
+    (lambda: encode(UserMessage), TypeError, "encode() takes a message or a dict, not the class UserMessage"),
+    (
+        lambda: decode(b'{"type":"keep_alive"}\n{"type":"keep_alive"}\n'),
+        InvalidLineError,
+        "line 1 at byte 0 is not one JSON object: not JSON: Extra data at character 22 of the line; several lines go into Decoder().feed()",
+    ),
+    (
+        lambda: read("stdout.ndjson.gz"),
+        ValueError,
+        "the file is compressed, by its name: read(gzip.open(path)) unpacks it",
+    ),
+    (
+        lambda: list(find_sessions("/nosuch")),
+        NotADirectoryError,
+        "[Errno 20] find_sessions() takes a folder, and there is none: '/nosuch'",
+    ),
+    (
+        lambda: Transcript.load(HERE),
+        IsADirectoryError,
+        f"[Errno 21] a folder: Transcript.load() takes one file; find_sessions(folder) lists those of a folder: '{HERE}'",
+    ),
+    (
+        lambda: waited(lambda: into(open_agent(["claude-wire", "agent", "hello.py"]))),
+        TypeError,
+        "open_agent takes an Agent or its function, not list; open_session runs a program",
+    ),
+    (
+        lambda: open_session(["agent"]).__enter__(),
+        TypeError,
+        "a session needs `async with`; without async there is claude_wire.sync.open_session",
+    ),
+    (
+        lambda: waited(lambda: into(sync.open_session(["agent"]))),
+        TypeError,
+        "a session of claude_wire.sync needs `with`; for async there is claude_wire.open_session",
+    ),
+    (
+        lambda: waited(after_its_end),
+        HandleError,
+        "this session is closed; open another one",
+    ),
+    (
+        lambda: [Session(MessageStream(lines()), print).receive_response()],
+        HandleError,
+        "this session is not entered: use it as `async with ... as session`",
+    ),
     (lambda: encode({"type": "user", "when": object()}), EncodeError, "no JSON for this message: TypeError"),
     (lambda: peek({"type": "user"}), TypeError, "peek() takes bytes, bytearray or memoryview, not dict"),
     (
@@ -352,7 +418,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: waited(lambda: ask("hello", "claude --model opus")),
         TypeError,
-        "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not str",
+        "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not str; shlex.split() makes a list of a command line",
     ),
     (
         lambda: waited(asks_in_a_loop),
@@ -496,6 +562,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: Recording.from_files({"stdin.ndjson": b""}), ValueError, "a recording has a stdout.ndjson"),
     (lambda: Replay(HERE), FileNotFoundError, f"[Errno 2] no recording: there is no stdout.ndjson in it: '{HERE}'"),
     (lambda: Stall(seconds=-1), ValueError, "Stall takes seconds from 0 up"),
+    (lambda: command("vieww", "hello"), click.UsageError, "No such command 'vieww'. Did you mean 'view'?"),
     (
         lambda: command("view", "/nosuch.ndjson"),
         click.BadParameter,
@@ -538,3 +605,38 @@ def test_a_mistake_gets_words_that_say_what_to_do(
 
 def test_there_are_forty_of_them() -> None:
     assert len(MISTAKES) >= 40
+
+
+def test_the_output_of_a_cli_is_no_transcript(tmp_path: Path) -> None:
+    path = tmp_path / "stdout.ndjson"
+    path.write_bytes(recordings.load("01_simple_bidi_init").stdout)
+    with pytest.raises(ValueError, match=r"^this is no transcript but the output of a CLI: .*read\(\) reads it$"):
+        Transcript.load(path)
+
+
+def test_a_package_that_is_not_imported_yet_is_named() -> None:
+    code = "import claude_wire; claude_wire.transcripts"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stderr.endswith(
+        "AttributeError: module 'claude_wire' has no attribute 'transcripts'; import claude_wire.transcripts first\n"
+    )
+
+
+def test_a_session_of_another_event_loop_is_refused() -> None:
+    says = """import sys; print('{"type":"system","subtype":"init"}', flush=True); sys.stdin.read()"""
+    opened = open_session([sys.executable, "-c", says], dialect=CLASSIC)
+
+    async def uses() -> None:
+        with anyio.fail_after(60):
+            await anext(aiter(opened))
+
+    async def leaves_open() -> None:
+        await opened.__aenter__()
+        await uses()
+
+    anyio.run(leaves_open)
+    with pytest.raises(HandleError) as caught:
+        anyio.run(uses)
+    assert str(caught.value) == (
+        "this stream belongs to the event loop in which it was first read; open and use it in one asyncio.run()"
+    )

@@ -25,6 +25,7 @@ from claude_wire import (
     open_session,
     read,
 )
+from claude_wire.dialects import CLASSIC
 from recordings import load
 
 #: No word of it may be in a repr.
@@ -138,6 +139,7 @@ def test_process_and_session_say_their_pid_and_how_it_ended() -> None:
         await session.aclose()
         assert checked(session).startswith("<Session closed: ")
         assert checked(session.batches()).startswith("<SessionBatches of <Session closed: ")
-        assert checked(session.receive_run()) == "<SessionMessages open>"
+        async with open_session(command, dialect=CLASSIC) as entered:
+            assert checked(entered.receive_run()) == "<SessionMessages open>"
 
     anyio.run(main)

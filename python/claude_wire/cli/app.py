@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -43,6 +44,17 @@ class _Commands(click.Group):
             return None
         command: click.Command = getattr(import_module(f"claude_wire.cli.commands.{cmd_name}"), cmd_name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            if not near or "Did you mean" in error.message:  # later versions of click say so themselves
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from None
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

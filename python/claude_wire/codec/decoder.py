@@ -492,4 +492,5 @@ def _decode_carefully(line: bytes | bytearray | memoryview | str) -> Message:
     try:
         return cast("Message", TypedLines("keep").line(line))  # one for each call, since any thread may call
     except BadLine as bad:
-        raise InvalidLineError(InvalidLine(line.removesuffix(b"\n"), 1, 0, bad.reason, kind=bad.kind)) from None
+        hint = "; several lines go into Decoder().feed()" if b"\n" in line.strip() else ""
+        raise InvalidLineError(InvalidLine(line.removesuffix(b"\n"), 1, 0, bad.reason + hint, kind=bad.kind)) from None

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from claude_wire.errors import EncodeError
+from claude_wire.foundation.arguments import type_of
 from claude_wire.messages.base import Wire
 
 __all__ = ["Encoder", "encode", "encode_value"]
@@ -35,6 +36,12 @@ def _escape_separators(encoded: bytes) -> bytes:
     return _SEPARATORS.sub(lambda match: _ESCAPED[match.group()], encoded) if 0xE2 in encoded else encoded
 
 
+def _hint(message: object) -> str:
+    if isinstance(message, str):
+        return "; UserMessage.of(text) is a prompt"
+    return "; Encoder().encode_lines() takes several" if isinstance(message, (list, tuple)) else ""
+
+
 def _checked(message: object) -> Any:
     """What msgspec encodes as this message: itself, or its dict if it has keys without a field."""
     if isinstance(message, Wire):
@@ -42,7 +49,7 @@ def _checked(message: object) -> Any:
             return message.to_dict()
         _encodable.add(type(message))
     elif not isinstance(message, dict):
-        raise TypeError(f"encode() takes a message or a dict, not {type(message).__name__}")
+        raise TypeError(f"encode() takes a message or a dict, not {type_of(message)}{_hint(message)}")
     return message
 
 

@@ -26,6 +26,8 @@ __all__ = ["Reader", "read"]
 T = TypeVar("T")
 F = TypeVar("F", bound=Family)
 Source = str | os.PathLike[str] | IO[bytes]
+#: By the end of a file's name, the module that unpacks it.
+_COMPRESSED = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}
 
 
 class Reader(Generic[T]):
@@ -111,6 +113,9 @@ class Reader(Generic[T]):
 
 
 def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
+    module = _COMPRESSED.get(os.path.splitext(path)[1])
+    if module is not None:
+        raise ValueError(f"the file is compressed, by its name: read({module}.open(path)) unpacks it")
     try:
         return open(path, "rb", buffering=0)
     except IsADirectoryError as error:
@@ -191,6 +196,7 @@ def read(
     Raises:
         OSError: the file cannot be opened or read.
         TypeError: the file is a text file.
+        ValueError: the file is compressed, by its name: ``read(gzip.open(path))``.
         InvalidLineError: by a step of the iteration, with ``on_invalid="raise"``; the next step goes on after the line.
     """
     # The overloads above have checked which arguments go together.

@@ -309,7 +309,9 @@ class _AsyncioWaiter:
         if os.getpid() != self._pid:
             raise HandleError("this stream was made before a fork: only the parent may use it")
         if not self._runs_here():
-            raise HandleError("this stream belongs to the event loop in which it was first read")
+            raise HandleError(
+                "this stream belongs to the event loop in which it was first read; open and use it in one asyncio.run()"
+            )
         # A ThreadDrain calls back once. A callback of the loop stays registered.
         if not self._watching or self._fd is None:
             readable = self._registration.readable

@@ -132,9 +132,10 @@ def open_session(
             "into WireTransport of claude_wire.integrations.agent_sdk"
         )
     if isinstance(options, (str, bytes, Mapping)) or not isinstance(options, (ClaudeOptions, Sequence)):
+        hint = "; shlex.split() makes a list of a command line" if isinstance(options, str) else ""
         raise TypeError(
             "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not "
-            f"{type_of(options)}"
+            f"{type_of(options)}{hint}"
         )
     spoken = dialect_of(dialect)
     if not spoken.initializes:
@@ -187,3 +188,11 @@ class _ProcessSession(Session):
     def __init__(self, process: Process[Any], opens: InitializeRequest, **options: Any) -> None:
         super().__init__(process, **options)
         self._opens = opens
+
+    if not TYPE_CHECKING:  # a type checker refuses `with` already
+
+        def __enter__(self) -> None:
+            raise TypeError("a session needs `async with`; without async there is claude_wire.sync.open_session")
+
+        def __exit__(self, *_: object) -> None:
+            pass

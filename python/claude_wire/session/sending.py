@@ -65,7 +65,7 @@ class Sender:
         if not self.entered:
             raise HandleError("this session is not entered: use it as `async with ... as session`")
         if self.closed:
-            raise HandleError("this session is closed")
+            raise HandleError("this session is closed; open another one")
 
     async def send(self, line: bytes, begun: Callable[[], object] | None = None, *, is_answer: bool = False) -> None:
         """Send a line. It is as good as sent when ``begun`` is called; until then nothing is sent.

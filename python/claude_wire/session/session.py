@@ -454,6 +454,7 @@ class Session:
     # --- what is received
 
     def __aiter__(self) -> Self:
+        self._sender.require_open()
         return self
 
     async def __anext__(self) -> Message | InvalidLine:
@@ -471,19 +472,20 @@ class Session:
 
     def receive_response(self) -> SessionMessages:
         """Iterate up to the result of the turn, and with it. What comes after it remains."""
+        self._sender.require_open()
         return SessionMessages(self.__anext__, lambda message: isinstance(message, ResultMessage))
 
     def receive_run(self, *, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
         """Iterate until nothing more will come: past the result, while background work goes on that wakes the session.
 
-        So there may be several results. A run is over when every prompt has its result, no subagent is left in the
-        background, and the CLI says that it is idle, if it says so at all (see :func:`open_session`). It says so while
-        a shell command is in the background.
+        There may be several results. A run is over when every prompt has its result, no subagent is left in the
+        background, and the CLI says that it is idle, if it does so at all. Shells in the background are not waited for.
 
         Args:
             ceiling: seconds to wait for the CLI to become idle, or take up a turn, when nothing is known to be under
                 way: a shell in the background may run for ever. None: no limit.
         """
+        self._sender.require_open()
         require_seconds("ceiling", ceiling, or_zero=True)
         return SessionMessages(lambda: self._reading.next_of_run(ceiling), lambda _: False)
 

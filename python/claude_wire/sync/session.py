@@ -72,6 +72,14 @@ class Session:
     in a forked child.
     """
 
+    if not TYPE_CHECKING:  # a type checker refuses `async with` already
+
+        async def __aenter__(self) -> None:
+            raise TypeError("a session of claude_wire.sync needs `with`; for async there is claude_wire.open_session")
+
+        async def __aexit__(self, *_: object) -> None:
+            pass
+
     def __init__(self, session: asynchronous.Session) -> None:
         #: The async session. Its methods are for the event loop's thread: for async callbacks.
         self.session: asynchronous.Session = session

@@ -64,6 +64,8 @@ async def open_agent(
     Raises:
         Exception: what the ``lifespan`` of the agent raised.
     """
+    if not isinstance(agent, Agent) and not callable(agent):
+        raise TypeError(f"open_agent takes an Agent or its function, not {type_of(agent)}; open_session runs a program")
     if not isinstance(agent, Agent):
         agent = Agent(agent)
     if not isinstance(options, (ClaudeOptions, type(None))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -60,7 +61,12 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
 
     A file that is gone, cannot be read, or is no regular file is left out. Titles and prompts have at most 1,000
     characters. Times are in UTC.
+
+    Raises:
+        NotADirectoryError: there is no such folder.
     """
+    if not Path(folder).expanduser().is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "find_sessions() takes a folder, and there is none", str(folder))
     for path in session_files(folder, newest_first=newest_first):
         try:
             yield session_info(path)
@@ -70,7 +76,7 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
 
 def session_files(folder: str | os.PathLike[str], *, newest_first: bool = False) -> list[Path]:
     """The files of the sessions below a folder, without those of subagents; arguments as for :func:`find_sessions`."""
-    root = Path(folder)
+    root = Path(folder).expanduser()
     root = root / "projects" if (root / "projects").is_dir() else root
     paths = sorted([*root.glob("*.jsonl"), *root.glob("*/*.jsonl")])
     # Older CLIs kept subagents beside their sessions.

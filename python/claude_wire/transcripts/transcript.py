@@ -16,6 +16,7 @@ from claude_wire.limits import BLOCK_BYTES
 from claude_wire.messages import InvalidLine, ToolUseBlock, UnknownMessage
 from claude_wire.messages.base import Wire
 from claude_wire.transcripts.files import open_regular, read_small
+from claude_wire.transcripts.recognise import Head
 from claude_wire.transcripts.records.base import Record
 from claude_wire.transcripts.records.conversation import AssistantRecord, PermissionOutcome, UserRecord
 from claude_wire.transcripts.records.state import QueueOperationRecord
@@ -132,11 +133,20 @@ class Transcript:
 
         Raises:
             OSError: the file cannot be read, or is no regular file.
-            ValueError: it is larger than ``max_bytes``, or becomes so while it is read.
+            ValueError: it is larger than ``max_bytes``, or becomes so while it is read; or it is the output of a CLI.
         """
-        with open_regular(path) as file:
-            whole = os.fstat(file.fileno()).st_size
-            return cls(decoded(iter(partial(file.read, BLOCK_BYTES), b""), max_bytes, whole), path)
+        head = Head()
+        try:
+            with open_regular(path) as file:
+                whole = os.fstat(file.fileno()).st_size
+                chunks = _shown(iter(partial(file.read, BLOCK_BYTES), b""), head)
+                transcript = cls(decoded(chunks, max_bytes, whole), path)
+        except IsADirectoryError as error:
+            what = "a folder: Transcript.load() takes one file; find_sessions(folder) lists those of a folder"
+            raise IsADirectoryError(error.errno, what, error.filename) from None
+        if head.dialect == "stream":
+            raise ValueError("this is no transcript but the output of a CLI: claude_wire.read() reads it")
+        return transcript
 
     @property
     def session_id(self) -> str | None:
@@ -205,6 +215,12 @@ class Transcript:
                 name = file.name.removesuffix(".meta.json")
                 found[meta.toolUseId] = Subagent(name.removeprefix("agent-"), meta, folder / f"{name}.jsonl")
         return found
+
+
+def _shown(chunks: Iterable[bytes], head: Head) -> Iterator[bytes]:
+    for chunk in chunks:
+        head.feed(chunk)
+        yield chunk
 
 
 def decoded(

@@ -66,7 +66,8 @@ def _found(folder: str, project: str | None) -> Iterator[SessionInfo]:
     directory = os.path.abspath(project)
     # The CLI names the folder of a project so; several projects may share one.
     own = os.path.join(folder, re.sub("[^a-zA-Z0-9]", "-", directory))
-    return (each for each in find_sessions(own, newest_first=True) if each.project == directory)
+    found = find_sessions(own, newest_first=True) if os.path.isdir(own) else ()
+    return (each for each in found if each.project == directory)
 
 
 def _title(session: SessionInfo) -> str:
