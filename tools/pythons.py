@@ -41,6 +41,7 @@ CHOICE = [
     "process/test_process_input",
     "promises/test_pages",
     "session/test_session_callbacks",
+    "tables/test_tables_arrow",
     "io/test_tasks",
 ]
 #: What stands on the packages that the wheel requires: each example of the README, msgspec, cffi, anyio, jiter, click,
