@@ -181,6 +181,39 @@ def test_a_model_without_a_price_costs_nothing_that_is_known(tmp_path: Path) -> 
             index.sums("days")  # type: ignore[arg-type]
 
 
+ODD: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "content null": ({}, {"content": None}, {}),
+    "content text": ({}, {"content": "hi"}, {}),
+    "cache null": ({}, {}, {"cache_creation": None}),
+    "cache new": ({}, {}, {"cache_creation": {"x": 1}, "cache_creation_input_tokens": 5}),
+    "cache half": ({}, {}, {"cache_creation": {"ephemeral_5m_input_tokens": 5}, "cache_creation_input_tokens": 5}),
+    "whole": ({}, {}, {"output_tokens": 3.0}),
+    "fraction": ({}, {}, {"output_tokens": 3.5}),
+    "text": ({}, {}, {"output_tokens": "3", "iterations": {"a": 1}}),
+    "huge": ({}, {}, {"output_tokens": 2**70, "input_tokens": 2**63 - 1}),
+    "uuid gone": ({"uuid": None}, {}, {}),
+    "uuid number": ({"uuid": 3}, {}, {}),
+    "id number": ({}, {"id": 3}, {}),
+    "id empty": ({"requestId": ""}, {"id": ""}, {}),
+    "model number": ({}, {"model": 3}, {}),
+    "usage list": ({}, {"usage": []}, {}),
+    "usage empty": ({}, {"usage": {}}, {}),
+    "searches new": ({}, {}, {"server_tool_use": 5}),
+    "side new": ({"isSidechain": "x", "requestSessionId": ""}, {}, {}),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_answer_whose_line_is_odd_counts_by_columns_as_by_records(name: str, tmp_path: Path) -> None:
+    record, message, used = ODD[name]
+    counts = {"input_tokens": 1, "output_tokens": 2, **used}
+    odd = answer(1, has={"usage": counts, **message}, **record)
+    (tmp_path / "s.jsonl").write_bytes(odd + answer(2))
+    found = by_the_rule(tmp_path)
+    assert looked(tmp_path, ":memory:")[0] == found
+    assert sum(each["answers"] for each in found.values()) == (1 if name == "usage list" else 2)
+
+
 # --- files that change ------------------------------------------------------------------------------------------------
 
 

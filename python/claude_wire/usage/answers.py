@@ -30,11 +30,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from claude_wire.messages.conversation.usage import Usage
 from claude_wire.messages.invalid import InvalidLine
 from claude_wire.messages.union import Message
+from claude_wire.messages.unknown import UnknownMessage
 from claude_wire.transcripts.records.base import Record
 from claude_wire.transcripts.records.conversation import AssistantRecord
 from claude_wire.usage.tokens import AnswerTotals
@@ -81,23 +81,79 @@ class Answer(NamedTuple):
 
 
 def answer_of(record: Record | Message | InvalidLine) -> Answer | None:
-    """What a record says of an answer; None for one that says nothing of any."""
-    if not isinstance(record, AssistantRecord) or record.message.model == SYNTHETIC:
+    """What a record says of an answer; None for one that says nothing of any.
+
+    A record in which something else is new or broken, so that it has no class, still says what was used.
+    """
+    if isinstance(record, AssistantRecord):
+        message, usage = record.message, record.message.usage
+        if usage is None:
+            return None
+        split = usage.cache_creation or None
+        return _answer(
+            *(message.id, record.requestId, record.uuid, record.requestSessionId, record.sessionId),
+            *(message.model, record.cwd, record.agentId, record.timestamp),
+            counts=(
+                *(usage.input_tokens, usage.output_tokens, usage.cache_creation_input_tokens),
+                *((split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens) if split else (0, 0)),
+                usage.cache_read_input_tokens,
+            ),
+        )
+    if not isinstance(record, UnknownMessage) or record.type != "assistant":
         return None
-    message, usage = record.message, record.message.usage
-    if not isinstance(usage, Usage):
+    said = _object(record.get("message"))
+    if not isinstance(said.get("usage"), dict):
         return None
-    ids = (message.id, record.requestId) if message.id is not None else (record.uuid,)
-    return Answer(
-        key=key_of(*ids),
-        copied=record.requestSessionId is not None,
-        session=_cut(record.requestSessionId or record.sessionId),
-        model=_cut(message.model) or "?",
-        cwd=_cut(record.cwd),
-        agent=_cut(record.agentId),
-        time=_seconds(record.timestamp),
-        tokens=_tokens(usage),
+    used = _object(said["usage"])
+    by_time = _object(used.get("cache_creation"))
+    return _answer(
+        *(_text(said, "id"), _text(record, "requestId"), _text(record, "uuid")),
+        *(_text(record, "requestSessionId"), _text(record, "sessionId")),
+        *(_text(said, "model"), _text(record, "cwd"), _text(record, "agentId"), _text(record, "timestamp")),
+        counts=(
+            *(used.get("input_tokens"), used.get("output_tokens"), used.get("cache_creation_input_tokens")),
+            *(by_time.get("ephemeral_5m_input_tokens"), by_time.get("ephemeral_1h_input_tokens")),
+            used.get("cache_read_input_tokens"),
+        ),
     )
+
+
+def _answer(
+    id: str | None,
+    request: str | None,
+    uuid: str | None,
+    asked_in: str | None,
+    session: str | None,
+    model: str | None,
+    cwd: str | None,
+    agent: str | None,
+    timestamp: str | None,
+    *,
+    counts: tuple[object, ...],
+) -> Answer | None:
+    if model == SYNTHETIC:
+        return None
+    tokens = AnswerTotals(*map(_count, counts))
+    tokens.answers = 1
+    return Answer(
+        key=key_of(id, request) if id is not None else key_of(uuid),
+        copied=asked_in is not None,
+        session=_cut(asked_in or session),
+        model=_cut(model) or "?",
+        cwd=_cut(cwd),
+        agent=_cut(agent),
+        time=_seconds(timestamp),
+        tokens=tokens,
+    )
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _text(values: dict[str, Any], name: str) -> str | None:
+    value = values.get(name)
+    return value if isinstance(value, str) else None
 
 
 class Answers:
@@ -153,18 +209,8 @@ def _seconds(stamp: str | None) -> float | None:
         return None
 
 
-def _tokens(usage: Usage) -> AnswerTotals:
-    split = usage.cache_creation or None
-    return AnswerTotals(
-        _count(usage.input_tokens),
-        _count(usage.output_tokens),
-        _count(usage.cache_creation_input_tokens),
-        _count(split.ephemeral_5m_input_tokens if split else None),
-        _count(split.ephemeral_1h_input_tokens if split else None),
-        _count(usage.cache_read_input_tokens),
-        answers=1,
-    )
-
-
 def _count(number: object) -> int:
-    return min(max(number, 0), MOST_TOKENS) if isinstance(number, int) else 0
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    # Columns have 64 bits.
+    return min(max(number, 0), MOST_TOKENS) if isinstance(number, int) and number < 2**63 else 0
