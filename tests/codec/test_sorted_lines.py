@@ -162,22 +162,24 @@ def test_lines_are_decoded_once_behind_the_first_block(monkeypatch: pytest.Monke
     again = calls(monkeypatch, TypedLines, "_again")
     decoder = Decoder()
     decoder.feed(b"".join(KNOWN))
-    assert len(again) == 4  # one of each kind that has a subtype
+    assert len(again) == typed_lines.ENOUGH_TWICE == 4  # one of each kind that has a subtype
     for _ in range(20):
         decoder.feed(b"".join(KNOWN) * 20)
     assert len(again) == 4
 
 
-def test_a_stream_without_such_lines_is_not_sorted_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_with_few_such_lines_is_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
     sorts = calls(monkeypatch, sorted_lines.Sorter, "sort")
     decoder = Decoder()
-    for _ in range(20):
-        decoder.feed(USER * 20)
-    assert not sorts
-    decoder.feed(INIT * 10 + USER * 20)
+    decoder.feed(INIT + STATUS + USER * 20)
     for _ in range(50):
         decoder.feed(USER * 20)
-    assert len(sorts) == typed_lines.SORTED_BLOCKS
+    decoder.feed(DONE + USER * 20)
+    assert not sorts
+    decoder.feed(INIT + USER * 20)
+    for _ in range(50):
+        decoder.feed(USER * 20)
+    assert len(sorts) == 1
 
 
 def test_more_lines_and_subtypes_than_find_room() -> None:
