@@ -250,4 +250,46 @@ mod tests {
         }
         assert_eq!(starts, [0, 3]);
     }
+
+    #[test]
+    fn lines_are_sorted_or_refused() {
+        let data = b"{\"type\":\"a\"}\n{\"type\":\"b\",\"subtype\":\"c\"}\n";
+        let len = data.len() as u64;
+        let mut out = [b'?'; 64];
+        // SAFETY: a struct of numbers, of which zero is one.
+        let mut sorted: CwSorted = unsafe { std::mem::zeroed() };
+        // SAFETY: the pointers are to live memory of that length, or null.
+        unsafe {
+            let (from, names) = (data.as_ptr(), b"b".as_ptr());
+            let (to, result) = (out.as_mut_ptr(), &raw mut sorted);
+            assert_eq!(
+                cw_sort_lines(from, len, names, 1, to, ptr::null_mut()),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_sort_lines(from, len, names, 1, ptr::null_mut(), result),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_sort_lines(ptr::null(), len, names, 1, to, result),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_sort_lines(from, len, ptr::null(), 1, to, result),
+                CW_ERROR_ARGUMENT
+            );
+            assert_eq!(
+                cw_sort_lines(ptr::null(), 0, names, 1, to, result),
+                CW_NOTHING
+            );
+            assert_eq!((sorted.picks, sorted.rest), (0, 0));
+            assert_eq!(cw_sort_lines(from, len, names, 1, to, result), CW_NOTHING);
+        }
+        assert_eq!((sorted.picks, sorted.groups, sorted.rest), (1, 1, 13));
+        assert_eq!((sorted.line[0], sorted.of[0]), (1, 0));
+        let group = sorted.group[0];
+        assert_eq!((group.lines, group.bytes), (1, len - 13));
+        assert_eq!(out[..data.len()], data[..]);
+        assert_eq!(out[data.len()], b'?');
+    }
 }
