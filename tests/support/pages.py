@@ -40,6 +40,9 @@ SECONDS = 120
 _BLOCK = re.compile(r"(?:^<!-- ([^>]*?) -->\n)?^(```+)(\w+)(?: title=\"([^\"]+)\")?[^\n]*\n(.*?)^\2$", re.M | re.S)
 _KEYS = {"example", "cli", "stdin", "agent", "pytest", "test", "fragment", "output"}
 
+#: A recorded session calls a tool that no page has, to see it fail; mcp 1.23 says so on the standard error.
+_OF_OLDER_MCP = re.compile(r"^Tool 'boom' not listed, .*\n", re.M)
+
 #: Runs the agent in a file as a session's other side.
 _ASKER = """
 import sys, anyio
@@ -155,7 +158,8 @@ class Scene:
         else:
             command += [path.name]
         done = self._start(command, self.session.stdout.decode() if "stdin" in block.said else "")
-        assert (done.returncode, done.stderr) == (0, ""), f"line {block.line}: {done.stdout}{done.stderr}"
+        complaints = _OF_OLDER_MCP.sub("", done.stderr)
+        assert (done.returncode, complaints) == (0, ""), f"line {block.line}: {done.stdout}{done.stderr}"
         return done.stdout
 
     def commands(self, block: Block) -> None:
