@@ -107,6 +107,19 @@ def test_a_report_tells_what_did_not_fit_and_where(tmp_path: Path) -> None:
     assert found.report.problems[0].line_number is None
 
 
+def test_lines_of_problems_are_numbered_in_each_file(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"{}\nno\n{}\nno\n")
+    (tmp_path / "b.jsonl").write_bytes(b"no\n\n\nno\n")
+    found = scan([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    assert columns(found)["type"] == []
+    assert [(problem.path, problem.line_number) for problem in found.report.problems] == [
+        (str(tmp_path / "a.jsonl"), 2),
+        (str(tmp_path / "a.jsonl"), 4),
+        (str(tmp_path / "b.jsonl"), 1),
+        (str(tmp_path / "b.jsonl"), 4),
+    ]
+
+
 def test_the_first_hundred_problems_are_kept() -> None:
     found = scan(b"no\n" * 500)
     assert columns(found)["type"] == []

@@ -61,14 +61,16 @@ impl Source {
         })
     }
 
-    /// The number of the line that begins at byte `offset`; the first is 1. All before it is read.
+    /// The number of the line that begins at byte `offset`; the first is 1. All between it and `known` is read: the offset and the
+    /// number of a line that does not come behind it, such as `(0, 1)`.
     ///
     /// # Errors
     ///
     /// Those of the system.
-    pub fn line_number(&self, offset: u64) -> io::Result<u64> {
-        let mut before = self.open(0)?.take(offset);
-        let (mut number, mut buffer) = (1, vec![0; 64 * 1024]);
+    pub fn line_number(&self, offset: u64, known: (u64, u64)) -> io::Result<u64> {
+        let (start, mut number) = known;
+        let mut before = self.open(start)?.take(offset - start);
+        let mut buffer = vec![0; 64 * 1024];
         loop {
             let read = read(&mut before, &mut buffer)?;
             if read == 0 {

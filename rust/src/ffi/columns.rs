@@ -285,16 +285,36 @@ fn message(failure: &Failure, plan: &Plan, sources: &[Source]) -> String {
             };
             let column = case.column.and_then(|index| plan.spec.columns.get(index));
             let column = column.map_or(String::new(), |it| format!(", column {}", it.name));
-            let line = line_number(sources, case);
+            let source = sources.get(case.source);
+            let number = source.and_then(|source| source.line_number(case.offset, (0, 1)).ok());
+            let line = number.unwrap_or(0);
             format!("{}, line {line}{column}: {what}", name(case.source))
         }
     }
 }
 
-fn line_number(sources: &[Source], case: &Case) -> u64 {
-    let source = sources.get(case.source);
-    let number = source.and_then(|source| source.line_number(case.offset).ok());
-    number.unwrap_or(0)
+/// Counts lines up to one case after another: from the case before, if that stands before it in the same source.
+struct LineNumbers<'a> {
+    sources: &'a [Source],
+    source: usize,
+    known: (u64, u64),
+}
+
+impl LineNumbers<'_> {
+    /// The number of the line of a case, or 0 if it can no longer be read.
+    fn of(&mut self, case: &Case) -> u64 {
+        if case.source != self.source || case.offset < self.known.0 {
+            (self.source, self.known) = (case.source, (0, 1));
+        }
+        let source = self.sources.get(case.source);
+        match source.map(|source| source.line_number(case.offset, self.known)) {
+            Some(Ok(number)) => {
+                self.known = (case.offset, number);
+                number
+            }
+            _ => 0,
+        }
+    }
 }
 
 /// Tells what the newest pass came to so far, in numbers: bytes, lines, lines of other kinds, rows, lines that were decoded, lines without a row; by
@@ -315,9 +335,14 @@ pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) ->
         let mut told = vec![report.bytes, report.lines, report.skipped];
         told.extend([report.rows, report.decoded, report.invalid]);
         told.extend(report.surrogates.iter().chain(&report.misfits));
+        let mut numbers = LineNumbers {
+            sources: &sources,
+            source: 0,
+            known: (0, 1),
+        };
         for case in &report.cases {
             let column = case.column.map_or(u64::MAX, |column| column as u64);
-            let number = line_number(&sources, case);
+            let number = numbers.of(case);
             told.extend([case.problem as u64, column, case.source as u64]);
             told.extend([case.offset, number]);
         }

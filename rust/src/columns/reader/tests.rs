@@ -99,7 +99,7 @@ fn what_the_decoder_says_counts() {
 #[test]
 fn lines_are_numbered_from_the_start_of_their_source() {
     let source = bytes(b"{}\n\nx\n", 2, 9);
-    let numbers = [0, 3, 4, 99].map(|offset| source.line_number(offset).unwrap());
+    let numbers = [0, 3, 4, 99].map(|offset| source.line_number(offset, (0, 1)).unwrap());
     assert_eq!(numbers, [1, 2, 3, 4]);
 }
 
