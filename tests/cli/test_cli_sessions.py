@@ -94,10 +94,11 @@ def test_the_sessions_of_a_project_are_those_that_began_there(everything: Path, 
 
 
 def test_a_shell_takes_the_command_whatever_the_names_are(tmp_path: Path) -> None:
-    for project, session in (("/home/it's; rm -rf $HOME", "-x"), ("/home/日本", "a b")):
+    for project, session in (("/home/it's; rm -rf $HOME", "x-"), ("/home/日本", "a b")):
         words = shlex.split(resume_command(session, project))
         assert words == ["cd", project, "&&", "claude", "--resume", session]
     assert resume_command("s", None) == "claude --resume s"
+    assert resume_command("--fork-session", "-P") == "cd -- -P && claude --resume=--fork-session"
     assert resume_command("s", "/a\x1b[2J\n") == "cd '/a\\x1b[2J\\n' && claude --resume s"
     (tmp_path / "s.jsonl").write_bytes(record("user", "red \x1b[31m\nnext", cwd="/a\x1b[2J"))
     for output in (shown("sessions", tmp_path), shown("search", "red", tmp_path)):
