@@ -111,7 +111,7 @@ def test_lines_of_problems_are_numbered_in_each_file(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b"{}\nno\n{}\nno\n")
     (tmp_path / "b.jsonl").write_bytes(b"no\n\n\nno\n")
     found = scan([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
-    assert columns(found)["type"] == []
+    assert columns(found)["type"] == [None, None]
     assert [(problem.path, problem.line_number) for problem in found.report.problems] == [
         (str(tmp_path / "a.jsonl"), 2),
         (str(tmp_path / "a.jsonl"), 4),
