@@ -19,6 +19,7 @@ def test_folders_are_their_files_and_files_are_themselves(tmp_path: Path) -> Non
     for name in ("b/2.jsonl", "b/1.jsonl", "a/x/3.jsonl", "a/notes.txt", "c.log"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"{}\n")
+    os.mkfifo(tmp_path / "b" / "fifo.jsonl")
     below = [str(tmp_path / name) for name in ("a/x/3.jsonl", "b/1.jsonl", "b/2.jsonl")]
     assert files(tmp_path) == below
     assert files([tmp_path / "c.log", str(tmp_path / "b")]) == [str(tmp_path / "c.log"), *below[1:]]

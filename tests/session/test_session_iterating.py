@@ -97,7 +97,8 @@ def test_closing_ends_a_step_that_waits(backend: Backend) -> None:
                     await anyio.wait_all_tasks_blocked()
                     await session.aclose()
                 assert ended == [0]
-                assert await rest(session) == []
+                with pytest.raises(HandleError, match="this session is closed"):
+                    await rest(session)
 
     backend.run(main)
 

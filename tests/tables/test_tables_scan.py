@@ -120,6 +120,20 @@ def test_lines_of_problems_are_numbered_in_each_file(tmp_path: Path) -> None:
     ]
 
 
+def test_a_fifo_and_a_device_make_nobody_wait(tmp_path: Path) -> None:
+    fifo, path = tmp_path / "fifo.jsonl", tmp_path / "a.jsonl"
+    os.mkfifo(fifo)
+    for other in fifo, Path("/dev/zero"):
+        with pytest.raises(OSError, match="not a regular file"):
+            scan(other)
+    path.write_bytes(b"{}\n")
+    found = scan(path)
+    path.unlink()
+    os.mkfifo(path)  # another file has taken its place since
+    with pytest.raises(OSError, match="not a regular file"):
+        columns(found)
+
+
 def test_the_first_hundred_problems_are_kept() -> None:
     found = scan(b"no\n" * 500)
     assert columns(found)["type"] == []

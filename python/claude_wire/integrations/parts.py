@@ -30,6 +30,8 @@ _log = logging.getLogger("claude_wire")
 def files(paths: Paths) -> list[str]:
     """The files of ``paths``, in order: those given, and for each folder the ``.jsonl`` files below it, sorted.
 
+    What is named so in a folder and is no regular file, a FIFO, say, is left out.
+
     Raises:
         OSError: a folder cannot be read.
     """
@@ -45,7 +47,7 @@ def _below(folder: str) -> Iterator[str]:
         raise error
 
     for parent, _, names in os.walk(folder, onerror=refuse):
-        yield from (os.path.join(parent, name) for name in names if name.endswith(".jsonl"))
+        yield from filter(os.path.isfile, (os.path.join(parent, name) for name in names if name.endswith(".jsonl")))
 
 
 def parts(paths: Paths, part_bytes: int = PART_BYTES) -> list[list[Range]]:

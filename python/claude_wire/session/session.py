@@ -485,8 +485,8 @@ class Session:
             ceiling: seconds to wait for the CLI to become idle, or take up a turn, when nothing is known to be under
                 way: a shell in the background may run for ever. None: no limit.
         """
-        self._sender.require_open()
         require_seconds("ceiling", ceiling, or_zero=True)
+        self._sender.require_open()
         return SessionMessages(lambda: self._reading.next_of_run(ceiling), lambda _: False)
 
     async def end_input(self) -> None:

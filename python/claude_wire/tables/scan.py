@@ -9,9 +9,11 @@ understand it gives to :func:`_decode`, which reads it as a Decoder does and wri
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
+import stat
 import sys
 import weakref
 from collections.abc import Iterable
@@ -230,7 +232,8 @@ def _add(handle: int, source: Source) -> str | None:
     path = os.fspath(source)
     if os.path.isdir(path):
         raise IsADirectoryError(21, "a directory: scan() takes its files", path)
-    os.stat(path)
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "not a regular file: scan() reads its paths again for each pass", path)
     encoded = path.encode() if sys.platform == "win32" else os.fsencode(path)
     checked(lib.cw_scan_add(handle, encoded, len(encoded), 1, *bounds))
     return path

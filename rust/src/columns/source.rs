@@ -1,6 +1,6 @@
 //! Where lines come from: files, ranges of files, and bytes.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,15 +39,25 @@ impl AsRef<[u8]> for Shared {
 }
 
 impl Source {
-    /// Opens it at a place.
+    /// Opens it at a place. A FIFO may never have a writer, and a device may never end, so neither is opened.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Those of the system; and what is there is not a regular file.
     pub fn open(&self, at: u64) -> io::Result<Open> {
         Ok(match &self.input {
             Input::File(path) => {
-                let mut file = File::open(path)?;
+                let mut options = OpenOptions::new();
+                options.read(true);
+                #[cfg(any(target_os = "linux", target_os = "macos"))]
+                std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+                let mut file = options.open(path)?;
+                if !file.metadata()?.is_file() {
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidInput,
+                        "not a regular file",
+                    ));
+                }
                 if at > 0 {
                     file.seek(SeekFrom::Start(at))?;
                 }
