@@ -58,7 +58,7 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 ## Speed, against others on the same jobs; writes docs/benchmarks.md and its charts. A short look, which writes nothing:
 ## make bench BENCH_ARGS="--rounds 3"
 bench: $(VENV)/.native $(VENV)/.bench
-	$(BIN)/pytest benches $(BENCH_ARGS)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest benches $(BENCH_ARGS)
 
 ## The site of the documentation, into target/site: a warning is an error, and so is a link within it that leads nowhere. Links to
 ## other hosts are listed, and not followed.
