@@ -24,6 +24,7 @@ from claude_wire import (
     HookCallbackRequest,
     HookMatcher,
     HookOutput,
+    InitializeRequest,
     PermissionResult,
     PreToolUseHookInput,
     PreToolUseHookSpecificOutput,
@@ -34,7 +35,8 @@ from claude_wire import (
     UserDialogCancelled,
     UserDialogCompleted,
 )
-from session_peer import RESULT, Peer, Server, allow, hook_request, numbered, opened, stays_unanswered
+from claude_wire.session.callbacks import Callbacks
+from session_peer import RESULT, Peer, Server, allow, hook_ids, hook_request, numbered, opened, stays_unanswered
 
 # --- callbacks: hooks -------------------------------------------------------------------------------------------------
 
@@ -78,6 +80,53 @@ def test_hooks_are_called_by_their_ids_and_give_any_kind_of_output(backend: Back
         assert inputs[0].tool_input == {"command": "ls"}
 
     backend.run(main)
+
+
+def ids_of(hooks: dict[str, list[HookMatcher]]) -> list[str]:
+    told = Callbacks(None, hooks, None, None, None, None).complete(InitializeRequest()).hooks or {}
+    return [id for matchers in told.values() for matcher in matchers for id in matcher.hookCallbackIds]
+
+
+def test_the_id_of_a_hook_is_made_of_its_event_its_matcher_and_its_name_and_not_of_the_order() -> None:
+    async def other(request: HookCallbackRequest) -> None: ...
+
+    here = test_the_id_of_a_hook_is_made_of_its_event_its_matcher_and_its_name_and_not_of_the_order.__qualname__
+    one = [HookMatcher(guard, matcher="Bash"), HookMatcher(other, Guard().check)]
+    ids = ids_of({"pre-tool-use": one, "Stop": [HookMatcher(guard)]})
+    assert ids == [
+        "PreToolUse:Bash:guard",
+        f"PreToolUse::{here}.<locals>.other",
+        "PreToolUse::Guard.check",
+        "Stop::guard",
+    ]
+    assert sorted(ids_of({"Stop": [HookMatcher(guard)], "PreToolUse": one[::-1]})) == sorted(ids)
+    assert ids_of({"Stop": [HookMatcher(partial(guard), Guard(), name=None)]}) == ["Stop::guard", "Stop::Guard"]
+    assert ids_of({"Stop": [HookMatcher(lambda request: None, name="n")]}) == ["Stop::n"]
+
+
+def test_hooks_that_are_equal_get_a_number_behind_and_no_two_ids_are_the_same() -> None:
+    assert ids_of({"Stop": [HookMatcher(guard, guard), HookMatcher(guard, name="guard")]}) == [
+        "Stop::guard",
+        "Stop::guard#2",
+        "Stop::guard#3",
+    ]
+    named = [HookMatcher(guard, name=name) for name in ("n", "n#2", "n", "n", "n#2")]
+    assert ids_of({"Stop": named}) == ["Stop::n", "Stop::n#2", "Stop::n#3", "Stop::n#4", "Stop::n#2#2"]
+
+
+def test_the_name_of_a_matcher_is_a_text_that_is_not_empty() -> None:
+    with pytest.raises(TypeError, match="name must be a str such as 'guard', not int"):
+        HookMatcher(guard, name=1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="name must not be empty"):
+        HookMatcher(guard, name="")
+
+
+async def guard(request: HookCallbackRequest) -> None: ...
+
+
+class Guard:
+    async def check(self, request: HookCallbackRequest) -> None: ...
+    async def __call__(self, request: HookCallbackRequest) -> None: ...
 
 
 DENY = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
@@ -579,7 +628,8 @@ def test_the_spelling_of_claude_agent_sdk_is_that_of_the_wire_in_a_plain_output(
             return {"async_": True}
 
         async with opened(hooks={"PreToolUse": [HookMatcher(stop, later)]}) as (peer, _):
-            peer.say(hook_request("a", "hook_0"), hook_request("b", "hook_1"))
+            first, second = hook_ids(peer)
+            peer.say(hook_request("a", first), hook_request("b", second))
             assert (await peer.answer_to("a"))["response"] == {"continue": False, "stopReason": "enough"}
             assert (await peer.answer_to("b"))["response"] == {"async": True}
 

@@ -24,7 +24,7 @@ from claude_wire import (
     UserDialogCancelled,
     UserDialogResult,
 )
-from session_peer import Peer, hook_request, line, opened
+from session_peer import Peer, hook_ids, hook_request, line, opened
 
 
 def guard(request: HookCallbackRequest) -> HookOutput:
@@ -52,7 +52,7 @@ def test_a_plain_function_answers_as_an_async_one_does(backend: Backend) -> None
     async def main() -> None:
         hooks = {"PreToolUse": [HookMatcher(guard)]}
         async with opened(can_use_tool=decide, hooks=hooks, on_elicitation=elicit, dialogs={"d": show}) as (peer, _):
-            peer.say(Peer.permission("p1", "Bash"), Peer.permission("p2", "Read"), hook_request("h", "hook_0"))
+            peer.say(Peer.permission("p1", "Bash"), Peer.permission("p2", "Read"), hook_request("h", hook_ids(peer)[0]))
             elicitation = {"subtype": "elicitation", "mcp_server_name": "s", "message": "m"}
             peer.say({"type": "control_request", "request_id": "e", "request": elicitation})
             dialog = {"subtype": "request_user_dialog", "dialog_kind": "d", "payload": {}}
@@ -101,7 +101,7 @@ def test_what_is_no_answer_is_told_to_the_cli_and_the_log_by_name(
         hooks = {"pre-tool-use": [HookMatcher(hook)]}
         async with opened(can_use_tool=decide, hooks=hooks, on_elicitation=elicit) as (peer, _):
             elicitation = {"subtype": "elicitation", "mcp_server_name": "s", "message": "m"}
-            peer.say(Peer.permission("p", "Bash"), hook_request("h", "hook_0"))
+            peer.say(Peer.permission("p", "Bash"), hook_request("h", hook_ids(peer)[0]))
             peer.say({"type": "control_request", "request_id": "e", "request": elicitation})
             for request_id in "p", "h", "e":
                 answer = await peer.answer_to(request_id)

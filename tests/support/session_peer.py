@@ -24,6 +24,7 @@ __all__ = [
     "Peer",
     "Server",
     "allow",
+    "hook_ids",
     "hook_request",
     "line",
     "never",
@@ -295,6 +296,12 @@ async def stays_unanswered(peer: Peer, *request_ids: str) -> None:
     await anyio.wait_all_tasks_blocked()
     for request_id in request_ids:
         assert peer.answers_to(request_id) == []
+
+
+def hook_ids(peer: Peer) -> list[str]:
+    """The ids of all hooks that the session has named in ``initialize``, in its order."""
+    told = peer.requests("initialize")[-1]["hooks"]
+    return [id for matchers in told.values() for matcher in matchers for id in matcher["hookCallbackIds"]]
 
 
 def hook_request(request_id: str, callback_id: str, event: str = "PreToolUse") -> dict[str, Any]:

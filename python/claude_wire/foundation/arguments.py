@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "name_of",
     "nearest",
+    "qualified_name_of",
     "require_function",
     "require_int",
     "require_one_of",
@@ -51,6 +52,12 @@ def name_of(function: object) -> str:
     """The name by which a function was defined, also of one in a partial; of another callable, the name of its type."""
     inner = function.func if isinstance(function, functools.partial) else function
     return one_line(getattr(inner, "__name__", "") or type(inner).__name__)
+
+
+def qualified_name_of(function: object) -> str:
+    """As :func:`name_of`, whole, and with the classes and functions in which the function was defined."""
+    inner = function.func if isinstance(function, functools.partial) else function
+    return str(getattr(inner, "__qualname__", "") or type(inner).__qualname__)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ from claude_wire.control.answers import Handler, NoAnswer, Refusal, WrongAnswer,
 from claude_wire.foundation.arguments import (
     name_of,
     nearest,
+    qualified_name_of,
     require_function,
     require_one_of,
     require_seconds,
@@ -116,13 +117,15 @@ class HookMatcher:
             failed; a few seconds later it is cancelled also if the CLI does not.
         on_failure: what a failed one does: ``"continue"`` (the CLI's default), or ``"block"`` the action.
         unknown_event: true for an event of a later CLI, which this version does not know by name.
+        name: what stands for the functions in the ids by which the CLI calls them. None: the qualified name of each.
+            Where several processes drive one session in turn, it is what they have in common.
 
     Raises:
         TypeError: a function cannot be called with one argument, or an argument is of another type.
-        ValueError: ``timeout`` or ``on_failure`` is none of the above.
+        ValueError: ``timeout`` or ``on_failure`` is none of the above, or ``name`` is empty.
     """
 
-    __slots__ = ("hooks", "matcher", "on_failure", "timeout", "unknown_event")
+    __slots__ = ("hooks", "matcher", "name", "on_failure", "timeout", "unknown_event")
 
     @tells_where({"hooks": "its functions come first and bare: HookMatcher(f, g, matcher='Bash')"}, owner="HookMatcher")
     def __init__(
@@ -132,6 +135,7 @@ class HookMatcher:
         timeout: float | None = None,
         on_failure: OnFailure | None = None,
         unknown_event: bool = False,
+        name: str | None = None,
     ) -> None:
         if not hooks:
             raise TypeError("HookMatcher takes one or more functions: HookMatcher(f, matcher='Bash')")
@@ -142,10 +146,15 @@ class HookMatcher:
             require_function("a hook", hook, "the HookCallbackRequest, whose input is request.input")
         if not isinstance(matcher, (str, type(None))):
             raise TypeError(f"matcher must be a str such as 'Edit|Write', not {type_of(matcher)}")
+        if not isinstance(name, (str, type(None))):
+            raise TypeError(f"name must be a str such as 'guard', not {type_of(name)}")
+        if name == "":
+            raise ValueError("name must not be empty; without it the qualified names of the functions are taken")
         require_seconds("timeout", timeout)
         if on_failure is not None:
             require_one_of("on_failure", on_failure, get_args(OnFailure))
         self.hooks: tuple[Hook, ...] = hooks
+        self.name: str | None = name
         self.unknown_event: bool = unknown_event
         self.matcher: str | None = matcher
         self.timeout: float | None = timeout
@@ -201,7 +210,7 @@ class Callbacks:
             event = _event(key, matchers)
             if event in self._matchers:
                 raise ValueError(f"hooks has {event!r} twice, in two spellings: give one, with all its HookMatchers")
-            self._matchers[event] = [self._register(matcher) for matcher in matchers]
+            self._matchers[event] = [self._register(event, matcher) for matcher in matchers]
         self._handlers: dict[type, Callable[[Any], Awaitable[Wire | dict[str, Any]]]] = {
             CanUseToolRequest: self._permission,
             HookCallbackRequest: self._hook,
@@ -257,15 +266,23 @@ class Callbacks:
         """Whether the failure of some hook must block."""
         return any(matcher.onFailure == "block" for matchers in self._matchers.values() for matcher in matchers)
 
-    def _register(self, matcher: HookMatcher) -> HookCallbackMatcher:
+    def _register(self, event: str, matcher: HookMatcher) -> HookCallbackMatcher:
         ids: list[str] = []
         timeout = self._timeout if matcher.timeout is None else matcher.timeout
         for hook in matcher.hooks:
-            ids.append(f"hook_{len(self._hooks)}")
+            ids.append(self._new_id(f"{event}:{matcher.matcher or ''}:{matcher.name or qualified_name_of(hook)}"))
             self._hooks[ids[-1]] = hook, timeout
         return HookCallbackMatcher(
             matcher=matcher.matcher, hookCallbackIds=ids, timeout=timeout, onFailure=matcher.on_failure
         )
+
+    def _new_id(self, id: str) -> str:
+        """The id of a hook, which another process gives to the same hook, too. Equal ones get a number behind."""
+        number, numbered = 1, id
+        while numbered in self._hooks:
+            number += 1
+            numbered = f"{id}#{number}"
+        return numbered
 
     async def _permission(self, request: CanUseToolRequest) -> Wire:
         if self._can_use_tool is None:
