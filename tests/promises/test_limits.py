@@ -242,6 +242,10 @@ ROWS: dict[str, list[str]] = {
     "tools that answers of a host allow": ["tests/agent/test_agent_faults.py"],
     "requests of a host that an agent has not answered": ["tests/agent/test_agent_bounds.py"],
     "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
+    "what a CLI says in a scenario of `claude-wire drift`": ["tests/cli/drift/test_drift_bounds.py"],
+    "typings that `claude-wire drift` reads": ["tests/cli/drift/test_drift_bounds.py"],
+    "the help of a CLI that `claude-wire drift` runs": ["tests/cli/drift/test_drift_bounds.py"],
+    "a variable by which a process joins a trace": ["tests/process/test_tracing.py"],
 }
 
 
@@ -267,10 +271,13 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.io import read_ahead
     from claude_wire.messages import places
     from claude_wire.native import budget
+    from claude_wire.process import tracing
     from claude_wire.session import control
+    from claude_wire.usage import index as usage_index
     from claude_wire.usage import meter
 
     text = PAGE.read_text()
+    tokens_bits = usage_index.MOST_TOKENS.bit_length() - 1
     for number in (
         f"{accumulate.MOST_CHARS >> 20} Mi characters",
         f"a delta counts {accumulate.DELTA_CHARS} more and any other event {accumulate.EVENT_CHARS:,} more",
@@ -297,6 +304,8 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"{_control.MOST_OPEN:,} in a session",
         f"{_decoding.MOST_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
         f"{places.MOST_PLACES} for each type of a line, found by {places.MOST_LOOKS} looks in a stream",
+        f"{tracing.MOST_BYTES >> 10} KiB with its name",
+        f"names cut to {usage_index.MOST_CHARS:,} characters, numbers of tokens to 2^{tokens_bits}",
         f"{kinds.MOST_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
     ):
         assert number in text, number

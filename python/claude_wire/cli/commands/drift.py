@@ -16,7 +16,7 @@ import claude_wire
 from claude_wire.cli.count.fields import Finding
 from claude_wire.cli.drift.report import Report
 from claude_wire.cli.drift.structs import structs_source
-from claude_wire.cli.drift.typings import Typings
+from claude_wire.cli.drift.typings import MOST_BYTES, Typings
 from claude_wire.cli.drift.wire import Comparison
 from claude_wire.cli.failure import Failure
 from claude_wire.flags.flags import Effort, PermissionMode, SettingSource
@@ -25,7 +25,7 @@ from claude_wire.messages.hooks.events import HOOK_EVENTS
 from claude_wire.testing import Recording
 from claude_wire.testing.offline import sandbox
 
-__all__ = ["drift"]
+__all__ = ["drift", "typings_of"]
 
 #: Types of the SDK that list words, and the words that this version knows.
 WORDS: dict[str, Iterable[str]] = {
@@ -128,8 +128,14 @@ def _report(cli: Path, folder: Path, comparison: Comparison) -> Report:
     return Report(str(cli), said["version"], said["failed"], comparison.kinds, comparison.drifts())
 
 
+def typings_of(file: Path) -> Typings:
+    """The declarations in a file, of which no more is read than is taken: it may be a device that has no end."""
+    with open(file, "rb") as opened:
+        return Typings(opened.read(MOST_BYTES + 1))
+
+
 def _compare_typings(file: Path, comparison: Comparison) -> None:
-    declared = Typings(file.read_bytes())
+    declared = typings_of(file)
     for name, message in declared.messages():
         comparison.message(message, name)
     for name, subtype, payload in declared.answers():

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from claude_wire.cli.failure import Failure
 
-__all__ = ["Anything", "Real", "Typings", "Word"]
+__all__ = ["MOST_BYTES", "Anything", "Real", "Typings", "Word"]
 
 
 class Anything(dict[str, Any]):

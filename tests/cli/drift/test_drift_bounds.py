@@ -1,0 +1,68 @@
+"""What a CLI and the typings of an SDK can make `claude-wire drift` keep is bounded, as docs/limits.md says."""
+
+from __future__ import annotations
+
+import re
+import sys
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from children import linux_only
+from claude_wire.cli.commands import drift as command
+from claude_wire.cli.drift import inside, scenarios, typings
+from claude_wire.cli.failure import Failure
+from claude_wire.testing import Recording
+from claude_wire.testing.offline import sandbox
+from folders import ROOT
+
+MIB = 1 << 20
+
+
+def row(begins: str) -> str:
+    """What the table of docs/limits.md says is kept at most."""
+    page = (ROOT / "docs" / "limits.md").read_text()
+    found = re.search(rf"^\| {re.escape(begins)}[^|]* \| ([^|]+) \|", page, re.MULTILINE)
+    assert found is not None, begins
+    return found[1]
+
+
+def test_the_page_says_the_bounds_of_the_code() -> None:
+    assert row("what a CLI says in a scenario") == f"{scenarios.MOST_BYTES // MIB} MiB in each file of its recording"
+    assert row("typings that") == f"{typings.MOST_BYTES // MIB} MiB, and {typings.MOST_STEPS:,} steps through them"
+    assert row("the help of a CLI") == f"{inside.HELP_BYTES >> 10} KiB"
+
+
+def test_the_recording_of_a_scenario_ends_at_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "require", lambda: None)  # the session is not entered, so that no CLI starts
+    api: Any = SimpleNamespace(url="http://127.0.0.1:9")
+    stage = scenarios.Stage(tmp_path / "claude", api, tmp_path, tmp_path, tmp_path / "recordings", "talkative")
+    stage.session()
+    with closing(*stage.recorders) as recorder:
+        for _ in range(9):
+            recorder.received(b"x" * (MIB - 1) + b"\n")
+            recorder.stderr("y" * (MIB - 1))
+    recorded = Recording.load(tmp_path / "recordings" / "talkative.1")
+    assert len(recorded.stdout) == 8 * MIB
+    assert len(recorded.stderr) <= 8 * MIB
+
+
+@linux_only
+def test_of_typings_without_an_end_no_more_is_read_than_is_allowed() -> None:
+    """The file of an SDK is somebody else's. This one would fill the memory."""
+    with pytest.raises(Failure, match="more than 8,388,608 bytes"):
+        command.typings_of(Path("/dev/zero"))
+
+
+@linux_only
+def test_of_a_help_without_an_end_the_beginning_is_read(tmp_path: Path) -> None:
+    """Both streams count together."""
+    endless = "import os\nwhile True: os.write(1, b'o' * 4096); os.write(2, b'e' * 4096)"
+    said = inside.said_by([sys.executable, "-c", endless], tmp_path)
+    assert (len(said), set(said)) == (1 << 18, {"o", "e"})
