@@ -138,7 +138,9 @@ def test_prices_can_be_given(tmp_path: Path) -> None:
     assert found["total"]["cost"]["usd"] == pytest.approx(10)
     assert found["prices"].startswith("prices.json of 20")
     (tmp_path / "torn.json").write_text("{")
-    for name in ("torn.json", "gone.json"):
+    (tmp_path / "odd.json").write_text(json.dumps({"mine": {names[0]: -1e-06}}))
+    assert "input_cost_per_token of 'mine' is -1e-06" in run("--prices", tmp_path / "odd.json", tmp_path).stderr
+    for name in ("torn.json", "gone.json", "odd.json"):
         done = run("--prices", tmp_path / name, tmp_path)
         assert (done.exit_code, done.stdout) == (2, "")
         assert name in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,8 @@ def test_a_file_of_litellm_is_read(tmp_path: Path) -> None:
         "hour": row(cache_creation_input_token_cost_above_1hr=7e-06),
         "long": row(**long),
         "no-cache": {name: value for name, value in row().items() if "cache" not in name},
-        "words": row(input_cost_per_token="cheap"),
-        "negative": row(input_cost_per_token=-1),
+        "null": row(input_cost_per_token=None),
+        "free": row(**dict.fromkeys(row(), 0)),
         "sample_spec": "text",
     }
     path = tmp_path / "prices.json"
@@ -91,14 +92,51 @@ def test_a_file_of_litellm_is_read(tmp_path: Path) -> None:
         {
             "plain": plain,
             "hour": plain._replace(cache_creation_1h=7),
+            "free": Price(0, 0, 0, 0, 0),
             "long": plain._replace(long=(200_000, Price(6, 30, 7.5, 12, 0.6))),
         },
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{torn", b"\xff", b'{"a":1'])
+@pytest.mark.parametrize("content", [b"", b"[]", b"{torn", b"\xff", b'{"a":1', b"[" * 100_000])
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "prices.json"
     path.write_bytes(content)
     with pytest.raises(ValueError):  # noqa: PT011 - the text is the parser's
         Prices.load(path)
+
+
+ODD = {"negative": -1e-6, "by the million": 3, "NaN": nan, "infinite": inf, "text": "3e-06", "true": True, "list": [1]}
+
+
+@pytest.mark.parametrize("value", ODD.values(), ids=ODD)
+def test_an_odd_price_in_a_file_is_refused_by_the_names_of_model_and_price(tmp_path: Path, value: Any) -> None:
+    """Also that of a long prompt, and of a model that has no price because others are missing."""
+    path = tmp_path / "prices.json"
+    rows = row(output_cost_per_token=value), {"output_cost_per_token_above_200k_tokens": value}
+    for number, each in enumerate(rows):
+        path.write_text(json.dumps({"good": row(), f"odd-{number}": each}))
+        with pytest.raises(ValueError, match=f"^output_cost_per_token.* of 'odd-{number}' is .* below 1$") as refused:
+            Prices.load(path)
+        assert repr(value) in str(refused.value)
+
+
+def test_an_odd_price_is_told_in_one_short_line(tmp_path: Path) -> None:
+    path = tmp_path / "prices.json"
+    path.write_text(json.dumps({"\x1b[2J" * 1000: row(input_cost_per_token="\x1b[2J\n" * 1000)}))
+    with pytest.raises(ValueError, match="and no number") as refused:
+        Prices.load(path)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("value", [-1, nan, inf, "3", None, True])
+def test_an_odd_price_of_a_table_is_refused_where_it_is_asked_for(value: Any) -> None:
+    price = Price(1, 1, 1, 1, 1)
+    prices = Prices("mine", {"good": price, "odd": price._replace(cache_read=value), "long": price._replace(long=None)})
+    assert prices.of("good") == prices.of("long") == price
+    with pytest.raises(ValueError, match=r"^cache_read of 'odd' is .*, and no price$"):
+        prices.of("odd")
+    long = price._replace(long=(200_000, price._replace(output=value)))
+    with pytest.raises(ValueError, match=r"^output of 'x' is .*, and no price$"):
+        Prices("mine", {"x": long}).of("x")

@@ -180,6 +180,9 @@ class UsageIndex:
             since: from the beginning of this day, and ``until``, to the end of this day.
             zone: the time zone that days are of. None is the zone of this computer.
             prices: for ``cost_usd``.
+
+        Raises:
+            ValueError: there is no such ``by``, or a model of the folder has a price that is none.
         """
         require_one_of("by", by, get_args(By))
         group = _GROUPS.get(by, "f.agent")

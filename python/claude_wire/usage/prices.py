@@ -8,12 +8,15 @@ batch, no surcharge of the fast mode or of a region, no web searches.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from math import inf
 from typing import Any, NamedTuple, cast
 
+from claude_wire.foundation.printable import NAME_CHARS, one_line
 from claude_wire.usage.tokens import Tokens
 
 __all__ = ["PRICES", "PROMPT_STEPS", "Price", "Prices", "step_of"]
@@ -71,10 +74,16 @@ class Prices(NamedTuple):
 
         Returns:
             None for an unknown model. There is no price to fall back on.
+
+        Raises:
+            ValueError: the table has a price for the model that is negative, not finite, or no number.
         """
         plain = _PROVIDER.sub("", model)
         names = model, plain, _DATE.sub("", plain)
-        return next((self.models[name] for name in names if name in self.models), None)
+        found = next((self.models[name] for name in names if name in self.models), None)
+        if found is not None:
+            _require_prices(model, found)
+        return found
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Prices:
@@ -83,53 +92,76 @@ class Prices(NamedTuple):
         Of each model ``input_cost_per_token``, ``output_cost_per_token``, ``cache_creation_input_token_cost``,
         ``cache_creation_input_token_cost_above_1hr`` (twice the input, if it is missing),
         ``cache_read_input_token_cost``, and the same with ``_above_100k_tokens`` or ``_above_200k_tokens``. A model
-        that lacks one of the others has no price.
+        that lacks one of the others, or has null there, has no price.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it is no JSON object, or larger than 64 MiB.
+            ValueError: it is no JSON object, or larger than 64 MiB, or one of these prices is no number from 0 to
+                below 1. The text names the model and the price.
         """
-        import msgspec
-
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
             date = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, timezone.utc).date()
         if len(data) > MOST_BYTES:
             raise ValueError(f"more than {MOST_BYTES:,} bytes")
         try:
-            table = msgspec.json.decode(data, type=dict[str, Any])
-        except (msgspec.MsgspecError, RecursionError) as error:  # no ValueError in every version of msgspec
-            raise ValueError(str(error)) from error
-        found = {name: _listed(cast("dict[str, Any]", row)) for name, row in table.items() if isinstance(row, dict)}
+            # Unlike other parsers json takes the NaN that it writes itself, so that the text below can name the model.
+            table = json.loads(data)
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+        if not isinstance(table, dict):
+            raise ValueError("it is no JSON object")
+        rows = cast("dict[str, Any]", table).items()
+        found = {name: _listed(name, cast("dict[str, Any]", row)) for name, row in rows if isinstance(row, dict)}
         return cls(f"{os.path.basename(path)} of {date}", {name: price for name, price in found.items() if price})
 
 
-def _listed(row: dict[str, Any]) -> Price | None:
-    base = _listed_at(row, "")
+def _listed(model: str, row: dict[str, Any]) -> Price | None:
+    base = _listed_at(model, row, "")
     for step in PROMPT_STEPS:
-        above = _listed_at(row, f"_above_{step // 1000}k_tokens")
+        above = _listed_at(model, row, f"_above_{step // 1000}k_tokens")
         if base is not None and above is not None:
             return base._replace(long=(step, above))
     return base
 
 
-def _listed_at(row: dict[str, Any], end: str) -> Price | None:
+def _listed_at(model: str, row: dict[str, Any], end: str) -> Price | None:
     def cost(name: str) -> float | None:
-        return _million(row, name + end)
+        return _million(model, name + end, row.get(name + end))
 
     input, read = cost("input_cost_per_token"), cost("cache_read_input_token_cost")
     output, short = cost("output_cost_per_token"), cost("cache_creation_input_token_cost")
+    hour = cost("cache_creation_input_token_cost_above_1hr")
     if input is None or output is None or short is None or read is None:
         return None
-    hour = cost("cache_creation_input_token_cost_above_1hr")
     return Price(input, output, short, 2 * input if hour is None else hour, read)
 
 
-def _million(row: dict[str, Any], name: str) -> float | None:
-    value = row.get(name)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
-        return round(value * 1_000_000, 9)
-    return None
+def _million(model: str, name: str, value: Any) -> float | None:
+    """The price of a million tokens; None where the file has none."""
+    if value is None:
+        return None
+    if not _is_number(value) or not 0 <= value < 1:
+        raise ValueError(f"{name} of {one_line(model)!r} is {_shown(value)}, and no number from 0 to below 1")
+    millions: float = round(value * 1_000_000, 9)
+    return millions
+
+
+def _require_prices(model: str, price: Price) -> None:
+    """A price that is none would make a sum that is none, and text times a number of tokens is a very long text."""
+    for name, value in zip(Price._fields, price[:5], strict=False):
+        if not _is_number(value) or not 0 <= value < inf:
+            raise ValueError(f"{name} of {one_line(model)!r} is {_shown(value)}, and no price")
+    if price.long is not None:
+        _require_prices(model, price.long[1])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _shown(value: object) -> str:
+    return one_line(repr(value[:NAME_CHARS] if isinstance(value, str) else value))
 
 
 def _price(input: float, output: float, read: float) -> Price:
