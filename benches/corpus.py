@@ -1,7 +1,8 @@
 """Transcripts of any size, made by a seeded generator: ``corpus.py PATH MEGABYTES [SEED]``.
 
 Lines have the shapes and about the sizes of recorded ones. 1% are of a type that nothing knows. 1% are torn, or have
-half of an emoji. 5% are copies, as a fork makes them: with the same ids, of another session.
+half of an emoji. 5% are copies, as a fork makes them: with the same ids, of another session. A copy of an answer names
+the session that had asked for it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class _Session:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.id = self.uuid()
+        #: The session that copies of its time are of.
+        self.fork = self.uuid()
         self.parent: str | None = None
         self.seconds = rng.randrange(10**8)
 
@@ -136,9 +139,10 @@ def lines(size: int, seed: int = 1) -> Iterator[bytes]:
                 # In its session's text, its branch, or wherever a word ends.
                 encoded = encoded.replace(b'main"', b'main \\ud83d"').replace(b" the ", b" \\ud83d ")
             elif 0.02 <= chance < 0.07 and recent:
-                copied = {**rng.choice(recent), "sessionId": session.id}
+                original = rng.choice(recent)
+                copied = {**original, "sessionId": session.fork}
                 if "requestId" in copied:
-                    copied["requestSessionId"] = session.id
+                    copied["requestSessionId"] = original["sessionId"]
                 encoded = json.dumps(copied, ensure_ascii=False, separators=(",", ":")).encode()
             else:
                 recent.append(line)
