@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -114,10 +116,10 @@ def test_what_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     out, written = str(tmp_path / "out"), threading.Event()
     write_table = parquet.write_table
 
-    def fails(table: Any, path: str) -> None:
+    def fails(table: Any, file: Any) -> None:
         if written.is_set():
             raise OSError(28, "No space left on device")
-        write_table(table, path)
+        write_table(table, file)
         written.set()
 
     monkeypatch.setattr(parquet, "write_table", fails)
@@ -135,17 +137,100 @@ def test_what_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert os.listdir(tmp_path) == ["in"]
 
 
-def interrupted(table: Any, path: str) -> None:
+def interrupted(table: Any, file: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_what_fails_leaves_no_folder_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.jsonl").write_bytes(b"{}\n")
+    (tmp_path / "empty").mkdir()
+
+    def fails(table: Any, file: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parquet, "write_table", fails)
+    for out in ("new/newer/out", "empty/new/out"):
+        with pytest.raises(OSError, match="No space left"):
+            export(tmp_path / "x.jsonl", str(tmp_path / out))
+    assert sorted(os.listdir(tmp_path)) == ["empty", "x.jsonl"]
+    assert os.listdir(tmp_path / "empty") == []
+
+
+@pytest.mark.parametrize("name", [os.fsdecode(b"o\xff"), "\x1b[2J\n", "n" * 255, "ü" * 127, "s3:"], ids=ascii)
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_a_folder_may_have_any_name(name: str, form: Any, tmp_path: Path) -> None:
+    source = tmp_path / f"{os.fsdecode(bytes([255]))}.jsonl"
+    source.write_bytes(b"{}\n")
+    out = tmp_path / name
+    assert export(source, str(out), format=form, by_day=True).rows == 1
+    day = out / "day=__HIVE_DEFAULT_PARTITION__"
+    assert os.listdir(day) == [f"part-00000.{form}"]
+    assert sorted(os.listdir(tmp_path)) == sorted([name, source.name])
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_bytes(b"{}\n")
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "new"):
+        link = tmp_path / f"link to {name}"
+        link.symlink_to(tmp_path / name)
+        export(tmp_path / "x.jsonl", str(link))
+        assert link.is_symlink()
+        assert os.listdir(tmp_path / name) == ["part-00000.parquet"]
+
+
+def test_a_folder_that_cannot_be_replaced_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.jsonl").write_bytes(b"{}\n")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_bytes(b"kept")
+    monkeypatch.chdir(tmp_path / "empty")
+    monkeypatch.setattr(module, "parts", None)  # nothing is read
+    source = tmp_path / "x.jsonl"
+    for out, says in (
+        (".", "name a new folder in it"),
+        (str(tmp_path / "empty"), "name a new folder in it"),
+        ("", "no name"),
+        ("../file", "is no folder"),
+    ):
+        with pytest.raises((FileExistsError, ValueError), match=says):
+            export(source, out)
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == str(mounted))
+    with pytest.raises(FileExistsError, match="name a new folder in it"):
+        export(source, str(mounted))
+    for wrong in ({"table": "message"}, {"format": "xml"}):
+        with pytest.raises(ValueError, match="must be one of"):
+            export(source, str(tmp_path / "out"), **wrong)  # type: ignore[arg-type]
+    assert (tmp_path / "file").read_bytes() == b"kept"
+    assert sorted(os.listdir(tmp_path)) == ["empty", "file", "mounted", "x.jsonl"]
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    """A limit of the size of a file stands for the disk."""
+    with open(tmp_path / "x.jsonl", "wb") as file:
+        for number in range(2000):
+            file.write(b'{"uuid":"%064d"}\n' % (number * 7919**17))
+    limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))"
+    program = f"{limited}; from claude_wire.cli import main; main()"
+    command = [sys.executable, "-c", program, "export", str(tmp_path), "-o", str(tmp_path / "out")]
+    for form in ("parquet", "csv"):
+        done = subprocess.run([*command, "--format", form], capture_output=True, text=True, timeout=120, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("Error: nothing is exported: ")
+        assert "File too large" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert os.listdir(tmp_path) == ["x.jsonl"]
 
 
 def test_a_folder_with_something_in_it_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_bytes(b"{}\n")
-    for make in (lambda path: path.write_bytes(b"kept"), lambda path: (path.mkdir(), (path / "kept").touch())):
-        out = tmp_path / f"out{len(os.listdir(tmp_path))}"
-        make(out)
-        with pytest.raises(FileExistsError, match="something in it"):
-            export(tmp_path / "x.jsonl", str(out))
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "kept").touch()
+    with pytest.raises(FileExistsError, match="something in it"):
+        export(tmp_path / "x.jsonl", str(out))
+    assert os.listdir(out) == ["kept"]
     empty = tmp_path / "a" / "b"
     empty.mkdir(parents=True)
     assert export(tmp_path / "x.jsonl", str(empty)).rows == 1

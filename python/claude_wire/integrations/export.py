@@ -11,8 +11,10 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
 
+from claude_wire.foundation.arguments import require_one_of
 from claude_wire.integrations.parts import Paths, parts, total
 from claude_wire.tables import Range, Report, scan, usage
 from claude_wire.tables.columns import TableName
@@ -77,25 +79,59 @@ def export(
             whole, at 0.3 KB for each answer.
 
     Raises:
-        FileExistsError: there is something in the folder.
+        FileExistsError: there is something in the folder, or it is none.
         OSError: something cannot be read or written.
-        ValueError: pyarrow does not know the time zone.
+        ValueError: there is no such table or format, or pyarrow does not know the time zone.
     """
-    if os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
-        raise FileExistsError(17, "there is something in it already", folder)
+    require_one_of("table", table, (*get_args(TableName), "answers"))
+    require_one_of("format", format, get_args(Format))
+    target = _new_folder(folder)
     planned = parts(paths, PART_BYTES)
-    parent, name = os.path.split(os.path.abspath(folder))
-    os.makedirs(parent, exist_ok=True)
-    beside = tempfile.mkdtemp(prefix=f".{name}.", suffix=".partial", dir=parent)
+    parent, name = os.path.split(target)
+    made = _make(parent)
+    beside = None
     try:
+        # A name may have 255 bytes, and this one is longer by some.
+        beside = tempfile.mkdtemp(prefix=f".{name[:40]}.", suffix=".partial", dir=parent)
         write = _Writer(beside, format, zone if by_day else None)
         with ThreadPoolExecutor(jobs) as pool:
             done = _export(table, planned, write, pool)
-        os.replace(beside, folder)
+        os.replace(beside, target)
         return done
     except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
+        for each in made:
+            with suppress(OSError):  # somebody else has put something there
+                os.rmdir(each)
         raise
+
+
+def _new_folder(folder: str) -> str:
+    """The absolute path of a folder that is not there, or is empty and can be replaced."""
+    target = os.path.realpath(folder)  # a link to an empty folder stays a link
+    if not folder:
+        raise ValueError("the folder has no name")
+    if os.path.lexists(target) and not os.path.isdir(target):
+        raise FileExistsError(17, "it is there already, and is no folder", folder)
+    if os.path.isdir(target):
+        if os.listdir(target):
+            raise FileExistsError(17, "there is something in it already", folder)
+        # The one cannot be replaced; whoever works in the other would not see what has replaced it.
+        if os.path.ismount(target) or target == os.path.realpath(os.curdir):
+            raise FileExistsError(17, "it is in use: name a new folder in it", folder)
+    return target
+
+
+def _make(folder: str) -> list[str]:
+    """Make a folder and those above it. Returns those that were not there, the innermost first."""
+    missing: list[str] = []
+    at = folder
+    while not os.path.isdir(at):
+        missing.append(at)
+        at = os.path.dirname(at)
+    os.makedirs(folder, exist_ok=True)
+    return missing
 
 
 def _export(name: ExportTable, planned: list[list[Range]], write: _Writer, pool: ThreadPoolExecutor) -> Exported:
@@ -145,7 +181,7 @@ class _Writer:
         self._folder = folder
         self._format = format
         self._zone = zone
-        self._write: Callable[[Table, str], object] = (
+        self._write: Callable[[Table, BinaryIO], object] = (
             pyarrow.csv.write_csv if format == "csv" else pyarrow.parquet.write_table
         )
 
@@ -154,7 +190,9 @@ class _Writer:
         files = 0
         for folder, rows in self._split(table):
             os.makedirs(os.path.join(self._folder, folder), exist_ok=True)
-            self._write(rows, os.path.join(self._folder, folder, f"part-{number:05}.{self._format}"))
+            # pyarrow takes no path that is not UTF-8.
+            with open(os.path.join(self._folder, folder, f"part-{number:05}.{self._format}"), "xb") as file:
+                self._write(rows, file)
             files += 1
         return len(table), files
 
