@@ -99,11 +99,30 @@ def test_a_shell_takes_the_command_whatever_the_names_are(tmp_path: Path) -> Non
         assert words == ["cd", project, "&&", "claude", "--resume", session]
     assert resume_command("s", None) == "claude --resume s"
     assert resume_command("--fork-session", "-P") == "cd -- -P && claude --resume=--fork-session"
-    assert resume_command("s", "/a\x1b[2J\n") == "cd '/a\\x1b[2J\\n' && claude --resume s"
+    strange = "/a\x1b[2J\n\u202eü"
+    assert shlex.split(resume_command("s", strange))[1] == strange
     (tmp_path / "s.jsonl").write_bytes(record("user", "red \x1b[31m\nnext", cwd="/a\x1b[2J"))
     for output in (shown("sessions", tmp_path), shown("search", "red", tmp_path)):
         assert "\x1b" not in output
         assert "red \\x1b[31m next" in output
+        assert "  cd '/a\\x1b[2J' && claude --resume s\n" in output
+
+
+def test_json_has_commands_and_paths_for_programs(tmp_path: Path) -> None:
+    """No character is shown escaped, except that JSON itself does so; bytes that are no UTF-8 come back."""
+    folder = tmp_path / os.fsdecode(b"p\xff\n\xc3\xbc")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("this file system has names of UTF-8 alone")
+    project = "/a\x1b[2J\nü"
+    (folder / "s.jsonl").write_bytes(record("user", "needle", cwd=project))
+    for arguments in (("sessions",), ("search", "needle")):
+        output = shown(*arguments, "--json", tmp_path)
+        assert output.rstrip("\n").isascii()
+        (session,) = json.loads(output)["sessions"]
+        assert shlex.split(session["resume"]) == ["cd", project, "&&", "claude", "--resume", "s"]
+        assert os.fsencode(session["path"]) == os.fsencode(folder / "s.jsonl")
 
 
 # --- search -----------------------------------------------------------------------------------------------------------

@@ -39,10 +39,8 @@ def _folder(context: click.Context, parameter: click.Parameter, folder: str | No
 
 
 def resume_command(session: str, project: str | None) -> str:
-    """What to type in a shell to go on with a session."""
+    """What a shell takes to go on with a session. It has all characters as they are; a terminal may obey some."""
     # A name that begins with a dash would be an option.
     resume = f"claude --resume{'=' if session.startswith('-') else ' '}{shlex.quote(session)}"
     change = "cd --" if project is not None and project.startswith("-") else "cd"
-    command = resume if project is None else f"{change} {shlex.quote(project)} && {resume}"
-    # What a terminal would obey is shown escaped; such a folder has to be typed by hand.
-    return printable(command, keep="")
+    return resume if project is None else f"{change} {shlex.quote(project)} && {resume}"

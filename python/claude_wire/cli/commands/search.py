@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, get_args
 
 import click
 
-from claude_wire.cli.commands.sessions import headline, session_as_json
+from claude_wire.cli.commands.sessions import headline, resume_line, session_as_json
 from claude_wire.cli.count.said import Pattern, Role, Said, files_of, said_in
-from claude_wire.cli.folders import resume_command, takes_folder
+from claude_wire.cli.folders import takes_folder
 from claude_wire.cli.show.columns import cell_count, fitted, terminal_width
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.transcripts.sessions import SessionInfo, session_files, session_info
@@ -149,7 +149,7 @@ def _print(found: _Found, width: int | None, *, first: bool) -> None:
         click.echo(_row(fitted(f"  {who}: ", max(room // 2, 1)), match, room))
     if found.more:
         click.echo(fitted(f"  … {found.more:,} more", room))
-    click.echo(f"  {resume_command(found.session.id, found.session.project)}")
+    click.echo(f"  {resume_line(found.session)}")
 
 
 def _row(label: str, match: _Match, room: int) -> str:

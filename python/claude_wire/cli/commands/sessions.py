@@ -17,7 +17,7 @@ from claude_wire.cli.show.columns import fitted, terminal_width
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.transcripts.sessions import SessionInfo, find_sessions
 
-__all__ = ["headline", "session_as_json", "sessions"]
+__all__ = ["headline", "resume_line", "session_as_json", "sessions"]
 
 #: A title or a prompt is cut to so many characters where no terminal shows it.
 TEXT_CHARS = 200
@@ -41,7 +41,8 @@ def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_j
     --json prints {"sessions": [{"id": str, "title": str or null, "project": str or null,
       "started": TIME, "ended": TIME, "size": int, "first_prompt": str or null,
       "last_prompt": str or null, "path": str, "resume": str}, ...]}
-    TIME is ISO 8601, or null. Titles and prompts have at most 1,000 characters.
+    TIME is ISO 8601, or null. Titles and prompts have at most 1,000 characters. "resume" is for
+    a shell. Bytes of "path" that are no UTF-8 are \\udc80 to \\udcff, as in Python's os.fsdecode.
     """
     found = islice(_found(folder, project), None if show_all else newest)
     if as_json:
@@ -55,7 +56,7 @@ def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_j
             # What the headline, or the row before, does not say.
             if text and text != _title(session) and (not name or text != session.first_prompt):
                 click.echo(fitted(f"  {name}{_line(text)}", width or TEXT_CHARS))
-        click.echo(f"  {resume_command(session.id, session.project)}")
+        click.echo(f"  {resume_line(session)}")
     if number < 0:
         click.echo("no sessions")
 
@@ -78,6 +79,11 @@ def headline(session: SessionInfo) -> str:
     """When a session ended, how large it is, and what it is called."""
     ended = "(no time)" if session.ended is None else _local(session.ended)
     return f"{ended}  {_size(session.size)}  {_line(_title(session))}"
+
+
+def resume_line(session: SessionInfo) -> str:
+    """What to type to go on with a session. What a terminal would obey is escaped; such a folder is typed by hand."""
+    return printable(resume_command(session.id, session.project), keep="")
 
 
 def session_as_json(session: SessionInfo) -> dict[str, Any]:
