@@ -42,7 +42,7 @@ __version__ = "0.2.0"
 PROTOCOL_VERSION = "2.1.330"
 
 #: Packages that are imported by their own names only.
-_APART = frozenset({"agent", "bridge", "dialects", "integrations", "tables", "testing", "transcripts", "usage"})
+_APART = frozenset({"agent", "bridge", "dialects", "host", "integrations", "tables", "testing", "transcripts", "usage"})
 
 # All that is not decoding is imported when it is first asked for: whoever only decodes should not pay for it.
 _LATER = {

@@ -39,6 +39,7 @@ NAMES = [
     "ExecutionError",
     "HandleError",
     "HookMatcher",
+    "HostError",
     "InvalidLineError",
     "Kind",
     "LineSplitter",

@@ -18,7 +18,7 @@ from claude_wire.bridge.subagents import find_mentions
 from claude_wire.bridge.tools import SUBAGENT_TOOLS
 from claude_wire.bridge.work import CALLS, Task, Work
 from claude_wire.dialects.frames import as_stream_json
-from claude_wire.errors import words_of
+from claude_wire.errors.turns import words_of
 from claude_wire.foundation.arguments import require_function
 from claude_wire.foundation.ids import short_id
 from claude_wire.messages.union import ResultSubtype, require_message

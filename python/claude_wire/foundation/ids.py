@@ -56,6 +56,10 @@ class Ids:
     def __len__(self) -> int:
         return len(self._keys)
 
+    def strings(self) -> list[str]:
+        """The ids that are kept as they are, the oldest first: strings of up to :data:`LONGEST_ID` characters."""
+        return [key for key in self._keys if isinstance(key, str)]
+
     def __contains__(self, id: str | float) -> bool:
         return key_of(id) in self._keys
 

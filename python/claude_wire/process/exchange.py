@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from claude_wire.errors import HandleError, ProcessError, UnfinishedTurnError, describe_end
+from claude_wire.errors import HandleError, ProcessError, UnfinishedTurnError
+from claude_wire.errors.base import describe_end
 from claude_wire.process.child import Child, Settings
 from claude_wire.process.turn import Turn
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from anyio import to_thread
 
-from claude_wire.errors import ProcessInputError, describe_exit
+from claude_wire.errors import ProcessInputError
+from claude_wire.errors.base import describe_exit
 from claude_wire.io.sources import Slices
 from claude_wire.io.waiting import Lock, Readiness, move_on_after
 

@@ -63,6 +63,11 @@ class Turn:
         self._uuids = Ids()
         self.last_result: Any = None
 
+    @property
+    def asked(self) -> list[str]:
+        """The uuids of the prompts without a result, the oldest first."""
+        return self._asked.strings()
+
     def unfinished(self) -> str:
         """Where the output would end if it ended now, in words; nothing if that is between turns."""
         if self.open:

@@ -1,0 +1,179 @@
+"""What became of a turn whose result is an error."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from claude_wire.foundation.printable import quoted
+
+if TYPE_CHECKING:
+    from claude_wire.messages import ResultMessage
+
+from claude_wire.errors.base import ClaudeWireError, is_name
+
+__all__ = [
+    "ApiError",
+    "AuthenticationError",
+    "BillingError",
+    "ExecutionError",
+    "MaxBudgetError",
+    "MaxTurnsError",
+    "RateLimitError",
+    "StructuredOutputError",
+    "TurnCancelledError",
+    "TurnError",
+]
+
+
+class TurnError(ClaudeWireError):
+    """A turn ended with a result that is an error; :meth:`~claude_wire.ResultMessage.to_error` makes the fitting one.
+
+    Its text says what the CLI says of it (see the top of this module), and what to do.
+
+    Attributes:
+        result: the :class:`~claude_wire.ResultMessage`, with the whole text, the cost and all else.
+    """
+
+    _remedy = ""
+
+    def __init__(self, result: ResultMessage) -> None:
+        words = quoted(words_of(result))
+        who = "the CLI" if result.error is None else "the agent"
+        said = f'{who} says "{words}"' if words else ""
+        super().__init__("; ".join(filter(None, (self._describe(result), said, self._advise(result)))))
+        self.result = result
+
+    def _describe(self, result: ResultMessage) -> str:
+        subtype = result.subtype if is_name(result.subtype) else "an error"
+        return f"the turn ended with {subtype}{self._why(result)}"
+
+    @staticmethod
+    def _why(result: ResultMessage) -> str:
+        code = result.error.code if result.error is not None else None
+        reason = result.terminal_reason or result.startup_failure_reason or code
+        return f" ({reason})" if is_name(reason) else ""
+
+    def _advise(self, result: ResultMessage) -> str:
+        """What to do, in words."""
+        return self._remedy
+
+
+class ApiError(TurnError):
+    """The API refused a request or failed, also after the CLI had tried again.
+
+    The result of the CLI has the ``subtype`` ``success``.
+
+    Attributes:
+        status: the HTTP status, or None if there was no answer.
+        error_type: the name that the API or a dialect gives to it, such as ``"invalid_request_error"``, or None.
+    """
+
+    def __init__(self, result: ResultMessage) -> None:
+        self.status: int | None = result.api_error_status or None
+        self.error_type: str | None = result.api_error_type or (result.error.code if result.error is not None else None)
+        super().__init__(result)
+
+    def _describe(self, result: ResultMessage) -> str:
+        error_type = self.error_type if is_name(self.error_type) else None
+        details = [str(detail) for detail in (self.status, error_type) if detail]
+        return "the API failed" + (f": {' '.join(details)}" if details else "")
+
+    def _advise(self, result: ResultMessage) -> str:
+        if self._remedy:
+            return self._remedy
+        if result.terminal_reason in ("prompt_too_long", "blocking_limit", "rapid_refill_breaker"):
+            return "the context is full: send the prompt /compact, or begin a new session"
+        if self.status == 413 or result.terminal_reason == "image_error":
+            return "send fewer or smaller images and attachments, or begin a new session"
+        if self.status == 404:
+            return "choose a model that this account has: ClaudeOptions(model=...) or session.set_model()"
+        if self.status is not None and self.status >= 500:
+            return "try again later"
+        if self.status is None and result.terminal_reason == "api_error":
+            return "there was no answer from the API: check the login, the network, proxies and ANTHROPIC_BASE_URL"
+        return ""
+
+
+class AuthenticationError(ApiError):
+    """The credentials are missing or wrong, or may not do this (HTTP 401 and 403)."""
+
+    def _advise(self, result: ResultMessage) -> str:
+        if result.error is not None:  # of an agent of another dialect than the CLI's
+            return "give the agent credentials that may do this"
+        return "log in (run `claude`, then /login), or give the CLI a key that may do this, in ANTHROPIC_API_KEY"
+
+
+class BillingError(ApiError):
+    """There is no credit (HTTP 402)."""
+
+    _remedy = "add credit to the account, or use another one"
+
+
+class RateLimitError(ApiError):
+    """Too many requests, or the API is overloaded (HTTP 429 and 529). Trying later may help.
+
+    Args:
+        resets_at: when the limit ends, in seconds since 1970-01-01 UTC.
+
+    Attributes:
+        resets_at: when the limit ends, in UTC, or None. A session knows it from ``resetsAt`` of the last
+            :class:`~claude_wire.RateLimitEvent`, if the ``status`` of that was ``rejected``. The CLI reports the limits
+            of subscriptions so. For a limit of an API key, for an overloaded API, and in an error that is made of a
+            result alone, it is None: a result does not say it.
+    """
+
+    _remedy = "try again later"
+
+    def __init__(self, result: ResultMessage, resets_at: float | None = None) -> None:
+        self.resets_at: datetime | None = None
+        if resets_at is not None:
+            with suppress(OverflowError, ValueError, OSError):  # it is no time
+                self.resets_at = datetime.fromtimestamp(resets_at, timezone.utc)
+        super().__init__(result)
+
+    def _advise(self, result: ResultMessage) -> str:
+        return self._remedy if self.resets_at is None else f"try again after {self.resets_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+class MaxTurnsError(TurnError):
+    """The turns that were allowed are used up (``--max-turns``)."""
+
+    _remedy = "allow more with ClaudeOptions(max_turns=...), or go on with another prompt"
+
+
+class MaxBudgetError(TurnError):
+    """The dollars that were allowed are spent (``--max-budget-usd``)."""
+
+    _remedy = "allow more with ClaudeOptions(max_budget_usd=...)"
+
+
+class StructuredOutputError(TurnError):
+    """The model did not give what the JSON schema asks for, in as many tries as it has."""
+
+    _remedy = ".result.errors has the last reason; ask for less, or loosen the schema"
+
+
+class TurnCancelledError(TurnError):
+    """The turn was interrupted: by :meth:`~claude_wire.Session.interrupt`, a signal, or a refusal that ends it.
+
+    ``terminal_reason`` of the result says what it was doing, ``aborted_streaming`` or ``aborted_tools``.
+    """
+
+    def _describe(self, result: ResultMessage) -> str:
+        return f"the turn was cancelled{self._why(result)}"
+
+
+class ExecutionError(TurnError):
+    """The turn failed otherwise: the session could not start, for instance."""
+
+
+def words_of(result: ResultMessage) -> str:
+    """What the CLI says of a failed turn, in its own words. Whatever else a result has may be the model's."""
+    if result.subtype == "success" and result.is_error and result.result:
+        return result.result
+    if result.error:
+        return result.error.message
+    # The CLI writes such diagnostics, which are for its makers, for every interrupted turn.
+    return next((text for text in result.errors or () if not text.startswith("[ede_diagnostic]")), "")

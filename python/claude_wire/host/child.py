@@ -1,0 +1,133 @@
+"""A CLI of the supervisor's: its pipes without waiting, and an end that follows that of its supervisor.
+
+Knows processes and descriptors of Linux; not lines. It is spawned by the thread that runs the supervisor's loop, since
+the kernel's signal at a parent's death follows the thread that spawned, not the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+
+__all__ = ["Child", "began_at", "end_leftover", "memory_of"]
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Child:
+    """A process in a group of its own, with three pipes that never block.
+
+    Args:
+        argv: its command line.
+        cwd: its working directory.
+        env: its whole environment.
+
+    Attributes:
+        stdin, stdout, stderr: descriptors of our ends. The first two are None once they were closed.
+        pidfd: is readable once the process has ended.
+        began: see :func:`began_at`.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
+        supervisor, prctl = os.getpid(), ctypes.CDLL(None).prctl
+
+        def die_with_supervisor() -> None:
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != supervisor:  # it has ended in the meantime
+                os._exit(1)
+
+        self._popen: subprocess.Popen[bytes] = subprocess.Popen(
+            argv,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=dict(env),
+            start_new_session=True,
+            preexec_fn=die_with_supervisor,  # the supervisor has one thread
+        )
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        assert self._popen.stderr is not None
+        self.stdin: int | None = self._popen.stdin.fileno()
+        self.stdout: int | None = self._popen.stdout.fileno()
+        self.stderr: int = self._popen.stderr.fileno()
+        for descriptor in (self.stdin, self.stdout, self.stderr):
+            os.set_blocking(descriptor, False)
+        self.pid: int = self._popen.pid
+        self.pidfd: int = os.pidfd_open(self.pid)
+        self.began: int | None = began_at(self.pid)
+
+    def poll(self) -> int | None:
+        """The exit code, as :mod:`subprocess` has it; None while the process runs. Reaps it."""
+        return self._popen.poll()
+
+    def end_input(self) -> None:
+        """Close the input: the CLI finishes and ends. May be called again."""
+        if self._popen.stdin is not None and self.stdin is not None:
+            self._popen.stdin.close()
+            self.stdin = None
+
+    def end_output(self) -> None:
+        """Close the output, which has ended. May be called again."""
+        if self._popen.stdout is not None:
+            self._popen.stdout.close()
+            self.stdout = None
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process and all that it has started in its group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def close(self) -> None:
+        """Close all descriptors. A process that still runs is killed, with its group. May be called again."""
+        if self.pidfd < 0:
+            return
+        self.signal(signal.SIGKILL)
+        self.end_input()
+        for pipe in (self._popen.stdout, self._popen.stderr):
+            if pipe is not None:
+                pipe.close()
+        os.close(self.pidfd)
+        self.pidfd = -1
+        self._popen.wait()  # SIGKILL was sent
+
+
+def began_at(pid: int) -> int | None:
+    """What tells a process from a later one with the same pid: its start, in ticks since boot; None if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name of the program stands in brackets, and may have spaces and brackets in it.
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def end_leftover(pid: int, began: int | None) -> bool:
+    """Kill the group of a process of an earlier supervisor. Returns whether the process was still there."""
+    if began is None or began_at(pid) != began:
+        return False
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    return True
+
+
+def memory_of(groups: Collection[int]) -> int:
+    """The bytes of memory (resident) that processes have which are in one of these groups."""
+    wanted, pages = set(groups), 0
+    for name in os.listdir("/proc") if wanted else ():
+        if not name.isdigit():
+            continue
+        with suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+            if int(fields[2]) in wanted:
+                pages += int(fields[21])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,331 @@
+"""A client of the supervisor, on its socket: the lines of one session, each once, and never more memory than a chunk.
+
+Knows sockets and places in a journal; not what lines mean. A client that is level with the journal gets each chunk as
+it was read. One that is behind is fed by the kernel from the journal's file, so it costs no memory. It is in one state:
+
+=========  ==================================================================================================
+ASKING     It sends commands, and has not attached.
+LEVEL      It has all lines that are complete, and everything that the host has said.
+BEHIND     The socket takes no more at the moment; the place of what is to be sent next is known.
+CLOSED     The socket is closed.
+=========  ==================================================================================================
+
+What the host itself says goes between two lines, so it waits while a line is sent in part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections import deque
+from contextlib import suppress
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from claude_wire.errors import LineTooLongError
+from claude_wire.host.disk.journal import Place
+from claude_wire.host.disk.parts import Part, blocks
+from claude_wire.host.frames import Cursor, Cut, Refused, line_of
+from claude_wire.native.line_splitter import LineSplitter
+
+if TYPE_CHECKING:
+    from claude_wire.host.hosted import Hosted
+
+__all__ = ["Connection", "Owner", "State"]
+
+#: Bytes of a line of a client: a prompt with pictures, or the initialize of a new session.
+MOST_LINE_BYTES = 64 * 1024 * 1024
+#: Seconds that a client which is behind may take nothing. Then it is cut off, with its cursor.
+STALLED_SECONDS = 60.0
+#: Bytes of what the host says to one client that wait. Above it the client is cut off.
+MOST_FRAME_BYTES = 1024 * 1024
+#: Bytes that are read from a client at once, and sent to it at once from the journal.
+CHUNK_BYTES = 256 * 1024
+
+
+class State(Enum):
+    """The state of a connection; see the module's table."""
+
+    ASKING = "asking"
+    LEVEL = "level"
+    BEHIND = "behind"
+    CLOSED = "closed"
+
+
+class Owner(Protocol):
+    """Who carries out the commands of a connection, and is told of its end."""
+
+    def command(self, connection: Connection, line: bytes) -> None:
+        """Carry out a command."""
+
+    def closed(self, connection: Connection) -> None:
+        """The connection is closed."""
+
+
+class Connection:
+    """One client.
+
+    Args:
+        client: its socket, which this closes.
+        owner: carries out its commands.
+    """
+
+    __slots__ = (
+        "_client",
+        "_frame_bytes",
+        "_frames",
+        "_lines",
+        "_loop",
+        "_number",
+        "_offset",
+        "_out",
+        "_owner",
+        "_part",
+        "_part_number",
+        "_progress",
+        "_reads",
+        "_splitter",
+        "hosted",
+        "state",
+    )
+
+    def __init__(self, client: socket.socket, owner: Owner) -> None:
+        self._client = client
+        self._owner = owner
+        self._loop = asyncio.get_running_loop()
+        self._splitter = LineSplitter(max_line_bytes=MOST_LINE_BYTES, keepends=True)
+        # Lines of the client that wait until there is room for them, or for the answer to a command.
+        self._lines: deque[bytes] = deque()
+        self._reads = False
+        self._number = 0
+        # What is to be sent before anything else: the rest of what was begun. Then frames, then lines.
+        self._out = bytearray()
+        self._frames: deque[bytes] = deque()
+        self._frame_bytes = 0
+        # Where the next line of the CLI stands, while the client is behind.
+        self._part: Part | None = None
+        self._part_number = 0
+        self._offset = 0
+        self._progress = 0.0
+        self.state: State = State.ASKING
+        #: The session that it follows.
+        self.hosted: Hosted | None = None
+        self.read(wanted=True)
+
+    # --- what the client sends
+
+    def read(self, *, wanted: bool) -> None:
+        """Read from the client, or let it wait."""
+        if self.state is State.CLOSED or wanted is self._reads:
+            return
+        self._reads = wanted
+        if wanted:
+            self._loop.add_reader(self._client, self._on_readable)
+            self._loop.call_soon(self._take)
+        else:
+            self._loop.remove_reader(self._client)
+
+    def _on_readable(self) -> None:
+        try:
+            data = self._client.recv(CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        try:
+            self._lines += self._splitter.feed(data)
+        except LineTooLongError as error:
+            self._lines += error.lines
+            self._number += 1
+            self.tell(
+                Refused(self._number, f"the line has {error.length:,} bytes; at most {MOST_LINE_BYTES:,} are taken")
+            )
+            self.close()
+            return
+        self._take()
+
+    def _take(self) -> None:
+        """Give what the client has sent to whom it concerns, as far as that takes it."""
+        while self._lines and self._reads and self.state is not State.CLOSED:
+            line = self._lines.popleft()
+            if self.hosted is None:
+                self._owner.command(self, line)
+            else:
+                self._number += 1
+                self.hosted.sent(self, self._number, line)
+                self.read(wanted=not self.hosted.is_behind)
+
+    # --- what the client gets
+
+    def follow(self, hosted: Hosted, place: Place, answer: Any) -> None:
+        """The command was to attach: answer it, and send the lines of a session behind that, from a place on.
+
+        Raises:
+            OSError: the journal cannot be read. Nothing was answered.
+        """
+        part = hosted.journal.open_part(place.part)
+        self.tell(answer)
+        if self.state is State.CLOSED:
+            hosted.journal.release_part(place.part)
+            return
+        self.hosted = hosted
+        self._part_number, self._offset = place
+        self._part = part
+        if self.state is State.ASKING:
+            self.state = State.LEVEL
+        self._fall_behind()
+
+    def more(self, chunk: bytes | None) -> None:
+        """Whole lines were written to the journal: these, or None for such that are to be read from there."""
+        if self.state is not State.LEVEL:
+            return
+        sent = 0
+        if chunk is not None:
+            try:
+                sent = self._client.send(chunk)
+            except BlockingIOError:
+                pass
+            except OSError:
+                self.close()
+                return
+            if sent == len(chunk):
+                return
+        assert self.hosted is not None
+        self._part_number, self._offset = self.hosted.told_before
+        self._part = self.hosted.journal.open_part(self._part_number)
+        self._offset += sent
+        self._fall_behind()
+
+    def tell(self, frame: Any) -> None:
+        """Say something of the host's own, between two lines of the CLI."""
+        line = line_of(frame)
+        if self.state is State.CLOSED:
+            return
+        if self.state is State.BEHIND or self._out:
+            self._frames.append(line)
+            self._frame_bytes += len(line)
+            if self._frame_bytes > MOST_FRAME_BYTES:
+                self.cut("too much waits for the client that the host has said")
+            return
+        sent = 0
+        try:
+            sent = self._client.send(line)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+            return
+        if sent < len(line):
+            self._out += line[sent:]
+            if self.hosted is not None:
+                self._part_number, self._offset = self.hosted.told
+                self._part = self.hosted.journal.open_part(self._part_number)
+            self._fall_behind()
+
+    def _fall_behind(self) -> None:
+        if self.state is State.LEVEL:
+            self.state = State.BEHIND
+        self._progress = self._loop.time()
+        self._loop.add_writer(self._client, self._on_writable)
+
+    def _on_writable(self) -> None:
+        """Send one piece of what waits: so one client does not hold up the others."""
+        try:
+            done = self._send_next()
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        self._progress = self._loop.time()
+        if done:
+            self._loop.remove_writer(self._client)
+            if self.state is State.BEHIND:
+                self._release()
+                self.state = State.LEVEL
+
+    def _send_next(self) -> bool:
+        """Send one piece. Returns whether nothing is left."""
+        if not self._out and self._frames and self._at_line_start():
+            self._out += b"".join(self._frames)
+            self._frames.clear()
+            self._frame_bytes = 0
+        if self._out:
+            del self._out[: self._client.send(self._out)]
+            return False
+        if self.hosted is None or self._part is None:
+            return True
+        number, told = self.hosted.told
+        end = told if number == self._part_number else self._part.end
+        if self._offset < end:
+            if self._frames:
+                end = self._end_of_line(end)
+            count = min(end - self._offset, CHUNK_BYTES)
+            self._offset += os.sendfile(self._client.fileno(), self._part.descriptor, self._offset, count)
+            return False
+        if self._part_number < number:
+            self._release()
+            self._part_number, self._offset = self._part_number + 1, 0
+            self._part = self.hosted.journal.open_part(self._part_number)
+            return False
+        return not self._frames
+
+    def _at_line_start(self) -> bool:
+        if self._part is None or self._offset == 0:
+            return True
+        return os.pread(self._part.descriptor, 1, self._offset - 1) == b"\n"
+
+    def _end_of_line(self, end: int) -> int:
+        assert self._part is not None
+        offset = self._offset
+        for data in blocks(self._part.descriptor, offset, end):
+            if (place := data.find(b"\n")) >= 0:
+                return offset + place + 1
+            offset += len(data)
+        return end
+
+    def _release(self) -> None:
+        if self._part is not None:
+            assert self.hosted is not None
+            self.hosted.journal.release_part(self._part_number)
+            self._part = None
+
+    # --- the end
+
+    @property
+    def part_number(self) -> int | None:
+        """The part of the journal that it is fed from; None if it is not behind."""
+        return None if self._part is None else self._part_number
+
+    def is_stalled(self, now: float) -> bool:
+        """Whether it is behind, and has taken nothing for :data:`STALLED_SECONDS`."""
+        waits = self.state is State.BEHIND or bool(self._out)
+        return waits and now - self._progress > STALLED_SECONDS
+
+    def cut(self, message: str) -> None:
+        """Close the connection of a client that is too slow. It is told its cursor, if that fits between two lines."""
+        if self.hosted is not None and self._part is not None and not self._out and self._at_line_start():
+            line = self.hosted.journal.line_at(Place(self._part_number, self._offset)) - 1
+            frame = Cut(Cursor(self.hosted.id, self.hosted.epoch, line), message)
+            with suppress(OSError):
+                self._client.send(line_of(frame))
+        self.close()
+
+    def close(self) -> None:
+        """Close the socket. May be called again."""
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        self._loop.remove_reader(self._client)
+        self._loop.remove_writer(self._client)
+        self._release()
+        self._lines.clear()
+        self._frames.clear()
+        self._client.close()
+        if self.hosted is not None:
+            self.hosted.remove(self)
+        self._owner.closed(self)

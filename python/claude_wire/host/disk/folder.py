@@ -1,0 +1,149 @@
+"""The state folder of a supervisor: who runs it, where its socket is, and its log.
+
+Knows names of files; not sessions.
+
+============================  ====================================================================
+``lock``                      is held by the supervisor as long as it lives
+``supervisor.json``           who that is: see :class:`Supervision`
+``socket``                    where it is spoken to
+``log.ndjson``, ``log.1``     what it did, without content, and the log before that one
+``sessions/ID/``              one folder for each session: ``session.json`` and the parts of its journal
+============================  ====================================================================
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from importlib.metadata import version
+
+import msgspec
+
+from claude_wire.errors import HostError
+from claude_wire.host.child import began_at
+from claude_wire.host.disk.files import open_private, private_folder, write_whole
+from claude_wire.host.frames import VERSION
+
+__all__ = ["StateFolder", "Supervision", "default_folder"]
+
+#: Bytes of a log. Then another one is begun, and the one before the last is dropped.
+LOG_BYTES = 4 * 1024 * 1024
+#: Bytes of the path of a socket, as Linux has it.
+SOCKET_PATH_BYTES = 107
+
+
+def default_folder() -> str:
+    """``$CLAUDE_WIRE_HOST``, or ``claude-wire/host`` where the user's programs keep their state."""
+    chosen = os.environ.get("CLAUDE_WIRE_HOST")
+    if chosen:
+        return os.path.abspath(chosen)
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(state, "claude-wire", "host")
+
+
+class Supervision(msgspec.Struct, frozen=True, kw_only=True):
+    """Who runs a state folder.
+
+    Attributes:
+        pid, pid_began: the process, as :func:`~claude_wire.host.child.began_at` tells it from a later one.
+        version: of its frames.
+        package: the version of claude-wire that it is of.
+        socket: the path of its socket.
+    """
+
+    pid: int
+    pid_began: int | None
+    version: int
+    package: str
+    socket: str
+
+
+class StateFolder:
+    """The folder of one supervisor, which is made if need be.
+
+    Raises:
+        OSError: it cannot be made, or there is a link in its place, another user's folder, or one that others may
+        change. HostError: its path is too long for a socket.
+    """
+
+    def __init__(self, path: str | None = None) -> None:
+        self.path: str = os.path.abspath(path or default_folder())
+        self.socket: str = os.path.join(self.path, "socket")
+        if len(os.fsencode(self.socket)) > SOCKET_PATH_BYTES:
+            raise HostError(
+                "folder",
+                f"the path of the socket is too long: choose a folder of at most {SOCKET_PATH_BYTES - 7} bytes",
+            )
+        private_folder(self.path)
+        self._lock: int | None = None
+        self._log: int | None = None
+
+    @property
+    def sessions(self) -> str:
+        """The folder with one folder for each session, which is made if need be."""
+        return private_folder(os.path.join(self.path, "sessions"))
+
+    def supervision(self) -> Supervision | None:
+        """Who runs the folder now; None if nobody does."""
+        try:
+            with open(open_private(os.path.join(self.path, "supervisor.json"), os.O_RDONLY), "rb") as file:
+                found = msgspec.json.decode(file.read(), type=Supervision)
+        except (OSError, ValueError):
+            return None
+        return found if found.pid_began is not None and began_at(found.pid) == found.pid_began else None
+
+    # --- for the supervisor
+
+    def take(self) -> None:
+        """Take the folder for this process, until :meth:`release`, or its end.
+
+        Raises:
+            HostError: another supervisor has it.
+            OSError: a file cannot be written.
+        """
+        lock = open_private(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            other = self.supervision()
+            who = f" (pid {other.pid})" if other else ""
+            raise HostError("running", f"another supervisor{who} runs the folder {self.path}") from None
+        self._lock = lock
+        with suppress(FileNotFoundError):
+            os.unlink(self.socket)
+
+    def announce(self) -> None:
+        """Say who runs the folder, once its socket is there."""
+        pid = os.getpid()
+        mine = Supervision(
+            pid=pid, pid_began=began_at(pid), version=VERSION, package=version("claude-wire"), socket=self.socket
+        )
+        write_whole(os.path.join(self.path, "supervisor.json"), msgspec.json.encode(mine))
+
+    def log(self, event: str, **fields: object) -> None:
+        """Add a line to the log. One that cannot be written is dropped."""
+        line = msgspec.json.encode({"at": round(time.time(), 3), "event": event, **fields}) + b"\n"
+        path = os.path.join(self.path, "log.ndjson")
+        with suppress(OSError):
+            if self._log is None:
+                self._log = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.write(self._log, line)
+            if os.fstat(self._log).st_size > LOG_BYTES:
+                os.replace(path, os.path.join(self.path, "log.1"))
+                os.close(self._log)
+                self._log = None
+
+    def release(self) -> None:
+        """Give the folder up. May be called again."""
+        if self._lock is not None:
+            for name in ("supervisor.json", "socket"):
+                with suppress(OSError):
+                    os.unlink(os.path.join(self.path, name))
+            os.close(self._lock)
+            self._lock = None
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None

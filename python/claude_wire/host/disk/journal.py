@@ -1,0 +1,298 @@
+"""What went over the streams of one session, on disk, before anybody else gets to know it.
+
+Knows parts, line numbers, epochs and a byte budget; not clients, nor what lines mean.
+
+A journal is a folder of parts, and each part is a recording. A part is of one process of the CLI, and has an eighth of
+the byte budget at most, but for the line that passes it. Lines are numbered from 1, over all processes of the session.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from claude_wire.host.disk.files import private_folder, write_whole
+from claude_wire.host.disk.parts import Part, PartInfo, blocks
+
+__all__ = ["JOURNAL_BYTES", "GoneError", "Journal", "Place"]
+
+#: Default of the most bytes of a journal. Above it only what a connected client still lacks is kept.
+JOURNAL_BYTES = 256 * 1024 * 1024
+#: The least number of parts that a full journal has: so not everything goes when the oldest part does.
+PARTS = 8
+
+
+class GoneError(LookupError):
+    """Lines were asked for that have been removed, for the byte budget.
+
+    Attributes:
+        first: the number of the first line that is there.
+    """
+
+    def __init__(self, first: int) -> None:
+        super().__init__(f"the journal begins with line {first}")
+        self.first: int = first
+
+
+class Place(NamedTuple):
+    """Where a line begins: the number of its part, and the offset in the output of that part, in bytes."""
+
+    part: int
+    offset: int
+
+
+class _Closed(NamedTuple):
+    """What is kept of a part that is not open: its first line, its bytes, and when its process was started."""
+
+    first: int
+    size: int
+    began: float
+
+
+class Journal:
+    """The journal of one session.
+
+    Args:
+        folder: of the session. The journal is in ``parts`` in it, which is made if need be.
+        budget: the most bytes of all parts together.
+        syncs: whether what was added is on the disk when it counts, so that nothing is lost with the power.
+
+    Raises:
+        OSError: the folder or a file cannot be opened.
+        ValueError: a ``part.json`` is not what it should be.
+    """
+
+    def __init__(self, folder: str, *, budget: int = JOURNAL_BYTES, syncs: bool = False) -> None:
+        self._syncs = syncs
+        self._folder = private_folder(os.path.join(folder, "parts"))
+        self._budget = budget
+        # By number: the parts before the last one; those that are being read, and by how many readers.
+        self._closed: dict[int, _Closed] = {}
+        self._read: dict[int, tuple[Part, int]] = {}
+        self._number = 0
+        self._last: Part | None = None
+        #: Whether output, or its order, could not be written yet: the disk is full.
+        self.is_blocked: bool = False
+        self._unwritten = b""
+        for number in sorted(int(name) for name in os.listdir(self._folder) if name.isdigit()):
+            if not os.path.lexists(os.path.join(self._path(number), "part.json")):
+                shutil.rmtree(self._path(number))  # a crash came before anything was written
+                continue
+            self._close_last()
+            self._number, self._last = number, Part(self._path(number))
+
+    def _path(self, number: int) -> str:
+        return os.path.join(self._folder, f"{number:06}")
+
+    def _close_last(self) -> None:
+        if self._last is not None:
+            self._closed[self._number] = _Closed(self._last.info.first, self._last.size, self._last.info.began)
+            if self._number not in self._read:
+                self._last.close()
+
+    # --- what there is
+
+    @property
+    def first(self) -> int:
+        """The number of the first line that is there, or would be."""
+        for part in self._closed.values():
+            return part.first
+        return 1 if self._last is None else self._last.info.first
+
+    @property
+    def next(self) -> int:
+        """The number that the next line of output gets."""
+        return 1 if self._last is None else self._last.info.first + self._last.lines
+
+    @property
+    def next_input(self) -> int:
+        """The number that the next line of input gets."""
+        return 1 if self._last is None else self._last.info.first_input + self._last.inputs
+
+    @property
+    def process_line(self) -> int:
+        """The number of the first line of the last process, of those that are there."""
+        last = self.last.info
+        return min([part.first for part in self._closed.values() if part.began == last.began], default=last.first)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all parts."""
+        return sum(part.size for part in self._closed.values()) + (0 if self._last is None else self._last.size)
+
+    @property
+    def number(self) -> int:
+        """The number of the part that is written; 0 if nothing was begun yet."""
+        return self._number
+
+    @property
+    def last(self) -> Part:
+        """The part that is written.
+
+        Raises:
+            LookupError: nothing was begun yet.
+        """
+        if self._last is None:
+            raise LookupError("the journal is empty")
+        return self._last
+
+    # --- writing
+
+    def begin(self, argv: list[str], *, began: float, pid: int | None = None, pid_began: int | None = None) -> None:
+        """A process was started: its lines go to a part of its own.
+
+        Raises:
+            OSError: the part could not be made. The journal is as it was.
+        """
+        info = PartInfo(first=self.next, first_input=self.next_input, began=began, pid=pid, pid_began=pid_began)
+        self._begin(info, msgspec.json.encode({"argv": argv}))
+
+    def _begin(self, info: PartInfo, command: bytes) -> None:
+        path = self._path(self._number + 1)
+        part = Part(path, info)
+        try:
+            write_whole(os.path.join(path, "cmd.json"), command)
+        except BaseException:
+            part.close()
+            raise
+        self._close_last()
+        self._number, self._last = self._number + 1, part
+
+    def add_output(self, data: bytes) -> Part:
+        """Append what the CLI wrote, cut anywhere. Returns the part that it was written to.
+
+        That is another part than before if the last one was full, and ended with a line.
+
+        Raises:
+            OSError: not all could be written. The rest is kept, and written by the next call, which may be with b"".
+                The caller reads nothing more from the CLI meanwhile.
+        """
+        part = self.last
+        self._unwritten += data
+        was_blocked, self.is_blocked = self.is_blocked, True
+        if not was_blocked and part.size * PARTS >= self._budget and part.output_size == part.end:
+            part = self._pass_on(part)
+        size = part.output_size
+        try:
+            part.add_output(self._unwritten)
+        finally:
+            self._unwritten = self._unwritten[part.output_size - size :]
+        if self._syncs:
+            part.sync()
+        self.is_blocked = False
+        return part
+
+    def add_input(self, data: bytes) -> None:
+        """Append whole lines that are sent to the CLI.
+
+        Raises:
+            OSError: they could not be written; the journal has none of them.
+        """
+        self.last.add_input(data)
+        if self._syncs:
+            self.last.sync()
+
+    def _pass_on(self, part: Part) -> Part:
+        """Begin another part of the same process, and remove the oldest ones above the budget."""
+        with open(os.path.join(part.path, "cmd.json"), "rb") as file:
+            command = file.read()
+        self._begin(msgspec.structs.replace(part.info, first=self.next, first_input=self.next_input), command)
+        self._make_room()
+        return self.last
+
+    def _make_room(self) -> None:
+        """Remove the oldest parts while the journal is above its budget, up to one that is being read."""
+        for number in list(self._closed):
+            if self.size <= self._budget or number in self._read:
+                return
+            shutil.rmtree(self._path(number))
+            del self._closed[number]
+
+    @property
+    def held_by_readers(self) -> bool:
+        """Whether the journal is above twice its budget, since somebody still reads its oldest part."""
+        return self.size > 2 * self._budget and next(iter(self._closed), None) in self._read
+
+    # --- reading
+
+    def place_of(self, line: int) -> Place:
+        """Where the line with this number begins; the end of the journal for the next one.
+
+        Raises:
+            GoneError: it was removed.
+            LookupError: there is no such line yet.
+        """
+        if line < self.first:
+            raise GoneError(self.first)
+        if line > self.next:
+            raise LookupError(f"the journal ends with line {self.next - 1}")
+        number = max((key for key, part in self._closed.items() if part.first <= line), default=self._number)
+        if self._last is None or line >= self._last.info.first:
+            number = self._number
+        part = self.open_part(number)
+        try:
+            return Place(number, part.offset_of(line))
+        finally:
+            self.release_part(number)
+
+    def output_from(self, line: int) -> Iterator[bytes]:
+        """The lines of output from one on, in blocks cut anywhere.
+
+        Raises:
+            LookupError: there is no such line.
+        """
+        number, offset = self.place_of(line)
+        while number <= self._number:
+            part = self.open_part(number)
+            try:
+                yield from blocks(part.descriptor, offset, part.end)
+            finally:
+                self.release_part(number)
+            number, offset = number + 1, 0
+
+    def input_from(self, line: int) -> Iterator[bytes]:
+        """The lines of input of the part that a line of output is in, and of all later ones, in blocks cut anywhere.
+
+        Raises:
+            LookupError: there is no such line.
+        """
+        for number in range(self.place_of(line).part, self._number + 1):
+            part = self.open_part(number)
+            try:
+                yield from part.input_blocks()
+            finally:
+                self.release_part(number)
+
+    def line_at(self, place: Place) -> int:
+        """The number of the line that the byte at a place belongs to."""
+        part = self.open_part(place.part)
+        try:
+            return part.line_at(place.offset)
+        finally:
+            self.release_part(place.part)
+
+    def open_part(self, number: int) -> Part:
+        """A part to be read, which stays until :meth:`release_part`."""
+        known = self.last if number == self._number else None
+        part, readers = self._read.get(number) or (known or Part(self._path(number)), 0)
+        self._read[number] = part, readers + 1
+        return part
+
+    def release_part(self, number: int) -> None:
+        """A reader is done with a part that it had opened."""
+        part, readers = self._read.pop(number)
+        if readers > 1:
+            self._read[number] = part, readers - 1
+        elif part is not self._last:
+            part.close()
+
+    def close(self) -> None:
+        """Close all files. May be called again."""
+        if self._last is not None:
+            self._last.close()
+        while self._read:
+            self._read.popitem()[1][0].close()

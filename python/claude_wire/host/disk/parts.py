@@ -1,0 +1,332 @@
+"""One part of a journal: a recording that grows, of one process of the CLI.
+
+Knows files, lines and offsets; not sessions, nor what lines mean.
+
+The output and the input of the CLI are written as they come; the order of their lines is written behind them. So a
+crash can leave an order that is short, or a line without its end, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import suppress
+
+import msgspec
+
+from claude_wire.host.disk.files import open_private, private_folder, write_whole
+
+__all__ = ["Part", "PartInfo", "blocks"]
+
+#: The offset of each line whose number, within its part, is a multiple of this is remembered: 8 bytes for so many.
+STRIDE = 256
+#: Bytes that are read at once where lines are counted.
+BLOCK_BYTES = 256 * 1024
+
+_OUTPUT, _INPUT, _ORDER, _STDERR = "stdout.ndjson", "stdin.ndjson", "order.jsonl", "stderr.txt"
+#: Most bytes of standard error in a part. What comes behind them is dropped.
+STDERR_BYTES = 1024 * 1024
+
+
+class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``part.json`` says: where a part stands in its journal, and which process it is of.
+
+    Attributes:
+        first: number of the first line of output in it; 1 for the first of a session.
+        first_input: the same for its input.
+        began: when the process was started, in seconds since 1970.
+        pid: of the process; None if it was not started.
+        pid_began: what tells it from a later process with the same pid: field 22 of ``/proc/PID/stat``.
+    """
+
+    first: int
+    first_input: int
+    began: float
+    pid: int | None = None
+    pid_began: int | None = None
+
+
+def blocks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+    """What a file has from one offset to another, in blocks of :data:`BLOCK_BYTES` at most."""
+    while start < end and (data := os.pread(descriptor, min(BLOCK_BYTES, end - start), start)):
+        yield data
+        start += len(data)
+
+
+class _Lines:
+    """A file to which lines are appended, and how many there are."""
+
+    def __init__(self, path: str) -> None:
+        self.descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        try:
+            #: Complete lines, their bytes, and the bytes of all that the file has.
+            self.count = self.end = self.size = 0
+            #: The offset of the last complete line.
+            self.last = 0
+            #: The offset of every line whose number from 0 is a multiple of :data:`STRIDE`.
+            self.index = array("Q", [0])
+            offset = 0
+            while data := os.pread(self.descriptor, BLOCK_BYTES, offset):
+                self._counted(data)
+                offset += len(data)
+        except BaseException:
+            os.close(self.descriptor)
+            raise
+
+    def append(self, data: bytes) -> None:
+        """Write ``data`` behind the file's end, all of it.
+
+        Raises:
+            OSError: a part of it could not be written. What was written is counted; ``size`` says how much.
+        """
+        view = memoryview(data)
+        while view:
+            written = os.write(self.descriptor, view)
+            self._counted(bytes(view[:written]) if written < len(data) else data)
+            view = view[written:]
+
+    def _counted(self, data: bytes) -> None:
+        lines = data.count(b"\n")
+        if lines:
+            mark = self.count // STRIDE + 1
+            if self.count + lines >= mark * STRIDE:
+                self._mark(data, mark)
+            end = data.rindex(b"\n")
+            before = data.rfind(b"\n", 0, end) + 1 if lines > 1 else 0
+            self.last = self.size + before if before else self.end
+            self.count += lines
+            self.end = self.size + end + 1
+        self.size += len(data)
+
+    def _mark(self, data: bytes, mark: int) -> None:
+        count, place = self.count, 0
+        while (place := data.find(b"\n", place) + 1) > 0:
+            count += 1
+            if count == mark * STRIDE:
+                self.index.append(self.size + place)
+                mark += 1
+
+    def offset_of(self, line: int) -> int:
+        """The offset of a line, counted from 0; of the end of all lines if it is the next one."""
+        if line == self.count:
+            return self.end
+        offset, left = self.index[line // STRIDE], line % STRIDE
+        while left:
+            data = os.pread(self.descriptor, BLOCK_BYTES, offset)
+            place = 0
+            while left and (next_place := data.find(b"\n", place) + 1) > 0:
+                place, left = next_place, left - 1
+            offset += place if not left else len(data)
+        return offset
+
+    def line_at(self, offset: int) -> int:
+        """The line, counted from 0, that the byte at an offset belongs to."""
+        mark = bisect_right(self.index, offset) - 1
+        return mark * STRIDE + sum(data.count(b"\n") for data in blocks(self.descriptor, self.index[mark], offset))
+
+    def sizes_from(self, line: int) -> list[int]:
+        """The sizes of the lines from one on, counted from 0, without their line feeds."""
+        if line == self.count - 1:
+            return [self.end - self.last - 1]
+        sizes: list[int] = []
+        offset, size = self.offset_of(line), 0
+        while offset < self.end:
+            pieces = os.pread(self.descriptor, min(BLOCK_BYTES, self.end - offset), offset).split(b"\n")
+            offset += sum(map(len, pieces)) + len(pieces) - 1
+            for piece in pieces[:-1]:
+                sizes.append(size + len(piece))
+                size = 0
+            size += len(pieces[-1])
+        return sizes
+
+    def read(self) -> bytes:
+        """All complete lines."""
+        return b"".join(blocks(self.descriptor, 0, self.end))
+
+    def keep(self, count: int, end: int) -> None:
+        """Drop what stands behind the first ``count`` lines, which end at ``end``."""
+        os.ftruncate(self.descriptor, end)
+        self.count, self.end, self.size = count, end, end
+        del self.index[count // STRIDE + 1 :]
+        self.last = self.offset_of(count - 1) if count else 0
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+
+class Part:
+    """A part of a journal, open for appending and reading.
+
+    Args:
+        path: its folder, which is made if need be.
+        info: what it is a part of, for a new one; None opens one that is there, and repairs what a crash has left.
+
+    Raises:
+        OSError: a file cannot be opened.
+        ValueError: ``part.json`` is not what it should be.
+    """
+
+    def __init__(self, path: str, info: PartInfo | None = None) -> None:
+        self.path = path
+        if info is None:
+            with open(open_private(os.path.join(path, "part.json"), os.O_RDONLY), "rb") as file:
+                info = msgspec.json.decode(file.read(), type=PartInfo)
+        else:
+            private_folder(path)
+            write_whole(os.path.join(path, "part.json"), msgspec.json.encode(info))
+        self.info = info
+        self._closing: list[_Lines] = []
+        try:
+            self._output = self._open(_OUTPUT)
+            self._input = self._open(_INPUT)
+            self._order = self._open(_ORDER)
+            if self._input.size > self._input.end:  # a line whose writing was cut by a crash never counted
+                self._input.keep(self._input.count, self._input.end)
+            rows = self._order.read()
+            self._inputs_in_order = rows.count(b'"in"')
+            self._outputs_in_order = self._order.count - self._inputs_in_order
+            self._add_order()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, name: str) -> _Lines:
+        lines = _Lines(os.path.join(self.path, name))
+        self._closing.append(lines)
+        return lines
+
+    # --- what was written
+
+    @property
+    def lines(self) -> int:
+        """How many lines of output are complete."""
+        return self._output.count
+
+    @property
+    def inputs(self) -> int:
+        """How many lines of input there are."""
+        return self._input.count
+
+    @property
+    def end(self) -> int:
+        """The offset in bytes behind the last complete line of output."""
+        return self._output.end
+
+    @property
+    def output_size(self) -> int:
+        """The bytes of output, of the line that is not complete, too."""
+        return self._output.size
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files that grow without bound."""
+        return self._output.size + self._input.size + self._order.size
+
+    @property
+    def descriptor(self) -> int:
+        """The open file of the output, which can be read at any offset."""
+        return self._output.descriptor
+
+    def offset_of(self, line: int) -> int:
+        """The offset in bytes of a line of output, by its number in the session; of the end if it is the next one."""
+        return self._output.offset_of(line - self.info.first)
+
+    def input_blocks(self) -> Iterator[bytes]:
+        """The lines of input, in blocks cut anywhere."""
+        return blocks(self._input.descriptor, 0, self._input.end)
+
+    def line_at(self, offset: int) -> int:
+        """The number in the session of the line of output that the byte at an offset belongs to."""
+        return self._output.line_at(offset) + self.info.first
+
+    # --- writing
+
+    def add_output(self, data: bytes) -> None:
+        """Append what the CLI wrote, cut anywhere.
+
+        Raises:
+            OSError: not all of it could be written, or not its order. ``size`` says how much was.
+        """
+        before = self._output.count
+        self._output.append(data)
+        if self._output.count > before:
+            self._add_order()
+
+    def add_input(self, data: bytes) -> None:
+        """Append whole lines that are sent to the CLI.
+
+        Raises:
+            OSError: they could not be written. None of them counts then.
+        """
+        count, end = self._input.count, self._input.end
+        try:
+            self._input.append(data)
+        except OSError:
+            self._input.keep(count, end)
+            raise
+        self._add_order()
+
+    def add_stderr(self, data: bytes) -> None:
+        """Append what the CLI wrote to its standard error, as far as there is room for it.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        descriptor = open_private(os.path.join(self.path, _STDERR), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            room = STDERR_BYTES - os.fstat(descriptor).st_size
+            if room > 0:
+                os.write(descriptor, data[:room])
+        finally:
+            os.close(descriptor)
+
+    def stderr_tail(self, size: int) -> str:
+        """The last characters of the standard error that was kept, of ``size`` bytes at most."""
+        with suppress(OSError):
+            descriptor = open_private(os.path.join(self.path, _STDERR), os.O_RDONLY)
+            try:
+                start = max(0, os.fstat(descriptor).st_size - size)
+                return os.pread(descriptor, size, start).decode(errors="replace")
+            finally:
+                os.close(descriptor)
+        return ""
+
+    def _add_order(self) -> None:
+        """Write the order of the lines that have none, those of the output first.
+
+        There are lines of both kinds only if an earlier order could not be written.
+        """
+        order = self._order
+        if order.size > order.end:
+            order.keep(order.count, order.end)
+        seconds = time.time() - self.info.began
+        rows = [b'[%.6f,"out",%d]\n' % (seconds, size) for size in self._output.sizes_from(self._outputs_in_order)]
+        outputs = len(rows)
+        rows += [b'[%.6f,"in",%d]\n' % (seconds, size) for size in self._input.sizes_from(self._inputs_in_order)]
+        order.append(b"".join(rows))
+        self._outputs_in_order += outputs
+        self._inputs_in_order += len(rows) - outputs
+
+    def end_process(self, exit_code: int | None) -> None:
+        """The process of this part has ended: what it had not finished is a line, and its exit code is written.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        if self._output.size > self._output.end:
+            self.add_output(b"\n")
+        if exit_code is not None:
+            write_whole(os.path.join(self.path, "exit.json"), msgspec.json.encode({"rc": exit_code}))
+
+    def sync(self) -> None:
+        """Return when all that was written is on the disk, also after a loss of power."""
+        for lines in self._closing:
+            os.fdatasync(lines.descriptor)
+
+    def close(self) -> None:
+        """Close the files. May be called again."""
+        while self._closing:
+            self._closing.pop().close()

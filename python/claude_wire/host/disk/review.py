@@ -1,0 +1,122 @@
+"""What a process has left open, by its journal alone: for one whose supervisor was killed, and for a turn that was cut.
+
+Knows lines of both directions; not processes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from claude_wire.codec.decoder import Decoder
+from claude_wire.codec.encoder import encode
+from claude_wire.host.disk.journal import Journal
+from claude_wire.host.ledger import MARKS
+from claude_wire.messages import (
+    AssistantMessage,
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    InitMessage,
+    ResultMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from claude_wire.process.turn import Turn
+
+__all__ = ["Review", "prompts_of", "review"]
+
+#: Calls without a result that are remembered of one turn; the last ones.
+MOST_CALLS = 1024
+
+
+class Review(NamedTuple):
+    """What was open at the end.
+
+    Attributes:
+        unfinished: where the output ended, in words; nothing if that is between turns.
+        owed: uuids of prompts without a result.
+        died: ids of questions without an answer.
+        calls: ids of tool calls without a result: perhaps done.
+        cli_session_id: the last that the CLI has named.
+    """
+
+    unfinished: str
+    owed: list[str]
+    died: list[str]
+    calls: list[str]
+    cli_session_id: str | None
+
+
+def review(journal: Journal, line: int) -> Review:
+    """Look through the lines of a journal, from one on, and through the input of the parts that these are in.
+
+    Raises:
+        OSError: a file cannot be read.
+        LookupError: there is no such line.
+    """
+    turn = Turn()
+    answered: set[Any] = set()
+    for block in journal.input_from(line):
+        for message in _inputs.feed(block):
+            if isinstance(message, UserMessage):
+                turn.sent(encode(message))
+            elif isinstance(message, ControlResponse):
+                answered.add(message.request_id)
+    asked: dict[str, None] = {}
+    calls: dict[str, None] = {}
+    cli_session_id: str | None = None
+    for block in journal.output_from(line):
+        for message in _outputs.feed(block):
+            if isinstance(message, ControlRequest):
+                if isinstance(message.request_id, str):
+                    asked[message.request_id] = None
+            elif isinstance(message, ControlCancelRequest):
+                if isinstance(message.request_id, str):
+                    asked.pop(message.request_id, None)
+            elif isinstance(message, AssistantMessage):
+                _called(message, calls)
+            elif isinstance(message, UserMessage):
+                _returned(message, calls)
+            elif isinstance(message, ResultMessage):
+                calls.clear()
+            elif isinstance(message, InitMessage):
+                cli_session_id = message.session_id
+            turn.see((message,))
+    died = [id for id in asked if id not in answered]
+    return Review(turn.unfinished(), turn.asked, died, list(calls), cli_session_id)
+
+
+def prompts_of(journal: Journal, line: int) -> list[str]:
+    """The uuids of the prompts in the part that a line is in, and in all later ones.
+
+    Raises:
+        OSError: a file cannot be read.
+        LookupError: there is no such line.
+    """
+    return [
+        message.uuid
+        for block in journal.input_from(line)
+        for message in _inputs.feed(block)
+        if isinstance(message, UserMessage) and message.uuid
+    ]
+
+
+#: Fed with whole lines, so nothing is left in them from one journal to the next.
+_outputs: Decoder[Any] = Decoder(only=(*MARKS, "assistant", "user"))
+_inputs: Decoder[Any] = Decoder(only=("user", "control_response"))
+
+
+def _called(message: AssistantMessage, calls: dict[str, None]) -> None:
+    for block in message.message.content:
+        if isinstance(block, ToolUseBlock):
+            calls[block.id] = None
+            if len(calls) > MOST_CALLS:
+                del calls[next(iter(calls))]
+
+
+def _returned(message: UserMessage, calls: dict[str, None]) -> None:
+    content = message.message.content
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, ToolResultBlock):
+            calls.pop(block.tool_use_id, None)

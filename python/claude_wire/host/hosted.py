@@ -1,0 +1,453 @@
+"""One session of the supervisor: a CLI, its journal, what it owes, and the clients that follow it.
+
+Knows how a chunk goes its way: into the journal first, then past the ledger, then to each client. One thread does all
+of that, in callbacks of the event loop, so what is complete in the journal first is first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from claude_wire.codec.decoder import Decoder
+from claude_wire.codec.encoder import encode
+from claude_wire.host.disk.journal import Place
+from claude_wire.host.disk.parts import blocks
+from claude_wire.host.disk.review import review
+from claude_wire.host.frames import Accepted, Attached, Blocked, Driver, Ended, Refused, SessionInfo, Stderr
+from claude_wire.host.ledger import INITIALIZE_ID, Ledger, Life, Serves, Taken, Verdict
+from claude_wire.messages import ControlRequest, InitializeRequest, InitMessage, ResultMessage
+
+if TYPE_CHECKING:
+    from claude_wire.host.child import Child
+    from claude_wire.host.connection import Connection
+    from claude_wire.host.disk.journal import Journal
+    from claude_wire.host.disk.record import Record
+
+__all__ = ["Hosted", "House"]
+
+#: Bytes that are read from a CLI at once: what its pipe holds.
+CHUNK_BYTES = 64 * 1024
+#: Bytes that a pipe can hold: the most that is read from that of a process that has ended.
+MOST_PIPE_BYTES = 1024 * 1024
+#: Bytes that wait for a CLI that does not read, above which nothing is read from its driver.
+MOST_WAITING_BYTES = 1024 * 1024
+#: Seconds after which a full disk is tried again.
+RETRY_SECONDS = 1.0
+#: Bytes of standard error that are reported at the end of a CLI.
+TAIL_BYTES = 8 * 1024
+
+
+class House(Protocol):
+    """What a session needs of its supervisor."""
+
+    #: Decodes whole lines of all sessions, those that a ledger looks at.
+    decoder: Decoder[Any]
+
+    def ended(self, hosted: Hosted) -> None:
+        """Its process has ended."""
+
+    def log(self, event: str, hosted: Hosted, **fields: object) -> None:
+        """Something happened; ``fields`` hold no content."""
+
+
+class Hosted:
+    """A session whose process runs, or has run.
+
+    Args:
+        record: what is kept of it beside its journal.
+        journal: of the session. This closes it.
+        house: its supervisor.
+    """
+
+    def __init__(self, record: Record, journal: Journal, house: House) -> None:
+        self.record: Record = record
+        self.journal: Journal = journal
+        self.ledger: Ledger = Ledger(record.mcp)
+        self.clients: set[Connection] = set()
+        self.driver: Connection | None = None
+        self._house = house
+        self._loop = asyncio.get_running_loop()
+        self._child: Child | None = None
+        self._life = Life.ENDED if record.ended is None or record.ended.exit_code is not None else Life.LOST
+        #: The place behind the last line that the ledger and clients were told of, and where the last news began.
+        self.told: Place = Place(journal.number, journal.last.end if journal.number else 0)
+        self.told_before: Place = self.told
+        # Where the last turn began: the first line behind the last result.
+        self._turn_line = journal.next
+        self._waiting = bytearray()
+        self._ends_input = self._reads = False
+        self._retry: asyncio.TimerHandle | None = None
+        self._insisting: list[asyncio.TimerHandle] = []
+
+    # --- what it is
+
+    @property
+    def id(self) -> str:
+        """The host's own id of it."""
+        return self.record.id
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of its journal."""
+        return self.record.epoch
+
+    @property
+    def life(self) -> Life:
+        """What the session does."""
+        return self._life if self._child is None else self.ledger.life
+
+    @property
+    def runs(self) -> bool:
+        """Whether its process has not ended."""
+        return self._child is not None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that runs; None if there is none."""
+        return None if self._child is None else self._child.pid
+
+    @property
+    def info(self) -> SessionInfo:
+        """The session, as lists have it."""
+        return SessionInfo(
+            id=self.id,
+            name=self.record.name,
+            life=self.life,
+            cwd=self.record.cwd,
+            epoch=self.epoch,
+            line=self.journal.next - 1,
+            pid=self.pid,
+            cli_session_id=self.record.cli_session_id,
+            began=self.record.created,
+            clients=len(self.clients),
+            driver=self.driver is not None,
+            bytes=self.journal.size,
+        )
+
+    # --- the process
+
+    def start(self, child: Child) -> None:
+        """A process was started, and its part of the journal begun: read it, and send ``initialize``.
+
+        Raises:
+            OSError: the journal cannot be written. The process remains the caller's.
+            ValueError: what is to be sent is no ``initialize``.
+        """
+        request = msgspec.convert(self.record.initialize, InitializeRequest)
+        line = encode(ControlRequest(request_id=INITIALIZE_ID, request=request))
+        self.journal.add_input(line)
+        self._child = child
+        self._ends_input = False
+        self._turn_line = self.journal.next
+        self.told = self.told_before = Place(self.journal.number, 0)
+        self._read()
+        self._loop.add_reader(child.stderr, self._on_stderr, child)
+        self._loop.add_reader(child.pidfd, self._on_exit, child)
+        self._waiting += line
+        self._flush()
+
+    def _read(self) -> None:
+        """Read from the process, unless something keeps from it."""
+        child = self._child
+        if child is None or child.stdout is None:
+            return
+        wanted = not self.journal.is_blocked and not self.ledger.is_full
+        if wanted and not self._reads:
+            self._loop.add_reader(child.stdout, self._on_output, child)
+        elif not wanted and self._reads:
+            self._loop.remove_reader(child.stdout)
+        self._reads = wanted
+
+    def _on_output(self, child: Child) -> None:
+        assert child.stdout is not None
+        try:
+            data = os.read(child.stdout, CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        if data:
+            self._received(data)
+        else:  # its end comes by the pidfd
+            self._loop.remove_reader(child.stdout)
+            child.end_output()
+            self._reads = False
+
+    def _received(self, data: bytes) -> None:
+        """A chunk of output, or b"" to try again what could not be written."""
+        try:
+            part = self.journal.add_output(data)
+        except OSError as error:
+            self._blocked(error)
+            return
+        number = self.journal.number
+        if number != self.told.part:  # all that the part before it has was told
+            self.told = Place(number, 0)
+            self._cut_who_holds_parts()
+        start, end = self.told.offset, part.end
+        if end == start:
+            return
+        self.told_before, self.told = self.told, Place(number, end)
+        chunk = data[: end - start] if part.output_size - len(data) == start else None
+        for block in (chunk,) if chunk is not None else blocks(part.descriptor, start, end):
+            for message in self._house.decoder.feed(block):
+                self._received_mark(message)
+        for client in list(self.clients):
+            client.more(chunk)
+        if self.ledger.is_full:
+            self._read()
+
+    def _received_mark(self, message: Any) -> None:
+        answer = self.ledger.received(message)
+        if answer is not None:
+            with suppress(OSError):  # the CLI waits for an answer that cannot be written; it ends that by itself
+                self._write(answer)
+        if isinstance(message, InitMessage) and message.session_id is not None:
+            self.record.cli_session_id = message.session_id
+        elif isinstance(message, ResultMessage):
+            self._turn_line = self.journal.next
+
+    def _blocked(self, error: OSError) -> None:
+        if self._retry is None:
+            self._house.log("journal-blocked", self, error=error.strerror)
+            self._send_all(Blocked(f"the journal cannot be written: {error.strerror}"))
+        self._read()
+        self._retry = self._loop.call_later(RETRY_SECONDS, self._try_again)
+
+    def _try_again(self) -> None:
+        self._received(b"")
+        if not self.journal.is_blocked:
+            self._retry = None
+            self._send_all(Blocked(""))
+            self._read()
+
+    def _cut_who_holds_parts(self) -> None:
+        if self.journal.held_by_readers:
+            oldest = min(client.part_number for client in self.clients if client.part_number is not None)
+            for client in list(self.clients):
+                if client.part_number == oldest:
+                    client.cut("the client reads so slowly that the journal is above twice its budget")
+
+    def _on_stderr(self, child: Child) -> None:
+        with suppress(BlockingIOError):
+            data = os.read(child.stderr, CHUNK_BYTES)
+            if not data:
+                self._loop.remove_reader(child.stderr)
+                return
+            with suppress(OSError):  # a full disk: the lines of output are what matters
+                self.journal.last.add_stderr(data)
+            self._send_all(Stderr(data.decode(errors="replace")))
+
+    def _on_exit(self, child: Child) -> None:
+        """The process has ended. What it has written before is in its pipes, even if a grandchild holds them open."""
+        self._loop.remove_reader(child.pidfd)
+        self._drain(child)
+        if self.journal.is_blocked:  # the rest of the pipe is read when there is room
+            self._loop.call_later(RETRY_SECONDS, self._on_exit, child)
+            return
+        if child is not self._child:  # it was closed in the meantime
+            return
+        self._on_stderr(child)
+        code = child.poll()
+        self._let_go(child)
+        self._end(code)
+
+    def _drain(self, child: Child) -> None:
+        with suppress(BlockingIOError):
+            for _ in range(MOST_PIPE_BYTES // CHUNK_BYTES):
+                if child is not self._child or child.stdout is None or self.journal.is_blocked:
+                    return
+                data = os.read(child.stdout, CHUNK_BYTES)
+                if not data:
+                    return
+                self._received(data)
+
+    def _end(self, code: int | None) -> None:
+        """What the process has left is a line, and what it leaves open is reported."""
+        part = self.journal.last
+        with suppress(OSError):
+            part.end_process(code)
+            self.told_before, self.told = self.told, Place(self.journal.number, part.end)
+        unfinished, owed = self.ledger.turn.unfinished(), self.ledger.owed
+        died = [str(request.request_id) for request in self.ledger.process_ended()]
+        calls: list[str] = []
+        if unfinished:
+            with suppress(OSError, LookupError):
+                calls = review(self.journal, self._turn_line).calls
+        ended = Ended(
+            exit_code=code,
+            unfinished=unfinished,
+            owed=owed,
+            died=died,
+            calls=calls,
+            stderr=part.stderr_tail(TAIL_BYTES),
+        )
+        self.record.ended = ended
+        self._life = Life.ENDED
+        for client in list(self.clients):
+            client.more(None)
+        self._send_all(ended)
+        self._house.ended(self)
+
+    def _let_go(self, child: Child) -> None:
+        for descriptor in (child.stdout, child.stderr, child.pidfd):
+            if descriptor is not None:
+                self._loop.remove_reader(descriptor)
+        if child.stdin is not None:
+            self._loop.remove_writer(child.stdin)
+        for timer in self._insisting:
+            timer.cancel()
+        self._insisting.clear()
+        self._reads = False
+        self._waiting.clear()
+        self._child = None
+        child.close()
+
+    def stop(self, grace: float) -> None:
+        """End the process: its input, SIGTERM, SIGKILL, with ``grace`` seconds between them."""
+        child = self._child
+        if child is None:
+            return
+        self._end_input()
+        if not self._insisting:
+            for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 2 * grace)):
+                self._insisting.append(self._loop.call_later(seconds, child.signal, number))
+
+    def close(self) -> None:
+        """Kill the process, if one runs, and close everything. May be called again."""
+        if self._retry is not None:
+            self._retry.cancel()
+        if self._child is not None:
+            self._let_go(self._child)
+        for client in list(self.clients):
+            client.close()
+        self.journal.close()
+
+    # --- what goes to the process
+
+    def _write(self, line: bytes) -> None:
+        """Send a line to the process, behind the journal.
+
+        Raises:
+            OSError: the journal cannot be written. Nothing is sent.
+        """
+        self.journal.add_input(line)
+        begins = not self._waiting
+        self._waiting += line
+        if begins:
+            self._flush()
+
+    def _flush(self) -> None:
+        child = self._child
+        if child is None or child.stdin is None:
+            self._waiting.clear()
+            return
+        try:
+            sent = os.write(child.stdin, self._waiting) if self._waiting else 0
+        except BlockingIOError:
+            sent = 0
+        except BrokenPipeError:  # it reads no more; its end tells the clients
+            sent = len(self._waiting)
+        del self._waiting[:sent]
+        if self._waiting:
+            self._loop.add_writer(child.stdin, self._flush)
+            return
+        self._loop.remove_writer(child.stdin)
+        if self._ends_input:
+            child.end_input()
+        if self.driver is not None:
+            self.driver.read(wanted=True)
+
+    def _end_input(self) -> None:
+        self._ends_input = True
+        if not self._waiting:
+            self._flush()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits for the process that nothing more is read from its driver."""
+        return len(self._waiting) > MOST_WAITING_BYTES
+
+    def sent(self, client: Connection, number: int, line: bytes) -> None:
+        """A client has sent a line. It is acknowledged when the journal has it."""
+        taken = self.ledger.look_at(line, is_driver=client is self.driver)
+        reason = taken.reason
+        if not reason and (self._child is None or self._ends_input):
+            reason = "the CLI takes no more input" if self._child else "the CLI has ended; resume the session first"
+        elif taken.verdict is Verdict.END_INPUT:
+            self._end_input()
+        elif taken.verdict is Verdict.WRITE:
+            reason = self._take(taken, line)
+        client.tell(Refused(number, reason) if reason else Accepted(number))
+
+    def _take(self, taken: Taken, line: bytes) -> str:
+        """Write a line of the driver. Returns why that could not be done, or nothing."""
+        try:
+            self._write(line)
+        except OSError as error:
+            return f"the journal cannot be written: {error.strerror}"
+        was_full = self.ledger.is_full
+        self.ledger.written(taken, line)
+        if was_full:
+            self._read()
+        return ""
+
+    # --- clients
+
+    def attached(self, *, after: int, drives: bool) -> Attached:
+        """The answer to a client that attaches behind a line."""
+        ledger = self.ledger
+        return Attached(
+            id=self.id,
+            epoch=self.epoch,
+            after=after,
+            line=self.journal.next - 1,
+            role="driver" if drives else "viewer",
+            driver=drives or self.driver is not None,
+            life=self.life,
+            open=[msgspec.Raw(encode(request)[:-1]) for request in ledger.open],
+            settled=ledger.settled.strings()[-MOST_SETTLED:],
+            owed=ledger.owed,
+            initialized=None if ledger.initialized is None else msgspec.Raw(encode(ledger.initialized)[:-1]),
+            handshakes=ledger.handshakes,
+            ended=None if self.runs else self.record.ended,
+        )
+
+    def add(self, client: Connection, *, drives: Serves | None) -> None:
+        """A client follows from now on, and drives if ``drives`` says what it serves. The old driver is told."""
+        self.clients.add(client)
+        if drives is None:
+            return
+        old, self.driver = self.driver, client
+        if old is not None:
+            old.tell(Driver("viewer", driver=True))
+        for other in list(self.clients - {client, old}):
+            other.tell(Driver("viewer", driver=True))
+        self._serve(drives)
+
+    def remove(self, client: Connection) -> None:
+        """A client is gone. If it drove, nobody does."""
+        self.clients.discard(client)
+        if client is self.driver:
+            self.driver = None
+            self._serve(None)
+            self._send_all(Driver("viewer", driver=False))
+            self._house.log("driver-left", self)
+
+    def _serve(self, serves: Serves | None) -> None:
+        for line in self.ledger.drive(serves):
+            if self._child is not None:
+                with suppress(OSError):
+                    self._write(line)
+
+    def _send_all(self, frame: Any) -> None:
+        for client in list(self.clients):
+            client.tell(frame)
+
+
+#: Ids of settled questions in an answer to attach: the last ones.
+MOST_SETTLED = 1024

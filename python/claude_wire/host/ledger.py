@@ -1,0 +1,402 @@
+"""What the protocol owes in one hosted session: open questions, prompts, and who may answer. Without input and output.
+
+Knows control messages and prompts, in both directions; not journals, processes or sockets. :class:`Ledger` is told of
+each message of the CLI that :data:`MARKS` names, and of each line of a client before it is written.
+
+A question of the CLI (a ``control_request``) is in one state, and :data:`QUESTION` is its whole table:
+
+==========  =================================================================================================
+OPEN        The CLI waits for an answer. It stays so while no client is there, and is handed to each new driver.
+ANSWERED    An answer is in the journal, and goes to the CLI. Any other answer is dropped.
+WITHDRAWN   The CLI wants no answer any more. An answer that still comes is dropped.
+DIED        The process has ended before there was an answer.
+==========  =================================================================================================
+
+A session has one driver at a time, who may send lines. All other clients are viewers. :data:`DRIVER` is the table of
+the role: whether somebody has it, and what becomes of a client that asks for it.
+
+:class:`Life` says what a session does, for lists; it follows from the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from claude_wire.codec.decoder import decode
+from claude_wire.codec.encoder import encode
+from claude_wire.codec.kind_names import KindName
+from claude_wire.foundation.ids import Ids, Key, key_of
+from claude_wire.messages import (
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    ControlSuccess,
+    InitializeRequest,
+    InvalidLine,
+    McpMessageRequest,
+    McpMessageResponse,
+    UnknownMessage,
+    UserMessage,
+)
+from claude_wire.process.turn import Turn
+
+__all__ = [
+    "DRIVER",
+    "MARKS",
+    "QUESTION",
+    "Become",
+    "DriverEvent",
+    "Ledger",
+    "Life",
+    "Question",
+    "QuestionEvent",
+    "Verdict",
+]
+
+#: Bytes of open questions above which nothing more is read from the CLI, and their most.
+MOST_OPEN_BYTES = 64 * 1024 * 1024
+MOST_OPEN = 4096
+#: Bytes of what is remembered of the handshakes of all MCP servers of a session.
+MOST_HANDSHAKE_BYTES = 1024 * 1024
+#: MCP requests whose answers are remembered: they are the same each time, and the CLI asks once.
+HANDSHAKE = frozenset(("initialize", "tools/list", "prompts/list", "resources/list", "resources/templates/list"))
+#: The id of the host's own ``initialize``.
+INITIALIZE_ID = "claude_wire_host_initialize"
+#: The type of the line by which a driver ends the input of the CLI.
+END_INPUT = "host_end_input"
+#: Kinds of lines that a ledger looks at. All other lines stay bytes.
+MARKS: tuple[KindName, ...] = (
+    "control_request",
+    "control_response",
+    "control_cancel_request",
+    "result",
+    "system/init",
+    "command_lifecycle",
+)
+#: JSON-RPC's code for an error of the server's own.
+_NO_SERVER = -32001
+
+
+class Question(Enum):
+    """The state of a question of the CLI; see the module's table."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    WITHDRAWN = "withdrawn"
+    DIED = "died"
+
+
+class QuestionEvent(Enum):
+    """What happens to a question."""
+
+    ANSWER = "answer"
+    WITHDRAW = "withdraw"
+    END = "end"
+
+
+#: By state, what each event makes of a question. An event that is not listed changes nothing.
+QUESTION: dict[Question, dict[QuestionEvent, Question]] = {
+    Question.OPEN: {
+        QuestionEvent.ANSWER: Question.ANSWERED,
+        QuestionEvent.WITHDRAW: Question.WITHDRAWN,
+        QuestionEvent.END: Question.DIED,
+    },
+    Question.ANSWERED: {},
+    Question.WITHDRAWN: {},
+    Question.DIED: {},
+}
+
+
+class DriverEvent(Enum):
+    """What happens to the role of the driver."""
+
+    ASK = "ask"
+    TAKE = "take"
+    LEAVE = "leave"
+
+
+class Become(Enum):
+    """What becomes of the client that asks for the role, and of the driver that is there."""
+
+    DRIVER = "driver"
+    REFUSED = "refused"
+    REPLACES = "replaces"
+    NOBODY = "nobody"
+
+
+#: By whether there is a driver, what each event leads to. LEAVE is told of the driver alone.
+DRIVER: dict[bool, dict[DriverEvent, Become]] = {
+    False: {DriverEvent.ASK: Become.DRIVER, DriverEvent.TAKE: Become.DRIVER},
+    True: {DriverEvent.ASK: Become.REFUSED, DriverEvent.TAKE: Become.REPLACES, DriverEvent.LEAVE: Become.NOBODY},
+}
+
+
+class Life(Enum):
+    """What a session does.
+
+    ========  ==============================================================================================
+    STARTING  Its process runs, and has not answered ``initialize``.
+    IDLE      No turn is under way, and no question is open.
+    RUNNING   A turn is under way, or a prompt waits for one.
+    ASKING    A question is open.
+    ENDED     Its process has ended by itself, or was stopped. It can be resumed.
+    LOST      Its process ended with its supervisor. It can be resumed; a turn that was cut is reported.
+    ========  ==============================================================================================
+    """
+
+    STARTING = "starting"
+    IDLE = "idle"
+    RUNNING = "running"
+    ASKING = "asking"
+    ENDED = "ended"
+    LOST = "lost"
+
+
+class Verdict(Enum):
+    """What is done with a line of a client."""
+
+    #: It goes into the journal, and to the CLI.
+    WRITE = "write"
+    #: It was taken before (a prompt with this uuid), or is no longer wanted (an answer to a settled question). It is
+    #: acknowledged and not written.
+    KNOWN = "known"
+    #: It is refused: from a viewer, a prompt without uuid, ``initialize``, or no message at all.
+    REFUSE = "refuse"
+    #: The input of the CLI ends.
+    END_INPUT = "end input"
+
+
+class Taken(NamedTuple):
+    """What is to be done with a line of a client, the reason if it is refused, and the message that it is."""
+
+    verdict: Verdict
+    reason: str = ""
+    message: Any = None
+
+
+class Serves(msgspec.Struct, frozen=True, kw_only=True):
+    """What a driver answers.
+
+    Attributes:
+        hooks: the ids of its hooks, as they stand in ``initialize``.
+        mcp: the names of its MCP servers.
+    """
+
+    hooks: list[str] = []
+    mcp: list[str] = []
+
+
+class _Open(NamedTuple):
+    message: ControlRequest
+    size: int
+
+
+class Ledger:
+    """What is open in one session, and what was settled.
+
+    Args:
+        declared: by MCP server and method of its handshake, the result that is given while nobody serves it.
+    """
+
+    def __init__(self, declared: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        self.turn: Turn = Turn()
+        #: The answer of the CLI to ``initialize``, once it has come.
+        self.initialized: ControlResponse | None = None
+        self._open: dict[Key, _Open] = {}
+        self._open_bytes = 0
+        self.settled: Ids = Ids()
+        self._prompts = Ids()
+        self._serves: Serves | None = None
+        self._was_driven = False
+        # By server: the CLI's own messages, and the answers to them by method.
+        self._handshakes: dict[str, list[dict[str, Any]]] = {}
+        self._answers: dict[tuple[str, Any], Any] = {
+            (server, method): result
+            for server, results in (declared or {}).items()
+            for method, result in results.items()
+        }
+        self._handshake_bytes = 0
+
+    # --- what there is
+
+    @property
+    def life(self) -> Life:
+        """What a session does whose process runs."""
+        if self.initialized is None:
+            return Life.STARTING
+        if self._open:
+            return Life.ASKING
+        return Life.RUNNING if self.turn.open or self.turn.unfinished() else Life.IDLE
+
+    @property
+    def open(self) -> list[ControlRequest]:
+        """The questions that are open, the oldest first."""
+        return [question.message for question in self._open.values()]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many questions are open that nothing more is read from the CLI."""
+        return len(self._open) >= MOST_OPEN or self._open_bytes >= MOST_OPEN_BYTES
+
+    @property
+    def owed(self) -> list[str]:
+        """The uuids of the prompts without a result."""
+        return self.turn.asked
+
+    # --- what the CLI says
+
+    def received(self, message: Any) -> bytes | None:
+        """Note a message of the CLI. Returns the line that answers it, if no client has to."""
+        if isinstance(message, ControlRequest):
+            return self._asked(message)
+        if isinstance(message, ControlCancelRequest):
+            self._close(message.request_id, QuestionEvent.WITHDRAW)
+        elif isinstance(message, ControlResponse):
+            if message.request_id == INITIALIZE_ID:
+                self.initialized = message
+        else:
+            self.turn.see((message,))
+        return None
+
+    def _asked(self, request: ControlRequest) -> bytes | None:
+        id = request.request_id
+        if not isinstance(id, (str, int, float)) or key_of(id) in self._open or id in self.settled:
+            return None  # without an id nobody could answer it; or it came before
+        line = encode(request)
+        self._open[key_of(id)] = _Open(request, len(line))
+        self._open_bytes += len(line)
+        if isinstance(request.request, McpMessageRequest):
+            self._remember_handshake(request.request)
+            return self._answer_for_nobody(request)
+        return None
+
+    def _answer_for_nobody(self, request: ControlRequest) -> bytes | None:
+        """The answer to an MCP request of a server that no driver serves. It is settled by that."""
+        body = request.request
+        if not isinstance(body, McpMessageRequest) or self._is_served(body.server_name):
+            return None
+        known = (body.server_name, body.message.get("method")) in self._answers
+        if not self._was_driven and not known:
+            return None  # it waits for the first driver
+        method, rpc_id = body.message.get("method"), body.message.get("id")
+        response: dict[str, Any] = {"jsonrpc": "2.0", "id": rpc_id}
+        if rpc_id is None:
+            response = {"jsonrpc": "2.0", "result": {}}
+        elif known:
+            response["result"] = self._answers[body.server_name, method]
+        else:
+            response["error"] = {"code": _NO_SERVER, "message": f"no client serves {body.server_name}"}
+        self._close(request.request_id, QuestionEvent.ANSWER)
+        return encode(ControlResponse.success(request.request_id, McpMessageResponse(mcp_response=response)))
+
+    def _is_served(self, server_name: str) -> bool:
+        return self._serves is not None and server_name in self._serves.mcp
+
+    def process_ended(self) -> list[ControlRequest]:
+        """The process has ended. Returns the questions that died with it."""
+        died = self.open
+        for request in died:
+            self._close(request.request_id, QuestionEvent.END)
+        self.initialized = None
+        self.turn = Turn()
+        return died
+
+    def _close(self, id: Any, event: QuestionEvent) -> bool:
+        """Whether the question was open, and is settled now."""
+        question = self._question_of(id)
+        if question is None:
+            return False
+        del self._open[key_of(id)]
+        assert event in QUESTION[Question.OPEN]
+        self._open_bytes -= question.size
+        self.settled.add(id)
+        return True
+
+    # --- what a client says
+
+    def look_at(self, line: bytes, *, is_driver: bool) -> Taken:
+        """What is to be done with a line of a client. Changes nothing: :meth:`written` does, if that is to write it."""
+        if not is_driver:
+            return Taken(Verdict.REFUSE, "a viewer sends nothing: attach with role driver")
+        message: Any = decode(line)
+        if isinstance(message, InvalidLine):
+            return Taken(Verdict.REFUSE, f"the line is no message: {message.reason}")
+        if isinstance(message, UserMessage):
+            if not message.uuid:
+                return Taken(
+                    Verdict.REFUSE, "a prompt needs a uuid, so that it can be sent again after a lost connection"
+                )
+            if message.uuid in self._prompts:
+                return Taken(Verdict.KNOWN)
+        elif isinstance(message, ControlResponse):
+            if self._question_of(message.request_id) is None:
+                return Taken(Verdict.KNOWN)
+        elif isinstance(message, ControlRequest) and isinstance(message.request, InitializeRequest):
+            return Taken(Verdict.REFUSE, "the host has sent initialize; its answer is in that to attach")
+        elif isinstance(message, UnknownMessage) and message.type == END_INPUT:
+            return Taken(Verdict.END_INPUT)
+        return Taken(Verdict.WRITE, message=message)
+
+    def written(self, taken: Taken, line: bytes) -> None:
+        """A line is complete in the journal: a prompt is owed its result, and an answer settles its question."""
+        message = taken.message
+        if isinstance(message, UserMessage):
+            assert message.uuid
+            self._prompts.add(message.uuid)
+            self.turn.sent(line)
+        elif isinstance(message, ControlResponse):
+            question = self._question_of(message.request_id)
+            assert question is not None
+            self._remember_answer(question.message, message)
+            self._close(message.request_id, QuestionEvent.ANSWER)
+
+    def remember_prompts(self, uuids: Iterable[str]) -> None:
+        """These prompts are in the journal already."""
+        for uuid in uuids:
+            self._prompts.add(uuid)
+
+    def _question_of(self, id: Any) -> _Open | None:
+        return self._open.get(key_of(id)) if isinstance(id, (str, int, float)) else None
+
+    # --- the driver
+
+    def drive(self, serves: Serves | None) -> Iterator[bytes]:
+        """Another driver serves from now on, or none. Gives the lines for calls that nobody serves any more."""
+        self._serves = serves
+        self._was_driven |= serves is not None
+        for question in list(self._open.values()):
+            line = self._answer_for_nobody(question.message)
+            if line is not None:
+                yield line
+
+    @property
+    def handshakes(self) -> dict[str, list[dict[str, Any]]]:
+        """By MCP server, the messages by which the CLI has opened the conversation with it: for another driver's."""
+        return self._handshakes
+
+    def _remember_handshake(self, request: McpMessageRequest) -> None:
+        method = request.message.get("method")
+        if method in ("initialize", "notifications/initialized") and self._has_room(request.message):
+            if method == "initialize":
+                self._handshakes[request.server_name] = []
+            self._handshakes.setdefault(request.server_name, []).append(request.message)
+
+    def _remember_answer(self, question: ControlRequest, answer: ControlResponse) -> None:
+        body = question.request
+        if not isinstance(body, McpMessageRequest) or not isinstance(answer.response, ControlSuccess):
+            return
+        method = body.message.get("method")
+        response = (answer.response.response or {}).get("mcp_response")
+        if method in HANDSHAKE and isinstance(response, dict) and "result" in response and self._has_room(response):
+            self._answers[body.server_name, method] = response["result"]
+
+    def _has_room(self, value: Any) -> bool:
+        size = len(msgspec.json.encode(value))
+        if self._handshake_bytes + size > MOST_HANDSHAKE_BYTES:
+            return False
+        self._handshake_bytes += size
+        return True

@@ -1,0 +1,391 @@
+"""The sessions of a supervisor: those whose CLI runs, those that have ended, and the CLIs that are kept ready.
+
+Knows records, journals and processes, and the limits of all together; not who is connected.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from claude_wire.codec.decoder import Decoder
+from claude_wire.host.child import Child, end_leftover, memory_of
+from claude_wire.host.disk.files import private_folder
+from claude_wire.host.disk.journal import JOURNAL_BYTES, Journal
+from claude_wire.host.disk.record import Record, boot_id, load, resumed, save
+from claude_wire.host.disk.review import prompts_of, review
+from claude_wire.host.frames import Ended, Failed, SessionInfo, Spec
+from claude_wire.host.hosted import Hosted
+from claude_wire.host.ledger import MARKS, Life
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from claude_wire.host.disk.folder import StateFolder
+
+__all__ = ["Limits", "RefusedError", "Sessions"]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a supervisor takes on.
+
+    Attributes:
+        sessions: CLIs at once, those that are kept ready among them.
+        connections: clients at once.
+        memory_bytes: of all CLIs together, with what they have started; above it no other is started. None for no
+            limit.
+        journal_bytes: of the journal of each session.
+    """
+
+    sessions: int = 256
+    connections: int = 1024
+    memory_bytes: int | None = None
+    journal_bytes: int = JOURNAL_BYTES
+
+
+class RefusedError(Exception):
+    """A command that cannot be carried out, and what is answered."""
+
+    def __init__(self, error: str, message: str, **fields: int) -> None:
+        super().__init__(message)
+        self.answer: Failed = Failed(error=error, message=message, **fields)
+
+
+class _Warm:
+    """The CLIs that are kept ready for one spec."""
+
+    def __init__(self, spec: Spec, count: int) -> None:
+        self.spec = spec
+        self.count = count
+        self.ready: list[str] = []
+
+
+class Sessions:
+    """All sessions of a state folder.
+
+    Args:
+        folder: which this process has taken.
+        limits: what is taken on.
+        syncs: whether each line is on the disk before anybody gets to know it.
+        ended: is called when the CLI of a session has ended.
+    """
+
+    def __init__(self, folder: StateFolder, limits: Limits, *, syncs: bool, ended: Callable[[Hosted], object]) -> None:
+        #: Decodes whole lines of all sessions, those that a ledger looks at.
+        self.decoder: Decoder[Any] = Decoder(only=MARKS)
+        self._folder = folder
+        self._limits = limits
+        self._syncs = syncs
+        self._ended = ended
+        self._boot = boot_id()
+        # By id: what is known of each session; those of them that run, or are followed.
+        self._records: dict[str, Record] = {}
+        self._hosted: dict[str, Hosted] = {}
+        # By id: the environment of the last CLI, which is never written.
+        self._environments: dict[str, Mapping[str, str]] = {}
+        self._warm: dict[bytes, _Warm] = {}
+
+    # --- which there are
+
+    @property
+    def running(self) -> list[Hosted]:
+        """The sessions whose CLI runs, those that are kept ready among them."""
+        return [hosted for hosted in self._hosted.values() if hosted.runs]
+
+    def infos(self) -> list[SessionInfo]:
+        """All sessions, as lists have them."""
+        return [self._info(record) for record in self._records.values() if not record.is_warm]
+
+    def _info(self, record: Record) -> SessionInfo:
+        hosted = self._hosted.get(record.id)
+        if hosted is not None:
+            return hosted.info
+        lost = record.ended is not None and record.ended.exit_code is None
+        return SessionInfo(
+            id=record.id,
+            name=record.name,
+            life=Life.LOST if lost else Life.ENDED,
+            cwd=record.cwd,
+            epoch=record.epoch,
+            line=record.line,
+            pid=None,
+            cli_session_id=record.cli_session_id,
+            began=record.created,
+            clients=0,
+            driver=False,
+            bytes=record.bytes,
+        )
+
+    def find(self, id: str) -> Hosted | None:
+        """The session with an id, if it is open.
+
+        Raises:
+            RefusedError: there is no such session.
+        """
+        return self._hosted.get(self._record(id).id)
+
+    def open(self, id: str) -> Hosted:
+        """The session with an id, opened if it has ended. To be given to :meth:`let_go` in the end.
+
+        Raises:
+            RefusedError: there is no such session.
+            OSError: its journal cannot be opened.
+        """
+        record = self._record(id)
+        hosted = self._hosted.get(id)
+        if hosted is None:
+            journal = self._journal(self._path(id))
+            hosted = self._hosted[id] = Hosted(record, journal, self)
+            if journal.number:
+                hosted.ledger.remember_prompts(prompts_of(journal, journal.process_line))
+        return hosted
+
+    def _record(self, id: str) -> Record:
+        record = self._records.get(id)
+        if record is None or record.is_warm:
+            raise RefusedError("unknown", f"there is no session {id!r}")
+        return record
+
+    def create(self, spec: Spec) -> Hosted:
+        """A session in which a CLI is started, or one that is ready.
+
+        Raises:
+            RefusedError: the CLI cannot be started, or there is no room.
+            OSError: its folder cannot be written.
+        """
+        return self._take_warm(spec) or self._begin(spec, is_warm=False)
+
+    def resume(self, id: str, env: Mapping[str, str] | None) -> Hosted:
+        """Start a CLI that goes on with a session.
+
+        Raises:
+            RefusedError: it runs, cannot be started, or there is no room or no environment.
+            OSError: its folder cannot be written.
+        """
+        record = self._record(id)
+        hosted = self.open(id)
+        env = self._environments.get(id) if env is None else env
+        try:
+            if hosted.runs:
+                raise RefusedError("running", "the CLI of this session runs already: attach to it")
+            if env is None:
+                raise RefusedError("environment", "no environment is kept on disk: give env")
+            self._require_room()
+            self._spawn(hosted, resumed(record.argv, record.cli_session_id), env)
+        finally:
+            self.let_go(hosted)
+        return hosted
+
+    def remove(self, id: str) -> None:
+        """Remove a session and its journal.
+
+        Raises:
+            RefusedError: its CLI runs.
+            OSError: a file cannot be removed.
+        """
+        self._record(id)
+        hosted = self._hosted.get(id)
+        if hosted is not None and hosted.runs:
+            raise RefusedError("running", "the CLI of this session runs: stop it first")
+        if hosted is not None:
+            hosted.close()
+        shutil.rmtree(self._path(id))
+        self._hosted.pop(id, None)
+        self._environments.pop(id, None)
+        del self._records[id]
+
+    # --- from the beginning to the end
+
+    def recover(self) -> None:
+        """Read what an earlier supervisor has left, end its CLIs, and note how far their turns got."""
+        for id in os.listdir(self._folder.sessions):
+            path = self._path(id)
+            try:
+                record = load(path)
+                if record.is_warm or not os.path.isdir(os.path.join(path, "parts")):
+                    shutil.rmtree(path)  # nobody has got to know it
+                    continue
+                if record.runs:
+                    self._recover_one(record)
+            except (OSError, ValueError) as error:
+                self._folder.log("unreadable", session=id, error=type(error).__name__)
+                continue
+            self._records[id] = record
+
+    def _recover_one(self, record: Record) -> None:
+        journal = self._journal(self._path(record.id))
+        try:
+            if not journal.number:
+                record.ended = Ended(exit_code=None)
+            else:
+                part = journal.last
+                if part.info.pid is not None and end_leftover(part.info.pid, part.info.pid_began):
+                    self._folder.log("leftover-ended", session=record.id, pid=part.info.pid)
+                part.end_process(None)
+                found = review(journal, journal.process_line)
+                record.cli_session_id = found.cli_session_id or record.cli_session_id
+                record.ended = Ended(
+                    exit_code=None, unfinished=found.unfinished, owed=found.owed, died=found.died, calls=found.calls
+                )
+            if record.boot != self._boot and not self._syncs:
+                record.epoch += 1
+            self._note_end(record, journal)
+            self._folder.log("lost", session=record.id, line=record.line, epoch=record.epoch)
+        finally:
+            journal.close()
+
+    def _note_end(self, record: Record, journal: Journal) -> None:
+        record.runs = False
+        record.line = journal.next - 1
+        record.bytes = journal.size
+        save(self._path(record.id), record)
+
+    def _journal(self, folder: str) -> Journal:
+        return Journal(folder, budget=self._limits.journal_bytes, syncs=self._syncs)
+
+    def _path(self, id: str) -> str:
+        return os.path.join(self._folder.sessions, id)
+
+    def _begin(self, spec: Spec, *, is_warm: bool) -> Hosted:
+        self._require_room()
+        record = Record(
+            id=secrets.token_hex(6),
+            name=spec.name,
+            created=time.time(),
+            argv=spec.argv,
+            cwd=spec.cwd,
+            initialize=spec.initialize,
+            mcp=spec.mcp,
+            cost_usd=spec.cost_usd,
+            is_warm=is_warm,
+        )
+        path = private_folder(self._path(record.id))
+        hosted = None
+        try:
+            hosted = Hosted(record, self._journal(path), self)
+            self._spawn(hosted, record.argv, spec.env)
+        except BaseException:
+            if hosted is not None:
+                hosted.close()
+            shutil.rmtree(path, ignore_errors=True)
+            raise
+        self._records[record.id] = record
+        return hosted
+
+    def _spawn(self, hosted: Hosted, argv: list[str], env: Mapping[str, str]) -> None:
+        """Start the CLI of a session. If that fails, no process is left, and the session is as before."""
+        record = hosted.record
+        before = record.boot, record.runs, record.ended
+        try:
+            child = Child(argv, cwd=record.cwd, env=env)
+        except (OSError, ValueError) as error:
+            raise RefusedError("start", f"the CLI cannot be started: {error}") from None
+        try:
+            hosted.journal.begin(argv, began=time.time(), pid=child.pid, pid_began=child.began)
+            record.boot, record.runs, record.ended = self._boot, True, None
+            save(self._path(record.id), record)
+            hosted.start(child)
+        except BaseException:
+            child.close()
+            record.boot, record.runs, record.ended = before
+            raise
+        self._hosted[record.id] = hosted
+        self._environments[record.id] = env
+        self._folder.log("process-started", session=record.id, pid=child.pid)
+
+    def _require_room(self) -> None:
+        running = [hosted for hosted in self._hosted.values() if hosted.runs]
+        if len(running) >= self._limits.sessions:
+            raise RefusedError("limit", f"{self._limits.sessions} CLIs run, and no more are started (limit: sessions)")
+        most = self._limits.memory_bytes
+        if most is not None:
+            used = memory_of([hosted.pid for hosted in running if hosted.pid is not None])
+            if used >= most:
+                raise RefusedError(
+                    "limit", f"the CLIs use {used:,} bytes of the {most:,} that they may (limit: memory)"
+                )
+
+    def let_go(self, hosted: Hosted) -> None:
+        """Close what is kept open of a session that has ended, and that nobody follows."""
+        if not hosted.runs and not hosted.clients and self._hosted.get(hosted.id) is hosted:
+            hosted.close()
+            del self._hosted[hosted.id]
+
+    def ended(self, hosted: Hosted) -> None:
+        """The process of a session has ended."""
+        record = hosted.record
+        try:
+            self._note_end(record, hosted.journal)
+        except OSError as error:
+            self._folder.log("failed", session=hosted.id, error=error.strerror)
+        assert record.ended is not None
+        self._folder.log("process-ended", session=hosted.id, code=record.ended.exit_code)
+        self._ended(hosted)
+        if record.is_warm:
+            self._drop_warm(record)
+        self.let_go(hosted)
+
+    def log(self, event: str, hosted: Hosted, **fields: object) -> None:
+        """Something happened in a session."""
+        self._folder.log(event, session=hosted.id, **fields)
+
+    def close(self) -> None:
+        """End all CLIs at once, and close everything."""
+        for hosted in list(self._hosted.values()):
+            hosted.close()
+
+    # --- CLIs that are kept ready
+
+    def prewarm(self, spec: Spec, count: int) -> None:
+        """Keep so many CLIs ready for a spec.
+
+        Raises:
+            RefusedError: a CLI cannot be started, or there is no room.
+            OSError: a folder cannot be written.
+        """
+        warm = self._warm.setdefault(_key(spec), _Warm(spec, 0))
+        warm.count = count
+        self._fill(warm)
+
+    def _fill(self, warm: _Warm) -> None:
+        while len(warm.ready) < warm.count:
+            warm.ready.append(self._begin(warm.spec, is_warm=True).id)
+        for id in warm.ready[warm.count :]:
+            self._hosted[id].stop(0.0)
+
+    def _take_warm(self, spec: Spec) -> Hosted | None:
+        """A CLI that is ready for a spec; another one is begun in its place."""
+        warm = self._warm.get(_key(spec))
+        ready = [] if warm is None else [id for id in warm.ready if self._hosted[id].life is Life.IDLE]
+        if warm is None or not ready:
+            return None
+        hosted = self._hosted[ready[0]]
+        record = hosted.record
+        record.is_warm, record.name, record.created = False, spec.name, time.time()
+        record.cost_usd = spec.cost_usd
+        save(self._path(record.id), record)
+        warm.ready.remove(record.id)
+        with suppress(RefusedError, OSError):  # there is no room for another one
+            self._fill(warm)
+        return hosted
+
+    def _drop_warm(self, record: Record) -> None:
+        for warm in self._warm.values():
+            if record.id in warm.ready:
+                warm.ready.remove(record.id)
+                warm.count = len(warm.ready)  # one that ends by itself is not begun again and again
+        self._records.pop(record.id, None)
+        shutil.rmtree(self._path(record.id), ignore_errors=True)
+
+
+def _key(spec: Spec) -> bytes:
+    """What two specs have in common for which one CLI is as good as the other."""
+    return msgspec.json.encode(
+        [spec.argv, spec.cwd, sorted(spec.env.items()), spec.initialize, spec.mcp], order="sorted"
+    )

@@ -1,0 +1,99 @@
+"""A stand-in for the CLI, as a program: it answers each prompt with a turn.
+
+A prompt can ask for more, as a JSON object: ``lines`` of text, so many; ``ask``, the id of a permission question that
+is to be answered before the result; ``mcp``, a message for the server "tools", likewise; ``call``, the id of a tool
+call without a result; ``stderr``, a text; ``exit``, a code; ``hang``, in mid-turn. It uses the standard library alone,
+so it starts fast.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+
+def say(**message: Any) -> None:
+    """Write a line."""
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def speak(*blocks: dict[str, Any]) -> None:
+    """Write an assistant message."""
+    body = {"id": "m", "role": "assistant", "model": "x", "content": blocks}
+    say(type="assistant", message=body, session_id="cli-1", parent_tool_use_id=None, uuid="a")
+
+
+def text(words: str) -> dict[str, Any]:
+    """A block of text."""
+    return {"type": "text", "text": words}
+
+
+class Agent:
+    """The prompts that wait, and what the turn of the first one waits for."""
+
+    def __init__(self) -> None:
+        self.prompts: list[dict[str, Any]] = []
+        self.waits: str | None = None
+
+    def begin(self) -> None:
+        """Begin the turn of the first prompt."""
+        prompt = self.prompts[0]
+        content = prompt["message"]["content"]
+        try:
+            wanted: dict[str, Any] = json.loads(content)
+        except (ValueError, TypeError):
+            wanted = {}
+        say(type="system", subtype="init", session_id="cli-1", cwd="/", tools=[], model="x")
+        for n in range(wanted.get("lines", 1)):
+            speak(text(f"{n} {content}"))
+        if "stderr" in wanted:
+            sys.stderr.write(wanted["stderr"])
+            sys.stderr.flush()
+        if "call" in wanted:
+            speak({"type": "tool_use", "id": wanted["call"], "name": "Bash", "input": {}})
+        if "exit" in wanted:
+            sys.exit(wanted["exit"])
+        if "ask" in wanted:
+            self.waits = wanted["ask"]
+            request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "t"}
+            say(type="control_request", request_id=self.waits, request=request)
+        elif "mcp" in wanted:
+            self.waits = f"mcp-{prompt['uuid']}"
+            request = {"subtype": "mcp_message", "server_name": "tools", "message": wanted["mcp"]}
+            say(type="control_request", request_id=self.waits, request=request)
+        elif not wanted.get("hang"):
+            self.end()
+
+    def end(self) -> None:
+        """End the turn, and begin the next one."""
+        prompt = self.prompts.pop(0)
+        said = {"is_error": False, "result": "ok", "duration_ms": 1, "duration_api_ms": 1, "num_turns": 1}
+        spent = {"total_cost_usd": 0.0, "usage": {}}
+        uuids = [prompt["uuid"]]
+        say(type="result", subtype="success", session_id="cli-1", uuid="r", user_message_uuids=uuids, **said, **spent)
+        self.waits = None
+        if self.prompts:
+            self.begin()
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Do what a line of the host asks for."""
+        kind = message["type"]
+        if kind == "control_request":
+            response = {"subtype": "success", "request_id": message["request_id"], "response": {}}
+            say(type="control_response", response=response)
+        elif kind == "control_response":
+            if message["response"]["request_id"] == self.waits:
+                speak(text("answered " + json.dumps(message["response"].get("response"))))
+                self.end()
+        elif kind == "user":
+            self.prompts.append(message)
+            if len(self.prompts) == 1:
+                self.begin()
+
+
+if __name__ == "__main__":
+    agent = Agent()
+    for line in sys.stdin:
+        agent.take(json.loads(line))
