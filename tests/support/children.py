@@ -37,6 +37,7 @@ __all__ = [
     "linux_only",
     "nothing_left",
     "python",
+    "wait_until",
 ]
 
 #: What is checked of descriptors, threads and children is read from /proc.

@@ -16,7 +16,7 @@ from claude_wire.cli.failure import Failure
 __all__ = ["cli", "invoke"]
 
 
-#: Each is a function of its name in a module of that name.
+#: Each is a function of its name in a module of that name, in ``commands`` or in a folder of its own.
 COMMANDS = [
     "agent",
     "check",
@@ -28,9 +28,13 @@ COMMANDS = [
     "search",
     "sessions",
     "stats",
+    "tap",
     "usage",
     "view",
 ]
+
+#: The modules of those that are not in ``commands``.
+FOLDERS = {"tap": "claude_wire.cli.tap.command"}
 
 
 class _Commands(click.Group):
@@ -42,7 +46,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"claude_wire.cli.commands.{cmd_name}"), cmd_name)
+        module = FOLDERS.get(cmd_name) or f"claude_wire.cli.commands.{cmd_name}"
+        command: click.Command = getattr(import_module(module), cmd_name)
         return command
 
     def resolve_command(

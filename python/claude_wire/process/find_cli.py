@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import sys
 
 from claude_wire.errors import CLINotFoundError
 
-__all__ = ["find_cli"]
+__all__ = ["TAP_HEAD", "find_cli", "is_tap"]
+
+#: What a program begins with that ``claude-wire tap --install`` wrote.
+TAP_HEAD = b"#!/bin/sh\n# claude-wire tap\n"
 
 
 def find_cli() -> str:
     """Return the path of the Claude Code CLI on this machine.
 
     The first that is found is taken: in ``PATH``; where its installers put it; in the wheel of claude-agent-sdk, if
-    that is installed. Its version is not asked for. On Windows only a native ``claude.exe`` counts, as in
+    that is installed. A tap (``claude-wire tap --install``) is passed over: it would find itself, so whoever wants one
+    names it. The CLI's version is not asked for. On Windows only a native ``claude.exe`` counts, as in
     claude-agent-sdk: see :meth:`ClaudeOptions.argv`.
 
     Raises:
@@ -24,7 +27,7 @@ def find_cli() -> str:
     """
     for path in _candidates():
         # os.path.isfile is False in a directory that may not be read, where Path.is_file raises.
-        if os.path.isfile(path) and os.access(path, os.X_OK):
+        if os.path.isfile(path) and os.access(path, os.X_OK) and not is_tap(path):
             return os.path.abspath(path)
     if sys.platform == "win32":
         how = "install it with (PowerShell): irm https://claude.ai/install.ps1 | iex"
@@ -36,17 +39,25 @@ def find_cli() -> str:
     )
 
 
+def is_tap(path: str | os.PathLike[str]) -> bool:
+    """Whether ``claude-wire tap --install`` wrote this program. False if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(TAP_HEAD)) == TAP_HEAD
+    except OSError:
+        return False
+
+
 def _candidates() -> list[str]:
     """Paths at which the CLI may be, best first. The places are those where claude-agent-sdk looks."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
-        # shutil.which looks into the working directory first, and finds npm's claude.cmd.
+        # shutil.which would look into the working directory first, and find npm's claude.cmd.
         folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
         found = [os.path.join(folder, "claude.exe") for folder in folders]
         found.append(os.path.join(home, ".local", "bin", "claude.exe"))
     else:
-        in_path = shutil.which("claude")
-        found = [] if in_path is None else [in_path]
+        found = [os.path.join(folder, "claude") for folder in os.get_exec_path()]
         found += [
             os.path.join(home, ".npm-global/bin/claude"),
             "/usr/local/bin/claude",

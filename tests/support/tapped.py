@@ -1,0 +1,42 @@
+"""Programs behind the tap: a CLI of a few lines, and the tap in its place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from claude_wire.cli.tap import program
+
+__all__ = ["PRELUDE", "SECONDS", "cli_of", "start", "tap_of"]
+
+#: No test waits longer for a process.
+SECONDS = 60
+
+#: What a CLI of a test may use.
+PRELUDE = """\
+import os, signal, sys, time
+def say(text):
+    data = text.encode() + b"\\n"
+    while data:
+        data = data[os.write(1, data):]
+"""
+
+
+def cli_of(path: Path, code: str) -> str:
+    """Write a program of Python, which stands for the CLI."""
+    path.write_text(f"#!{sys.executable} -S\n{PRELUDE}{code}")
+    path.chmod(0o755)
+    return str(path)
+
+
+def tap_of(cli: str) -> list[str]:
+    """The command of a tap, as ``claude-wire tap --install`` writes it."""
+    return [sys.executable, "-I", program.__file__, cli]
+
+
+def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a tap with pipes."""
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(command, **{**pipes, **options})
