@@ -570,6 +570,40 @@ def test_the_index_has_no_text_of_a_conversation_and_only_its_user_can_read_it(e
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize(("files", "answers"), [(1, 10_000), (10, 1000), (1000, 2)])
+def test_the_index_is_as_small_as_the_page_of_limits_says(files: int, answers: int, tmp_path: Path, file: Path) -> None:
+    """90 bytes for each answer and 0.5 KB for each file, beside the 10 pages that an empty index has."""
+    folder = tmp_path / "projects" / "-home-user-src-project"
+    folder.mkdir(parents=True)
+    for number in range(files):
+        about = {"sessionId": f"{number:08x}-aaaa-bbbb-cccc-dddddddddddd", "cwd": "/home/user/src/project"}
+        numbers = range(number * answers, (number + 1) * answers)
+        lines = (answer(id, 2000, **about, has={"id": f"msg_{id:024}", "model": "claude-opus-5-5"}) for id in numbers)
+        (folder / f"{about['sessionId']}.jsonl").write_bytes(b"".join(lines))
+    counts, _ = looked(folder.parent, file)
+    assert counts["claude-opus-5-5"]["answers"] == files * answers
+    assert file.stat().st_size <= files * answers * 90 + files * 500 + 10 * 4096
+
+
+@pytest.mark.parametrize("begins", ["x", "ü"])
+def test_long_names_and_huge_numbers_are_cut(begins: str, tmp_path: Path, file: Path) -> None:
+    """Anybody may have written them. Names that begin with the same 1,000 characters are one."""
+    name = begins * 1000
+    for number, end in enumerate(("a", "b", "c" * 10**6)):
+        usage = {"output_tokens": 2**40 + number, "input_tokens": 2**40 - 1}
+        has = {"model": name + end, "usage": usage}
+        one = answer(number, sessionId=name + end, cwd=name + end, has=has)
+        (tmp_path / f"agent-{number}.jsonl").write_bytes(one)
+        (tmp_path / f"agent-{number}.meta.json").write_text(json.dumps({"agentType": name + end}))
+    with UsageIndex(tmp_path, file) as index:
+        for by in ("session", "project", "subagent"):
+            assert list(index.sums(by)) == [name]
+        ((model, totals),) = index.sums()[""].items()
+    assert (model, totals.answers) == (name, 3)
+    assert (totals.output_tokens, totals.input_tokens) == (3 * 2**40, 3 * (2**40 - 1))
+    assert file.stat().st_size < 100_000
+
+
 def test_the_index_is_in_the_cache_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "s.jsonl").write_bytes(answer(1))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
