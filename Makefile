@@ -84,7 +84,7 @@ names: $(VENV)/.native
 memcheck: $(VENV)/.native $(VENV)/.dev | cargo
 	$(BIN)/python tools/memcheck.py
 
-## The wheel to publish, in dist: built twice, compared, and checked. On Linux for manylinux2014.
+## The wheel to publish, in dist: built here and from the source distribution, compared, and checked. On Linux for manylinux2014.
 wheel: $(VENV)/.base $(VENV)/.release | cargo
 	$(BIN)/python tools/wheel.py
 

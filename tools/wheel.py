@@ -1,7 +1,8 @@
 """Builds the wheel twice, compares the two byte by byte, checks what is in it, and leaves it in dist: ``wheel.py``.
 
-The first is built here, the second from a copy of what git knows, in another folder, with another home, another cargo
-home and another umask. On Linux zig links it, so that it runs with glibc 2.17 and above (manylinux2014).
+The first is built here, the second from the source distribution, as pip builds it where there is no wheel: in another
+folder, with another home, another cargo home and another umask. On Linux zig links it, so that it runs with glibc 2.17
+and above (manylinux2014).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -51,15 +53,26 @@ def build(tree: Path, into: Path, arguments: str, changed: dict[str, str], umask
     return wheel
 
 
+def unpacked(folder: Path) -> Path:
+    """The source distribution, made of what git knows, as files in a folder."""
+    maturin = [sys.executable, "-m", "maturin", "sdist", "--out", str(folder / "sdist")]
+    subprocess.run(maturin, cwd=ROOT, check=True)
+    (archive,) = (folder / "sdist").glob("*.tar.gz")
+    tree = folder / "another place"
+    with tarfile.open(archive) as source:
+        for member in source.getmembers():
+            content = source.extractfile(member)
+            if content is not None:
+                path = tree.joinpath(*Path(member.name).parts[1:])
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content.read())
+    return tree
+
+
 def build_elsewhere(folder: Path) -> Path:
     """Build it as another user would, who has the same tools."""
-    tree = folder / "another place"
     os.umask(0o077)
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
-    for name in sorted(listed.split("\0")[:-1], reverse=True):
-        if (ROOT / name).is_file():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            (tree / name).write_bytes((ROOT / name).read_bytes())
+    tree = unpacked(folder)
     cargo = folder / "cargo home"
     cargo.mkdir()
     settings = Path(os.environ.get("CARGO_HOME", HOMES["CARGO_HOME"]), "config.toml")
@@ -78,11 +91,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="claude-wire-wheel-") as folder:
         second = build_elsewhere(Path(folder))
         if second.name != wheel.name or second.read_bytes() != wheel.read_bytes():
-            wrong.append("built in another folder by another user it has other bytes")
+            wrong.append("built from the source distribution, by another user, it has other bytes")
     for each in wrong:
         print(f"The wheel is wrong: {each}", file=sys.stderr)
     if not wrong:
-        print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size} bytes, the same in two folders")
+        print(f"{wheel.relative_to(ROOT)}: {wheel.stat().st_size} bytes, the same from the source distribution")
     return int(bool(wrong))
 
 
