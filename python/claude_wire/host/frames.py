@@ -1,9 +1,10 @@
 """What a client and the supervisor say to each other besides the CLI's lines: one JSON object a line.
 
-Knows their shapes. A client sends commands, each with one answer. The key of a command says which it is: ``create``,
-``attach``, ``resume``, ``list``, ``stop``, ``remove`` or ``prewarm``. After ``attach`` (also as a part of ``create``
-and ``resume``) the lines of the CLI follow as they are, each once, and the lines of a driver go to the CLI. What the
-host itself says between them has a type that begins with ``host_``, and has no number.
+Knows their shapes; those that a session needs as well are in :mod:`claude_wire.control.host_frames`. A client sends
+commands, each with one answer. The key of a command says which it is: ``create``, ``attach``, ``resume``, ``list``,
+``stop``, ``remove`` or ``prewarm``. After ``attach`` (also as a part of ``create`` and ``resume``) the lines of the CLI
+follow as they are, each once, and the lines of a driver go to the CLI. What the host itself says between them has a
+type that begins with ``host_``, and has no number.
 """
 
 from __future__ import annotations
@@ -12,7 +13,20 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from claude_wire.host.ledger import Life, Serves
+from claude_wire.control.host_frames import (
+    Accepted,
+    Attached,
+    Blocked,
+    Cursor,
+    Cut,
+    Driver,
+    Ended,
+    Life,
+    Limited,
+    Refused,
+    Serves,
+    Stderr,
+)
 
 __all__ = [
     "VERSION",
@@ -45,20 +59,6 @@ __all__ = [
 
 #: The version of these frames. A supervisor of another one says so, and does nothing else.
 VERSION = 1
-
-
-class Cursor(msgspec.Struct, frozen=True):
-    """Where a client stands in the output of a session: all that it must remember.
-
-    Attributes:
-        id: of the session, the host's own.
-        epoch: of the journal. It changes if the journal lost lines.
-        line: the number of the last line that was taken; 0 before the first.
-    """
-
-    id: str
-    epoch: int = 1
-    line: int = 0
 
 
 # --- what a client asks
@@ -228,39 +228,6 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="h
     pid: int
 
 
-class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="host_attached"):
-    """Where the session is, and what is open in it.
-
-    Attributes:
-        id, epoch: of the session and its journal.
-        after: the number of the line before the first one that follows.
-        line: the number of the last line that there is. Questions up to it that are not in ``open`` are settled.
-        role: what the client is.
-        driver: whether there is a driver.
-        life: what the session does.
-        open: the CLI's questions without an answer, as control requests.
-        settled: ids of the last questions that need no answer any more.
-        owed: uuids of prompts without a result.
-        initialized: the CLI's answer to ``initialize``; None while there is none.
-        handshakes: by MCP server, what the CLI has said to it first.
-        ended: how the CLI has ended; None while it runs.
-    """
-
-    id: str
-    epoch: int
-    after: int
-    line: int
-    role: Literal["viewer", "driver"]
-    driver: bool
-    life: Life
-    open: list[msgspec.Raw] = []
-    settled: list[str] = []
-    owed: list[str] = []
-    initialized: msgspec.Raw | None = None
-    handshakes: dict[str, list[dict[str, Any]]] = {}
-    ended: Ended | None = None
-
-
 class Failed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="host_error"):
     """Why a command cannot be carried out. The connection ends behind it.
 
@@ -275,76 +242,6 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     message: str
     line: int | None = None
     first: int | None = None
-
-
-# --- what it is told between the lines
-
-
-class Accepted(msgspec.Struct, frozen=True, tag_field="type", tag="host_accepted"):
-    """So many lines of this connection count: they are in the journal, or were before."""
-
-    lines: int
-
-
-class Refused(msgspec.Struct, frozen=True, tag_field="type", tag="host_refused"):
-    """A line of this connection, by its number, was not written, and why."""
-
-    line: int
-    reason: str
-
-
-class Driver(msgspec.Struct, frozen=True, tag_field="type", tag="host_driver"):
-    """The role of this client has changed: another one drives, or nobody does."""
-
-    role: Literal["viewer", "driver"]
-    driver: bool
-
-
-class Cut(msgspec.Struct, frozen=True, tag_field="type", tag="host_cut"):
-    """The connection ends, because the client read too slowly. It can attach again behind ``cursor``."""
-
-    cursor: Cursor
-    message: str
-
-
-class Blocked(msgspec.Struct, frozen=True, tag_field="type", tag="host_blocked"):
-    """The journal cannot be written, so nothing is read from the CLI; ``message`` is empty when it goes on."""
-
-    message: str
-
-
-class Limited(msgspec.Struct, frozen=True, tag_field="type", tag="host_limited"):
-    """A limit of the session was reached, and what was done; with its name and its value."""
-
-    limit: str
-    value: float
-    message: str
-
-
-class Stderr(msgspec.Struct, frozen=True, tag_field="type", tag="host_stderr"):
-    """What the CLI has written to its standard error since the client has attached."""
-
-    text: str
-
-
-class Ended(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="host_ended"):
-    """The CLI has ended.
-
-    Attributes:
-        exit_code: as :mod:`subprocess` has it; None if it ended with its supervisor.
-        unfinished: where its output ended, in words, if that is not between turns.
-        owed: uuids of prompts without a result. They are never run again by themselves.
-        died: ids of questions that nobody answered.
-        calls: ids of tool calls without a result: they were perhaps done.
-        stderr: the end of its standard error.
-    """
-
-    exit_code: int | None
-    unfinished: str = ""
-    owed: list[str] = []
-    died: list[str] = []
-    calls: list[str] = []
-    stderr: str = ""
 
 
 Frame: TypeAlias = (

@@ -16,11 +16,23 @@ import msgspec
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
+from claude_wire.control.host_frames import (
+    INITIALIZE_ID,
+    Accepted,
+    Attached,
+    Blocked,
+    Driver,
+    Ended,
+    Life,
+    Refused,
+    Serves,
+    Stderr,
+)
 from claude_wire.host.disk.journal import Place
 from claude_wire.host.disk.parts import blocks
 from claude_wire.host.disk.review import review
-from claude_wire.host.frames import Accepted, Attached, Blocked, Driver, Ended, Refused, SessionInfo, Stderr
-from claude_wire.host.ledger import INITIALIZE_ID, Ledger, Life, Serves, Taken, Verdict
+from claude_wire.host.frames import SessionInfo
+from claude_wire.host.ledger import Ledger, Taken, Verdict
 from claude_wire.messages import ControlRequest, InitializeRequest, InitMessage, ResultMessage
 
 if TYPE_CHECKING:
@@ -409,6 +421,7 @@ class Hosted:
             role="driver" if drives else "viewer",
             driver=drives or self.driver is not None,
             life=self.life,
+            turn=ledger.turn.open,
             open=[msgspec.Raw(encode(request)[:-1]) for request in ledger.open],
             settled=ledger.settled.strings()[-MOST_SETTLED:],
             owed=ledger.owed,

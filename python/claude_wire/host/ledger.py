@@ -15,7 +15,7 @@ DIED        The process has ended before there was an answer.
 A session has one driver at a time, who may send lines. All other clients are viewers. :data:`DRIVER` is the table of
 the role: whether somebody has it, and what becomes of a client that asks for it.
 
-:class:`Life` says what a session does, for lists; it follows from the rest.
+:class:`~claude_wire.control.host_frames.Life` says what a session does, for lists; it follows from the rest.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import msgspec
 from claude_wire.codec.decoder import decode
 from claude_wire.codec.encoder import encode
 from claude_wire.codec.kind_names import KindName
+from claude_wire.control.host_frames import END_INPUT, INITIALIZE_ID, Life, Serves
 from claude_wire.foundation.ids import Ids, Key, key_of
 from claude_wire.messages import (
     ControlCancelRequest,
@@ -51,7 +52,6 @@ __all__ = [
     "Become",
     "DriverEvent",
     "Ledger",
-    "Life",
     "Question",
     "QuestionEvent",
     "Verdict",
@@ -64,10 +64,6 @@ MOST_OPEN = 4096
 MOST_HANDSHAKE_BYTES = 1024 * 1024
 #: MCP requests whose answers are remembered: they are the same each time, and the CLI asks once.
 HANDSHAKE = frozenset(("initialize", "tools/list", "prompts/list", "resources/list", "resources/templates/list"))
-#: The id of the host's own ``initialize``.
-INITIALIZE_ID = "claude_wire_host_initialize"
-#: The type of the line by which a driver ends the input of the CLI.
-END_INPUT = "host_end_input"
 #: Kinds of lines that a ledger looks at. All other lines stay bytes.
 MARKS: tuple[KindName, ...] = (
     "control_request",
@@ -135,27 +131,6 @@ DRIVER: dict[bool, dict[DriverEvent, Become]] = {
 }
 
 
-class Life(Enum):
-    """What a session does.
-
-    ========  ==============================================================================================
-    STARTING  Its process runs, and has not answered ``initialize``.
-    IDLE      No turn is under way, and no question is open.
-    RUNNING   A turn is under way, or a prompt waits for one.
-    ASKING    A question is open.
-    ENDED     Its process has ended by itself, or was stopped. It can be resumed.
-    LOST      Its process ended with its supervisor. It can be resumed; a turn that was cut is reported.
-    ========  ==============================================================================================
-    """
-
-    STARTING = "starting"
-    IDLE = "idle"
-    RUNNING = "running"
-    ASKING = "asking"
-    ENDED = "ended"
-    LOST = "lost"
-
-
 class Verdict(Enum):
     """What is done with a line of a client."""
 
@@ -176,18 +151,6 @@ class Taken(NamedTuple):
     verdict: Verdict
     reason: str = ""
     message: Any = None
-
-
-class Serves(msgspec.Struct, frozen=True, kw_only=True):
-    """What a driver answers.
-
-    Attributes:
-        hooks: the ids of its hooks, as they stand in ``initialize``.
-        mcp: the names of its MCP servers.
-    """
-
-    hooks: list[str] = []
-    mcp: list[str] = []
 
 
 class _Open(NamedTuple):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from claude_wire.codec.decoder import Decoder
+from claude_wire.control.host_frames import Life
 from claude_wire.host.child import Child, end_leftover, memory_of
 from claude_wire.host.disk.files import private_folder
 from claude_wire.host.disk.journal import JOURNAL_BYTES, Journal
@@ -22,7 +23,7 @@ from claude_wire.host.disk.record import Record, boot_id, load, resumed, save
 from claude_wire.host.disk.review import prompts_of, review
 from claude_wire.host.frames import Ended, Failed, SessionInfo, Spec
 from claude_wire.host.hosted import Hosted
-from claude_wire.host.ledger import MARKS, Life
+from claude_wire.host.ledger import MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
