@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -14,13 +15,14 @@ import pytest
 pytest.importorskip("opentelemetry.sdk")
 
 from opentelemetry import trace
+from opentelemetry.sdk.trace import SpanProcessor
 
 from async_backends import Backend, every_backend
 from claude_wire import AssistantMessage, decode
 from claude_wire.agent import Agent, Turn
 from claude_wire.integrations import otel
 from claude_wire.testing import open_agent
-from cli_lines import assistant, call, line
+from cli_lines import assistant, call, line, result
 from spans import Spans
 
 SAID = [decode(line(assistant("I look.", call("a", command="ls"), timestamp="2026-11-20T10:00:00Z")))]
@@ -127,6 +129,91 @@ def test_session_gives_its_messages_and_its_spans_below_the_active_one(backend: 
     assert {span.path for span in ended} >= {("request",), root, (*root, "execute_tool Bash")}
     request = next(span for span in ended if span.name == "request")
     assert all(request.start <= span.start <= span.end <= request.end for span in ended)
+
+
+class Raising(SpanProcessor):
+    """Raises where a span of this name starts, or where it ends."""
+
+    def __init__(self, at: str, name: str) -> None:
+        self._at, self._name = at, name
+
+    def _see(self, at: str, span: Any) -> None:
+        if (at, span.name.split()[0]) == (self._at, self._name):
+            raise Closed
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        self._see("start", span)
+
+    def on_end(self, span: Any) -> None:
+        self._see("end", span)
+
+
+@pytest.mark.parametrize("name", ["invoke_agent", "chat", "execute_tool"])
+@pytest.mark.parametrize("at", ["start", "end"])
+def test_provider_that_raises_costs_its_spans_and_no_message(
+    at: str, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said once. All other spans are there, and each has ended."""
+    spans = Spans(Raising(at, name))
+    lines = [assistant("And more.", id="m2"), assistant("Done.", id="m3"), result(session_id="s")]
+    messages = [*SAID, *(decode(line(each)) for each in lines)]
+
+    async def given() -> AsyncIterator[Any]:
+        for message in messages:
+            yield message
+
+    async def main() -> None:
+        assert await take(otel.traced(given(), spans.tracer)) == messages
+
+    anyio.run(main)
+    expected = {"invoke_agent": 1, "chat": 3, "execute_tool": 1}
+    del expected[name]
+    assert Counter(span.name.split()[0] for span in spans.ended) == expected
+    assert [record.getMessage() for record in caplog.records] == [
+        "Spans are missing: the provider of OpenTelemetry has raised Closed"
+    ]
+
+
+@pytest.mark.parametrize("method", ["set_attribute", "set_status", "end"])
+def test_spans_that_raise_break_nothing(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API has other implementations than the SDK."""
+    raised: list[str] = []
+
+    def fail(*_: object, **__: object) -> None:
+        raised.append(method)
+        raise Closed
+
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+    monkeypatch.setattr(trace.NonRecordingSpan, method, fail)
+    with otel.SpanRecorder(trace.NoOpTracer()) as recorder:
+        recorder.add(SAID[0])
+    assert raised
+
+
+@every_backend
+def test_session_that_is_cancelled_within_a_call_leaves_no_span_open(backend: Backend) -> None:
+    spans = Spans()
+
+    async def answer(turn: Turn) -> None:
+        async def run(given: dict[str, Any]) -> str:
+            await anyio.sleep_forever()
+            return ""
+
+        await turn.say("I look.")
+        await turn.run_tool("Bash", {"command": "ls"}, run)
+
+    async def main() -> None:
+        async with open_agent(Agent(answer), can_use_tool=lambda request: request.allow()) as session:
+            with anyio.CancelScope() as scope:
+                await session.query("Look")
+                async for message in otel.traced(session.receive_response(), spans.tracer):
+                    if isinstance(message, AssistantMessage) and message.tool_uses:
+                        scope.cancel()
+
+    backend.run(main)
+    ended = {span.name: span for span in spans.ended}
+    assert {"invoke_agent claude-code", "execute_tool Bash"} <= ended.keys()
+    assert all(span.failed for span in ended.values() if not span.name.startswith("chat"))
 
 
 def test_global_tracer_is_taken_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Tracer
@@ -37,12 +37,16 @@ class Spans:
 
     Attributes:
         tracer: the one to give to what is tested.
+
+    Args:
+        before: processors that see each span before it is kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *before: SpanProcessor) -> None:
         self._exporter = InMemorySpanExporter()
         self._provider = TracerProvider()
-        self._provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        for processor in (*before, SimpleSpanProcessor(self._exporter)):
+            self._provider.add_span_processor(processor)
         self.tracer: Tracer = self._provider.get_tracer("test")
 
     @property

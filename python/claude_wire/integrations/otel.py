@@ -23,10 +23,11 @@ open at a time: one more ends the oldest.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from contextlib import AsyncExitStack, aclosing
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 try:
     from opentelemetry import trace
@@ -74,6 +75,8 @@ AGENT = "claude-code"
 #: What the CLI writes in the user's place when a turn is interrupted.
 INTERRUPTED = "[Request interrupted by user"
 
+P = ParamSpec("P")
+T = TypeVar("T")
 M = TypeVar("M", bound="m.Message | m.InvalidLine")
 
 #: All open spans hold at most so many characters of content; more is left out.
@@ -130,7 +133,8 @@ class _Tool(_Open):
 
 
 class SpanRecorder:
-    """Makes spans of messages, in the order in which they come. No message makes it raise.
+    """Makes spans of messages, in the order in which they come. No message makes it raise, and no provider of spans:
+    what a span processor raises is logged once, as a warning of the logger ``claude_wire``, and costs that span alone.
 
     Spans are given their times explicitly, those that the messages say. Each that was started is ended by
     :meth:`close` at the latest; the recorder may be used as a context manager.
@@ -156,6 +160,8 @@ class SpanRecorder:
         #: Answers that are about to end: their final counts, which deltas bring.
         self._deltas: dict[Key, KnownId | None] = {}
         self._is_stream = False
+        #: Whether it was logged that the provider raises.
+        self._told: bool = False
 
     def __enter__(self) -> Self:
         return self
@@ -282,7 +288,7 @@ class SpanRecorder:
         chat.stop = name_of(said.stop_reason or "") or chat.stop
         if error or message.aborted:
             agent.error = name_of(error or "interrupted")
-            failed(chat.span, agent.error)
+            self._safely(failed, chat.span, agent.error)
         for found in map(part, said.content if self._with_content else ()):
             text = None if found is None else as_json(found)
             if text is not None and chat.held + len(text) <= CONTENT_CHARS and self._hold(chat, len(text)):
@@ -309,11 +315,11 @@ class SpanRecorder:
     def _end_chat(self, agent: _Agent, error: str | None = None) -> None:
         chat, agent.chat = agent.chat, None
         if chat is not None:
-            put_tokens(chat.span, chat.counts)
+            self._safely(put_tokens, chat.span, chat.counts)
             if chat.stop:
-                chat.span.set_attribute("gen_ai.response.finish_reasons", [chat.stop])
+                self._safely(chat.span.set_attribute, "gen_ai.response.finish_reasons", [chat.stop])
             if chat.parts:
-                chat.span.set_attribute("gen_ai.output.messages", answered(chat.parts, chat.stop))
+                self._safely(chat.span.set_attribute, "gen_ai.output.messages", answered(chat.parts, chat.stop))
             self._end(chat, chat.end, error)
 
     # --- calls --------------------------------------------------------------------------------------------------------
@@ -377,13 +383,15 @@ class SpanRecorder:
         kind: trace.SpanKind = trace.SpanKind.INTERNAL,
     ) -> trace.Span:
         attributes = named(operation, {"conversation.id": session, **about})
-        return self._tracer.start_span(f"{operation} {name}".strip(), context, kind, attributes, start_time=start)
+        title = f"{operation} {name}".strip()
+        span = self._safely(self._tracer.start_span, title, context, kind, attributes, start_time=start)
+        return trace.INVALID_SPAN if span is None else span
 
     def _content(self, of: _Open, name: str, value: Any) -> None:
         """Put content on a span, if it was asked for and there is room."""
         text = as_json(value) if self._with_content else None
         if text is not None and self._hold(of, len(text)):
-            of.span.set_attribute(name, text)
+            self._safely(of.span.set_attribute, name, text)
 
     def _hold(self, of: _Open, chars: int) -> bool:
         if self._held + chars > MOST_HELD:
@@ -394,7 +402,18 @@ class SpanRecorder:
 
     def _end(self, of: _Open, at: int, error: str | None) -> None:
         self._held -= of.held
-        end(of.span, at, error)
+        self._safely(end, of.span, at, error)
+
+    def _safely(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """Do something with a span. The provider is somebody else's: a session does not fail for it."""
+        try:
+            return work(*args, **kwargs)
+        except Exception as error:
+            if not self._told:
+                self._told = True
+                text = "Spans are missing: the provider of OpenTelemetry has raised %s"
+                logging.getLogger("claude_wire").warning(text, type(error).__name__, exc_info=error)
+            return None
 
 
 async def traced(messages: AsyncIterable[M], tracer: trace.Tracer | None = None) -> AsyncGenerator[M, None]:
