@@ -95,3 +95,58 @@ def test_names_of_members_are_texts_too() -> None:
     line = {"type": "assistant", "message": {"role": "assistant", "content": [block]}, "parent_tool_use_id": None}
     page = shown("-", json.dumps(line).encode() + b"\n")
     assert page.text.count("<script>alert(1)</script>") >= 3
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"type": "base64", "media_type": "image/svg+xml", "data": "PHN2ZyBvbmxvYWQ9ImFsZXJ0KDEpIj4="},
+        {"type": "base64", "media_type": "text/html", "data": "PHNjcmlwdD4="},
+        {"type": "base64", "media_type": 'image/png" onload="alert(1)', "data": "AAAA"},
+        {"type": "base64", "media_type": "image/png", "data": 'AAAA" onerror="alert(1)'},
+        {"type": "base64", "media_type": "image/png", "data": "AAAA\n"},
+        {"type": "url", "url": "javascript:alert(1)"},
+        {"type": "url", "url": "https://elsewhere.example/x.png"},
+    ],
+    ids=lambda source: f"{source.get('media_type', 'url')[:14]}-{source.get('data', '')[:5]!a}",
+)
+def test_only_a_picture_whose_bytes_are_in_the_line_is_an_element(source: dict[str, str]) -> None:
+    """A page loads nothing from elsewhere, and a picture of SVG could hold a script."""
+    content = [{"type": "image", "source": source}, {"type": "text", "text": "and this"}]
+    result = {"type": "tool_result", "tool_use_id": "t", "content": content}
+    lines = [
+        {"type": "user", "message": {"role": "user", "content": content}},
+        {"type": "user", "message": {"role": "user", "content": [result]}},
+        {"type": "assistant", "message": {"role": "assistant", "content": content}},
+    ]
+    page = shown("-", b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    assert "img" not in page.count
+    assert page.text.count("and this") == 5  # also as the title, and as the heading
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<b>\u202e", "`<i>`**x**", "```\n</pre><script>\n", "**" * 9 + "`", "\n", "\x00\x1b[2J", "[x](javascript:a) "],
+    ids=ascii,
+)
+def test_a_text_of_5_mb_makes_a_small_page_of_our_elements(text: str) -> None:
+    """Wherever it stands: as what is said, as the input of a call, as its result, as a change, and as a name."""
+    long = text * (5_000_000 // len(text))
+    edit = {"file_path": long, "old_string": long, "new_string": f"{long}x"}
+    calls = [
+        {"type": "tool_use", "id": "e", "name": "Edit", "input": edit},
+        {"type": "tool_use", "id": long, "name": long, "input": {long: long}},
+    ]
+    blocks = [{"type": "text", "text": long}, {"type": "thinking", "thinking": long, "signature": ""}, *calls]
+    patch = {"structuredPatch": [{"oldStart": 1, "newStart": 1, "lines": [f"+{long}", long]}]}
+    result = {"type": "tool_result", "tool_use_id": "e", "content": long, "is_error": True}
+    lines = [
+        {"type": "system", "subtype": "init", "cwd": long, "model": long, "session_id": long},
+        {"type": "user", "message": {"role": "user", "content": long}},
+        {"type": "assistant", "message": {"id": "m", "role": "assistant", "model": long, "content": blocks}},
+        {"type": "user", "message": {"role": "user", "content": [result]}, "tool_use_result": patch},
+        {"type": "result", "subtype": long, "is_error": True, "result": long, "errors": [long]},
+    ]
+    page = shown("-", b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    assert len(page.text) < 3_000_000
+    assert sum(page.count.values()) < 200_000
