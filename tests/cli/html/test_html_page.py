@@ -252,6 +252,13 @@ def test_file_that_cannot_be_written_ends_with_2(tmp_path: Path) -> None:
     assert "cannot be written" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["n" * 250 + ".html", "ü" * 127, os.fsdecode(b"\xff.html"), "\n\x1b"], ids=ascii)
+def test_file_may_have_any_name(name: str, tmp_path: Path) -> None:
+    assert view("-", "-o", str(tmp_path / name), stdin=line(assistant("Hello"))).exit_code == 0
+    assert os.listdir(tmp_path) == [name]
+    assert "Hello" in (tmp_path / name).read_text("utf-8")
+
+
 def test_link_stays_a_link_and_a_pipe_gets_the_page(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target")
     view("-", "-o", str(tmp_path / "link"), stdin=line(assistant("Hello")))

@@ -32,7 +32,9 @@ def save(parts: Iterable[str], path: str) -> None:
         if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
             _write(parts, os.open(target, os.O_WRONLY))  # a pipe or a terminal, which has no name to get
             return
-        unfinished = f"{target}.{secrets.token_hex(4)}"
+        folder, name = os.path.split(target)
+        # A name may have 255 bytes, and this one is longer by some.
+        unfinished = os.path.join(folder, f"{name[:40]}.{secrets.token_hex(4)}")
         try:
             _write(parts, os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
             os.replace(unfinished, target)
