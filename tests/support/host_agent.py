@@ -2,8 +2,8 @@
 
 A prompt can ask for more, as a JSON object: ``lines`` of text, so many; ``ask``, the id of a permission question that
 is to be answered before the result; ``mcp``, a message for the server "tools", likewise; ``call``, the id of a tool
-call without a result; ``stderr``, a text; ``exit``, a code; ``hang``, in mid-turn. It uses the standard library alone,
-so it starts fast.
+call without a result; ``cost``, in dollars; ``stderr``, a text; ``exit``, a code; ``hang``, in mid-turn. It uses the
+standard library alone, so it starts fast.
 """
 
 from __future__ import annotations
@@ -11,6 +11,16 @@ from __future__ import annotations
 import json
 import sys
 from typing import Any
+
+#: What a session has used that has used nothing.
+NOTHING = {
+    "total_cost_usd": 0.0,
+    "total_api_duration_ms": 0,
+    "total_duration_ms": 0,
+    "total_lines_added": 0,
+    "total_lines_removed": 0,
+    "model_usage": {},
+}
 
 
 def say(**message: Any) -> None:
@@ -36,6 +46,7 @@ class Agent:
     def __init__(self) -> None:
         self.prompts: list[dict[str, Any]] = []
         self.waits: str | None = None
+        self.cost = 0.0
 
     def begin(self) -> None:
         """Begin the turn of the first prompt."""
@@ -53,6 +64,7 @@ class Agent:
             sys.stderr.flush()
         if "call" in wanted:
             speak({"type": "tool_use", "id": wanted["call"], "name": "Bash", "input": {}})
+        self.cost += wanted.get("cost", 0.0)
         if "exit" in wanted:
             sys.exit(wanted["exit"])
         if "ask" in wanted:
@@ -70,7 +82,7 @@ class Agent:
         """End the turn, and begin the next one."""
         prompt = self.prompts.pop(0)
         said = {"is_error": False, "result": "ok", "duration_ms": 1, "duration_api_ms": 1, "num_turns": 1}
-        spent = {"total_cost_usd": 0.0, "usage": {}}
+        spent = {"total_cost_usd": self.cost, "usage": {}}
         uuids = [prompt["uuid"]]
         say(type="result", subtype="success", session_id="cli-1", uuid="r", user_message_uuids=uuids, **said, **spent)
         self.waits = None
@@ -81,8 +93,12 @@ class Agent:
         """Do what a line of the host asks for."""
         kind = message["type"]
         if kind == "control_request":
-            response = {"subtype": "success", "request_id": message["request_id"], "response": {}}
+            subtype = message["request"]["subtype"]
+            payload = {"session": {**NOTHING, "total_cost_usd": self.cost}} if subtype == "get_usage" else {}
+            response = {"subtype": "success", "request_id": message["request_id"], "response": payload}
             say(type="control_response", response=response)
+            if subtype == "interrupt" and self.prompts:
+                self.end()
         elif kind == "control_response":
             if message["response"]["request_id"] == self.waits:
                 speak(text("answered " + json.dumps(message["response"].get("response"))))

@@ -24,16 +24,24 @@ from claude_wire.control.host_frames import (
     Driver,
     Ended,
     Life,
+    Limited,
     Refused,
     Serves,
     Stderr,
 )
+from claude_wire.host.cost import CostLimit
 from claude_wire.host.disk.journal import Place
 from claude_wire.host.disk.parts import blocks
 from claude_wire.host.disk.review import review
 from claude_wire.host.frames import SessionInfo
 from claude_wire.host.ledger import Ledger, Taken, Verdict
-from claude_wire.messages import ControlRequest, InitializeRequest, InitMessage, ResultMessage
+from claude_wire.messages import (
+    ControlRequest,
+    InitializeRequest,
+    InitMessage,
+    ResultMessage,
+    UserMessage,
+)
 
 if TYPE_CHECKING:
     from claude_wire.host.child import Child
@@ -90,8 +98,11 @@ class Hosted:
         #: The place behind the last line that the ledger and clients were told of, and where the last news began.
         self.told: Place = Place(journal.number, journal.last.end if journal.number else 0)
         self.told_before: Place = self.told
-        # Where the last turn began: the first line behind the last result.
-        self._turn_line = journal.next
+        # The first line of the last chunk, and of that with the last result: no call before it is without its own.
+        self._turn_line = self._chunk_line = journal.next
+        self._cost: CostLimit | None = None
+        if record.cost_usd is not None:
+            self._cost = CostLimit(record.cost_usd, self._write, self._cost_reached, self.ledger.turn_runs)
         self._waiting = bytearray()
         self._ends_input = self._reads = False
         self._retry: asyncio.TimerHandle | None = None
@@ -191,6 +202,7 @@ class Hosted:
 
     def _received(self, data: bytes) -> None:
         """A chunk of output, or b"" to try again what could not be written."""
+        self._chunk_line = self.journal.next
         try:
             part = self.journal.add_output(data)
         except OSError as error:
@@ -221,7 +233,13 @@ class Hosted:
         if isinstance(message, InitMessage) and message.session_id is not None:
             self.record.cli_session_id = message.session_id
         elif isinstance(message, ResultMessage):
-            self._turn_line = self.journal.next
+            self._turn_line = self._chunk_line
+        if self._cost is not None:
+            self._cost.received(message)
+
+    def _cost_reached(self, spent: float) -> None:
+        self._house.log("limit-reached", self, limit="cost_usd", value=spent)
+        self._send_all(Limited("cost_usd", spent, f"the session has cost ${spent:.2f}: the turn is interrupted"))
 
     def _blocked(self, error: OSError) -> None:
         if self._retry is None:
@@ -314,6 +332,8 @@ class Hosted:
         for timer in self._insisting:
             timer.cancel()
         self._insisting.clear()
+        if self._cost is not None:
+            self._cost.close()
         self._reads = False
         self._waiting.clear()
         self._child = None
@@ -388,9 +408,16 @@ class Hosted:
         """A client has sent a line. It is acknowledged when the journal has it."""
         taken = self.ledger.look_at(line, is_driver=client is self.driver)
         reason = taken.reason
-        if not reason and (self._child is None or self._ends_input):
-            reason = "the CLI takes no more input" if self._child else "the CLI has ended; resume the session first"
-        elif taken.verdict is Verdict.END_INPUT:
+        if self._child is None:
+            reason = reason or "the CLI has ended; resume the session first"
+        elif self._ends_input:
+            reason = reason or "the CLI takes no more input"
+        elif self._cost is not None and isinstance(taken.message, UserMessage):
+            reason = reason or self._cost.reason
+        if reason:
+            client.tell(Refused(number, reason))
+            return
+        if taken.verdict is Verdict.END_INPUT:
             self._end_input()
         elif taken.verdict is Verdict.WRITE:
             reason = self._take(taken, line)

@@ -193,12 +193,16 @@ class Ledger:
             return Life.STARTING
         if self._open:
             return Life.ASKING
-        return Life.RUNNING if self.turn.open or self.turn.unfinished() else Life.IDLE
+        return Life.RUNNING if self.turn_runs() else Life.IDLE
 
     @property
     def open(self) -> list[ControlRequest]:
         """The questions that are open, the oldest first."""
         return [question.message for question in self._open.values()]
+
+    def turn_runs(self) -> bool:
+        """Whether a turn is under way, or a prompt waits for one."""
+        return self.turn.open or bool(self.turn.unfinished())
 
     @property
     def is_full(self) -> bool:

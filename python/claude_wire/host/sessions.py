@@ -292,6 +292,10 @@ class Sessions:
             record.boot, record.runs, record.ended = self._boot, True, None
             save(self._path(record.id), record)
             hosted.start(child)
+        except ValueError as error:  # what is to be sent is no initialize
+            child.close()
+            record.boot, record.runs, record.ended = before
+            raise RefusedError("command", f"initialize cannot be sent: {error}") from None
         except BaseException:
             child.close()
             record.boot, record.runs, record.ended = before
