@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: demo test test-tables e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
+.PHONY: help demo test test-tables e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -117,11 +117,18 @@ target/arm64-python/.ready: tools/arm64_python.sh
 licenses: $(BIN)/python | cargo
 	$(BIN)/python tools/licenses.py --write
 
+## What there is to make.
+help:
+	@awk '/^## / { text = text substr($$0, 3) } /^$$/ { text = "" } \
+	  /^[a-z0-9-]+:/ && text { sub(/^ /, "", text); sub(/[.;:] .*|\.$$/, "", text); printf "make %-16s %s\n", substr($$1, 1, index($$1, ":") - 1), text; text = "" }' Makefile
+
+## Format all sources.
 format: $(VENV)/.dev
 	cargo fmt
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+## Remove all that was made.
 clean:
 	rm -rf $(VENV) .venv-* target dist python/claude_wire/native/_native tests/e2e/typescript/node_modules
 
