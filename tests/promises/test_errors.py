@@ -24,6 +24,7 @@ from claude_wire import (
     CLINotFoundError,
     ControlResponse,
     Decoder,
+    DetachedError,
     DialectError,
     EncodeError,
     ErrorInfo,
@@ -67,6 +68,7 @@ from claude_wire import (
     encode,
     errors,
 )
+from claude_wire.control.host_frames import Cursor
 from each import each
 
 #: Stands for a prompt or a token; no text of an error may hold it.
@@ -89,6 +91,7 @@ TREE = {
     RequestRefusedError: RequestError,
     RequestTimeoutError: TimeoutError,
     SessionEndedError: RequestError,
+    DetachedError: Exception,
     HostError: Exception,
     AnswerError: Exception,
     PromptError: Exception,
@@ -200,6 +203,7 @@ INSTANCES = [
     PayloadError("text", {"a": 1}),
     PayloadError("text"),
     AnswerError(settled=True),
+    DetachedError("text", Cursor("s", 1, 2), [b"{}"]),
     HostError("epoch", "lines were lost", line=3),
     AnswerError(settled=False),
     HandleError("text"),

@@ -32,6 +32,7 @@ NAMES = [
     "ClaudeWireError",
     "Decoder",
     "DecoderStats",
+    "DetachedError",
     "DialectError",
     "DrainStats",
     "EncodeError",

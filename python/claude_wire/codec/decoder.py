@@ -210,7 +210,7 @@ class Decoder(Generic[T]):
         self._only = None if only is None else kind_names(only, known)
         self._coalesce = coalesce
         self._buffer = LineBuffer(max_line_bytes, only=self._only, coalesce=coalesce)
-        self._on_invalid = on_invalid
+        self._on_invalid: OnInvalid = on_invalid
         # Messages of the lines that went through the buffer.
         self._messages = self._invalid = 0
         # Whether somebody is using it now: a lock that costs next to nothing. It is looked at and set without a call
@@ -289,9 +289,9 @@ class Decoder(Generic[T]):
         return self._coalesce
 
     @property
-    def raises(self) -> bool:
-        """Whether it raises for invalid lines."""
-        return self._on_invalid == "raise"
+    def on_invalid(self) -> OnInvalid:
+        """What it does with invalid lines."""
+        return self._on_invalid
 
     @property
     def holds_back(self) -> bool:

@@ -194,10 +194,18 @@ class Answers:
             return
         inquiry = self._open.get(key_of(request_id))
         if inquiry is not None:
-            self._end(inquiry)
-            for task in (inquiry.callback, inquiry.timer):
-                if task is not None:
-                    task.cancel()
+            self._drop(inquiry)
+
+    def drop(self) -> None:
+        """Somebody else answers what is open."""
+        for inquiry in list(self._open.values()):
+            self._drop(inquiry)
+
+    def _drop(self, inquiry: _Inquiry) -> None:
+        self._end(inquiry)
+        for task in (inquiry.callback, inquiry.timer):
+            if task is not None:
+                task.cancel()
 
     async def _run(
         self, inquiry: _Inquiry, function: Callable[[Any], Awaitable[Any]], body: Any, name: Callable[[], str]

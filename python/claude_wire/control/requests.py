@@ -15,7 +15,13 @@ from anyio import Event
 
 from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send, send_quietly
-from claude_wire.errors import ProcessError, RequestRefusedError, RequestTimeoutError, SessionEndedError
+from claude_wire.errors import (
+    ProcessError,
+    RequestError,
+    RequestRefusedError,
+    RequestTimeoutError,
+    SessionEndedError,
+)
 from claude_wire.io.tasks import Tasks
 from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import ControlCancelRequest, ControlError, ControlRequest, ControlResponse, ControlSuccess
@@ -32,7 +38,7 @@ class _Question:
         self.subtype = subtype
         self.event = event
         self.answer: ControlResponse | None = None
-        self.error: SessionEndedError | None = None
+        self.error: RequestError | None = None
 
 
 class Requests:
@@ -111,6 +117,13 @@ class Requests:
         question = self._open.get(request_id) if isinstance(request_id, str) else None
         if question is not None and not question.event.is_set():
             question.answer = response
+            question.event.set()
+
+    def refuse(self, request_id: str, reason: str) -> None:
+        """A request goes nowhere, so its answer will not come: whoever waits for it is told why."""
+        question = self._open.get(request_id)
+        if question is not None and not question.event.is_set():
+            question.error = RequestRefusedError(question.subtype, reason)
             question.event.set()
 
     def fail(self, problem: str, cause: BaseException | None = None) -> None:

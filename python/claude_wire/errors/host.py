@@ -1,10 +1,30 @@
-"""What a supervisor of sessions refuses."""
+"""What a supervisor of sessions refuses, and the end of a connection with it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from claude_wire.errors.base import ClaudeWireError
 
-__all__ = ["HostError"]
+if TYPE_CHECKING:
+    from claude_wire.control.host_frames import Cursor
+
+__all__ = ["DetachedError", "HostError"]
+
+
+class DetachedError(ClaudeWireError):
+    """The connection with the host of a session has ended. The session itself goes on there.
+
+    Attributes:
+        cursor: where to attach again, so that each line comes once: behind the last message that was taken.
+        unacknowledged: prompts and answers that the host has not acknowledged, as lines, the oldest first. They can be
+            sent again by :meth:`~claude_wire.Session.send_again`: the host takes none of them twice.
+    """
+
+    def __init__(self, problem: str, cursor: Cursor, unacknowledged: list[bytes]) -> None:
+        super().__init__(problem)
+        self.cursor = cursor
+        self.unacknowledged = unacknowledged
 
 
 class HostError(ClaudeWireError):

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_a
 import msgspec
 
 from claude_wire.control.answers import Handler, NoAnswer, Refusal, WrongAnswer, raised_outside
+from claude_wire.control.host_frames import Serves
+from claude_wire.errors import RequestError
 from claude_wire.foundation.arguments import (
     name_of,
     nearest,
@@ -34,6 +36,7 @@ from claude_wire.messages import (
     HookCallbackRequest,
     HookOutput,
     InitializeRequest,
+    InitializeResponse,
     McpMessageRequest,
     McpMessageResponse,
     PermissionResultAllow,
@@ -47,6 +50,8 @@ from claude_wire.messages.hooks.events import HOOK_EVENTS, hook_event
 from claude_wire.messages.hooks.outputs import ineffective
 
 if TYPE_CHECKING:
+    from anyio import Event
+
     from claude_wire.messages import PermissionResult, UserDialogResult
     from claude_wire.messages.base import Wire
 
@@ -201,6 +206,8 @@ class Callbacks:
             require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
         self._can_use_tool = can_use_tool
         self.mcp_servers: dict[str, McpServer] = dict(mcp_servers or {})
+        #: By MCP server, what its calls wait for: it has to be told first what an earlier one was.
+        self.greetings: dict[str, Event] = {}
         self._on_elicitation = on_elicitation
         self._dialogs = dict(dialogs or {})
         self._timeout = timeout
@@ -262,9 +269,19 @@ class Callbacks:
         return msgspec.structs.replace(request, **ours)
 
     @property
-    def must_block(self) -> bool:
-        """Whether the failure of some hook must block."""
-        return any(matcher.onFailure == "block" for matchers in self._matchers.values() for matcher in matchers)
+    def serves(self) -> Serves:
+        """The hooks and MCP servers that these callbacks answer for."""
+        return Serves(hooks=list(self._hooks), mcp=list(self.mcp_servers))
+
+    def require_blocking(self, info: InitializeResponse) -> None:
+        """Refuse a CLI that goes on where a hook has failed, if some hook must block then.
+
+        Raises:
+            RequestError: the answer to ``initialize`` says so.
+        """
+        blocks = any(one.onFailure == "block" for matchers in self._matchers.values() for one in matchers)
+        if blocks and not (info.hook_on_failure_supported and info.hooks_applied is not False):
+            raise RequestError("initialize", "hooks that must block when they fail are not supported by this CLI")
 
     def _register(self, event: str, matcher: HookMatcher) -> HookCallbackMatcher:
         ids: list[str] = []
@@ -324,6 +341,9 @@ class Callbacks:
     async def _mcp_message(self, request: McpMessageRequest) -> Wire:
         server = self.mcp_servers.get(request.server_name)
         message = request.message
+        greeted = self.greetings.get(request.server_name)
+        if greeted is not None:
+            await greeted.wait()
         if server is None:
             return _mcp_error(message, METHOD_NOT_FOUND, f"Server '{request.server_name}' not found")
         try:

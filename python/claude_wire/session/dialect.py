@@ -15,6 +15,7 @@ from claude_wire.dialects.dialect import CONTROL
 from claude_wire.errors import DialectError
 from claude_wire.messages import InitializeRequest, InterruptRequest, InterruptResponse, InvalidLine, KeepAlive
 from claude_wire.process.process import Process, exchange_of
+from claude_wire.session.attached.router import AttachedRouter
 from claude_wire.session.router import Router, digest_of
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from claude_wire.dialects import Connection, Dialect
     from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import Tap
+    from claude_wire.session.attached.link import Link
     from claude_wire.session.control import Control
 
 __all__ = [
@@ -173,8 +175,12 @@ class _TranslatingRouter(Router):
                 self._control.handle(one)
 
 
-def router_for(connection: Connection, stream: MessageStream[Any], tap: Tap | None, control: Control) -> Router:
-    """What reads the stream of a session in a dialect."""
+def router_for(
+    connection: Connection, stream: MessageStream[Any], tap: Tap | None, control: Control, link: Link | None = None
+) -> Router:
+    """What reads the stream of a session in a dialect, or from a host."""
+    if link is not None:
+        return AttachedRouter(stream, tap, control, link)
     if connection.dialect.plain:
         return Router(stream, tap, control)
     saw = exchange_of(stream).saw if isinstance(stream, Process) else None

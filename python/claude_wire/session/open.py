@@ -16,9 +16,10 @@ from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.process.process import GRACE_SECONDS, Process, ProcessArguments, open_process, require_environment
+from claude_wire.session.arguments import PLACES, REQUEST_SECONDS
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.prompts import Prompt, message_of
-from claude_wire.session.session import PLACES, REQUEST_SECONDS, Session
+from claude_wire.session.session import Session
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -6,12 +6,13 @@ Knows what became of a prompt by its state in :mod:`claude_wire.session.run`; no
 from __future__ import annotations
 
 import uuid as uuids
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 from anyio import current_time
 
+from claude_wire.codec.decoder import decode
 from claude_wire.codec.encoder import encode
 from claude_wire.errors import PromptAnsweredError, PromptCancelledError, PromptError, SessionEndedError
 from claude_wire.messages import ContentBlock, ResultMessage, UserMessage
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from claude_wire.session.run import SentPrompt
     from claude_wire.session.sending import Sender
 
-__all__ = ["Prompt", "Prompts", "message_of"]
+__all__ = ["Prompt", "Prompts", "message_of", "query_of"]
 
 #: What a user gives as a prompt.
 Prompt: TypeAlias = "str | Sequence[ContentBlock] | UserMessage"
@@ -43,6 +44,21 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
         kind = type(prompt).__name__
         raise TypeError(f"a prompt is text, content blocks such as [TextBlock(...)], or a UserMessage, not {kind}")
     return UserMessage.of(prompt, uuid=uuid or str(uuids.uuid4()), session_id=session_id)
+
+
+def query_of(prompt: Prompt, uuid: str | None, session_id: str, *, needs_uuid: bool) -> UserMessage:
+    """The message of a prompt whose asker may have chosen the uuid.
+
+    A :class:`UserMessage` remains as it is, but for that uuid, and for one that it needs and does not have.
+
+    Raises:
+        TypeError: as :func:`message_of`.
+    """
+    if not isinstance(prompt, UserMessage):
+        return message_of(prompt, uuid, session_id)
+    if uuid is not None:
+        return msgspec.structs.replace(prompt, uuid=uuid)
+    return message_of(prompt) if needs_uuid else prompt
 
 
 class Prompts:
@@ -76,6 +92,15 @@ class Prompts:
             raise
         return sent
 
+    async def send_again(self, lines: Iterable[bytes]) -> None:
+        """Send lines of an earlier connection: prompts and answers."""
+        for line in lines:
+            message = decode(line)
+            if isinstance(message, UserMessage):
+                await self.send(message)
+            else:
+                await self._sender.send(line, is_answer=True)
+
     async def ask(self, prompt: UserMessage, ceiling: float | None) -> ResultMessage:
         """Send a prompt with a uuid, and pass over all messages up to its result. One task asks at a time.
 
@@ -93,6 +118,8 @@ class Prompts:
                     raise PromptError(prompt.uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
             except StopAsyncIteration:
                 raise SessionEndedError("query", "the output ended before the result") from None
+        if sent.refusal:
+            raise PromptError(prompt.uuid, f"the host has refused the prompt: {sent.refusal}")
         if sent.state is State.REPEATED:
             raise PromptAnsweredError(
                 prompt.uuid, "this prompt was answered before the session was resumed; a new uuid asks again"

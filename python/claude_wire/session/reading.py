@@ -6,14 +6,20 @@ Knows when a wait for a message ends, and what the end of the stream means; not 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from anyio import CancelScope, current_time
 
-from claude_wire.errors import HandleError, ProcessError, TurnError
+from claude_wire.errors import DetachedError, HandleError, ProcessError, TurnError
 from claude_wire.io.waiting import move_on_after
-from claude_wire.messages import ResultError, ResultMessage
+from claude_wire.messages import (
+    CancelAsyncMessageRequest,
+    CancelAsyncMessageResponse,
+    InterruptResponse,
+    ResultError,
+    ResultMessage,
+)
 from claude_wire.process.stdin import LAST_SECONDS
 from claude_wire.session.run import MARKS, Run, SentPrompt
 
@@ -60,6 +66,9 @@ class Reading:
             self.has_marks = not MARKS.isdisjoint(self._router.types)
         except StopAsyncIteration:
             await self._output_ended()
+            raise
+        except DetachedError as error:
+            await self._output_ended(error)
             raise
         except ProcessError as error:
             await self._output_ended(error)
@@ -110,11 +119,40 @@ class Reading:
                 return False
         return True
 
+    def answered(self, request: object, answer: object, unnamed: Sequence[SentPrompt]) -> None:
+        """The CLI has answered a request. ``unnamed`` are the prompts without a uuid that were sent before."""
+        if isinstance(answer, CancelAsyncMessageResponse) and isinstance(request, CancelAsyncMessageRequest):
+            self.drop([request.message_uuid] if answer.cancelled else [])
+        elif isinstance(answer, InterruptResponse):
+            # Only an emptied queue comes with a list.
+            self.drop(answer.cancelled or [], [] if answer.cancelled is None else unnamed)
+
     def drop(self, uuids: Sequence[str], swept: Sequence[SentPrompt] = ()) -> None:
         """The CLI has taken these prompts out of its queue, and may send no message about it: a wait for them ends."""
         self.run.drop(uuids, swept)
+        self._look_again()
+
+    def refuse(self, uuid: str, reason: str) -> None:
+        """A prompt will not come to the CLI: a wait for it ends."""
+        self.run.refuse(uuid, reason)
+        self._look_again()
+
+    def arrive(self, *, turn: bool) -> None:
+        """What comes from now on is newer than the session's beginning."""
+        self.run.arrive(turn=turn)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Have the run looked at again by whoever waits for a message of it."""
         if self._waiting is not None:
             self._waiting.cancel()
+
+    async def pass_to_the_end(self, seconds: float) -> None:
+        """Pass over all messages up to the end of the stream, in so many seconds. Raises what that raises."""
+        with move_on_after(seconds), suppress(StopAsyncIteration):
+            while True:
+                self.ready.clear()
+                await self.step()
 
     async def read_on(self) -> None:
         """Read ahead while nobody iterates, until the end of the stream. To be run in a task of its own."""
@@ -143,9 +181,9 @@ class Reading:
             return result.to_error(self.run.reason, self.run.resets_at)
         return None
 
-    async def _output_ended(self, cause: ProcessError | None = None) -> None:
+    async def _output_ended(self, cause: Exception | None = None) -> None:
         """No answer will come any more."""
-        process = self._process
+        process, cause = self._process, cause or self._router.end_cause()
         if cause is None and process is not None and not self._router.closed:
             with move_on_after(LAST_SECONDS):
                 await process.wait()

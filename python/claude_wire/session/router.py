@@ -27,11 +27,12 @@ from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlRe
 if TYPE_CHECKING:
     from claude_wire.codec.decoder import Decoder
     from claude_wire.codec.follower import Follower
+    from claude_wire.control.host_frames import Cursor
     from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import ReadAhead, Tap
     from claude_wire.session.control import Control
 
-__all__ = ["Router", "digest_of"]
+__all__ = ["KEPT_BACK", "Router", "digest_of"]
 
 #: Seconds without a step of the consumer after which the stream is read ahead of it.
 AWAY_SECONDS = 0.01
@@ -40,8 +41,8 @@ ROOM_SECONDS = 0.05
 
 _CONTROL = frozenset((ControlRequest, ControlResponse, ControlCancelRequest))
 #: What is not for the consumer; and what may be a control message that does not fit its type.
-_KEPT_BACK = frozenset((*_CONTROL, KeepAlive))
-_ROUTED = frozenset((*_KEPT_BACK, UnknownMessage))
+KEPT_BACK = frozenset((*_CONTROL, KeepAlive))
+_ROUTED = frozenset((*KEPT_BACK, UnknownMessage))
 
 
 def _is_control(message: Any) -> bool:
@@ -122,7 +123,7 @@ class Router:
             HandleError: it has a router already, or a task is in a step of it.
         """
         self._decoder = self._receiver.decoder
-        if not self._decoder.typed or self._decoder.raises:
+        if not self._decoder.typed or self._decoder.on_invalid == "raise":
             raise TypeError("a session needs a stream that gives typed messages, and does not raise for bad lines")
         if self._decoder.only is not None:
             raise TypeError("a session needs all lines of its stream: a decoder with only= passes over requests")
@@ -185,6 +186,15 @@ class Router:
         if self._noticed is not None:
             set_event(self._noticed)
 
+    @property
+    def cursor(self) -> Cursor | None:
+        """Where the consumer stands in the lines of a host; None for another stream."""
+        return None
+
+    def end_cause(self) -> Exception | None:
+        """Why the stream has ended, if that is known here."""
+        return None
+
     def close(self) -> None:
         """End the iteration, also for a task that is in a step, and leave the stream to its owner."""
         self.closed = True
@@ -201,13 +211,17 @@ class Router:
             self.ready.extend(batch)
             return
         control = [message for message in batch if _is_control(message)]
-        self.ready.extend(message for message in batch if type(message) not in _KEPT_BACK)
+        self.ready.extend(message for message in batch if type(message) not in KEPT_BACK)
         if self._found.followed != self._ahead.direct:
             self._found.control.clear()  # the consumer has come across all of them, or of what became of them
         # Only now, for what begins with it may begin at once, and iterate.
         for message in control:
             if not self._was_seen(message):
-                self._control.handle(message)
+                self._handle(message)
+
+    def _handle(self, message: Any) -> None:
+        """Give a control message to whom it concerns."""
+        self._control.handle(message)
 
     def _was_seen(self, message: Any) -> bool:
         """Whether it was seen ahead. The consumer has then passed by all that were seen before it."""
@@ -291,4 +305,4 @@ class Router:
 
     def _handle_ahead(self, message: Any) -> None:
         self._found.control.append(digest_of(message))
-        self._control.handle(message)
+        self._handle(message)

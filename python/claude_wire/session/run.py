@@ -191,7 +191,7 @@ class SentPrompt:
         number: of the prompt in the order of sending.
     """
 
-    __slots__ = ("number", "result", "sent_at", "state", "uuid")
+    __slots__ = ("number", "refusal", "result", "sent_at", "state", "uuid")
 
     def __init__(self, uuid: str | None, sent_at: float, number: int) -> None:
         self.uuid: str | None = uuid
@@ -200,6 +200,8 @@ class SentPrompt:
         self.state: State = State.SENT
         #: The result that answers it, or may.
         self.result: ResultMessage | None = None
+        #: Why it was refused before it came to the CLI; empty if it was not.
+        self.refusal: str = ""
 
     @property
     def ended(self) -> bool:
@@ -238,6 +240,8 @@ class Run:
         self._count = 0
         # Whether a turn is under way; whether the CLI ever said that one begins; how many it says are queued.
         self._turn = self._announces = False
+        # Whether older messages are read than those behind which the prompts were sent.
+        self._is_behind = False
         self._queued = 0
         # Turns that may be due because delegated tasks have ended; and whether one of them is certain, since a task
         # ended between turns.
@@ -253,7 +257,7 @@ class Run:
     @property
     def over(self) -> bool:
         """Whether nothing more will come, unless something is asked."""
-        if self._under_way or self._queued or len(self._folded) < len(self._open):
+        if self._is_behind or self._under_way or self._queued or len(self._folded) < len(self._open):
             return False
         return not self._due if self._state is None else self._state == "idle"
 
@@ -269,7 +273,7 @@ class Run:
             ceiling: seconds to wait when nothing is known to be under way.
             now: by the clock of :attr:`SentPrompt.sent_at`.
         """
-        if self._under_way:
+        if self._is_behind or self._under_way:
             return None
         if self._queued or any(prompt.state in _OWED for prompt in self._open.values()):
             # A CLI that is idle although a turn is owed has dropped the prompt, or has not come to it yet.
@@ -309,6 +313,27 @@ class Run:
         if uuid is None:
             self._unnamed[prompt] = None
         return prompt
+
+    def attach(self, owed: Iterable[str], now: float) -> None:
+        """The session goes on with a CLI that owes results for these prompts.
+
+        Until :meth:`arrive` is called, messages are seen that are older than that.
+        """
+        self._is_behind = True
+        for uuid in owed:
+            self.ask(uuid, now)
+
+    def arrive(self, *, turn: bool) -> None:
+        """All older messages were seen. ``turn`` says whether a turn is under way behind them."""
+        self._is_behind, self._turn = False, turn
+
+    def refuse(self, uuid: str, reason: str) -> None:
+        """A prompt will not come to the CLI. It may be sent again."""
+        prompt = self._open.get(uuid)
+        if prompt is not None:
+            prompt.refusal = reason
+            self._uuids.discard(uuid)
+            self._happens(prompt, Event.WITHDRAWN)
 
     def had(self, uuid: str | None) -> bool:
         """Whether a prompt with this uuid was sent before."""
@@ -361,6 +386,8 @@ class Run:
             limit = message.rate_limit_info
             self.resets_at = limit.resetsAt if limit.status == "rejected" else None
         elif isinstance(message, InjectedMessage):
+            if self._is_behind:
+                return False
             # The oldest prompt is the one of the turn. The next ones, as many as the message counts, were put into it.
             count = min(max(message.message_count, 0), len(self._open))
             for prompt in list(islice(self._open.values(), 1, 1 + count)):
@@ -380,6 +407,8 @@ class Run:
         return False
 
     def _result(self, result: ResultMessage) -> None:
+        if self._is_behind:
+            return
         names = _named_by(result)
         named = [self._open[uuid] for uuid in names or () if uuid in self._open]
         last_named = max((prompt.number for prompt in named), default=-1)

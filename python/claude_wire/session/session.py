@@ -6,7 +6,6 @@ Knows prompts, turns, control requests and callbacks; not how bytes come and go.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
@@ -16,21 +15,12 @@ import msgspec
 from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
-from claude_wire.errors import HandleError, ProcessInputError, RequestError, SessionEndedError
-from claude_wire.foundation.arguments import (
-    require_function,
-    require_one_of,
-    require_seconds,
-    shown,
-    tells_where,
-    type_of,
-)
+from claude_wire.errors import HandleError, ProcessInputError, SessionEndedError
+from claude_wire.foundation.arguments import require_one_of, require_seconds, shown, tells_where, type_of
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.io.tasks import Home, Tasks
-from claude_wire.io.waiting import Lock, cancel_scope, move_on_after
+from claude_wire.io.waiting import Lock, cancel_scope
 from claude_wire.messages import (
-    CancelAsyncMessageRequest,
-    CancelAsyncMessageResponse,
     ControlRequestBody,
     GetStatusRequest,
     InitializeRequest,
@@ -43,11 +33,11 @@ from claude_wire.messages import (
     SetPermissionModeRequest,
     SetPermissionModeResponse,
     StatusMessage,
-    UserMessage,
 )
-from claude_wire.process.options import PLACES as OPTION_PLACES
-from claude_wire.process.options import ClaudeOptions, PermissionMode
+from claude_wire.process.options import PermissionMode
 from claude_wire.process.process import GRACE_SECONDS, Process, exchange_of
+from claude_wire.session.arguments import CEILING_SECONDS, REQUEST_SECONDS, STREAM_PLACES, link_to_host, require_ends
+from claude_wire.session.attached.link import END_INPUT_LINE, Attachment
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
@@ -59,33 +49,19 @@ from claude_wire.session.dialect import (
     router_for,
 )
 from claude_wire.session.iterators import SessionBatches, SessionMessages
-from claude_wire.session.prompts import Prompt, Prompts, message_of
+from claude_wire.session.prompts import Prompt, Prompts, message_of, query_of
 from claude_wire.session.reading import Reading
 from claude_wire.session.sending import Sender
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from claude_wire.control.host_frames import Attached, Cursor
     from claude_wire.messages import InvalidLine, Message
 
-__all__ = ["PLACES", "REQUEST_SECONDS", "Session"]
+__all__ = ["Session"]
 
 A = TypeVar("A")
-
-#: Default for ``timeout`` of requests, in seconds, as in claude-agent-sdk.
-REQUEST_SECONDS = 60.0
-#: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.
-CEILING_SECONDS = 600.0
-#: Options of the CLI, and of claude-agent-sdk, that are no arguments here, and where each goes.
-PLACES: dict[str, str] = {
-    **OPTION_PLACES,
-    **{
-        field.name: f"it is a flag of the CLI: open_session(ClaudeOptions({field.name}=...))"
-        for field in dataclasses.fields(ClaudeOptions)
-    },
-    "max_buffer_size": "a session takes lines up to 128 MiB",
-    "prompt": "send it: await session.query(...), or session.ask(...)",
-}
 
 
 class Session:
@@ -108,6 +84,8 @@ class Session:
             written.
         dialect: what the other side speaks, of :mod:`claude_wire.dialects`; ``"auto"`` finds it out by the first line
             that tells. Messages are those of stream-json in all dialects. docs/dialects.md says what each can say.
+        attached: for a CLI that belongs to a host: what the host has answered to ``attach``. ``stream`` begins behind
+            that, and nothing of it was read. No ``initialize`` is sent. See :attr:`cursor`.
 
     Callbacks may be async functions or plain ones; a plain one runs in the loop's thread, and holds up the loop. They
     run in tasks of their own, while messages flow and whether or not anybody iterates. One that raises, takes longer
@@ -138,11 +116,10 @@ class Session:
     _home: Home | None = None
     # What a session sends that runs its process itself, and that is to end with it.
     _opens: InitializeRequest | None = None
+    # The way to its host for a session that attaches by itself, and that is to end with it.
+    _attachment: Attachment | None = None
 
-    @tells_where(
-        {**PLACES, **dict.fromkeys(("cwd", "env", "extra_env", "user", "stderr"), "open_process(..., NAME=...)")},
-        owner="Session",
-    )
+    @tells_where(STREAM_PLACES, owner="Session")
     def __init__(
         self,
         stream: MessageStream[Any],
@@ -158,18 +135,9 @@ class Session:
         on_received: Callable[[bytes], object] | None = None,
         on_sent: Callable[[bytes], object] | None = None,
         dialect: Dialect | Literal["auto"] = STREAM_JSON,
+        attached: Attached | None = None,
     ) -> None:
-        if not isinstance(stream, MessageStream):
-            raise TypeError(
-                f"stream must be a Process or a MessageStream, not {type_of(stream)}; open_session(ClaudeOptions(...)) "
-                "runs the CLI"
-            )
-        if send is not None:
-            require_function("send", send, "the bytes of a line")
-        if on_received is not None:
-            require_function("on_received", on_received, "the bytes that were read", awaited=False)
-        if on_sent is not None:
-            require_function("on_sent", on_sent, "the bytes of a line", awaited=False)
+        require_ends(stream, send, on_received, on_sent)
         self._dialect = dialect = dialect_of(dialect)
         require_callbacks(dialect, can_use_tool, {"hooks": hooks, "mcp_servers": mcp_servers, "dialogs": dialogs})
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
@@ -177,16 +145,18 @@ class Session:
         self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
         require_seconds("request_timeout", request_timeout)
         self._request_timeout = request_timeout
-        #: What the CLI answered to ``initialize``.
-        self.info: InitializeResponse | None = None
+        self._info: InitializeResponse | None = None
         # Tasks that wait in the loop keep the following objects. None of these knows the session, so a session that
         # is dropped is collected, which closes it.
         self._tasks = Tasks()
-        self._sender = Sender(None if self.process is None else exchange_of(self.process), send, on_sent, self._tasks)
+        attaches = attached is not None or self._attachment is not None
+        self._link = link = link_to_host(dialect, stream, send, attached) if attaches else None
+        exchange = None if self.process is None else exchange_of(self.process)
+        self._sender = Sender(exchange, send if link is None else link.send, on_sent, self._tasks, link)
         self._connection = connection = dialect.connect()
         to_agent = encode if dialect.plain else connection.to_agent
         self._control = Control(self._callbacks, self._sender, self._tasks, to_agent)
-        self._router = router_for(connection, stream, on_received, self._control)
+        self._router = router_for(connection, stream, on_received, self._control, link)
         self._reading = Reading(self._router, self._control.requests, self.process, merges=dialect.merges)
         self._ready = self._reading.ready
         self._prompts = Prompts(self._sender, self._reading, to_agent)
@@ -201,6 +171,21 @@ class Session:
         stream = "" if self.process is None else f", {self.process!r}"
         return f"<Session {state}: {run}{stream}>"
 
+    @property
+    def info(self) -> InitializeResponse | None:
+        """What the CLI answered to ``initialize``; of a session that is attached, to that of the host."""
+        return self._info if self._link is None else self._link.info
+
+    @property
+    def cursor(self) -> Cursor | None:
+        """Where a session that is attached stands: behind the last message that was taken. None if it is not."""
+        return self._router.cursor
+
+    @property
+    def unacknowledged(self) -> list[bytes]:
+        """Prompts and answers that the host has not acknowledged, as lines, the oldest first."""
+        return [] if self._link is None else self._link.unacknowledged
+
     # --- from the beginning to the end
 
     async def __aenter__(self) -> Self:
@@ -213,6 +198,8 @@ class Session:
             assert self.process is not None
             await self.process.__aenter__()
         try:
+            if self._attachment is not None and self._link is not None:
+                self._link.attached = await self._attachment.open(self._callbacks.serves)
             self._begin()
             if self._opens is not None and self._dialect.initializes:
                 await self._open(self._opens)
@@ -228,19 +215,23 @@ class Session:
         self._tasks.remember_context()
         if self.process is not None:
             _ = self.process.pid  # raises if it is not started
+        link = self._link
+        if link is not None:
+            link.begin(self._control, self._reading)
         self._router.start(ends_with_stream=self._opens is not None)
         for name, server in self._callbacks.mcp_servers.items():
             server.connect(self._control.carrier(name))
             self._connected[name] = server
+        if link is not None:
+            link.take_over(self._callbacks, self._tasks)
         self._tasks.start(self._reading.read_on, "claude-wire-reader")
 
     async def _open(self, request: InitializeRequest) -> None:
         try:
             await self.initialize(request)
         except (SessionEndedError, ProcessInputError):
-            with move_on_after(GRACE_SECONDS):  # a process that has closed its input may live on
-                async for _ in self:  # raises what it ended with, if that was an error
-                    pass
+            # A process that has closed its input may live on. What it ends with is raised instead, if that is an error.
+            await self._reading.pass_to_the_end(GRACE_SECONDS)
             raise
 
     async def aclose(self) -> None:
@@ -264,6 +255,8 @@ class Session:
             # A second caller waits until the first has finished.
             if self._opens is not None and self.process is not None:
                 await self.process.aclose()
+            if self._attachment is not None:
+                await self._attachment.aclose()
         finally:
             # A shield does not hold off Task.cancel(). Then they end by themselves.
             if is_here and (home is None or await home.can_wait()):
@@ -316,12 +309,13 @@ class Session:
             ValueError: ``request`` has hooks, MCP servers or dialogs, and so has the session.
             DialectError: the dialect has no ``initialize``, and ``request`` is given. Without it nothing is sent.
         """
+        if self._link is not None:
+            raise HandleError("the host of this session has sent initialize; session.info is the answer")
         if begins_without_initialize(self._dialect, request):
             return InitializeResponse()
         request = self._callbacks.complete(request or InitializeRequest())
-        self.info = info = await self.request(request, timeout=timeout)
-        if self._callbacks.must_block and not (info.hook_on_failure_supported and info.hooks_applied is not False):
-            raise RequestError("initialize", "hooks that must block when they fail are not supported by this CLI")
+        self._info = info = await self.request(request, timeout=timeout)
+        self._callbacks.require_blocking(info)
         return info
 
     async def query(
@@ -347,11 +341,14 @@ class Session:
             async for one in prompt:
                 await self.query(one, session_id=session_id)
             return
-        if not isinstance(prompt, UserMessage):
-            prompt = message_of(prompt, uuid, session_id)
-        elif uuid is not None:
-            prompt = msgspec.structs.replace(prompt, uuid=uuid)
-        await self._prompts.send(prompt)
+        await self._prompts.send(query_of(prompt, uuid, session_id, needs_uuid=self._link is not None))
+
+    async def send_again(self, lines: Sequence[bytes]) -> None:
+        """Send what a connection has lost: ``unacknowledged`` of a :class:`~claude_wire.DetachedError`.
+
+        The host takes no prompt twice, and no answer to a question that is settled.
+        """
+        await self._prompts.send_again(lines)
 
     async def ask(self, prompt: Prompt, *, ceiling: float | None = CEILING_SECONDS) -> ResultMessage:
         """Send a prompt, pass over all messages up to its result, and return that.
@@ -409,11 +406,7 @@ class Session:
         with nullcontext() if callback is None else callback.cancelled_later():
             answer = await self._control.requests.ask(request, subtype, seconds, self._router.notice)
         parsed = request.parse_answer(answer.response or {})
-        if isinstance(parsed, CancelAsyncMessageResponse) and isinstance(request, CancelAsyncMessageRequest):
-            self._reading.drop([request.message_uuid] if parsed.cancelled else [])
-        elif isinstance(parsed, InterruptResponse):
-            # Only an emptied queue comes with a list.
-            self._reading.drop(parsed.cancelled or [], [] if parsed.cancelled is None else unnamed)
+        self._reading.answered(request, parsed, unnamed)
         return parsed
 
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
@@ -493,8 +486,8 @@ class Session:
         """Close the input of the process, which tells the CLI to finish and end. Callbacks cannot be answered then.
 
         Raises:
-            TypeError: this session has no process.
+            TypeError: this session has no process, and is not attached.
         """
-        if self.process is None:
+        if self._link is None and self.process is None:
             raise TypeError("only the input of a process can be ended here")
-        await self.process.end_input()
+        await (self._sender.send(END_INPUT_LINE) if self.process is None else self.process.end_input())

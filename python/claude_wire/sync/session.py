@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from claude_wire import session as asynchronous
 from claude_wire.messages import ResultMessage
 from claude_wire.process.options import ClaudeOptions
+from claude_wire.session.arguments import CEILING_SECONDS
 from claude_wire.session.prompts import Prompt, message_of
-from claude_wire.session.session import CEILING_SECONDS
 from claude_wire.sync.loop_thread import LoopThread
 
 if TYPE_CHECKING:

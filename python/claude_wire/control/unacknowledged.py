@@ -1,0 +1,90 @@
+"""Lines that were sent to a host and that it has not acknowledged: what is sent again after a lost connection.
+
+Knows numbers of lines, and which lines may be sent again; not how they are sent.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import msgspec
+
+__all__ = ["MOST_UNACKNOWLEDGED_BYTES", "SentLine", "Unacknowledged"]
+
+#: Bytes of lines that the host has not acknowledged; and what a line counts besides its own bytes. Above it no prompt
+#: and no request is sent, and answers are not kept.
+MOST_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
+ENTRY_BYTES = 256
+
+
+class _Said(msgspec.Struct):
+    """The fields of a line that are looked at."""
+
+    type: str = ""
+    uuid: Any = None
+    request_id: Any = None
+
+
+_decode_said = msgspec.json.Decoder(_Said).decode
+
+
+class SentLine(NamedTuple):
+    """A line that was sent."""
+
+    #: Of the lines of this connection, from 1.
+    number: int
+    #: Its type, such as ``user``.
+    kind: str
+    #: The uuid of a prompt, or the id of a request; else None.
+    id: str | None
+    #: A prompt or an answer, as it was sent. Lines of other types are not sent again, and empty here.
+    line: bytes
+
+    @property
+    def size(self) -> int:
+        """What it counts, in bytes."""
+        return len(self.line) + ENTRY_BYTES
+
+
+class Unacknowledged:
+    """The lines of one connection."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._bytes = 0
+        self._sent: deque[SentLine] = deque()
+
+    @property
+    def lines(self) -> list[bytes]:
+        """Prompts and answers, the oldest first."""
+        return [sent.line for sent in self._sent if sent.line]
+
+    @property
+    def size(self) -> int:
+        """What is kept, in bytes."""
+        return self._bytes
+
+    def has_room(self, line: bytes) -> bool:
+        """Whether the line can be kept."""
+        return self._bytes + len(line) + ENTRY_BYTES <= MOST_UNACKNOWLEDGED_BYTES
+
+    def add(self, line: bytes) -> None:
+        """A line is sent. An answer for which there is no room is not kept: its question remains open without it."""
+        self._count += 1
+        said = _decode_said(line)
+        is_answer = said.type == "control_response"
+        id = said.uuid if said.type == "user" else said.request_id
+        kept = line if is_answer or said.type == "user" else b""
+        if not is_answer or self.has_room(line):
+            sent = SentLine(self._count, said.type, id if isinstance(id, str) else None, kept)
+            self._sent.append(sent)
+            self._bytes += sent.size
+
+    def settle(self, number: int) -> SentLine | None:
+        """The host has taken, or refused, all lines up to this number. Returns that line, if it is here."""
+        last = None
+        while self._sent and self._sent[0].number <= number:
+            last = self._sent.popleft()
+            self._bytes -= last.size
+        return last if last is not None and last.number == number else None

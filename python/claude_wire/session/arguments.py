@@ -1,0 +1,80 @@
+"""The arguments of a session: which others there are, where those go, and checks of some.
+
+Knows what a session takes; not what it does with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from claude_wire.control.host_frames import Attached
+from claude_wire.errors import DialectError
+from claude_wire.foundation.arguments import require_function, type_of
+from claude_wire.io.message_stream import MessageStream
+from claude_wire.process.options import PLACES as OPTION_PLACES
+from claude_wire.process.options import ClaudeOptions
+from claude_wire.process.process import Process
+from claude_wire.session.attached.link import Link
+
+if TYPE_CHECKING:
+    from claude_wire.control.sending import Send
+    from claude_wire.dialects import Dialect
+
+__all__ = ["CEILING_SECONDS", "PLACES", "REQUEST_SECONDS", "STREAM_PLACES", "link_to_host", "require_ends"]
+
+#: Default for ``timeout`` of requests, in seconds, as in claude-agent-sdk.
+REQUEST_SECONDS = 60.0
+#: Default for ``ceiling``, in seconds: how long the CLI waits for background work when its input has ended.
+CEILING_SECONDS = 600.0
+#: Options of the CLI, and of claude-agent-sdk, that are no arguments here, and where each goes.
+PLACES: dict[str, str] = {
+    **OPTION_PLACES,
+    **{
+        field.name: f"it is a flag of the CLI: open_session(ClaudeOptions({field.name}=...))"
+        for field in dataclasses.fields(ClaudeOptions)
+    },
+    "max_buffer_size": "a session takes lines up to 128 MiB",
+    "prompt": "send it: await session.query(...), or session.ask(...)",
+}
+
+#: The same for a session that is made of a stream.
+STREAM_PLACES: dict[str, str] = {
+    **PLACES,
+    **dict.fromkeys(("cwd", "env", "extra_env", "user", "stderr"), "open_process(..., NAME=...)"),
+}
+
+
+def require_ends(stream: object, send: object, on_received: object, on_sent: object) -> None:
+    """Refuse what is no stream of messages, or cannot be called with bytes.
+
+    Raises:
+        TypeError: that is so.
+    """
+    if not isinstance(stream, MessageStream):
+        raise TypeError(
+            f"stream must be a Process or a MessageStream, not {type_of(stream)}; open_session(ClaudeOptions(...)) "
+            "runs the CLI"
+        )
+    if send is not None:
+        require_function("send", send, "the bytes of a line")
+    if on_received is not None:
+        require_function("on_received", on_received, "the bytes that were read", awaited=False)
+    if on_sent is not None:
+        require_function("on_sent", on_sent, "the bytes of a line", awaited=False)
+
+
+def link_to_host(dialect: Dialect, stream: MessageStream[Any], send: Send | None, attached: Attached | None) -> Link:
+    """What a session has to do with the host that its stream comes from.
+
+    Raises:
+        TypeError: there is no function that sends, the stream is a process, or ``attached`` is no answer of a host.
+        DialectError: hosts know no sessions in the dialect.
+    """
+    if send is None or isinstance(stream, Process):
+        raise TypeError("an attached session takes the stream of its host, and a function that sends to the host")
+    if not isinstance(attached, (Attached, type(None))):
+        raise TypeError(f"attached must be the Attached that the host has answered, not {type_of(attached)}")
+    if not dialect.plain:
+        raise DialectError(dialect.name, "is not spoken by hosts")
+    return Link(send, attached)

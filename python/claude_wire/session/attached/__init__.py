@@ -1,0 +1,1 @@
+"""A session whose CLI belongs to a host."""

@@ -1,0 +1,695 @@
+"""A session that is attached to a host: where it goes on, what it answers, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from async_backends import Backend, every_backend
+from claude_wire import (
+    CanUseToolRequest,
+    Decoder,
+    DetachedError,
+    DialectError,
+    HandleError,
+    HookCallbackRequest,
+    HookMatcher,
+    MessageStream,
+    PermissionResult,
+    ProcessError,
+    PromptError,
+    RequestError,
+    RequestRefusedError,
+    ResultMessage,
+    Session,
+    SessionEndedError,
+    TurnError,
+    UnfinishedTurnError,
+    UserMessage,
+    dialects,
+)
+from claude_wire.control.host_frames import Cursor, Ended
+from host_peer import INITIALIZED, HostPeer
+from session_peer import INIT, RESULT, Peer, Server, allow, hook_request, line, never, numbered, numbers
+
+NEVER_BEFORE = Cursor("s1", 1, 0)
+
+
+def result(*uuids: str) -> dict[str, Any]:
+    return {**RESULT, "user_message_uuids": list(uuids)}
+
+
+async def take(session: Session, count: int) -> list[Any]:
+    return [await session.__anext__() for _ in range(count)]
+
+
+async def collect(session: Session, got: list[Any]) -> None:
+    async for message in session:
+        got.append(message)
+
+
+@every_backend
+def test_the_cursor_is_that_of_the_last_message_taken_and_the_next_session_goes_on_behind_it(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.say(*map(numbered, range(5)))
+        wire, session = host.connect()
+        async with session:
+            assert session.cursor == NEVER_BEFORE
+            assert numbers(await take(session, 2)) == [0, 1]
+            assert session.cursor == Cursor("s1", 1, 2)
+            host.say(numbered(5))
+        assert session.cursor == Cursor("s1", 1, 2)
+        wire.lose()
+        _, second = host.connect(session.cursor)
+        async with second:
+            assert second.cursor == session.cursor
+            assert numbers(await take(second, 4)) == [2, 3, 4, 5]
+            assert second.cursor == Cursor("s1", 1, 6)
+
+    backend.run(main)
+
+
+@every_backend
+def test_frames_never_reach_the_consumer_and_have_no_number_wherever_chunks_end(backend: Backend) -> None:
+    said = [line(numbered(1)), b"\n", b" \r\n", line(numbered(2)), b"nonsense\n", b"\t\n", line(numbered(3))]
+    frames = [
+        b'{"type":"host_accepted","lines":0}\n',
+        b' { "type" : "host_blocked", "message": "full" }\n',
+        b'{"type":"host_of_tomorrow"}\n',
+        b'{"type":"host_stderr","text":"\\u00e4"}\n',
+    ]
+    data = said[0] + frames[0] + b"".join(said[1:4]) + frames[1] + frames[2] + said[4] + frames[3] + b"".join(said[5:])
+    behind = [1, 4, 5, 7]
+
+    async def main() -> None:
+        for cut in range(1, len(data)):
+            host = HostPeer()
+            host.journal += said[:0]
+            answer = host.attached()
+            wire_stream = Peer()
+            wire_stream.write(data[:cut])
+            wire_stream.write(data[cut:])
+            async with Session(wire_stream.stream, wire_stream.send, attached=answer) as session:
+                for expected in behind:
+                    await session.__anext__()
+                    assert session.cursor is not None
+                    assert session.cursor.line == expected, cut
+            await wire_stream.stream.aclose()
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_batch_is_taken_as_a_whole_and_control_messages_before_a_message_count_with_it(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        wire, session = host.connect(can_use_tool=allow)
+        async with session:
+            data = [numbered(1), Peer.permission("q"), {"type": "keep_alive"}, numbered(2), Peer.permission("r")]
+            for message in data:
+                host.journal.append(line(message))
+            wire.output.write(b"".join(map(line, data)))
+            assert numbers(await take(session, 1)) == [1]
+            assert session.cursor == Cursor("s1", 1, 1)
+            assert numbers(await take(session, 1)) == [2]
+            assert session.cursor == Cursor("s1", 1, 4)
+            wire.output.write(b"".join(map(line, map(numbered, (3, 4)))))
+            batches = session.batches()
+            assert numbers(await batches.__anext__()) == [3, 4]
+            assert session.cursor == Cursor("s1", 1, 7)
+            await wire.answer_to("q")
+            await wire.answer_to("r")
+
+    backend.run(main)
+
+
+@every_backend
+def test_open_questions_are_answered_at_once_and_settled_ones_never(backend: Backend) -> None:
+    asked: list[str] = []
+
+    async def decide(request: CanUseToolRequest) -> PermissionResult:
+        asked.append(request.tool_name)
+        return request.allow()
+
+    async def main() -> None:
+        host = HostPeer()
+        host.say(
+            Peer.permission("settled", "A"), numbered(1), Peer.permission("open", "B"), Peer.permission("gone", "C")
+        )
+        del host.open["settled"]
+        host.say(Peer.cancel("gone"), numbered(2))
+        wire, session = host.connect(can_use_tool=decide)
+        async with session:
+            await wire.answer_to("open")  # though nobody iterates
+            assert numbers(await take(session, 2)) == [1, 2]
+            host.say(Peer.permission("new", "D"))
+            await wire.answer_to("new")
+            assert asked == ["B", "D"]
+            assert host.open == {}
+
+    backend.run(main)
+
+
+@every_backend
+def test_nothing_older_is_answered_while_nobody_iterates_either(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer(chunk=7)
+        for number in range(20):
+            host.say(Peer.permission(f"q{number}"), numbered(number))
+        host.open.clear()
+        wire, session = host.connect(can_use_tool=allow)
+        async with session:
+            host.say(Peer.permission("new"))
+            await wire.answer_to("new")
+            assert [message["type"] for message in wire.received] == ["control_response"]
+            assert numbers(await take(session, 20)) == list(range(20))
+            assert len(wire.received) == 1
+
+    backend.run(main)
+
+
+@every_backend
+def test_the_answer_to_initialize_is_that_of_the_host_and_none_is_sent(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        wire, session = host.connect()
+        async with session:
+            assert session.info is not None
+            assert session.info.output_style == "default"
+            with pytest.raises(HandleError, match=r"session\.info"):
+                await session.initialize()
+            assert wire.received == []
+        host = HostPeer()
+        host.initialized = None
+        wire, session = host.connect()
+        async with session:
+            assert session.info is None
+            host.say(INITIALIZED, numbered(1))
+            await take(session, 1)
+            assert session.info is not None
+            assert session.info.output_style == "default"
+
+    backend.run(main)
+
+
+@every_backend
+def test_hooks_that_must_block_need_a_cli_that_can_also_over_a_host(backend: Backend) -> None:
+    async def hook(request: HookCallbackRequest) -> None: ...
+
+    async def main() -> None:
+        host = HostPeer()
+        host.initialized = {**INITIALIZED, "response": {**INITIALIZED["response"], "response": {}}}
+        _, session = host.connect(hooks={"Stop": [HookMatcher(hook, on_failure="block")]})
+        with pytest.raises(RequestError, match="must block"):
+            async with session:
+                raise AssertionError
+
+    backend.run(main)
+
+
+# --- prompts and runs -------------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_what_is_owed_is_waited_for_in_the_middle_of_a_turn(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.prompts, host.owed = ["p1"], ["p1"]
+        host.say(INIT, numbered(1), numbered(2))
+        _, session = host.connect(Cursor("s1", 1, 2))
+        async with session:
+            run = session.receive_run()
+            assert numbers([await run.__anext__()]) == [2]
+            host.say(numbered(3), result("p1"), numbered(4))
+            assert numbers([await run.__anext__()]) == [3]
+            assert isinstance(await run.__anext__(), ResultMessage)
+            assert [message async for message in run] == []
+            assert session.cursor == Cursor("s1", 1, 5)
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("named", [True, False])
+def test_a_result_from_before_does_not_answer_what_is_owed_now(backend: Backend, named: bool) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.say(INIT, result(*["old"] * named), INIT, numbered(1))
+        host.prompts, host.owed = ["p1"], ["p1"]
+        if not named:
+            host.journal[1] = line(RESULT)
+        _, session = host.connect()
+        async with session:
+            run = session.receive_run()
+            await take(session, 4)
+            host.say(result("p1") if named else RESULT)
+            assert isinstance(await run.__anext__(), ResultMessage)
+            assert [message async for message in run] == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_run_of_what_is_over_gives_what_was_missed_and_ends(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.say(INIT, numbered(1), RESULT, Peer.permission("q"))
+        del host.open["q"]
+        _, session = host.connect(Cursor("s1", 1, 1))
+        async with session:
+            assert [type(message).__name__ async for message in session.receive_run()] == [
+                "UserMessage",
+                "ResultSuccess",
+            ]
+            assert [message async for message in session.receive_run()] == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_turn_that_nobody_has_asked_for_is_waited_for(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.say(INIT)
+        _, session = host.connect(Cursor("s1", 1, 1))
+        async with session:
+            host.say(numbered(1), RESULT)
+            assert [type(message).__name__ async for message in session.receive_run()] == [
+                "UserMessage",
+                "ResultSuccess",
+            ]
+
+    backend.run(main)
+
+
+@every_backend
+def test_ask_goes_on_working_behind_old_results(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.say(INIT, {**RESULT, "result": "old"})
+        wire, session = host.connect()
+        async with session, anyio.create_task_group() as group:
+
+            async def answer() -> None:
+                await wire.until(wire.prompts)
+                host.say(INIT, {**result(*wire.prompts()), "result": "new"})
+
+            group.start_soon(answer)
+            assert (await session.ask("hi")).result == "new"
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_prompt_always_has_a_uuid(backend: Backend) -> None:
+    async def main() -> None:
+        wire, session = HostPeer().connect()
+        async with session:
+            await session.query(UserMessage.of("hi"))
+            await session.query("hi", uuid="mine")
+        first, second = wire.prompts()
+        assert first
+        assert second == "mine"
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_refused_prompt_ends_its_asker_and_a_refused_request_its_own(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        host = HostPeer(acknowledges=False)
+        wire, session = host.connect()
+        async with session, anyio.create_task_group() as group:
+
+            async def refuse() -> None:
+                for number in 1, 2:
+                    await wire.until(lambda number=number: len(wire.received) == number)
+                    wire.say(type="host_refused", line=number, reason="the disk is full")
+
+            group.start_soon(refuse)
+            with pytest.raises(PromptError, match="the host has refused the prompt: the disk is full"):
+                await session.ask("hi")
+            with pytest.raises(RequestRefusedError, match="the disk is full"):
+                await session.set_model("opus")
+            assert session.unacknowledged == []
+        assert caplog.text.count("the disk is full") == 2
+
+    backend.run(main)
+
+
+# --- roles ------------------------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_a_viewer_sees_all_answers_nothing_and_sends_nothing(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        server = Server()
+        host.handshakes = {"s": [{"jsonrpc": "2.0", "id": 1, "method": "initialize"}]}
+        host.say(Peer.permission("old"))
+        wire, session = host.connect(role="viewer", can_use_tool=allow, mcp_servers={"s": server})
+        async with session:
+            pending = {"subtype": "success", "request_id": "x", "pending_permission_requests": [Peer.permission("p")]}
+            host.say(Peer.permission("new"), {"type": "control_response", "response": pending}, numbered(1))
+            assert numbers(await take(session, 1)) == [1]
+            for sends in (
+                lambda: session.query("hi"),
+                lambda: session.ask("hi"),
+                lambda: session.interrupt(),
+                lambda: session.end_input(),
+            ):
+                with pytest.raises(HandleError, match="a viewer, and sends nothing: attach as a driver"):
+                    await sends()
+            await anyio.wait_all_tasks_blocked()
+            assert wire.received == []
+            assert server.handled == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_who_is_replaced_becomes_a_viewer_and_its_callbacks_end(backend: Backend) -> None:
+    ended: list[str] = []
+
+    async def decide(request: CanUseToolRequest) -> PermissionResult:
+        try:
+            return await never()
+        finally:
+            ended.append(request.tool_name)
+
+    async def main() -> None:
+        host = HostPeer()
+        host.say(Peer.permission("q", "Bash"))
+        wire, session = host.connect(can_use_tool=decide)
+        async with session:
+            await anyio.wait_all_tasks_blocked()
+            wire.say(type="host_driver", role="viewer", driver=True)
+            host.say(Peer.permission("r", "Read"), numbered(1))
+            assert numbers(await take(session, 1)) == [1]
+            await anyio.wait_all_tasks_blocked()
+            assert ended == ["Bash"]
+            with pytest.raises(HandleError, match="another client drives this session now"):
+                await session.query("hi")
+        assert wire.received == []
+
+    backend.run(main)
+
+
+# --- MCP servers ------------------------------------------------------------------------------------------------------
+
+
+HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "1"}}
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def call(request_id: str, message: dict[str, Any], server: str = "s") -> dict[str, Any]:
+    return Peer.request(request_id, "mcp_message", server_name=server, message=message)
+
+
+@every_backend
+def test_a_server_of_a_new_driver_sees_the_handshake_before_anything_else(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.handshakes = {"s": [HELLO, READY], "of somebody else": [HELLO]}
+        listed = {"jsonrpc": "2.0", "id": 7, "method": "tools/list"}
+        host.say(call("open", listed))
+        server = Server()
+        wire, session = host.connect(mcp_servers={"s": server})
+        async with session:
+            host.say(call("new", {**listed, "id": 8}))
+            await wire.answer_to("open")
+            await wire.answer_to("new")
+            assert [message["method"] for message in server.handled] == [
+                "initialize",
+                "notifications/initialized",
+                "tools/list",
+                "tools/list",
+            ]
+            assert len(wire.received) == 2
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_handshake_that_is_open_is_not_repeated(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.handshakes = {"s": [HELLO]}
+        host.say(call("open", HELLO))
+        server = Server()
+        wire, session = host.connect(mcp_servers={"s": server})
+        async with session:
+            await wire.answer_to("open")
+            assert [message["method"] for message in server.handled] == ["initialize"]
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_server_that_fails_in_its_handshake_is_asked_all_the_same(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.handshakes = {"s": [{**HELLO, "method": "raise"}]}
+        wire, session = host.connect(mcp_servers={"s": Server()})
+        async with session:
+            host.say(call("q", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}))
+            assert "result" in (await wire.answer_to("q"))["response"]["mcp_response"]
+
+    backend.run(main)
+    assert "the MCP server s raised ValueError in its handshake" in caplog.text
+
+
+# --- the end ----------------------------------------------------------------------------------------------------------
+
+
+ENDS: list[tuple[dict[str, Any], type[Exception] | None, str]] = [
+    ({"exit_code": 0}, None, ""),
+    ({"exit_code": 1, "stderr": "Error: no"}, ProcessError, "exited with code 1"),
+    ({"exit_code": -9, "calls": ["t1", "t2"]}, ProcessError, "2 tool calls have no result, and were perhaps done"),
+    ({"exit_code": None, "unfinished": "in the middle of a turn"}, UnfinishedTurnError, "ended with its supervisor"),
+    ({"exit_code": 0, "unfinished": "in the middle of a turn"}, UnfinishedTurnError, "in the middle of a turn"),
+]
+
+
+@every_backend
+@pytest.mark.parametrize(("ended", "error", "words"), ENDS)
+@pytest.mark.parametrize("when", ["then", "before"])
+def test_the_stream_ends_as_that_of_a_process(
+    backend: Backend, ended: dict[str, Any], error: type[Exception] | None, words: str, when: str
+) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.say(numbered(1))
+        if when == "before":
+            host.ended = Ended(**ended)
+        wire, session = host.connect()
+        async with session:
+            if when == "then":
+                wire.say(type="host_ended", **ended)
+                host.say(numbered(2))  # of another process
+            got: list[Any] = []
+            if error is None:
+                await collect(session, got)
+            else:
+                with pytest.raises(error, match=words) as caught:
+                    await collect(session, got)
+                assert isinstance(caught.value, ProcessError)
+                assert caught.value.returncode == ended["exit_code"]
+                assert caught.value.calls == ended.get("calls", [])
+                assert caught.value.stderr_tail == ended.get("stderr", "").encode()
+            assert [message async for message in session] == []
+            assert numbers(got) == [1]
+            with pytest.raises(SessionEndedError):
+                await session.set_model("x")
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_process_that_ends_for_a_failed_turn_raises_what_the_turn_says(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        wire, session = host.connect()
+        async with session:
+            host.say(INIT, {**RESULT, "is_error": True, "subtype": "error_max_turns"})
+            wire.say(type="host_ended", exit_code=1)
+            with pytest.raises(TurnError, match="max_turns"):
+                await collect(session, [])
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("how", ["cut", "lost", "in the middle of a line", "of a frame", "failed"])
+def test_the_end_of_a_connection_has_the_cursor_and_what_was_not_acknowledged(backend: Backend, how: str) -> None:
+    async def main() -> None:
+        host = HostPeer(acknowledges=False)
+        host.say(Peer.permission("q"), numbered(1))
+        wire, session = host.connect(can_use_tool=allow)
+        async with session:
+            await wire.answer_to("q")
+            await session.query("one", uuid="p1")
+            await session.query("two", uuid="p2")
+            with anyio.move_on_after(0):
+                await session.set_model("opus")
+            wire.say(type="host_accepted", lines=2)
+            end: dict[str, Callable[[], object]] = {
+                "cut": lambda: wire.say(type="host_cut", cursor={"id": "s1", "epoch": 1, "line": 2}, message="slow"),
+                "lost": lambda: None,
+                "in the middle of a line": lambda: wire.write(line(numbered(2))[:-1]),
+                "of a frame": lambda: wire.write(b'{"type":"host_accep'),
+                "failed": lambda: wire.output.write(ConnectionResetError("reset")),
+            }
+            end[how]()
+            if how != "cut":
+                wire.lose()
+            got: list[Any] = []
+            with pytest.raises(DetachedError, match="the session goes on there") as caught:
+                await collect(session, got)
+            assert numbers(got) == [1]
+            assert caught.value.cursor == Cursor("s1", 1, 2) == session.cursor
+            assert [b'"p2"' in sent for sent in caught.value.unacknowledged] == [True]
+            assert [message async for message in session] == []
+            with pytest.raises((SessionEndedError, HandleError)):
+                await session.set_model("x")
+
+    backend.run(main)
+
+
+@every_backend
+def test_who_waits_is_told_that_the_connection_is_lost_though_nobody_iterates(backend: Backend) -> None:
+    async def main() -> None:
+        for lose in (lambda wire: wire.lose(), lambda wire: wire.say(type="host_ended", exit_code=3)):
+            wire, session = HostPeer().connect()
+            async with session, anyio.create_task_group() as group:
+
+                async def end(wire: Any = wire, lose: Any = lose) -> None:
+                    await wire.until(lambda: wire.received)
+                    lose(wire)
+
+                group.start_soon(end)
+                with pytest.raises(SessionEndedError):
+                    await session.set_model("opus")
+
+    backend.run(main)
+
+
+@every_backend
+def test_what_was_not_acknowledged_is_sent_again_and_counts_once(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer(acknowledges=False)
+        host.say(Peer.permission("q"))
+        wire, session = host.connect(can_use_tool=allow)
+        async with session:
+            await wire.answer_to("q")
+            await session.query("one", uuid="p1")
+            lost = session.unacknowledged
+            assert len(lost) == 2
+        wire.lose()
+        host.acknowledges = True
+        host.prompts, host.owed = [], []  # its line has not arrived
+        again, second = host.connect(session.cursor)
+        async with second:
+            await second.send_again(lost)
+            assert again.prompts() == ["p1"] == host.prompts
+            assert len(again.answers_to("q")) == 1
+            host.say(result("p1"))
+            assert [type(message).__name__ async for message in second.receive_run()] == ["ResultSuccess"]
+            assert second.unacknowledged == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_what_is_not_acknowledged_is_bounded(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claude_wire.control.unacknowledged.MOST_UNACKNOWLEDGED_BYTES", 4096)
+
+    async def main() -> None:
+        host = HostPeer(acknowledges=False)
+        wire, session = host.connect(can_use_tool=allow)
+        async with session:
+            await session.query("x" * 3000, uuid="p1")
+            for _ in range(2):
+                with pytest.raises(HandleError, match="not acknowledged"):
+                    await session.query("x" * 3000, uuid="p2")
+            host.say(*(Peer.permission(f"q{number}") for number in range(20)))
+            await wire.answer_to("q19")  # answers go on, and are not kept
+            assert sum(map(len, session.unacknowledged)) < 4096
+            wire.say(type="host_accepted", lines=21)
+            with anyio.fail_after(10):
+                while session.unacknowledged:
+                    await anyio.sleep(0.001)
+            await session.query("x" * 3000, uuid="p2")
+        assert wire.prompts() == ["p1", "p2"]
+
+    backend.run(main)
+
+
+@every_backend
+def test_the_input_of_a_hosted_cli_is_ended_by_a_line(backend: Backend) -> None:
+    async def main() -> None:
+        wire, session = HostPeer().connect()
+        async with session:
+            await session.end_input()
+        assert wire.received == [{"type": "host_end_input"}]
+
+    backend.run(main)
+
+
+# --- what it is made of -----------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_a_stream_that_cannot_be_numbered_is_refused(backend: Backend) -> None:
+    async def main() -> None:
+        for decoder in Decoder(coalesce=True), Decoder(on_invalid=lambda _: None):
+            _, session = HostPeer().connect(decoder=decoder)
+            with pytest.raises(TypeError, match="counts lines"):
+                async with session:
+                    raise AssertionError
+        host = HostPeer()
+        host.say(numbered(1), numbered(2))
+        wire, session = host.connect()
+        await wire.stream.__anext__()
+        with pytest.raises(HandleError, match="nothing was read"):
+            async with session:
+                raise AssertionError
+
+    backend.run(main)
+
+
+def test_wrong_arguments_are_refused_with_words_that_lead_on() -> None:
+    answer = HostPeer().attached()
+
+    async def empty() -> Any:
+        yield b""
+
+    with pytest.raises(TypeError, match="a function that sends to the host"):
+        Session(MessageStream(empty()), attached=answer)
+    with pytest.raises(TypeError, match="attached must be the Attached that the host has answered, not dict"):
+        Session(MessageStream(empty()), print, attached={})  # type: ignore[arg-type]
+    with pytest.raises(DialectError, match="hosts"):
+        Session(MessageStream(empty()), print, attached=answer, dialect=dialects.CLASSIC)  # type: ignore[arg-type]
+
+
+@every_backend
+def test_hooks_of_another_process_answer_by_the_same_ids(backend: Backend) -> None:
+    async def guard(request: HookCallbackRequest) -> dict[str, Any]:
+        return {"decision": "block"}
+
+    async def main() -> None:
+        host = HostPeer()
+        host.say(hook_request("h", "PreToolUse:Bash:guard"))
+        wire, session = host.connect(hooks={"PreToolUse": [HookMatcher(guard, matcher="Bash", name="guard")]})
+        async with session:
+            assert (await wire.answer_to("h"))["response"] == {"decision": "block"}
+
+    backend.run(main)
