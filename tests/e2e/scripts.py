@@ -85,6 +85,8 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
     ],
     "hooks_overrun": [*(bash(f"touch overrun{number}") for number in range(10)), Reply(text("All refused."))],
     # Runs until the file is there, or it is interrupted.
+    # One call after another, each of which leaves the time at which it was run.
+    "ticks": [*[bash(f"date +%s.%N >> ticks; touch tick{number}") for number in range(40)], Reply(text("Ticked."))],
     "long_bash": [bash("touch begun; until [ -e never ]; do sleep 0.1; done")],
     # Tasks that run until the host makes a file or opens a gate, which is after the first turn has ended.
     "background_bash": [

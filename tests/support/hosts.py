@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ class Host:
     def __init__(self, path: Path, **options: Any) -> None:
         self.path = path
         self.options = options
-        self._clients: list[Client] = []
+        self._clients = AsyncExitStack()
 
     async def start(self) -> None:
         self.folder = StateFolder(os.fspath(self.path))
@@ -80,9 +80,7 @@ class Host:
         assert waits.done()
 
     async def client(self) -> Client:
-        reader, writer = await asyncio.open_unix_connection(self.folder.socket, limit=1 << 26)
-        self._clients.append(Client(reader, writer))
-        return self._clients[-1]
+        return await self._clients.enter_async_context(connected(self.path))
 
     def spec(self, **more: Any) -> dict[str, Any]:
         """What a CLI of a test is started as."""
@@ -106,8 +104,19 @@ class Host:
         self.task.cancel()
         await asyncio.wait({self.task}, timeout=SECONDS)
         self.folder.release()
-        for client in self._clients:
-            client.close()
+        await self._clients.aclose()
+
+
+@asynccontextmanager
+async def connected(folder: Path) -> AsyncIterator[Client]:
+    """A client of the supervisor of a folder, for a block."""
+    reader, writer = await asyncio.open_unix_connection(folder / "socket", limit=1 << 26)
+    try:
+        yield Client(reader, writer)
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 def agent() -> list[str]:
