@@ -208,7 +208,7 @@ class Sessions:
         for id in os.listdir(self._folder.sessions):
             path = self._path(id)
             try:
-                record = load(path)
+                record = load(private_folder(path))
                 if record.is_warm or not os.path.isdir(os.path.join(path, "parts")):
                     shutil.rmtree(path)  # nobody has got to know it
                     continue

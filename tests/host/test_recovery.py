@@ -1,0 +1,134 @@
+"""A supervisor starts where another one was cut off: what may be lost is told, and no process of it lives on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claude_wire.host import sessions
+from claude_wire.host.child import began_at
+from hosts import Host, hosting
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def cut_off(host: Host) -> Any:
+    """A session whose supervisor ends without a word; the answer to the command that created it."""
+    client, answer = await host.create()
+    client.prompt("p1", ask="q1")
+    await client.until("control_request")
+    await host.end()
+    return answer
+
+
+def session_file(host: Host, answer: Any) -> Path:
+    return host.path / "sessions" / answer["id"] / "session.json"
+
+
+@pytest.mark.parametrize(("syncs", "epoch"), [(False, 2), (True, 1)])
+async def test_after_a_loss_of_power_the_epoch_is_another_one_unless_each_line_was_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, syncs: bool, epoch: int
+) -> None:
+    async with hosting(tmp_path / "h", syncs=syncs) as host:
+        answer = await cut_off(host)
+        monkeypatch.setattr(sessions, "boot_id", lambda: "another boot")
+        await host.start()
+        client = await host.client()
+        (session,) = (await client.ask({"list": {}}))["sessions"]
+        assert session["epoch"] == epoch
+        reply = await client.ask({"attach": answer["id"], "after": {"id": answer["id"], "epoch": 1, "line": 2}})
+        if syncs:
+            assert reply["type"] == "host_attached"
+        else:
+            assert (reply["error"], reply["line"]) == ("epoch", session["line"])
+
+
+async def test_after_the_death_of_the_supervisor_alone_the_epoch_stays(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host:
+        answer = await cut_off(host)
+        await host.start()
+        client = await host.client()
+        reply = await client.ask({"attach": answer["id"], "after": {"id": answer["id"], "epoch": 1, "line": 2}})
+        assert (reply["type"], reply["epoch"], reply["after"]) == ("host_attached", 1, 2)
+
+
+async def test_a_line_that_was_cut_off_is_a_line_of_its_own_and_numbers_go_on(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host:
+        answer = await cut_off(host)
+        output = session_file(host, answer).parent / "parts" / "000001" / "stdout.ndjson"
+        with output.open("ab") as file:
+            file.write(b'{"type":"assis')
+        await host.start()
+        client = await host.client()
+        reply = await client.ask({"attach": answer["id"], "after": {"id": answer["id"], "epoch": 1, "line": 4}})
+        assert reply["line"] == 5
+        assert await client.reader.readline() == b'{"type":"assis\n'
+
+
+async def test_an_answer_whose_writing_was_cut_off_does_not_count(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host:
+        answer = await cut_off(host)
+        sent = session_file(host, answer).parent / "parts" / "000001" / "stdin.ndjson"
+        line = b'{"type":"control_response","response":{"subtype":"success","request_id":"q1","response":{}}}\n'
+        with sent.open("ab") as file:
+            file.write(line[:-1])
+        await host.start()
+        ended = (await (await host.client()).ask({"attach": answer["id"]}))["ended"]
+        assert ended["died"] == ["q1"], "what has no line feed was never counted"
+        assert not sent.read_bytes().endswith(line[:-1])
+
+
+async def test_a_cli_that_has_outlived_its_supervisor_is_ended_first(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as leftover:
+        async with hosting(tmp_path / "h") as host:
+            answer = await cut_off(host)
+            part = session_file(host, answer).parent / "parts" / "000001" / "part.json"
+            info = json.loads(part.read_bytes())
+            part.write_bytes(json.dumps({**info, "pid": leftover.pid, "pid_began": began_at(leftover.pid)}).encode())
+            await host.start()
+            assert leftover.wait(30) == -9
+            log = (host.path / "log.ndjson").read_text()
+            assert '"leftover-ended"' in log
+
+
+async def test_another_process_with_the_pid_of_a_cli_is_left_alone(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host:
+        answer = await cut_off(host)
+        part = session_file(host, answer).parent / "parts" / "000001" / "part.json"
+        info = json.loads(part.read_bytes())
+        with subprocess.Popen(["sleep", "1000"], start_new_session=True) as other:
+            try:
+                part.write_bytes(json.dumps({**info, "pid": other.pid}).encode())
+                await host.start()
+                assert other.poll() is None
+            finally:
+                other.kill()
+
+
+@pytest.mark.parametrize("damage", ["session.json", "part.json", "folder"])
+async def test_a_damaged_session_is_told_in_the_log_and_the_others_are_there(tmp_path: Path, damage: str) -> None:
+    async with hosting(tmp_path / "h") as host:
+        _, whole = await host.create(name="whole")
+        answer = await cut_off(host)
+        path = session_file(host, answer)
+        if damage == "session.json":
+            path.write_bytes(b"{")
+        elif damage == "part.json":
+            (path.parent / "parts" / "000001" / "part.json").write_bytes(b"{}")
+        else:
+            os.rename(path.parent, tmp_path / "away")
+            path.parent.symlink_to(tmp_path / "away")
+        await host.start()
+        listed = (await (await host.client()).ask({"list": {}}))["sessions"]
+        assert [session["id"] for session in listed] == [whole["id"]]
+        assert '"unreadable"' in (host.path / "log.ndjson").read_text()
