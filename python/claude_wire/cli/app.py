@@ -23,6 +23,7 @@ COMMANDS = [
     "demo",
     "drift",
     "export",
+    "host",
     "replay",
     "run",
     "search",
@@ -34,7 +35,7 @@ COMMANDS = [
 ]
 
 #: The modules of those that are not in ``commands``.
-FOLDERS = {"tap": "claude_wire.cli.tap.command"}
+FOLDERS = {"host": "claude_wire.cli.supervisor.command", "tap": "claude_wire.cli.tap.command"}
 
 
 class _Commands(click.Group):

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 
-__all__ = ["Child", "began_at", "end_leftover", "memory_of"]
+__all__ = ["Child", "began_at", "end_leftover", "is_alive", "memory_of"]
 
 _PR_SET_PDEATHSIG = 1
 
@@ -103,12 +103,25 @@ class Child:
 
 def began_at(pid: int) -> int | None:
     """What tells a process from a later one with the same pid: its start, in ticks since boot; None if it is gone."""
+    fields = _stat(pid)
+    return None if fields is None else int(fields[19])
+
+
+def is_alive(pid: int, began: int | None) -> bool:
+    """Whether a process that began then runs. One that has ended, and that nobody has reaped yet, does not."""
+    fields = _stat(pid)
+    return fields is not None and int(fields[19]) == began and fields[0] not in (b"Z", b"X")
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    """The fields of ``/proc/PID/stat`` behind the name of the program."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # The name of the program stands in brackets, and may have spaces and brackets in it.
-            return int(file.read().rpartition(b")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
         return None
+    return fields if len(fields) > 19 else None
 
 
 def end_leftover(pid: int, began: int | None) -> bool:

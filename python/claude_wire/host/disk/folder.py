@@ -22,7 +22,7 @@ from importlib.metadata import version
 import msgspec
 
 from claude_wire.errors import HostError
-from claude_wire.host.child import began_at
+from claude_wire.host.child import began_at, is_alive
 from claude_wire.host.disk.files import open_private, private_folder, write_whole
 from claude_wire.host.frames import VERSION
 
@@ -92,7 +92,7 @@ class StateFolder:
                 found = msgspec.json.decode(file.read(), type=Supervision)
         except (OSError, ValueError):
             return None
-        return found if found.pid_began is not None and began_at(found.pid) == found.pid_began else None
+        return found if is_alive(found.pid, found.pid_began) else None
 
     # --- for the supervisor
 

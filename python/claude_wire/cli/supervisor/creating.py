@@ -1,0 +1,84 @@
+"""How a session is created from the command line: what its CLI is started as, and its first prompt."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+
+from claude_wire import ClaudeOptions, UserMessage
+from claude_wire.cli.failure import Failure
+from claude_wire.cli.supervisor.client import Client, Place
+from claude_wire.codec.encoder import encode
+from claude_wire.control.host_frames import Accepted, Ended, Refused, frame_of
+from claude_wire.errors import CLINotFoundError, HostError
+from claude_wire.foundation.printable import one_line
+from claude_wire.host.frames import Create, Spec
+from claude_wire.session.open import STATE_VARIABLE
+
+__all__ = ["created", "said", "spec_of"]
+
+
+def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost_usd: float | None) -> Spec:
+    """A CLI as a supervisor starts it.
+
+    Args:
+        command: its command line; empty for the CLI that is found.
+
+    Raises:
+        Failure: there is none.
+    """
+    cli = None
+    if command:
+        cli = shutil.which(command[0])
+        if cli is None:
+            raise Failure(f"{one_line(command[0])!r} cannot be run: there is no such program")
+        cli = os.path.abspath(cli)
+    try:
+        argv = ClaudeOptions(
+            cli_path=cli, permission_prompt_tool="stdio", include_partial_messages=True, replay_user_messages=True
+        ).argv()
+    except CLINotFoundError as error:
+        raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "claude-wire host run -- CLI")) from error
+    given = command[1:]
+    flags = [] if any(flag.partition("=")[0] == "--input-format" for flag in given) else argv[1:]
+    # A client that attaches waits for the end of turns by what the CLI says of its state.
+    environment = {**os.environ, STATE_VARIABLE: os.environ.get(STATE_VARIABLE, "1")}
+    return Spec(
+        argv=[argv[0], *given, *flags],
+        cwd=cwd or os.getcwd(),
+        env=environment,
+        name=name,
+        cost_usd=cost_usd,
+    )
+
+
+def created(client: Client, spec: Spec) -> str:
+    """Create a session, and drive it. Returns its id.
+
+    Raises:
+        HostError, OSError: as :meth:`~claude_wire.cli.supervisor.client.Client.ask`.
+    """
+    answer: Place = client.ask(Create(create=spec, role="driver"))
+    return answer.id
+
+
+def said(client: Client, prompt: str) -> None:
+    """Send a prompt, and return when it counts.
+
+    Raises:
+        HostError: it was refused, or the CLI has ended.
+        OSError: the connection failed.
+    """
+    client.send_line(encode(UserMessage.of(prompt, uuid=str(uuid.uuid4()))))
+    while line := client.line():
+        match frame_of(line):
+            case Accepted():
+                return
+            case Refused(reason=reason):
+                raise HostError("refused", reason)
+            case Ended(exit_code=code, stderr=stderr):
+                raise HostError("ended", f"the CLI has ended with exit code {code}: {stderr.strip()}")
+            case _:
+                pass
+    raise HostError("ended", "the supervisor has ended the connection")
