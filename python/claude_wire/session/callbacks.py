@@ -206,6 +206,8 @@ class Callbacks:
             require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
         self._can_use_tool = can_use_tool
         self.mcp_servers: dict[str, McpServer] = dict(mcp_servers or {})
+        #: Whether the CLI belongs to a host, where another client may answer what these do not.
+        self.shared: bool = False
         #: By MCP server, what its calls wait for: it has to be told first what an earlier one was.
         self.greetings: dict[str, Event] = {}
         self._on_elicitation = on_elicitation
@@ -231,11 +233,22 @@ class Callbacks:
         handler = self._handlers.get(type(body))
         if handler is None:
             return None
+        if self.shared and not self._is_served(body):
+            return Handler(_leave_open, None, lambda: self._name(body))
         timeout = self._timeout
         if isinstance(body, HookCallbackRequest):
             own = self._hooks.get(body.callback_id, (None, None))[1]
             timeout = timeout if own is None else own + HOOK_SECONDS
         return Handler(handler, timeout, lambda: self._name(body))
+
+    def _is_served(self, body: object) -> bool:
+        if isinstance(body, CanUseToolRequest):
+            return self._can_use_tool is not None
+        if isinstance(body, HookCallbackRequest):
+            return body.callback_id in self._hooks
+        if isinstance(body, McpMessageRequest):
+            return body.server_name in self.mcp_servers
+        return not isinstance(body, ElicitationRequest) or self._on_elicitation is not None
 
     def _name(self, body: object) -> str:
         """The name in logs of the callback for a request, with what it is asked about."""
@@ -377,6 +390,10 @@ class Callbacks:
                 "UserDialogCancelled()"
             )
         return result
+
+
+async def _leave_open(_: object) -> Wire:
+    raise NoAnswer
 
 
 async def _answer(given: object) -> object:

@@ -150,6 +150,7 @@ class Session:
         # is dropped is collected, which closes it.
         self._tasks = Tasks()
         attaches = attached is not None or self._attachment is not None
+        self._callbacks.shared = attaches
         self._link = link = link_to_host(dialect, stream, send, attached) if attaches else None
         exchange = None if self.process is None else exchange_of(self.process)
         self._sender = Sender(exchange, send if link is None else link.send, on_sent, self._tasks, link)
