@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import claude_wire
 from all_sessions import needed
 from claude_wire import agent, testing
 from folders import ROOT
-from pages import PAGES, Scene, blocks, matches
+from pages import PAGES, Block, Scene, blocks, matches
 
 MODULES = claude_wire, agent, testing, builtins
 #: The packages that a page may need beside those that claude_wire requires: those of its extras, and of front ends.
@@ -51,8 +52,11 @@ def skip_without_what_it_imports(page: Path) -> None:
 @pytest.mark.parametrize("page", WITH_PROGRAMS, ids=name)
 def test_the_programs_of_a_page_run_and_print_what_it_says(page: Path, tmp_path: Path) -> None:
     skip_without_what_it_imports(page)
-    scene = Scene(tmp_path)
-    ran = blocks(page)
+    with closing(Scene(tmp_path)) as scene:
+        run_all(scene, blocks(page))
+
+
+def run_all(scene: Scene, ran: list[Block]) -> None:
     for at, block in enumerate(ran):
         if block.language == "console" and "fragment" not in block.said:
             scene.commands(block)

@@ -175,12 +175,17 @@ class Scene:
             printed = done.stdout + done.stderr
             assert matches(expected, printed), f"line {block.line}: {command}: {printed}"
 
+    def close(self) -> None:
+        """End the supervisor that a page has started and that a failed block has left."""
+        if (self.folder / "host" / "supervisor.json").exists():
+            self._start([sys.executable, "-m", "claude_wire.cli", "host", "stop", "--all", "--grace=0"])
+
     def _start(self, command: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join([str(self.folder), os.path.dirname(sys.executable), os.environ["PATH"]])
         return subprocess.run(
             command,
             cwd=self.folder,
-            env={**os.environ, "PATH": path, "COLUMNS": "120"},
+            env={**os.environ, "PATH": path, "COLUMNS": "120", "CLAUDE_WIRE_HOST": os.fspath(self.folder / "host")},
             input=stdin,
             capture_output=True,
             text=True,

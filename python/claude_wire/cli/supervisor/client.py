@@ -117,7 +117,7 @@ class Client:
         line = self.line()
         self._socket.settimeout(None)
         if not line:
-            raise HostError("ended", "the supervisor has ended the connection without an answer")
+            raise HostError("lost", "the supervisor has ended the connection without an answer")
         answer: Answer = msgspec.json.decode(line, type=Answer)
         if isinstance(answer, Failed):
             raise HostError(answer.error, answer.message, line=answer.line, first=answer.first)
@@ -183,7 +183,7 @@ def connect(folder: StateFolder) -> Client:
     if found is None:
         where = "" if folder.path == default_folder() else f" --folder {printable(folder.path, keep='')}"
         raise HostError(
-            "none",
+            "absent",
             f'no supervisor runs in {printable(folder.path, keep="")}. "claude-wire host start{where}" starts one',
         )
     return Client(found.socket)

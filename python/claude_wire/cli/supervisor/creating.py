@@ -78,7 +78,7 @@ def said(client: Client, prompt: str) -> None:
             case Refused(reason=reason):
                 raise HostError("refused", reason)
             case Ended(exit_code=code, stderr=stderr):
-                raise HostError("ended", f"the CLI has ended with exit code {code}: {stderr.strip()}")
+                raise HostError("lost", f"the CLI has ended with exit code {code}: {stderr.strip()}")
             case _:
                 pass
-    raise HostError("ended", "the supervisor has ended the connection")
+    raise HostError("lost", "the supervisor has ended the connection")
