@@ -10,7 +10,7 @@ import msgspec
 
 from async_backends import DEADLINE
 from claude_wire import MessageStream, Session
-from claude_wire.control.host_frames import Attached, Cursor, Ended, Life
+from claude_wire.control.host_frames import NOTHING, Attached, Cursor, Ended, Life
 from session_peer import Output, line
 
 __all__ = ["HostPeer", "Wire"]
@@ -147,7 +147,7 @@ class HostPeer:
             turn=self.turn,
             open=[msgspec.Raw(json.dumps(message).encode()) for message in self.open.values()],
             owed=list(self.owed),
-            initialized=None if self.initialized is None else msgspec.Raw(json.dumps(self.initialized).encode()),
+            initialized=NOTHING if self.initialized is None else msgspec.Raw(json.dumps(self.initialized).encode()),
             handshakes=self.handshakes,
             ended=self.ended,
         )

@@ -14,6 +14,7 @@ import msgspec
 __all__ = [
     "END_INPUT",
     "INITIALIZE_ID",
+    "NOTHING",
     "Accepted",
     "Attached",
     "Blocked",
@@ -34,6 +35,9 @@ __all__ = [
 INITIALIZE_ID = "claude_wire_host_initialize"
 #: The type of the line by which a driver ends the input of the CLI.
 END_INPUT = "host_end_input"
+
+#: JSON's ``null``.
+NOTHING = msgspec.Raw(b"null")
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -117,7 +121,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
         open: the CLI's questions without an answer, as control requests.
         settled: ids of the last questions that need no answer any more.
         owed: uuids of prompts without a result.
-        initialized: the CLI's answer to ``initialize``; None while there is none.
+        initialized: the CLI's answer to ``initialize``; JSON's ``null`` while there is none.
         handshakes: by MCP server, what the CLI has said to it first.
         ended: how the CLI has ended; None while it runs.
     """
@@ -133,7 +137,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
     open: list[msgspec.Raw] = []
     settled: list[str] = []
     owed: list[str] = []
-    initialized: msgspec.Raw | None = None
+    initialized: msgspec.Raw = NOTHING
     handshakes: dict[str, list[dict[str, Any]]] = {}
     ended: Ended | None = None
 

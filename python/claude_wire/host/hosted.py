@@ -18,6 +18,7 @@ from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
 from claude_wire.control.host_frames import (
     INITIALIZE_ID,
+    NOTHING,
     Accepted,
     Attached,
     Blocked,
@@ -452,7 +453,7 @@ class Hosted:
             open=[msgspec.Raw(encode(request)[:-1]) for request in ledger.open],
             settled=ledger.settled.strings()[-MOST_SETTLED:],
             owed=ledger.owed,
-            initialized=None if ledger.initialized is None else msgspec.Raw(encode(ledger.initialized)[:-1]),
+            initialized=NOTHING if ledger.initialized is None else msgspec.Raw(encode(ledger.initialized)[:-1]),
             handshakes=ledger.handshakes,
             ended=None if self.runs else self.record.ended,
         )

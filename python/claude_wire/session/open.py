@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
+from claude_wire.control.host_frames import Cursor
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError
 from claude_wire.foundation.arguments import tells_where, type_of
@@ -17,6 +19,7 @@ from claude_wire.messages import InitializeRequest
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.process.process import GRACE_SECONDS, Process, ProcessArguments, open_process, require_environment
 from claude_wire.session.arguments import PLACES, REQUEST_SECONDS
+from claude_wire.session.attached.link import Attachment
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.prompts import Prompt, message_of
 from claude_wire.session.session import Session
@@ -28,16 +31,15 @@ if TYPE_CHECKING:
     from claude_wire.native.overflow import Overflow
     from claude_wire.process.child import StderrTo, StrPath
 
-__all__ = ["STATE_VARIABLE", "SessionArguments", "ask", "open_session"]
+__all__ = ["STATE_VARIABLE", "AttachedArguments", "SessionArguments", "ask", "command_line", "open_session"]
 
 #: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
-class SessionArguments(ProcessArguments, total=False):
-    """The keyword arguments of :func:`open_session`, for functions that hand them on."""
+class AttachedArguments(TypedDict, total=False):
+    """The keyword arguments of :func:`open_session` that a session of a host takes, too."""
 
-    initialize: InitializeRequest | None
     can_use_tool: CanUseTool | None
     hooks: Mapping[str, Sequence[HookMatcher]] | None
     mcp_servers: Mapping[str, McpServer] | None
@@ -47,7 +49,15 @@ class SessionArguments(ProcessArguments, total=False):
     request_timeout: float
     on_received: Callable[[bytes], object] | None
     on_sent: Callable[[bytes], object] | None
+
+
+class SessionArguments(ProcessArguments, AttachedArguments, total=False):
+    """The keyword arguments of :func:`open_session`, for functions that hand them on."""
+
+    initialize: InitializeRequest | None
     dialect: Dialect | Literal["auto"]
+    attach: str | Cursor | Attachment | None
+    host: StrPath | Sequence[StrPath] | None
 
 
 async def ask(
@@ -61,7 +71,8 @@ async def ask(
 
     Args:
         prompt: text, content blocks or a whole :class:`~claude_wire.UserMessage`.
-        options: the CLI's flags, or a whole command line; those of ``ClaudeOptions()`` if None.
+        options: the CLI's flags, or a whole command line; those of ``ClaudeOptions()`` if None, or none with
+            ``attach``.
 
     The other arguments are those of :func:`open_session`, such as ``can_use_tool``, ``hooks``, ``mcp_servers`` and
     ``cwd``.
@@ -72,13 +83,15 @@ async def ask(
         CLINotFoundError, ProcessError, RequestError, OSError: the session did not begin, as for :func:`open_session`.
     """
     message = message_of(prompt)  # a wrong prompt is refused before anything runs
-    async with open_session(ClaudeOptions() if options is None else options, **arguments) as session:
+    if options is None and arguments.get("attach") is None:
+        options = ClaudeOptions()
+    async with open_session(options, **arguments) as session:
         return await session.ask(message)
 
 
 @tells_where(PLACES)
 def open_session(
-    options: ClaudeOptions | Sequence[StrPath],
+    options: ClaudeOptions | Sequence[StrPath] | None = None,
     *,
     initialize: InitializeRequest | None = None,
     can_use_tool: CanUseTool | None = None,
@@ -100,11 +113,16 @@ def open_session(
     on_received: Callable[[bytes], object] | None = None,
     on_sent: Callable[[bytes], object] | None = None,
     dialect: Dialect | Literal["auto"] = STREAM_JSON,
+    attach: str | Cursor | Attachment | None = None,
+    host: StrPath | Sequence[StrPath] | None = None,
 ) -> Session:
     """Run the CLI with a session: ``async with open_session(ClaudeOptions(...)) as session``.
 
     At the beginning of the block the process is spawned and ``initialize`` is sent and answered; at its end, however it
     is left, the process has ended.
+
+    With ``attach`` the session goes on with a CLI that a supervisor owns. At the beginning of the block it is attached,
+    as the driver; at its end the connection is closed, and the CLI goes on.
 
     Args:
         options: the CLI's flags, or a whole command line. With ``can_use_tool``, ``permission_prompt_tool="stdio"`` is
@@ -116,28 +134,39 @@ def open_session(
             when it is idle, by which :meth:`Session.receive_run` knows that a run is over.
         cwd, env, user, stderr, overflow, spill_limit, grace, start_new_session: as for
             :func:`~claude_wire.open_process`.
+        attach: in place of ``options``, a session of a supervisor: its id, for all lines that there are, a cursor, for
+            those behind it, or what ``at()``, ``open()`` of :class:`claude_wire.host.attach.Host` give.
+        host: for an id or a cursor, the supervisor: its state folder, or a command that speaks with it, as a list.
 
     The other arguments are those of :class:`Session`.
 
     Raises:
+        HostError: by entering the block, the supervisor refuses it, or there is none.
         CLINotFoundError: there is no CLI.
         TurnError, ProcessError: by entering the block, the CLI ended instead of answering; for what it refuses to
             resume, for instance.
         RequestError: by entering the block, it did not answer ``initialize`` in time, or refused it.
         OSError: by entering the block, the process cannot be spawned.
     """
-    if type(options).__name__ == "ClaudeAgentOptions":
-        raise TypeError(
-            "open_session takes ClaudeOptions(...), not ClaudeAgentOptions of claude-agent-sdk: flags go into "
-            "ClaudeOptions under the same names, and callbacks, cwd and env beside it; ClaudeAgentOptions itself goes "
-            "into WireTransport of claude_wire.integrations.agent_sdk"
-        )
-    if isinstance(options, (str, bytes, Mapping)) or not isinstance(options, (ClaudeOptions, Sequence)):
-        hint = "; shlex.split() makes a list of a command line" if isinstance(options, str) else ""
-        raise TypeError(
-            "open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not "
-            f"{type_of(options)}{hint}"
-        )
+    session: AttachedArguments = {
+        "can_use_tool": can_use_tool,
+        "hooks": hooks,
+        "mcp_servers": mcp_servers,
+        "on_elicitation": on_elicitation,
+        "dialogs": dialogs,
+        "callback_timeout": callback_timeout,
+        "request_timeout": request_timeout,
+        "on_received": on_received,
+        "on_sent": on_sent,
+    }
+    if attach is not None:
+        of_cli = {"options": options, "initialize": initialize, "cwd": cwd, "env": env, "extra_env": extra_env}
+        for name, given in {**of_cli, "user": user, "stderr": stderr}.items():
+            if given is not None:
+                raise TypeError(f"{name} is for a CLI that is started, and with attach= the host has started it")
+        return _HostSession(_way_to(attach, host), dialect=dialect, **session)
+    if host is not None:
+        raise TypeError("host says where attach= is; it is for nothing else")
     spoken = dialect_of(dialect)
     if not spoken.initializes:
         if isinstance(options, ClaudeOptions):
@@ -148,15 +177,10 @@ def open_session(
         raise TypeError(f"initialize must be an InitializeRequest(...), not {type_of(initialize)}")
     require_environment("env", env)
     require_environment("extra_env", extra_env)
-    if isinstance(options, ClaudeOptions):
-        if can_use_tool is not None and options.permission_prompt_tool not in (None, "stdio"):
-            raise ValueError("can_use_tool is never asked with another permission_prompt_tool than 'stdio'")
-        if can_use_tool is not None and options.permission_prompt_tool is None:
-            options = dataclasses.replace(options, permission_prompt_tool="stdio")
-        options = options.argv()
+    argv = command_line(options, asks=can_use_tool is not None)
     told = {STATE_VARIABLE: "1"} if spoken.initializes and STATE_VARIABLE not in (env or {}) else {}
     process = open_process(
-        options,
+        argv,
         cwd=cwd,
         env=env,
         extra_env={**told, **(extra_env or {})},
@@ -167,20 +191,63 @@ def open_session(
         grace=grace,
         start_new_session=start_new_session,
     )
-    return _ProcessSession(
-        process,
-        initialize or InitializeRequest(),
-        can_use_tool=can_use_tool,
-        hooks=hooks,
-        mcp_servers=mcp_servers,
-        on_elicitation=on_elicitation,
-        dialogs=dialogs,
-        callback_timeout=callback_timeout,
-        request_timeout=request_timeout,
-        on_received=on_received,
-        on_sent=on_sent,
-        dialect=spoken,
-    )
+    return _ProcessSession(process, initialize or InitializeRequest(), dialect=spoken, **session)
+
+
+def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
+    """The command line for the options of the CLI; one that is given is as it is.
+
+    Args:
+        asks: whether the CLI is to ask its host for permission.
+
+    Raises:
+        TypeError: they are neither.
+        ValueError: the options have it ask somebody else.
+    """
+    if type(options).__name__ == "ClaudeAgentOptions":
+        raise TypeError(
+            "open_session takes ClaudeOptions(...), not ClaudeAgentOptions of claude-agent-sdk: flags go into "
+            "ClaudeOptions under the same names, and callbacks, cwd and env beside it; ClaudeAgentOptions itself goes "
+            "into WireTransport of claude_wire.integrations.agent_sdk"
+        )
+    kind = type_of(options)
+    if isinstance(options, (str, bytes, Mapping)) or not isinstance(options, (ClaudeOptions, Sequence)):
+        hint = "; shlex.split() makes a list of a command line" if isinstance(options, str) else ""
+        raise TypeError(
+            f"open_session takes ClaudeOptions(model=...), or a command line as a list of arguments, not {kind}{hint}"
+        )
+    if not isinstance(options, ClaudeOptions):
+        return cast("Sequence[StrPath]", options)
+    if asks and options.permission_prompt_tool not in (None, "stdio"):
+        raise ValueError("can_use_tool is never asked with another permission_prompt_tool than 'stdio'")
+    if asks and options.permission_prompt_tool is None:
+        options = dataclasses.replace(options, permission_prompt_tool="stdio")
+    return options.argv()
+
+
+def _way_to(attach: str | Cursor | Attachment, host: StrPath | Sequence[StrPath] | None) -> Attachment:
+    """The way to a session of a host.
+
+    Raises:
+        TypeError: ``host`` is given beside a way that knows it.
+    """
+    if isinstance(attach, (str, Cursor)):
+        # Clients of supervisors stand above sessions.
+        connect = import_module("claude_wire.host.attach").connect
+        is_command = isinstance(host, Sequence) and not isinstance(host, (str, bytes))
+        client = connect(command=host) if is_command else connect(host)
+        return cast("Attachment", client.at(attach))
+    if host is not None:
+        raise TypeError("host is for an id or a cursor; what attach= is given here knows its host")
+    return attach
+
+
+class _HostSession(Session):
+    """A session that begins by attaching to a host, and ends with its connection."""
+
+    def __init__(self, attachment: Attachment, **options: Any) -> None:
+        self._attachment = attachment
+        super().__init__(attachment.stream, attachment.send, **options)
 
 
 class _ProcessSession(Session):

@@ -26,6 +26,7 @@ from claude_wire.session.run import MARKS, Run, SentPrompt
 if TYPE_CHECKING:
     from collections import deque
 
+    from claude_wire.control.host_frames import Cursor
     from claude_wire.control.requests import Requests
     from claude_wire.messages import InvalidLine, Message
     from claude_wire.process.process import Process
@@ -52,6 +53,11 @@ class Reading:
         self._process = process
         # Cancelling it ends the wait for a message of the run.
         self._waiting: CancelScope | None = None
+
+    @property
+    def cursor(self) -> Cursor | None:
+        """Where the consumer stands in the lines of a host; None for another stream."""
+        return self._router.cursor
 
     def run_sees(self, message: Message | InvalidLine) -> bool:
         """Show a message to the run. Returns whether it is for the host alone."""

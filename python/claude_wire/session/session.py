@@ -180,7 +180,7 @@ class Session:
     @property
     def cursor(self) -> Cursor | None:
         """Where a session that is attached stands: behind the last message that was taken. None if it is not."""
-        return self._router.cursor
+        return self._reading.cursor
 
     @property
     def unacknowledged(self) -> list[bytes]:
@@ -200,7 +200,7 @@ class Session:
             await self.process.__aenter__()
         try:
             if self._attachment is not None and self._link is not None:
-                self._link.attached = await self._attachment.open(self._callbacks.serves)
+                self._link.attached = await self._attachment.open(self._callbacks.serves, self._callbacks.complete)
             self._begin()
             if self._opens is not None and self._dialect.initializes:
                 await self._open(self._opens)

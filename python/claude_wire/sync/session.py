@@ -41,11 +41,15 @@ def ask(
 ) -> ResultMessage:
     """Run the CLI for one prompt, and return its result. Arguments and exceptions are those of `claude_wire.ask`."""
     message = message_of(prompt)  # a wrong prompt is refused before anything runs
-    with open_session(ClaudeOptions() if options is None else options, **arguments) as session:
+    if options is None and arguments.get("attach") is None:
+        options = ClaudeOptions()
+    with open_session(options, **arguments) as session:
         return session.ask(message)
 
 
-def open_session(options: ClaudeOptions | Sequence[StrPath], **arguments: Unpack[SessionArguments]) -> Session:
+def open_session(
+    options: ClaudeOptions | Sequence[StrPath] | None = None, **arguments: Unpack[SessionArguments]
+) -> Session:
     """Run the CLI with a session: ``with open_session(ClaudeOptions(...)) as session``.
 
     At the beginning of the block a thread with an event loop is started, and in it the session. However the block is

@@ -13,7 +13,7 @@ a session does for its CLI is the same as elsewhere, but for this:
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -23,10 +23,10 @@ from claude_wire.codec.decoder import decode
 from claude_wire.control.host_frames import (
     END_INPUT,
     INITIALIZE_ID,
+    NOTHING,
     Accepted,
     Attached,
     Blocked,
-    Cursor,
     Cut,
     Driver,
     Ended,
@@ -77,11 +77,16 @@ class Attachment(Protocol):
         """The lines of the session, once it was opened."""
         ...
 
-    async def open(self, serves: Serves) -> Attached:
-        """Attach, and say which hooks and MCP servers the client serves. Called once."""
+    async def open(self, serves: Serves, complete: Callable[[InitializeRequest], InitializeRequest], /) -> Attached:
+        """Attach. Called once.
+
+        Args:
+            serves: the hooks and MCP servers that the client answers for.
+            complete: adds them to the ``initialize`` of a CLI that is started by this.
+        """
         ...
 
-    async def send(self, line: bytes) -> None:
+    async def send(self, line: bytes, /) -> None:
         """Send a line, by one task at a time."""
         ...
 
@@ -127,7 +132,7 @@ class Link:
         self._control, self._reading = control, reading
         self.lines = HostLines(attached.after, attached.line, attached.ended)
         self._become(attached.role)
-        if attached.initialized is not None:
+        if attached.initialized != NOTHING:
             self.initialized(decode(bytes(attached.initialized)))
         reading.run.attach(attached.owed, current_time())
         if self.lines.is_level:
@@ -193,11 +198,18 @@ class Link:
             )
 
     async def send(self, line: bytes) -> None:
-        """Write a line, and keep it until it is acknowledged."""
+        """Write a line, and keep it until it is acknowledged.
+
+        Raises:
+            DetachedError: the connection with the host is lost.
+        """
         self._unacknowledged.add(line)
-        sent: Any = self._send(line)
-        if isawaitable(sent):
-            await sent
+        try:
+            sent: Any = self._send(line)
+            if isawaitable(sent):
+                await sent
+        except OSError as error:
+            raise self._detached("the connection with the host is lost") from error
 
     @property
     def unacknowledged(self) -> list[bytes]:
@@ -251,7 +263,7 @@ class Link:
 
     # --- the end
 
-    def end_error(self, cursor: Cursor) -> Exception | None:
+    def end_error(self) -> Exception | None:
         """What the stream ends with; None if the CLI has just ended."""
         end = self.lines.end
         if isinstance(end, Ended):
@@ -259,9 +271,14 @@ class Link:
         why = (
             "the connection with the host is lost" if end is None else f"the host has cut the connection: {end.message}"
         )
-        error = DetachedError(f"{why}; the session goes on there", cursor, self.unacknowledged)
+        error = self._detached(why)
         error.__cause__ = self.failure
         return error
+
+    def _detached(self, why: str) -> DetachedError:
+        cursor = self._reading.cursor
+        assert cursor is not None
+        return DetachedError(f"{why}; the session goes on there", cursor, self.unacknowledged)
 
     def _ended(self, ended: Ended) -> ProcessError | None:
         stderr = ended.stderr.encode(errors="replace") or self._stderr

@@ -125,7 +125,7 @@ class AttachedRouter(Router):
 
     def end_cause(self) -> Exception | None:
         """As :meth:`Router.end_cause`."""
-        return self._link.end_error(self.cursor)
+        return self._link.end_error()
 
     async def _next_batch(self) -> list[Any]:
         batch = await super()._next_batch()
