@@ -512,7 +512,7 @@ def test_full_disk_ends_the_recording_and_not_the_session(tmp_path: Path, full: 
     """Nothing is written after what could not be: what is there is the beginning of the session, without holes."""
     with closing(Recorder(tmp_path / "r")) as recorder:
         recorder._files[full].close()
-        recorder._files[full] = open("/dev/full", "wb")  # noqa: SIM115 - the recorder closes it
+        recorder._files[full] = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - the recorder closes it
         for _ in range(2):
             recorder.received(b"x\n")
             recorder.sent(b"y\n")

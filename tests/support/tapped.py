@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from claude_wire.cli.tap import program
+from claude_wire.testing import Recording
 
-__all__ = ["PRELUDE", "SECONDS", "cli_of", "start", "tap_of"]
+__all__ = ["PRELUDE", "SECONDS", "cli_of", "recorded", "start", "tap_of"]
 
 #: No test waits longer for a process.
 SECONDS = 60
@@ -31,12 +32,18 @@ def cli_of(path: Path, code: str) -> str:
     return str(path)
 
 
-def tap_of(cli: str) -> list[str]:
+def tap_of(cli: str, folder: str | Path = "") -> list[str]:
     """The command of a tap, as ``claude-wire tap --install`` writes it."""
-    return [sys.executable, "-I", program.__file__, cli]
+    return [sys.executable, "-I", program.__file__, cli, str(folder)]
 
 
 def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
     """Start a tap with pipes."""
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen(command, **{**pipes, **options})
+
+
+def recorded(folder: Path) -> Recording:
+    """The one recording in a folder."""
+    [path] = folder.iterdir()
+    return Recording.load(path)

@@ -41,7 +41,8 @@ class Recording:
     =======================  ======================================================================================
     ``stdout.ndjson``        what the CLI wrote, byte for byte
     ``stdin.ndjson``         what the host wrote; missing where the prompt was an argument
-    ``order.jsonl``          ``[seconds, "in" or "out", bytes without the line feed]`` for each line of both
+    ``order.jsonl``          ``[seconds, "in" or "out", bytes without the line feed]`` for each line of both, or for
+                             lines that came at once, with the line feeds between them
     ``stdout.reads.jsonl``   ``[seconds, bytes]`` for each read of the CLI's standard output
     ``cmd.json``             ``{"argv": [...]}``, how the CLI was started
     ``exit.json``            ``{"rc": 0}``, its exit code, as :mod:`subprocess` has it

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
 import random
+import re
 import shlex
 import signal
 import socket
@@ -19,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from children import children_of, wait_until
+from claude_wire.cli.tap import program
 from claude_wire.cli.tap.program import DEPTH, MOST_DEPTH
 from claude_wire.process.find_cli import find_cli, is_tap
 from tapped import SECONDS, cli_of, start, tap_of
@@ -45,25 +48,31 @@ def line(process: subprocess.Popen[bytes]) -> str:
     return process.stdout.readline().decode().rstrip("\n")
 
 
+@pytest.fixture(params=["", "recorded"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the session is written down, if it is."""
+    return str(request.param and tmp_path / request.param)
+
+
 # --- bytes ------------------------------------------------------------------------------------------------------------
 
 
-def test_bytes_of_any_kind_arrive_in_both_directions() -> None:
-    done = subprocess.run(tap_of(CAT), input=BYTES, capture_output=True, timeout=SECONDS)
+def test_bytes_of_any_kind_arrive_in_both_directions(folder: str) -> None:
+    done = subprocess.run(tap_of(CAT, folder), input=BYTES, capture_output=True, timeout=SECONDS)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == BYTES
 
 
-def test_bytes_arrive_in_a_file(tmp_path: Path) -> None:
+def test_bytes_arrive_in_a_file(tmp_path: Path, folder: str) -> None:
     (tmp_path / "out").write_bytes(b"before\n")
     with open(tmp_path / "out", "ab") as out:
-        subprocess.run(tap_of(CAT), input=BYTES, stdout=out, timeout=SECONDS, check=True)
+        subprocess.run(tap_of(CAT, folder), input=BYTES, stdout=out, timeout=SECONDS, check=True)
     assert (tmp_path / "out").read_bytes() == b"before\n" + BYTES
 
 
-def test_bytes_arrive_over_sockets_as_node_has_them() -> None:
+def test_bytes_arrive_over_sockets_as_node_has_them(folder: str) -> None:
     ours, its = socket.socketpair()
-    with ours, subprocess.Popen(tap_of(CAT), stdin=subprocess.PIPE, stdout=its) as process:
+    with ours, subprocess.Popen(tap_of(CAT, folder), stdin=subprocess.PIPE, stdout=its) as process:
         its.close()
         assert process.stdin is not None
         with process.stdin as stdin:
@@ -75,8 +84,8 @@ def test_bytes_arrive_over_sockets_as_node_has_them() -> None:
     assert process.returncode == 0
 
 
-def test_an_event_arrives_before_the_next_one_is_written() -> None:
-    with start(tap_of(CAT)) as process:
+def test_an_event_arrives_before_the_next_one_is_written(folder: str) -> None:
+    with start(tap_of(CAT, folder)) as process:
         assert process.stdin is not None
         for number in range(200):
             process.stdin.write(f"{number}\n".encode())
@@ -86,10 +95,10 @@ def test_an_event_arrives_before_the_next_one_is_written() -> None:
         assert process.wait(SECONDS) == 0
 
 
-def test_a_host_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_host_that_does_not_read_holds_nobody_up(tmp_path: Path, folder: str) -> None:
     told, tells = os.pipe()
     cli = cli_of(tmp_path / "cli", f"say('x' * 20_000_000)\nos.write({tells}, b'!')\n")
-    with start(tap_of(cli), pass_fds=[tells]) as process:
+    with start(tap_of(cli, folder), pass_fds=[tells]) as process:
         os.close(tells)
         assert os.read(told, 1) == b"!"  # all is written, and nothing is read
         os.close(told)
@@ -97,18 +106,18 @@ def test_a_host_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
     assert (out, errors, code) == (b"x" * 20_000_000 + b"\n", b"", 0)
 
 
-def test_a_slow_host_gets_everything(tmp_path: Path) -> None:
+def test_a_slow_host_gets_everything(tmp_path: Path, folder: str) -> None:
     cli = cli_of(tmp_path / "cli", "for number in range(40_000): say(str(number))\n")
-    with start(tap_of(cli)) as process:
+    with start(tap_of(cli, folder)) as process:
         assert process.stdout is not None
         came = b"".join(iter(lambda: os.read(process.stdout.fileno(), 1000), b""))  # type: ignore[union-attr]
         assert process.wait(SECONDS) == 0
     assert came == b"".join(b"%d\n" % number for number in range(40_000))
 
 
-def test_the_standard_error_arrives(tmp_path: Path) -> None:
+def test_the_standard_error_arrives(tmp_path: Path, folder: str) -> None:
     cli = cli_of(tmp_path / "cli", "os.write(2, b'\\xff not found\\n' + b'z' * 200_000)\nsys.exit(3)\n")
-    assert finished(start(tap_of(cli))) == (b"", b"\xff not found\n" + b"z" * 200_000, 3)
+    assert finished(start(tap_of(cli, folder))) == (b"", b"\xff not found\n" + b"z" * 200_000, 3)
 
 
 @pytest.mark.parametrize("flags", [[], ["--model", "a b", "", "-p", "--", "-x\n"], [b"\xff\xfe"], ["$HOME", "`id`"]])
@@ -123,12 +132,12 @@ def test_flags_arrive_as_they_are(tmp_path: Path, flags: list[str]) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 1, 7, 255])
-def test_the_exit_code_is_that_of_the_cli(tmp_path: Path, code: int) -> None:
-    assert finished(start(tap_of(cli_of(tmp_path / "cli", f"sys.exit({code})"))))[2] == code
+def test_the_exit_code_is_that_of_the_cli(tmp_path: Path, code: int, folder: str) -> None:
+    assert finished(start(tap_of(cli_of(tmp_path / "cli", f"sys.exit({code})"), folder)))[2] == code
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGKILL", "SIGSEGV", "SIGUSR1", "SIGPIPE"])
-def test_a_cli_that_a_signal_ends_gives_the_signal(tmp_path: Path, name: str) -> None:
+def test_a_cli_that_a_signal_ends_gives_the_signal(tmp_path: Path, name: str, folder: str) -> None:
     number = getattr(signal, name)
     code = (
         f"import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); say('a'); os.kill(os.getpid(), {number:d})"
@@ -137,19 +146,19 @@ def test_a_cli_that_a_signal_ends_gives_the_signal(tmp_path: Path, name: str) ->
         code = f"signal.signal(signal.SIGINT, signal.SIG_DFL); {code}"
     if name == "SIGPIPE":
         code = f"signal.signal(signal.SIGPIPE, signal.SIG_DFL); {code}"
-    out, errors, code = finished(start(tap_of(cli_of(tmp_path / "cli", code))))
+    out, errors, code = finished(start(tap_of(cli_of(tmp_path / "cli", code), folder)))
     assert (out, errors, code) == (b"a\n", b"", -number)
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM"])
-def test_signals_reach_the_cli_once(tmp_path: Path, name: str) -> None:
+def test_signals_reach_the_cli_once(tmp_path: Path, name: str, folder: str) -> None:
     number = getattr(signal, name)
     cli = cli_of(
         tmp_path / "cli",
         f"signal.signal({number:d}, lambda *told: say(f'signal {{told[0]}}'))\n"
         "say('ready')\nwhile os.read(0, 100): pass\nsys.exit(9)\n",
     )
-    with start(tap_of(cli)) as process:
+    with start(tap_of(cli, folder)) as process:
         assert line(process) == "ready"
         process.send_signal(number)
         assert line(process) == f"signal {number:d}"
@@ -158,10 +167,10 @@ def test_signals_reach_the_cli_once(tmp_path: Path, name: str) -> None:
 
 
 @linux
-def test_a_tap_that_is_killed_takes_the_cli_with_it(tmp_path: Path) -> None:
+def test_a_tap_that_is_killed_takes_the_cli_with_it(tmp_path: Path, folder: str) -> None:
     held, its = os.pipe()
     cli = cli_of(tmp_path / "cli", "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nsay('ready')\nsignal.pause()\n")
-    with start(tap_of(cli), pass_fds=[its]) as process:
+    with start(tap_of(cli, folder), pass_fds=[its]) as process:
         os.close(its)
         assert line(process) == "ready"
         process.kill()
@@ -197,14 +206,14 @@ def test_ctrl_c_of_a_terminal_reaches_the_cli_once(tmp_path: Path) -> None:
     assert seen.count(b"interrupted") == 1
 
 
-def test_a_host_that_goes_is_noticed_by_the_cli(tmp_path: Path) -> None:
+def test_a_host_that_goes_is_noticed_by_the_cli(tmp_path: Path, folder: str) -> None:
     cli = cli_of(
         tmp_path / "cli",
         "say('ready')\nwhile os.read(0, 100): pass\n"
         "try:\n    while True: say('more')\n"
         "except BrokenPipeError:\n    sys.exit(5)\n",
     )
-    with start(tap_of(cli)) as process:
+    with start(tap_of(cli, folder)) as process:
         assert line(process) == "ready"
         assert process.stdin is not None
         assert process.stdout is not None
@@ -213,9 +222,9 @@ def test_a_host_that_goes_is_noticed_by_the_cli(tmp_path: Path) -> None:
         assert process.wait(SECONDS) == 5
 
 
-def test_a_cli_that_closes_its_input_is_noticed_by_the_host(tmp_path: Path) -> None:
+def test_a_cli_that_closes_its_input_is_noticed_by_the_host(tmp_path: Path, folder: str) -> None:
     cli = cli_of(tmp_path / "cli", "os.close(0)\nsay('closed')\nsignal.pause()\n")
-    with start(tap_of(cli), bufsize=0) as process:
+    with start(tap_of(cli, folder), bufsize=0) as process:
         assert line(process) == "closed"
         assert process.stdin is not None
         with pytest.raises(BrokenPipeError):
@@ -224,9 +233,9 @@ def test_a_cli_that_closes_its_input_is_noticed_by_the_host(tmp_path: Path) -> N
         assert process.wait(SECONDS) == -signal.SIGTERM
 
 
-def test_a_cli_that_closes_its_output_ends_it_for_the_host(tmp_path: Path) -> None:
+def test_a_cli_that_closes_its_output_ends_it_for_the_host(tmp_path: Path, folder: str) -> None:
     cli = cli_of(tmp_path / "cli", "say('last')\nos.close(1)\nwhile os.read(0, 100): pass\nsys.exit(4)\n")
-    with start(tap_of(cli)) as process:
+    with start(tap_of(cli, folder)) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.read() == b"last\n"
@@ -235,21 +244,21 @@ def test_a_cli_that_closes_its_output_ends_it_for_the_host(tmp_path: Path) -> No
         assert process.wait(SECONDS) == 4
 
 
-def test_what_a_cli_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
+def test_what_a_cli_leaves_running_is_not_waited_for(tmp_path: Path, folder: str) -> None:
     cli = cli_of(
         tmp_path / "cli",
         "say('mine')\nif os.fork():\n    os._exit(6)\n"
         "signal.signal(signal.SIGPIPE, signal.SIG_DFL)\nwhile True: say('its child')\n",
     )
-    out, _, code = finished(start(tap_of(cli)))
+    out, _, code = finished(start(tap_of(cli, folder)))
     assert code == 6
     assert out.startswith(b"mine\n")
 
 
 @linux
-def test_a_signal_ends_a_tap_whose_cli_has_ended_and_whose_host_does_not_read(tmp_path: Path) -> None:
+def test_a_signal_ends_a_tap_whose_cli_has_ended_and_whose_host_does_not_read(tmp_path: Path, folder: str) -> None:
     cli = cli_of(tmp_path / "cli", "say('x' * 1_000_000)\nsys.exit(3)\n")
-    with start(tap_of(cli)) as process:
+    with start(tap_of(cli, folder)) as process:
         assert process.stdout is not None
         assert os.read(process.stdout.fileno(), 1) == b"x"
         wait_until(lambda: not children_of(process.pid))
@@ -342,3 +351,32 @@ def test_standard_streams_that_are_closed_stay_closed(tmp_path: Path) -> None:
     run = shlex.join(tap_of(cli))
     for closed in "<&-", ">&-", "2>&-", "<&- >&- 2>&-":
         assert subprocess.run(["/bin/sh", "-c", f"exec {run} {closed}"], timeout=SECONDS).returncode == 6
+
+
+@linux
+def test_output_that_nobody_reads_is_kept_up_to_a_bound(tmp_path: Path) -> None:
+    """Above it the CLI waits, as with a full pipe; nothing is lost."""
+    small = tmp_path / "small.py"
+    code = Path(program.__file__).read_text()
+    small.write_text(re.sub(r"(?m)^QUEUE_BYTES = .*", "QUEUE_BYTES = 1_000_000", code))
+    told, tells = os.pipe()
+    cli = cli_of(tmp_path / "cli", f"for _ in range(100):\n    say('x' * 99_999)\n    os.write({tells}, b'!')\n")
+    with start([sys.executable, "-I", str(small), cli, ""], pass_fds=[tells]) as process:
+        os.close(tells)
+        at_least = 1_000_000 // 100_000 - 1
+        written = 0
+        while written < at_least:
+            written += len(os.read(told, 1))
+        os.set_blocking(told, False)
+        wait_until(lambda: asleep(process.pid) and asleep(*children_of(process.pid)))
+        with contextlib.suppress(BlockingIOError):
+            written += len(os.read(told, 1000))
+        # What is kept, the two pipes, and what was being read.
+        assert written * 100_000 <= 1_000_000 + 2 * 1024 * 1024 + 2 * 256 * 1024
+        out, _, code_of = finished(process)
+    os.close(told)
+    assert (out, code_of) == ((b"x" * 99_999 + b"\n") * 100, 0)
+
+
+def asleep(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"

@@ -25,8 +25,9 @@ __all__ = ["tap"]
     type=click.Path(exists=True, dir_okay=False, executable=True, resolve_path=False),
     help="The CLI, if not the one that is found.",
 )
+@click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Write each session down in there.")
 @click.option("--install", type=click.Path(dir_okay=False), metavar="PATH", help="Write a program that is this tap.")
-def tap(flags: tuple[str, ...], cli: str | None, install: str | None) -> None:
+def tap(flags: tuple[str, ...], cli: str | None, record: str | None, install: str | None) -> None:
     """Run the CLI with FLAGS, in its place: for an SDK that gives no flags of its own, --install it first.
 
     All bytes are passed on as they are, in both directions, and so are signals, the end of the input, the standard
@@ -34,6 +35,9 @@ def tap(flags: tuple[str, ...], cli: str | None, install: str | None) -> None:
 
     With --install, PATH becomes a program that does this with these options, for any SDK: claude-agent-sdk takes it
     as cli_path, the TypeScript SDK as pathToClaudeCodeExecutable. The CLI is looked for once, now.
+
+    With --record, each run gets a folder of its own in DIR, with what both sides wrote, byte for byte and with times,
+    as "claude-wire run --record" has it. Only its owner can read it. A full disk ends the recording, not the session.
     """
     if os.name != "posix":
         raise Failure("the tap needs pipes and signals as POSIX has them")
@@ -45,7 +49,7 @@ def tap(flags: tuple[str, ...], cli: str | None, install: str | None) -> None:
         raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "--cli")) from error
     if is_tap(found):
         raise Failure(f"{display_name(found)} is a tap itself: say with --cli where the CLI is")
-    command = [sys.executable, "-I", program.__file__, found]
+    command = [sys.executable, "-I", program.__file__, found, os.path.abspath(record) if record else ""]
     if install is None:
         os.execv(command[0], [*command, *flags])
     _install(command, install, found)

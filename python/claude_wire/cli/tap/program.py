@@ -1,9 +1,10 @@
-"""The tap as a program: ``program.py CLI [FLAGS...]``, which runs ``CLI`` with the flags.
+"""The tap as a program: ``program.py CLI FOLDER [FLAGS...]``, which runs ``CLI`` with the flags.
 
 Knows processes, descriptors and signals; not lines. What goes over the streams is passed on byte for byte.
 
 Python runs this file by itself, and it imports only what the relay needs: the package takes 0.1 s to import, and every
-start of the CLI would wait for it.
+start of the CLI would wait for it. Where something is to be written down, into FOLDER, it imports the package while the
+CLI starts.
 
 Where it pays, measured against a bare pipe of 5.0 GB/s (two cores, CPython 3.11, Linux 6.18, blocks of 64 KiB): read
 and write of 64 KiB reach 0.54 of its speed and take 0.17 CPU seconds a GB, of 256 KiB 0.57 and of 1 MiB 0.51, with
@@ -18,19 +19,25 @@ import signal
 import stat
 import sys
 import threading
+from collections import deque
 from contextlib import suppress
+from time import monotonic
 
 TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from claude_wire.cli.tap.recording import Recording
+
 __all__ = ["QUEUE_BYTES", "main"]
 
 #: Most bytes of output that wait for a host that does not read. Above it the CLI waits, as with a full pipe.
 QUEUE_BYTES = 256 * 1024 * 1024
+#: A host that does not read for so long has its bytes taken into memory, as a drain has it.
+RESCUE_SECONDS = 0.01
 #: What one read takes, and one write to a descriptor that may block: a pipe that is writable has room for as many.
-READ_BYTES = 64 * 1024
+READ_BYTES = 256 * 1024
 ATOMIC_BYTES = 4096
 #: What one splice moves, and what the CLI's pipe holds then.
 SPLICE_BYTES = 1024 * 1024
@@ -54,30 +61,49 @@ CANNOT_RUN = 126
 
 def main(argv: Sequence[str]) -> None:
     """Be the tap, and end as the CLI ends: with its exit code, or by its signal."""
-    _, cli, *flags = argv
+    _, cli, folder, *flags = argv
     depth = os.environ.get(DEPTH, "0")
     os.environ[DEPTH] = str(int(depth) + 1) if depth.isdecimal() else "1"
     if os.environ[DEPTH] == str(MOST_DEPTH + 1):
         _say("it runs itself, in place of the CLI: say where the CLI is, with --cli")
         os._exit(CANNOT_RUN)
+    if flags in (["-v"], ["--version"]):  # SDKs ask for it before each session
+        folder = ""
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass  # a standard stream was closed: no pipe takes its place
     os.close(spare)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})
-    child = Child([cli, *flags], mask, with_stderr=False)
-    pumps = [Pump(0, child.stdin, 0), Pump(child.stdout, 1, QUEUE_BYTES)]
+    began = monotonic()
+    child = Child([cli, *flags], mask, with_stderr=bool(folder))
+    recording = _recording(folder, [cli, *flags], began) if folder else None
+    pumps = [Pump(0, child.stdin, 0, recording), Pump(child.stdout, 1, QUEUE_BYTES, recording)]
     if child.stderr >= 0:
-        pumps.append(Pump(child.stderr, 2, 0))
-    relay = Relay(child, pumps)
-    status = relay.run()
+        pumps.append(Pump(child.stderr, 2, 0, recording))
+    status = Relay(child, pumps, recording).run()
     if os.WIFSIGNALED(status):
         _die_by(os.WTERMSIG(status))
     os._exit(os.WEXITSTATUS(status))
 
 
+def _recording(folder: str, argv: Sequence[str], began: float) -> Recording | None:
+    # Python was started without the paths that the environment names.
+    sys.path.append(os.path.abspath(__file__).rpartition("/claude_wire/")[0])
+    try:
+        from claude_wire.cli.tap.recording import Recording
+
+        return Recording(folder, argv, began, _say)
+    except Exception as error:  # the session goes on, whatever there is
+        _say(f"nothing is recorded: {getattr(error, 'strerror', None) or error}")
+        return None
+
+
 def _say(text: str) -> None:
+    """Tell the user, unless nobody takes it: the standard error is the CLI's."""
+    poller = select.poll()
+    poller.register(2, select.POLLOUT)
     with suppress(OSError):
-        os.write(2, f"claude-wire tap: {text}\n".encode(errors="backslashreplace"))
+        if poller.poll(0):
+            os.write(2, f"claude-wire tap: {text}\n".encode(errors="backslashreplace")[:ATOMIC_BYTES])
 
 
 def _die_by(number: int) -> None:
@@ -169,28 +195,38 @@ class Pump:
     Args:
         source, target: descriptors. The pump closes them.
         most: bytes that may wait for the target. With 0 it reads when nothing waits.
+        recording: what gets all of them, under the lower number of the two.
     """
 
-    def __init__(self, source: int, target: int, most: int) -> None:
+    def __init__(self, source: int, target: int, most: int, recording: Recording | None) -> None:
+        self._stream = min(source, target)
+        self._recording = recording
         self.source: int = source
         self.target: int = target
         self._most = most
-        #: What waits for the target.
-        self.waiting: bytearray = bytearray()
+        #: What waits for the target, how many bytes that is, and how many of the first piece are written.
+        self._waiting: deque[bytearray] = deque()
+        self._size = self._written = 0
+        #: When the target was found to be full; None while it is not.
+        self._full_since: float | None = None
         self._is_direct = target != 2 and _never_blocks(target)
         # A file that others append to cannot be spliced to, nor one of another system.
-        self._splices = self._is_direct and most > 0 and hasattr(os, "splice")
-        if self._splices:
+        self._splices = self._is_direct and most > 0 and recording is None and hasattr(os, "splice")
+        if most:
             _widen(source)
+            _widen(target)
 
-    def wishes(self) -> list[tuple[int, int]]:
-        """The descriptors to wait for, and for what. That nobody reads the target any more is always told."""
-        wishes: list[tuple[int, int]] = []
-        if self.source >= 0 and len(self.waiting) < (self._most or 1):
-            wishes.append((self.source, select.POLLIN))
+    def wishes(self, wanted: dict[int, int], *, now: float) -> None:
+        """Add the descriptors to wait for, and for what. That nobody reads the target any more is always told."""
+        is_patient = self._full_since is not None and (not self._most or now - self._full_since < RESCUE_SECONDS)
+        if self.source >= 0 and self._size < (self._most or 1) and not is_patient:
+            wanted[self.source] = select.POLLIN
         if self.target >= 0:
-            wishes.append((self.target, select.POLLOUT if self.waiting else 0))
-        return wishes
+            wanted[self.target] = 0 if self._full_since is None else select.POLLOUT
+
+    def is_hesitating(self, now: float) -> bool:
+        """Whether it waits for its target before it takes more than the pipes hold, into memory."""
+        return self._most > 0 and self._full_since is not None and now - self._full_since < RESCUE_SECONDS
 
     def obey(self, fd: int, event: int) -> None:
         """Read or write, after what was waited for."""
@@ -204,11 +240,12 @@ class Pump:
 
     def read(self) -> int:
         """Read once, and write what can be written. Returns how much was read; 0 at the end."""
-        if self._splices and not self.waiting:
+        if self._splices and self._full_since is None:
             try:
                 size = os.splice(self.source, self.target, SPLICE_BYTES, flags=_NOT_BLOCKING)
             except BlockingIOError:
-                pass  # the target is full
+                self._full_since = monotonic()
+                return -1
             except BrokenPipeError:
                 self.close()
                 return 0
@@ -222,51 +259,74 @@ class Pump:
         if not data:
             self.end()
             return 0
-        written = 0
-        if self._is_direct and not self.waiting:
-            try:
-                written = os.write(self.target, data)
-            except BlockingIOError:
-                pass
-            except OSError:
-                self.close()
-                return 0
-        if written < len(data):
-            self.waiting += data[written:]
+        self._forward(data)
+        if self._recording is not None:
+            self._recording.put(self._stream, data)
         return len(data)
+
+    def _forward(self, data: bytes) -> None:
+        if self._full_since is None:
+            self._full_since = monotonic()
+            if self._is_direct:
+                try:
+                    written = os.write(self.target, data)
+                except BlockingIOError:
+                    written = 0
+                except OSError:
+                    self.close()
+                    return
+                if written == len(data):
+                    self._full_since = None
+                    return
+                data = data[written:]
+        if self._waiting and len(self._waiting[-1]) + len(data) <= READ_BYTES:
+            self._waiting[-1] += data
+        else:
+            self._waiting.append(bytearray(data))
+        self._size += len(data)
 
     def read_rest(self) -> None:
         """Read what a CLI that has ended left in its pipe. Nobody waits for what it has started, which may go on."""
         if self.source >= 0:
             left = _size(self.source)
             while left > 0 and (size := self.read()):
-                left -= size
+                left -= max(size, 0)
             self.end()
 
     def _write(self) -> None:
         try:
-            with memoryview(self.waiting) as view:
-                written = os.write(self.target, view[: READ_BYTES if self._is_direct else ATOMIC_BYTES])
+            while self._waiting:
+                with memoryview(self._waiting[0]) as view:
+                    end = None if self._is_direct else self._written + ATOMIC_BYTES
+                    written = os.write(self.target, view[self._written : end])
+                self._written += written
+                self._size -= written
+                if self._written == len(self._waiting[0]):
+                    self._waiting.popleft()
+                    self._written = 0
+                if not self._is_direct:
+                    break
         except BlockingIOError:
             return
         except OSError:
             self.close()
             return
-        del self.waiting[:written]
-        if self.source < 0 and not self.waiting:
-            self.close()
+        if not self._waiting:
+            self._full_since = None
+            if self.source < 0:
+                self.close()
 
     def end(self) -> None:
         """Read no more: the target ends when it has got all."""
         if self.source >= 0:
             os.close(self.source)
             self.source = -1
-        if not self.waiting:
+        if not self._waiting:
             self.close()
 
     def close(self) -> None:
         """Close both ends; what waits is gone. Whoever still writes finds out, as with a bare pipe."""
-        self.waiting.clear()
+        self._waiting.clear()
         for fd in (self.source, self.target):
             if fd >= 0:
                 with suppress(OSError):
@@ -308,9 +368,10 @@ def _widen(fd: int) -> None:
 class Relay:
     """Runs the pumps until the CLI has ended and its host has all of its output."""
 
-    def __init__(self, child: Child, pumps: list[Pump]) -> None:
+    def __init__(self, child: Child, pumps: list[Pump], recording: Recording | None) -> None:
         self._child = child
         self._pumps = pumps
+        self._recording = recording
         #: Set by a signal that came when the CLI had ended: nobody waits for the rest.
         self._is_over = False
         self._woken, self._wake = os.pipe()
@@ -334,11 +395,12 @@ class Relay:
         """Pass on until the end, and return how the CLI ended, as ``os.waitpid`` has it."""
         poller = select.poll()
         registered: dict[int, int] = {}
-        child, pumps = self._child, self._pumps
+        child, pumps, recording = self._child, self._pumps, self._recording
         while not self._is_over and (child.status is None or any(pump.target >= 0 for pump in pumps)):
             wanted = {self._woken: select.POLLIN}
+            now = monotonic()
             for pump in pumps:
-                wanted.update(pump.wishes())
+                pump.wishes(wanted, now=now)
             if wanted != registered:
                 for fd in registered.keys() - wanted.keys():
                     poller.unregister(fd)
@@ -346,7 +408,8 @@ class Relay:
                     if registered.get(fd) != event:
                         poller.register(fd, event)
                 registered = wanted
-            for fd, event in poller.poll():
+            hesitates = any(pump.is_hesitating(now) for pump in pumps)
+            for fd, event in poller.poll(RESCUE_SECONDS * 1000 if hesitates else None):
                 if fd == self._woken:
                     os.read(fd, READ_BYTES)
                     if child.reap():
@@ -357,6 +420,8 @@ class Relay:
                     for pump in pumps:
                         pump.obey(fd, event)
         assert child.status is not None
+        if recording is not None:
+            recording.end(os.waitstatus_to_exitcode(child.status))
         return child.status
 
 

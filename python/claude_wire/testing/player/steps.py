@@ -66,19 +66,30 @@ def _arrays(files: Mapping[str, bytes], name: str, types: tuple[Any, ...]) -> li
 
 def _recorded_order(order: list[Any], written: list[bytes], sent: list[bytes]) -> list[Step]:
     steps: list[Step] = []
-    outputs, inputs = iter(written), 0
+    outputs = inputs = 0
     seconds = 0.0
     for seconds, direction, size in order:
         if direction == "out":
-            steps.extend(Step(seconds, False, data) for data in (next(outputs, None),) if data is not None)
+            end = _end_of_read(written, outputs, size)
+            steps.extend(Step(seconds, False, data) for data in written[outputs:end])
+            outputs = end
         elif direction == "in":
             # An entry is one write of the host: mostly a line, sometimes several, and blank ones may have no entry.
             end = _end_of_write(sent, inputs, size)
             steps.extend(Step(seconds, True, data) for data in sent[inputs:end])
             inputs = end
-    steps.extend(Step(seconds, False, data) for data in outputs)
+    steps.extend(Step(seconds, False, data) for data in written[outputs:])
     steps.extend(Step(seconds, True, data) for data in sent[inputs:])
     return steps
+
+
+def _end_of_read(written: list[bytes], begin: int, size: int) -> int:
+    """Behind the lines that came at once: as many as have so many bytes, line feeds but for the last included."""
+    total, end = 0, begin
+    while end < len(written) and total <= size:
+        total += len(written[end])
+        end += 1
+    return end if total - 1 == size else begin + 1
 
 
 def _end_of_write(sent: list[bytes], begin: int, size: int) -> int:
