@@ -44,7 +44,21 @@ def test_help_lists_the_commands() -> None:
     listed = done.stdout.decode().partition("Commands:\n")[2]
     commands = [line.split()[0] for line in listed.splitlines()]
     assert commands == [
-        *("agent", "check", "demo", "drift", "export", "host", "replay", "run", "search", "sessions", "stats", "tap"),
+        *(
+            "agent",
+            "attach",
+            "check",
+            "demo",
+            "drift",
+            "export",
+            "host",
+            "replay",
+            "run",
+            "search",
+            "sessions",
+            "stats",
+            "tap",
+        ),
         *("usage", "view"),
     ]
     bare = run()  # on which stream, and with which code, depends on click's version

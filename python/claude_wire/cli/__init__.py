@@ -5,11 +5,12 @@ It needs the extra: ``pip install "claude-wire[cli]"``. ``start`` knows how the 
 subcommands, ``sources`` opens what the user names, ``folders`` finds the sessions on disk, and ``failure`` ends a
 subcommand that cannot do what it was told.
 
-- ``commands`` has a module for each subcommand but ``host`` and ``tap``: its arguments, and what it does with them.
+- ``commands`` has a module for each subcommand but ``attach``, ``host`` and ``tap``: its arguments, and what it does
+  with them.
 - ``show`` puts messages on a terminal.
 - ``count`` adds up what recordings hold.
 - ``host`` runs a session whose user sits at the terminal.
-- ``supervisor`` is ``claude-wire host``: a supervisor, and what a person does with its sessions.
+- ``supervisor`` is ``claude-wire host`` and ``attach``: a supervisor, and what a person does with its sessions.
 - ``tap`` is run in place of the CLI, and passes on what goes over its streams.
 - ``drift`` runs another CLI offline and compares what it says with the message classes.
 """

@@ -19,6 +19,7 @@ __all__ = ["cli", "invoke"]
 #: Each is a function of its name in a module of that name, in ``commands`` or in a folder of its own.
 COMMANDS = [
     "agent",
+    "attach",
     "check",
     "demo",
     "drift",
@@ -35,7 +36,11 @@ COMMANDS = [
 ]
 
 #: The modules of those that are not in ``commands``.
-FOLDERS = {"host": "claude_wire.cli.supervisor.command", "tap": "claude_wire.cli.tap.command"}
+FOLDERS = {
+    "attach": "claude_wire.cli.supervisor.remote",
+    "host": "claude_wire.cli.supervisor.command",
+    "tap": "claude_wire.cli.tap.command",
+}
 
 
 class _Commands(click.Group):

@@ -62,13 +62,14 @@ class Client:
     """
 
     def __init__(self, path: str) -> None:
-        self._socket: socket.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        #: Nothing was read from it before the first answer.
+        self.socket: socket.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._socket.connect(path)
+            self.socket.connect(path)
         except BaseException:
-            self._socket.close()
+            self.socket.close()
             raise
-        self._file: BufferedReader = self._socket.makefile("rb")
+        self._file: BufferedReader = self.socket.makefile("rb")
 
     def __enter__(self) -> Client:
         return self
@@ -79,7 +80,7 @@ class Client:
     def close(self) -> None:
         """Close the connection."""
         self._file.close()
-        self._socket.close()
+        self.socket.close()
 
     def send(self, message: Any) -> None:
         """Send a line.
@@ -95,7 +96,7 @@ class Client:
         Raises:
             OSError: the connection has ended.
         """
-        self._socket.sendall(line)
+        self.socket.sendall(line)
 
     def line(self) -> bytes:
         """The next line, with its line feed; empty at the end of the connection.
@@ -112,10 +113,10 @@ class Client:
             HostError: it was refused, or there was no answer.
             OSError: the connection failed; TimeoutError, the answer took longer than ``seconds``.
         """
-        self._socket.settimeout(seconds)
+        self.socket.settimeout(seconds)
         self.send(command)
         line = self.line()
-        self._socket.settimeout(None)
+        self.socket.settimeout(None)
         if not line:
             raise HostError("lost", "the supervisor has ended the connection without an answer")
         answer: Answer = msgspec.json.decode(line, type=Answer)
