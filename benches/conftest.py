@@ -42,6 +42,7 @@ SECTIONS = {
     "test_odd": "Where it costs more",
     "test_accumulate": "Whole messages from deltas",
     "test_bridge": "Events for a front end",
+    "test_host": "A host of many sessions",
 }
 
 Job = Callable[[], object]

@@ -163,3 +163,13 @@ def blocks(data: bytes) -> list[bytes]:
         found.append(data[at:end])
         at = end
     return found
+
+
+@cache
+def initialized(request_id: str) -> bytes:
+    """The recorded answer of the CLI to an ``initialize`` with this id: 17 KB."""
+    recorded = recordings.load("14_bad_initialize_only").stdout.split(b"\n")
+    line = next(line for line in recorded if b'"commands"' in line and b'"control_response"' in line)
+    answer = json.loads(line)
+    answer["response"]["request_id"] = request_id
+    return json.dumps(answer, separators=(",", ":")).encode() + b"\n"

@@ -453,7 +453,7 @@ class Hosted:
             open=[msgspec.Raw(encode(request)[:-1]) for request in ledger.open],
             settled=ledger.settled.strings()[-MOST_SETTLED:],
             owed=ledger.owed,
-            initialized=NOTHING if ledger.initialized is None else msgspec.Raw(encode(ledger.initialized)[:-1]),
+            initialized=NOTHING if ledger.initialized is None else msgspec.Raw(ledger.initialized),
             handshakes=ledger.handshakes,
             ended=None if self.runs else self.record.ended,
         )

@@ -59,6 +59,8 @@ def blocks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
 class _Lines:
     """A file to which lines are appended, and how many there are."""
 
+    __slots__ = ("count", "descriptor", "end", "index", "last", "size")
+
     def __init__(self, path: str) -> None:
         self.descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
@@ -169,15 +171,17 @@ class Part:
         ValueError: ``part.json`` is not what it should be.
     """
 
+    __slots__ = ("_closing", "_input", "_inputs_in_order", "_order", "_output", "_outputs_in_order", "info", "path")
+
     def __init__(self, path: str, info: PartInfo | None = None) -> None:
-        self.path = path
+        self.path: str = path
         if info is None:
             with open(open_private(os.path.join(path, "part.json"), os.O_RDONLY), "rb") as file:
                 info = msgspec.json.decode(file.read(), type=PartInfo)
         else:
             private_folder(path)
             write_whole(os.path.join(path, "part.json"), msgspec.json.encode(info))
-        self.info = info
+        self.info: PartInfo = info
         self._closing: list[_Lines] = []
         try:
             self._output = self._open(_OUTPUT)
