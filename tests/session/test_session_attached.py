@@ -609,6 +609,23 @@ def test_what_was_not_acknowledged_is_sent_again_and_counts_once(backend: Backen
 
 
 @every_backend
+def test_a_prompt_that_is_sent_again_has_its_result_among_the_lines_that_were_missed(backend: Backend) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        host.prompts = ["p1"]
+        host.say(INIT, result("p1"), numbered(1))
+        wire, session = host.connect()
+        async with session:
+            await session.send_again(
+                [line({"type": "user", "uuid": "p1", "message": {"role": "user", "content": "x"}})]
+            )
+            assert len([message async for message in session.receive_run()]) == 3
+            assert host.prompts == wire.prompts() == ["p1"]
+
+    backend.run(main)
+
+
+@every_backend
 def test_what_is_not_acknowledged_is_bounded(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("claude_wire.control.unacknowledged.MOST_UNACKNOWLEDGED_BYTES", 4096)
 

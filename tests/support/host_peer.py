@@ -54,6 +54,10 @@ class Wire:
         self.received.append(message)
         self._host.took(self, message)
 
+    async def sends(self, data: bytes) -> None:
+        """As :meth:`send`, as an async function."""
+        self.send(data)
+
     def lose(self) -> None:
         """The connection is lost."""
         self.is_broken = True
@@ -162,7 +166,7 @@ class HostPeer:
             wire.stream = MessageStream(wire.output, decoder)
         self.wires.append(wire)
         wire.write(b"".join(self.journal[answer.after :]))
-        return wire, Session(wire.stream, wire.send, attached=answer, **arguments)
+        return wire, Session(wire.stream, wire.sends, attached=answer, **arguments)
 
     def took(self, wire: Wire, message: dict[str, Any]) -> None:
         """A client has sent a line."""

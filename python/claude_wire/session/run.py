@@ -407,9 +407,12 @@ class Run:
         return False
 
     def _result(self, result: ResultMessage) -> None:
-        if self._is_behind:
-            return
         names = _named_by(result)
+        if self._is_behind:
+            # Only a prompt that was sent again can have its result among the older messages.
+            for uuid in names or ():
+                self._happens(self._open.get(uuid), Event.NAMED, result)
+            return
         named = [self._open[uuid] for uuid in names or () if uuid in self._open]
         last_named = max((prompt.number for prompt in named), default=-1)
         background = isinstance(result.origin, TaskNotificationOrigin)
