@@ -15,7 +15,10 @@ from typing import Any
 import anyio
 import pytest
 
-from claude_wire import ClaudeOptions
+from calculator import Calculator
+from claude_wire import ClaudeOptions, HookMatcher, Session, encode
+from claude_wire.host.attach import connect, spec_of
+from claude_wire.messages import HookCallbackRequest, HookOutput, PreToolUseHookInput, ResultMessage, UserMessage
 from claude_wire.testing import Recording
 from hosts import Client, connected, hosting
 from places import CLI, Place
@@ -182,3 +185,74 @@ async def test_a_cli_that_is_kept_ready_answers_the_first_prompt(place: Place, t
         assert answer["initialized"]["response"]["subtype"] == "success"
         client.prompt("10000000-0000-4000-8000-000000000001", "[[simple]] Hi.")
         assert (await client.until("result"))[-1]["result"] == "Hello, world."
+
+
+def own_spec(place: Place, **options: Any) -> Any:
+    """What the real CLI is started as, for the client of the library."""
+    chosen = ClaudeOptions(cli_path=CLI, system_prompt="", **options)
+    return spec_of(chosen, cwd=place.work, env=place.environment)
+
+
+async def until_tool_result(session: Session, seen: list[Any], number: int) -> None:
+    """Take messages until so many tools have given their results."""
+    async for message in session:
+        seen.append(message)
+        results = [one for one in seen if isinstance(one, UserMessage) and one.parent_tool_use_id is None]
+        if len(results) == number:
+            return
+
+
+async def test_the_mcp_server_of_a_second_client_goes_on_where_that_of_the_first_was(
+    place: Place, tmp_path: Path
+) -> None:
+    calls: list[list[Any]] = [[], []]
+    seen: list[Any] = []
+    async with hosting(tmp_path / "h") as host:
+        way = connect(host.path)
+        options = own_spec(place, permission_mode="bypassPermissions")
+        with anyio.fail_after(SECONDS):
+            async with way.create(options, mcp_servers={"calc": Calculator(calls[0])}) as session:
+                await session.query("[[mcp]] Add.")
+                await until_tool_result(session, seen, 1)
+                cursor = session.cursor
+            async with way.attach(cursor, mcp_servers={"calc": Calculator(calls[1])}) as session:
+                async for message in session.receive_run():
+                    seen.append(message)
+    assert calls[0][:1] == [("add", {"a": 20, "b": 22})]
+    assert calls[0][1:] + calls[1] == [("fail", {})], "it was asked of one of them, once"
+    assert isinstance(seen[-1], ResultMessage)
+    assert seen[-1].result == "Added."
+    uuids = [one.uuid for one in seen if getattr(one, "uuid", None)]
+    assert len(uuids) == len(set(uuids)), "no message came twice"
+
+
+async def test_the_hooks_of_a_second_client_decide_after_it_has_come(place: Place, tmp_path: Path) -> None:
+    asked: list[list[str]] = [[], []]
+
+    def guard_of(number: int) -> Any:
+        def guard(request: HookCallbackRequest) -> HookOutput | None:
+            assert isinstance(request.input, PreToolUseHookInput)
+            command = str(request.input.tool_input["command"])
+            asked[number].append(command)
+            if command == "echo forbidden":
+                return HookOutput(decision="block", reason="not this one")
+            return None
+
+        return {"PreToolUse": [HookMatcher(guard, matcher="Bash")]}
+
+    seen: list[Any] = []
+    async with hosting(tmp_path / "h") as host:
+        way = connect(host.path)
+        options = own_spec(place, permission_mode="bypassPermissions")
+        with anyio.fail_after(SECONDS):
+            async with way.create(options, hooks=guard_of(0)) as session:
+                await session.query("[[hooks]] Go.")
+                await until_tool_result(session, seen, 1)
+                cursor = session.cursor
+            async with way.attach(cursor, hooks=guard_of(1)) as session:
+                async for message in session.receive_run():
+                    seen.append(message)
+    assert asked[0][0] == "echo hooked"
+    assert asked[0][1:] + asked[1] == ["echo forbidden"]
+    assert b"not this one" in b"".join(encode(message) for message in seen)
+    assert isinstance(seen[-1], ResultMessage)
