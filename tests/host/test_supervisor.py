@@ -76,6 +76,22 @@ async def test_a_prompt_that_is_sent_again_is_acknowledged_and_not_written_again
         assert lines[-1]["user_message_uuids"] == ["p2"]
 
 
+@pytest.mark.parametrize("line", [b"no json", b'"a string"', b"[1]", b"", b"\xff", b"[" * 200_000, b'{"type": 1}'])
+async def test_a_line_that_is_no_message_is_refused_or_passed_on_and_the_next_one_counts(
+    tmp_path: Path, line: bytes
+) -> None:
+    async with hosting(tmp_path / "h") as host:
+        client, _ = await host.create()
+        client.writer.write(line + b"\n")
+        client.prompt("p1")
+        answers = [await client.get(), await client.get()]
+        kinds = {answer["type"] for answer in answers}
+        assert kinds <= {"host_refused", "host_accepted"}, answers
+        if line != b'{"type": 1}':
+            assert "is no message" in answers[0]["reason"]
+            await client.until("result")
+
+
 @pytest.mark.parametrize(
     ("command", "error"),
     [

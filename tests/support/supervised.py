@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import host_agent
 
-__all__ = ["SECONDS", "Commands"]
+__all__ = ["SECONDS", "Commands", "Talker", "answered", "journal", "prompt"]
 
 #: Seconds in which a command must have ended.
 SECONDS = 60.0
@@ -23,6 +24,8 @@ class Commands:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        #: The pid of the supervisor that was started last.
+        self.supervisor: int = 0
         self.environment = {**os.environ, "CLAUDE_WIRE_HOST": os.fspath(folder), "NO_COLOR": "1"}
 
     def __enter__(self) -> Commands:
@@ -64,7 +67,8 @@ class Commands:
         """Start the supervisor, and return its pid."""
         found = re.fullmatch(r"supervisor (\d+) serves .*\n", self.said("host", "start", *options))
         assert found is not None
-        return int(found[1])
+        self.supervisor = int(found[1])
+        return self.supervisor
 
     def create(self, *options: str, **wanted: Any) -> str:
         """Create a session whose agent is asked for ``wanted``, and return its id."""
@@ -75,3 +79,85 @@ class Commands:
     def sessions(self) -> list[dict[str, Any]]:
         """All sessions."""
         return list(json.loads(self.said("host", "ps", "-a", "--json"))["sessions"])
+
+
+class Talker:
+    """A client that speaks with the supervisor of a folder by hand, and may die at any byte."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(SECONDS)
+        self._socket.connect(os.fspath(folder / "socket"))
+        self._rest = b""
+        #: Lines of the CLI that have come, as they are.
+        self.lines: list[bytes] = []
+
+    def __enter__(self) -> Talker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Die."""
+        self._socket.close()
+
+    def send(self, *messages: Any, cut: int = 0) -> None:
+        """Send messages, a line each, without the last ``cut`` bytes."""
+        data = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+        self._socket.sendall(data[: len(data) - cut])
+
+    def line(self) -> bytes:
+        """The next line; empty at the end of the connection."""
+        while b"\n" not in self._rest:
+            try:
+                data = self._socket.recv(65536)
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                return b""
+            self._rest += data
+        line, _, self._rest = self._rest.partition(b"\n")
+        if not line.startswith(b'{"type":"host_'):
+            self.lines.append(line + b"\n")
+        return line + b"\n"
+
+    def get(self) -> Any:
+        """The next line, as JSON."""
+        line = self.line()
+        assert line, "the connection has ended"
+        return json.loads(line)
+
+    def until(self, kind: str) -> Any:
+        """The next line of a type."""
+        while (message := self.get())["type"] != kind:
+            pass
+        return message
+
+    def ask(self, command: Any) -> Any:
+        """Send a command, and give its answer."""
+        self.send(command)
+        return self.get()
+
+    def drive(self, id: str, after: Any = None) -> Any:
+        """Attach as the driver, behind a cursor."""
+        answer = self.ask({"attach": id, "role": "driver", "after": after})
+        assert answer["type"] == "host_attached", answer
+        return answer
+
+
+def prompt(uuid: str | None, **wanted: Any) -> dict[str, Any]:
+    """A prompt that asks ``host_agent`` for more."""
+    message = {"type": "user", "message": {"role": "user", "content": json.dumps(wanted)}}
+    return message if uuid is None else {**message, "uuid": uuid}
+
+
+def answered(id: str, **response: Any) -> dict[str, Any]:
+    """The answer to a question."""
+    return {"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": response}}
+
+
+def journal(folder: Path, id: str, name: str) -> bytes:
+    """The output or the input of a session, over all parts of its journal."""
+    parts = sorted((folder / "sessions" / id / "parts").iterdir())
+    return b"".join((part / name).read_bytes() for part in parts)

@@ -30,6 +30,7 @@ from claude_wire.codec.decoder import decode
 from claude_wire.codec.encoder import encode
 from claude_wire.codec.kind_names import KindName
 from claude_wire.control.host_frames import END_INPUT, INITIALIZE_ID, Life, Serves
+from claude_wire.errors import InvalidLineError
 from claude_wire.foundation.ids import Ids, Key, key_of
 from claude_wire.messages import (
     ControlCancelRequest,
@@ -37,7 +38,6 @@ from claude_wire.messages import (
     ControlResponse,
     ControlSuccess,
     InitializeRequest,
-    InvalidLine,
     McpMessageRequest,
     McpMessageResponse,
     UnknownMessage,
@@ -303,9 +303,10 @@ class Ledger:
         """What is to be done with a line of a client. Changes nothing: :meth:`written` does, if that is to write it."""
         if not is_driver:
             return Taken(Verdict.REFUSE, "a viewer sends nothing: attach with role driver")
-        message: Any = decode(line)
-        if isinstance(message, InvalidLine):
-            return Taken(Verdict.REFUSE, f"the line is no message: {message.reason}")
+        try:
+            message: Any = decode(line)
+        except InvalidLineError as error:
+            return Taken(Verdict.REFUSE, f"the line is no message: {error.line.reason}")
         if isinstance(message, UserMessage):
             if not message.uuid:
                 return Taken(
