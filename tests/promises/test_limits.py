@@ -204,6 +204,9 @@ ROWS: dict[str, list[str]] = {
     "ids of answered requests": ["long_request_ids", "many_request_ids"],
     "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],
     "requests that wait, where one line lists many": ["requests_in_one_line"],
+    "prompts and answers that the supervisor": ["tests/session/test_session_attached.py"],
+    "a frame of a supervisor": ["tests/session/test_host_lines.py", "tests/session/test_session_attached.py"],
+    "the answer of a supervisor": ["tests/host/test_attach.py"],
     "permission questions of an agent of `CLASSIC`": ["tests/dialects/test_dialect_frames.py"],
     "answers of an agent of `JSON_RPC`": ["tests/dialects/test_dialect_frames.py"],
     "delegated tasks in the background": ["long_task_ids"],
@@ -269,12 +272,15 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.bridge.bridge import MOST_STREAMED
     from claude_wire.bridge.todos import MOST_TODOS
     from claude_wire.control import answers as _control
+    from claude_wire.control import host_lines, unacknowledged
     from claude_wire.foundation import ids as _ids
+    from claude_wire.host import attach
     from claude_wire.io import read_ahead
     from claude_wire.messages import places
     from claude_wire.native import budget
     from claude_wire.process import tracing
     from claude_wire.session import control
+    from claude_wire.session.attached import link
     from claude_wire.usage import index as usage_index
     from claude_wire.usage import meter
 
@@ -285,6 +291,10 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"a delta counts {accumulate.DELTA_CHARS} more and any other event {accumulate.EVENT_CHARS:,} more",
         f"{limits.DEFAULT_MAX_LINE_BYTES >> 20} MiB",
         f"{budget.DEFAULT_BYTE_BUDGET >> 20} MiB",
+        f"not acknowledged | {unacknowledged.MOST_UNACKNOWLEDGED_BYTES >> 20} MiB in a session, where each line counts "
+        f"{unacknowledged.ENTRY_BYTES} bytes more",
+        f"of its CLI | {host_lines.MOST_FRAME_BYTES >> 20} MiB; the last {link.STDERR_BYTES >> 10} KiB",
+        f"to a command | {attach.MOST_ANSWER_BYTES >> 20} MiB",
         f"{bridge.MOST_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
         f"titles to {tools.TITLE_CHARS}",
         f"{bridge.MOST_SUBAGENTS:,}; summaries cut to {tools.TEXT_CHARS:,} characters",

@@ -514,6 +514,22 @@ def test_the_stream_ends_as_that_of_a_process(
 
 
 @every_backend
+def test_the_last_of_the_standard_error_is_kept_for_the_error(backend: Backend) -> None:
+    async def main() -> None:
+        wire, session = HostPeer().connect()
+        async with session:
+            for text in "first", "x" * 70_000, "last":
+                wire.say(type="host_stderr", text=text)
+            wire.say(type="host_ended", exit_code=2)
+            with pytest.raises(ProcessError) as caught:
+                await collect(session, [])
+            assert len(caught.value.stderr_tail) == 64 * 1024
+            assert caught.value.stderr_tail.endswith(b"xlast")
+
+    backend.run(main)
+
+
+@every_backend
 def test_a_process_that_ends_for_a_failed_turn_raises_what_the_turn_says(backend: Backend) -> None:
     async def main() -> None:
         host = HostPeer()
