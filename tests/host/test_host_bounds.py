@@ -1,0 +1,311 @@
+"""What clients and CLIs can make a supervisor keep is bounded, and docs/limits.md says the bounds that hold."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import pkgutil
+import re
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("a supervisor needs Linux", allow_module_level=True)
+
+import claude_wire.host
+from claude_wire import ControlRequest, decode
+from claude_wire.host.disk.folder import StateFolder
+from claude_wire.host.hosted import Hosted
+from claude_wire.host.ledger import Ledger
+from claude_wire.host.sessions import Limits
+from folders import ROOT
+from hosts import SECONDS, Client, Host, hosting
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def modules() -> list[ModuleType]:
+    found = pkgutil.walk_packages(claude_wire.host.__path__, "claude_wire.host.")
+    return [importlib.import_module(module.name) for module in found]
+
+
+def module_of(name: str) -> ModuleType:
+    """The module that a bound is defined in."""
+    defined = re.compile(rf"^{name} = ", re.M)
+    (found,) = (each for each in modules() if defined.search(Path(str(each.__file__)).read_text(encoding="utf-8")))
+    return found
+
+
+def bound(name: str) -> Any:
+    return getattr(module_of(name), name)
+
+
+def lower(monkeypatch: pytest.MonkeyPatch, **bounds: Any) -> None:
+    for name, value in bounds.items():
+        monkeypatch.setattr(module_of(name), name, value)
+
+
+def silent(host: Host) -> socket.socket:
+    """A client that reads only when it is told to, and whose socket holds little."""
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect(host.folder.socket)
+    return client
+
+
+def rest(client: socket.socket) -> list[Any]:
+    """The frames of the host among all that comes up to the end of a connection."""
+    with client, client.makefile("rb") as file:
+        client.settimeout(SECONDS)
+        return [json.loads(line) for line in file if line.startswith(b'{"type":"host_') and line.endswith(b"\n")]
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    async def look() -> None:
+        while not happened():
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(look(), SECONDS)
+
+
+def hosted_by(host: Host, answer: Any) -> Hosted:
+    """The session itself."""
+    hosted = host.supervisor._sessions.find(answer["id"])
+    assert hosted is not None
+    return hosted
+
+
+def script(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+# --- what is written on the page --------------------------------------------------------------------------------------
+
+MIB = 2**20
+
+
+def test_the_page_of_limits_says_the_bounds_of_a_supervisor() -> None:
+    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    said = " ".join(line for line in page.splitlines() if line.startswith("|") and "supervisor" in line)
+    numbers = {
+        "MOST_LINE_BYTES": "64 MiB",
+        "MOST_FRAME_BYTES": "1 MiB",
+        "STALLED_SECONDS": "60 seconds",
+        "MOST_OPEN": "4,096 questions",
+        "MOST_OPEN_BYTES": "64 MiB",
+        "MOST_HANDSHAKE_BYTES": "1 MiB",
+        "MOST_WAITING_BYTES": "1 MiB",
+        "JOURNAL_BYTES": "256 MiB",
+        "STDERR_BYTES": "1 MiB",
+        "TAIL_BYTES": "8 KiB",
+        "LOG_BYTES": "4 MiB",
+        "MOST_CALLS": "1,024",
+        "MOST_SETTLED": "1,024",
+    }
+    for name, text in numbers.items():
+        number, unit = text.partition(" ")[::2]
+        factor = {"MiB": MIB, "KiB": 1024}.get(unit, 1)
+        assert bound(name) == int(number.replace(",", "")) * factor, name
+        assert text in said, name
+    limits = Limits()
+    assert (limits.sessions, limits.connections, limits.memory_bytes) == (256, 1024, None)
+    assert "256 CLIs" in said
+    assert "1,024 clients" in said
+
+
+# --- clients ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_longer_line_of_a_client_is_refused_and_ends_its_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower(monkeypatch, MOST_LINE_BYTES=10_000)
+    async with hosting(tmp_path / "h") as host:
+        client, answer = await host.create()
+        client.prompt("p1", content="x" * 20_000)
+        refused = (await client.until("host_refused"))[-1]
+        assert refused["line"] == 1
+        assert "at most 10,000 are taken" in refused["reason"]
+        while await client.get() is not None:
+            pass
+        again = await (await host.client()).ask({"attach": answer["id"]})
+        assert again["life"] == "idle"
+
+
+async def test_a_client_that_takes_nothing_is_cut_with_its_cursor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower(monkeypatch, STALLED_SECONDS=0.2, TICK_SECONDS=0.1)
+    async with hosting(tmp_path / "h") as host:
+        client, answer = await host.create()
+        slow = silent(host)
+        slow.sendall(json.dumps({"attach": answer["id"]}).encode() + b"\n")
+        client.prompt("p1", lines=20_000)
+        await client.until("result")
+        await until(lambda: "client-cut" in (host.path / "log.ndjson").read_text())
+        await asyncio.to_thread(rest, slow)
+        assert len(hosted_by(host, answer).clients) == 1
+
+
+async def test_a_client_that_does_not_take_what_the_host_says_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower(monkeypatch, MOST_FRAME_BYTES=500)
+    async with hosting(tmp_path / "h") as host:
+        client, answer = await host.create()
+        slow = silent(host)
+        slow.sendall(json.dumps({"attach": answer["id"]}).encode() + b"\n")
+        client.prompt("p1", lines=20_000)
+        await client.until("result")
+        assert len(hosted_by(host, answer).clients) == 2
+        for _ in range(20):  # each time the role changes, every viewer is told
+            other = await host.client()
+            await other.ask({"attach": answer["id"], "role": "driver", "take": True})
+            other.close()
+        await until(lambda: len(hosted_by(host, answer).clients) == 1)
+        await asyncio.to_thread(rest, slow)
+
+
+# --- the CLI's questions ----------------------------------------------------------------------------------------------
+
+
+def question(id: str, size: int = 0) -> ControlRequest:
+    request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "x" * size}}
+    message = decode(json.dumps({"type": "control_request", "request_id": id, "request": request}).encode())
+    assert isinstance(message, ControlRequest)
+    return message
+
+
+def test_nothing_more_is_read_while_so_many_questions_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    lower(monkeypatch, MOST_OPEN=3, MOST_OPEN_BYTES=5_000)
+    ledger = Ledger()
+    for id in ("a", "b"):
+        ledger.received(question(id))
+        assert not ledger.is_full
+    ledger.received(question("c"))
+    assert ledger.is_full
+    ledger.process_ended()
+    assert not ledger.is_full
+    ledger.received(question("d", 5_000))
+    assert ledger.is_full
+
+
+ASKS = """
+import json, sys
+sys.stdin.readline()
+def ask(n):
+    request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
+    print(json.dumps({"type": "control_request", "request_id": f"q{n}", "request": request}), flush=True)
+ask(0)
+ask(1)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "user":
+        for n in range(2000):
+            print(json.dumps({"type": "told", "n": n}))
+        print(json.dumps({"type": "last"}), flush=True)
+"""
+
+
+async def test_a_cli_goes_on_when_its_questions_are_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lower(monkeypatch, MOST_OPEN=2)
+    async with hosting(tmp_path / "h") as host:
+        client = await host.client()
+        answer = await client.ask({"create": host.spec(argv=script(ASKS)), "role": "driver"})
+        assert [(await client.get())["request_id"] for _ in range(2)] == ["q0", "q1"]
+        client.prompt("p1")
+        assert (await client.get())["type"] == "host_accepted"
+        other = await host.client()
+        assert (await other.ask({"attach": answer["id"]}))["line"] == 2  # and not the lines that the CLI has written
+        response = {"subtype": "success", "request_id": "q0", "response": {}}
+        client.send({"type": "control_response", "response": response})
+        assert len(await client.until("last")) == 2002
+
+
+def test_of_a_handshake_above_the_bound_nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    lower(monkeypatch, MOST_HANDSHAKE_BYTES=1_000)
+    ledger = Ledger()
+    for name, size in (("small", 10), ("large", 2_000)):
+        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"x": "x" * size}}
+        request = {"subtype": "mcp_message", "server_name": name, "message": message}
+        ledger.received(
+            decode(json.dumps({"type": "control_request", "request_id": name, "request": request}).encode())
+        )
+    assert list(ledger.handshakes) == ["small"]
+
+
+# --- the input of the CLI ---------------------------------------------------------------------------------------------
+
+DEAF = """
+import json, os, sys, time
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+for line in sys.stdin:
+    message = json.loads(line)
+    print(json.dumps({"type": "heard", "uuid": message.get("uuid")}), flush=True)
+"""
+
+
+async def test_a_driver_is_not_read_while_so_much_waits_for_its_cli(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower(monkeypatch, MOST_WAITING_BYTES=1_000)
+    async with hosting(tmp_path / "h") as host:
+        flag = tmp_path / "flag"
+        client = await host.client()
+        argv = [*script(DEAF), os.fspath(flag)]
+        answer = await client.ask({"create": host.spec(argv=argv), "role": "driver"})
+        for number in range(400):
+            client.prompt(f"p{number}", content="x" * 10_000)
+        await until(lambda: hosted_by(host, answer).is_behind)
+        waits = (host.path / "sessions" / answer["id"] / "parts" / "000001" / "stdin.ndjson").stat().st_size
+        assert waits < 400_000  # what its pipe holds, what one read takes, and the bound
+        flag.touch()
+        heard = [line["uuid"] for line in await _until_heard(client, "p399") if line["type"] == "heard"]
+        assert heard[1:] == [f"p{number}" for number in range(400)]
+
+
+async def _until_heard(client: Client, uuid: str) -> list[Any]:
+    got = [await client.get()]
+    while got[-1].get("uuid") != uuid:
+        got.append(await client.get())
+    return got
+
+
+# --- on disk ----------------------------------------------------------------------------------------------------------
+
+
+async def test_the_standard_error_of_a_cli_is_kept_up_to_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower(monkeypatch, STDERR_BYTES=1_000, TAIL_BYTES=100)
+    async with hosting(tmp_path / "h") as host:
+        client, answer = await host.create()
+        client.prompt("p1", stderr="e" * 5_000, exit=1)
+        ended = (await client.until("host_ended"))[-1]
+        assert ended["stderr"] == "e" * 100
+        assert (host.path / "sessions" / answer["id"] / "parts" / "000001" / "stderr.txt").stat().st_size == 1_000
+
+
+def test_the_log_is_two_files_up_to_their_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lower(monkeypatch, LOG_BYTES=2_000)
+    folder = StateFolder(os.fspath(tmp_path / "h"))
+    for number in range(500):
+        folder.log("event", number=number)
+    folder.release()
+    kept = [(tmp_path / "h" / name).read_text() for name in ("log.1", "log.ndjson")]
+    assert max(map(len, kept)) < 2_100
+    assert [json.loads(line)["number"] for line in "".join(kept).splitlines()][-1] == 499
