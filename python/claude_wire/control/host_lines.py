@@ -64,6 +64,13 @@ class HostLines:
 
     def take(self, data: bytes = b"") -> bytes:
         """Feed a chunk, and get the next piece; nothing if another chunk is needed. Call it again without a chunk."""
+        if data and not (self._pending or self._in_line) and data[-1] == 10 and self.end is None and _MARK not in data:
+            # Whole lines without any frame, as most chunks are.
+            line = self.line + data.count(b"\n")
+            if not self.line < self._level <= line:
+                self.before, self.line, self._piece = self.line, line, data
+                self._had_begun = self._has_begun = False
+                return data
         data = self._pending + data if self._pending else data
         pieces: list[bytes] = []
         self.before, self._had_begun = self.line, self._has_begun
