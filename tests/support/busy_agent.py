@@ -1,0 +1,97 @@
+"""A stand-in for the CLI, as a program, that asks much: a turn of numbered lines, with questions, hooks and MCP calls.
+
+    busy_agent.py QUESTIONS
+
+Of three questions two are for permission; of six one is for a hook and, but for half of them, one for the server
+"tools". At most eight wait for their answers. Behind the last one a short turn follows for each prompt that came in the
+meantime.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from typing import Any
+
+MOST_WAITING = 8
+
+
+class Agent:
+    """What is said, and what is waited for."""
+
+    def __init__(self, questions: int) -> None:
+        self.left = deque(range(questions))
+        self.waiting: set[str] = set()
+        self.prompts: list[str] = []
+        self.count = 0
+        self.begun = False
+
+    def say(self, **message: Any) -> None:
+        """Write a line, with a number of its own."""
+        self.count += 1
+        sys.stdout.write(json.dumps({**message, "uuid": f"u{self.count}"}) + "\n")
+
+    def text(self) -> None:
+        """Write a message, and two deltas of another."""
+        delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x"}}
+        for _ in range(2):
+            self.say(type="stream_event", event=delta, session_id="s", parent_tool_use_id=None)
+        body = {"id": "m", "role": "assistant", "model": "x", "content": [{"type": "text", "text": "x"}]}
+        self.say(type="assistant", message=body, session_id="s", parent_tool_use_id=None)
+
+    def ask(self, id: str, **request: Any) -> None:
+        """Ask the host."""
+        self.waiting.add(id)
+        self.say(type="control_request", request_id=id, request=request)
+
+    def question(self, number: int) -> None:
+        """Ask whatever this number is."""
+        if number % 6 == 5 and number % 12 == 5:
+            self.mcp(f"mcp-{number}", {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {}})
+        elif number % 3 == 2:
+            about = {"session_id": "s", "transcript_path": "/t", "cwd": "/", "tool_name": "Bash", "tool_input": {}}
+            event = {"hook_event_name": "PreToolUse", **about}
+            self.ask(f"hook-{number}", subtype="hook_callback", callback_id="PreToolUse::guard", input=event)
+        else:
+            self.ask(f"may-{number}", subtype="can_use_tool", tool_name="Bash", input={}, tool_use_id=f"t{number}")
+
+    def mcp(self, id: str, message: dict[str, Any]) -> None:
+        """Ask the server "tools"."""
+        self.ask(id, subtype="mcp_message", server_name="tools", message=message)
+
+    def go_on(self) -> None:
+        """Say and ask as much as may be asked, and end the turn."""
+        while self.begun and self.left and len(self.waiting) < MOST_WAITING:
+            self.text()
+            self.question(self.left.popleft())
+        while self.begun and not self.left and not self.waiting and self.prompts:
+            self.say(type="system", subtype="init", session_id="s", cwd="/", tools=[], model="x")
+            said = {"is_error": False, "result": "ok", "duration_ms": 1, "duration_api_ms": 1, "num_turns": 1}
+            uuids = [self.prompts.pop(0)]
+            self.say(type="result", subtype="success", session_id="s", user_message_uuids=uuids, **said)
+        sys.stdout.flush()
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Take a line of the host."""
+        if message["type"] == "control_request":
+            response = {"subtype": "success", "request_id": message["request_id"], "response": {}}
+            self.say(type="control_response", response=response)
+            self.mcp("mcp-hello", {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {}})
+        elif message["type"] == "control_response":
+            id = message["response"]["request_id"]
+            assert id in self.waiting, f"{id} was answered twice"
+            self.waiting.discard(id)
+            if id == "mcp-hello":
+                self.mcp("mcp-ready", {"jsonrpc": "2.0", "method": "notifications/initialized"})
+        elif message["type"] == "user":
+            assert message["uuid"] not in self.prompts, "a prompt came twice"
+            self.prompts.append(message["uuid"])
+            self.begun = True
+        self.go_on()
+
+
+if __name__ == "__main__":
+    agent = Agent(int(sys.argv[1]))
+    for line in sys.stdin:
+        agent.take(json.loads(line))
