@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: help demo test test-tables e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
+.PHONY: help demo test test-tables sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -102,6 +102,13 @@ target/cross-toolchain/.ready: tools/cross_toolchain.sh
 ## of all requirements. `make test` in a new environment has the newest.
 test-pythons: wheel
 	$(BIN)/python tools/pythons.py dist/*.whl
+
+## An SSH server, for the tests of sessions over ssh, where none is installed: Debian.
+sshd: target/sshd/.ready
+target/sshd/.ready: tools/sshd.sh
+	rm -rf $(@D)
+	sh tools/sshd.sh $(@D)
+	@touch $@
 
 ## The same choice with the wheel for Linux on aarch64, in an emulator that apt unpacks: Debian 12. It takes ten minutes.
 test-arm64: target/arm64-python/.ready $(VENV)/.base $(VENV)/.release
