@@ -6,7 +6,9 @@ the kernel's signal at a parent's death follows the thread that spawned, not the
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
+import errno
 import os
 import signal
 import subprocess
@@ -63,8 +65,29 @@ class Child:
         for descriptor in (self.stdin, self.stdout, self.stderr):
             os.set_blocking(descriptor, False)
         self.pid: int = self._popen.pid
-        self.pidfd: int = os.pidfd_open(self.pid)
-        self.began: int | None = began_at(self.pid)
+        #: Whether SIGKILL was sent.
+        self.is_killed: bool = False
+        self.pidfd: int = -1
+        self._insisting: dict[int, asyncio.TimerHandle] = {}
+        self._is_closed = False
+        try:
+            self.pidfd = os.pidfd_open(self.pid)
+            self.began: int | None = began_at(self.pid)
+            if self.began is None:
+                raise OSError(errno.EMFILE, "the start of the process cannot be read", f"/proc/{self.pid}/stat")
+        except BaseException:
+            self.close()
+            raise
+
+    def insist(self, grace: float) -> None:
+        """Send SIGTERM after ``grace`` seconds, and SIGKILL after as many again; sooner if called again with less."""
+        loop = asyncio.get_running_loop()
+        for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 2 * grace)):
+            timer = self._insisting.get(number)
+            if timer is None or loop.time() + seconds < timer.when():
+                if timer is not None:
+                    timer.cancel()
+                self._insisting[number] = loop.call_later(seconds, self.signal, number)
 
     def poll(self) -> int | None:
         """The exit code, as :mod:`subprocess` has it; None while the process runs. Reaps it."""
@@ -84,20 +107,24 @@ class Child:
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and all that it has started in its group."""
+        self.is_killed |= number == signal.SIGKILL
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
     def close(self) -> None:
         """Close all descriptors. A process that still runs is killed, with its group. May be called again."""
-        if self.pidfd < 0:
+        if self._is_closed:
             return
+        self._is_closed = True
+        for timer in self._insisting.values():
+            timer.cancel()
         self.signal(signal.SIGKILL)
         self.end_input()
         for pipe in (self._popen.stdout, self._popen.stderr):
             if pipe is not None:
                 pipe.close()
-        os.close(self.pidfd)
-        self.pidfd = -1
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
         self._popen.wait()  # SIGKILL was sent
 
 
@@ -125,11 +152,17 @@ def _stat(pid: int) -> list[bytes] | None:
 
 
 def end_leftover(pid: int, began: int | None) -> bool:
-    """Kill the group of a process of an earlier supervisor. Returns whether the process was still there."""
-    if began is None or began_at(pid) != began:
+    """Kill a process of an earlier supervisor, and what it has left in its group. Returns whether there was anything.
+
+    The kernel gives no process a pid that is still the number of a group. So if the pid is another process's, nothing
+    is left; and if it is nobody's, a group of this number is of the process that was.
+    """
+    if began is None or began_at(pid) not in (began, None):
         return False
-    with suppress(ProcessLookupError, PermissionError):
+    try:
         os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return False
     return True
 
 

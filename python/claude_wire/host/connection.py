@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import socket
 from collections import deque
 from contextlib import suppress
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from claude_wire.errors import LineTooLongError
 from claude_wire.host.disk.journal import Place
 from claude_wire.host.disk.parts import Part, blocks
-from claude_wire.host.frames import Cursor, Cut, Refused, line_of
+from claude_wire.host.frames import Cursor, Cut, Failed, Refused, Stderr, line_of
 from claude_wire.native.line_splitter import LineSplitter
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ MOST_LINE_BYTES = 64 * 1024 * 1024
 STALLED_SECONDS = 60.0
 #: Bytes of what the host says to one client that wait. Above it the client is cut off.
 MOST_FRAME_BYTES = 1024 * 1024
+#: Bytes of that above which the standard error of a CLI is passed over: it is in the journal.
+MOST_STDERR_BYTES = MOST_FRAME_BYTES // 2
+#: The place of a frame that waits for no line.
+_AT_ONCE = Place(0, 0)
 #: Bytes that are read from a client at once, and sent to it at once from the journal.
 CHUNK_BYTES = 256 * 1024
 
@@ -72,6 +77,7 @@ class Connection:
     """
 
     __slots__ = (
+        "_awaits",
         "_client",
         "_frame_bytes",
         "_frames",
@@ -97,11 +103,12 @@ class Connection:
         self._splitter = LineSplitter(max_line_bytes=MOST_LINE_BYTES, keepends=True)
         # Lines of the client that wait until there is room for them, or for the answer to a command.
         self._lines: deque[bytes] = deque()
-        self._reads = False
+        self._reads = self._awaits = False
         self._number = 0
-        # What is to be sent before anything else: the rest of what was begun. Then frames, then lines.
+        # What is to be sent before anything else: the rest of what was begun. Then frames, each as soon as everything
+        # before its place was sent; then lines.
         self._out = bytearray()
-        self._frames: deque[bytes] = deque()
+        self._frames: deque[tuple[Place, bytes]] = deque()
         self._frame_bytes = 0
         # Where the next line of the CLI stands, while the client is behind.
         self._part: Part | None = None
@@ -111,12 +118,13 @@ class Connection:
         self.state: State = State.ASKING
         #: The session that it follows.
         self.hosted: Hosted | None = None
-        self.read(wanted=True)
+        self.read_on()
 
     # --- what the client sends
 
-    def read(self, *, wanted: bool) -> None:
-        """Read from the client, or let it wait."""
+    def read_on(self) -> None:
+        """Read from the client, or let it wait while something keeps from taking what it has sent."""
+        wanted = self._takes()
         if self.state is State.CLOSED or wanted is self._reads:
             return
         self._reads = wanted
@@ -125,6 +133,16 @@ class Connection:
             self._loop.call_soon(self._take)
         else:
             self._loop.remove_reader(self._client)
+
+    def _takes(self) -> bool:
+        if self.hosted is None:
+            return not self._awaits and not self._out
+        return not self.hosted.waits_for(self)
+
+    def await_answer(self, *, awaits: bool) -> None:
+        """A command is answered later: no other one is taken until then."""
+        self._awaits = awaits
+        self.read_on()
 
     def _on_readable(self) -> None:
         try:
@@ -140,24 +158,24 @@ class Connection:
             self._lines += self._splitter.feed(data)
         except LineTooLongError as error:
             self._lines += error.lines
-            self._number += 1
-            self.tell(
-                Refused(self._number, f"the line has {error.length:,} bytes; at most {MOST_LINE_BYTES:,} are taken")
-            )
+            self._take()
+            what = f"the line has {error.length:,} bytes; at most {MOST_LINE_BYTES:,} are taken"
+            number = self._number + len(self._lines) + 1
+            self.tell(Failed("command", what) if self.hosted is None else Refused(number, what))
             self.close()
             return
         self._take()
 
     def _take(self) -> None:
         """Give what the client has sent to whom it concerns, as far as that takes it."""
-        while self._lines and self._reads and self.state is not State.CLOSED:
+        while self._lines and self.state is not State.CLOSED and self._takes():
             line = self._lines.popleft()
             if self.hosted is None:
                 self._owner.command(self, line)
             else:
                 self._number += 1
                 self.hosted.sent(self, self._number, line)
-                self.read(wanted=not self.hosted.is_behind)
+        self.read_on()
 
     # --- what the client gets
 
@@ -183,30 +201,39 @@ class Connection:
         """Whole lines were written to the journal: these, or None for such that are to be read from there."""
         if self.state is not State.LEVEL:
             return
-        sent = 0
-        if chunk is not None:
-            try:
-                sent = self._client.send(chunk)
-            except BlockingIOError:
-                pass
-            except OSError:
-                self.close()
-                return
-            if sent == len(chunk):
-                return
         assert self.hosted is not None
-        self._part_number, self._offset = self.hosted.told_before
-        self._part = self.hosted.journal.open_part(self._part_number)
-        self._offset += sent
+        sent = 0
+        try:
+            if chunk is not None:
+                sent = self._client.send(chunk)
+                if sent == len(chunk):
+                    return
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._close_soon()
+            return
+        try:
+            self._go_on_from(self.hosted.told_before, sent)
+        except OSError:  # no descriptors
+            self._close_soon()
+            return
         self._fall_behind()
 
-    def tell(self, frame: Any) -> None:
-        """Say something of the host's own, between two lines of the CLI."""
+    def _go_on_from(self, place: Place, sent: int = 0) -> None:
+        assert self.hosted is not None
+        self._part = self.hosted.journal.open_part(place.part)
+        self._part_number, self._offset = place.part, place.offset + sent
+
+    def tell(self, frame: Any, *, behind: Place = _AT_ONCE) -> None:
+        """Say something of the host's own, between two lines of the CLI, and after all that stand before a place."""
         line = line_of(frame)
         if self.state is State.CLOSED:
             return
         if self.state is State.BEHIND or self._out:
-            self._frames.append(line)
+            if isinstance(frame, Stderr) and self._frame_bytes > MOST_STDERR_BYTES:
+                return
+            self._frames.append((behind, line))
             self._frame_bytes += len(line)
             if self._frame_bytes > MOST_FRAME_BYTES:
                 self.cut("too much waits for the client that the host has said")
@@ -217,13 +244,12 @@ class Connection:
         except BlockingIOError:
             pass
         except OSError:
-            self.close()
+            self._close_soon()
             return
         if sent < len(line):
             self._out += line[sent:]
             if self.hosted is not None:
-                self._part_number, self._offset = self.hosted.told
-                self._part = self.hosted.journal.open_part(self._part_number)
+                self._go_on_from(self.hosted.told)
             self._fall_behind()
 
     def _fall_behind(self) -> None:
@@ -247,13 +273,15 @@ class Connection:
             if self.state is State.BEHIND:
                 self._release()
                 self.state = State.LEVEL
+            self.read_on()
 
     def _send_next(self) -> bool:
         """Send one piece. Returns whether nothing is left."""
-        if not self._out and self._frames and self._at_line_start():
-            self._out += b"".join(self._frames)
-            self._frames.clear()
-            self._frame_bytes = 0
+        here = Place(self._part_number, self._offset)
+        if not self._out and self._frames and self._frames[0][0] <= here and self._at_line_start():
+            while self._frames and self._frames[0][0] <= here:
+                self._out += self._frames.popleft()[1]
+            self._frame_bytes = sum(len(line) for _, line in self._frames)
         if self._out:
             del self._out[: self._client.send(self._out)]
             return False
@@ -262,15 +290,16 @@ class Connection:
         number, told = self.hosted.told
         end = told if number == self._part_number else self._part.end
         if self._offset < end:
-            if self._frames:
-                end = self._end_of_line(end)
+            if self._frames and self._frames[0][0] <= here:
+                end = self._end_of_line(min(end, self._offset + CHUNK_BYTES))
+            elif self._frames and self._frames[0][0].part == self._part_number:
+                end = min(end, self._frames[0][0].offset)
             count = min(end - self._offset, CHUNK_BYTES)
             self._offset += os.sendfile(self._client.fileno(), self._part.descriptor, self._offset, count)
             return False
         if self._part_number < number:
             self._release()
-            self._part_number, self._offset = self._part_number + 1, 0
-            self._part = self.hosted.journal.open_part(self._part_number)
+            self._go_on_from(Place(self._part_number + 1, 0))
             return False
         return not self._frames
 
@@ -306,6 +335,15 @@ class Connection:
         waits = self.state is State.BEHIND or bool(self._out)
         return waits and now - self._progress > STALLED_SECONDS
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the client has closed its end, which nobody would notice while nothing is read from it."""
+        if self._reads or self.state is State.CLOSED:
+            return False
+        poll = select.poll()
+        poll.register(self._client, 0)  # an end and an error are told without being asked for
+        return bool(poll.poll(0))
+
     def cut(self, message: str) -> None:
         """Close the connection of a client that is too slow. It is told its cursor, if that fits between two lines."""
         if self.hosted is not None and self._part is not None and not self._out and self._at_line_start():
@@ -314,6 +352,10 @@ class Connection:
             with suppress(OSError):
                 self._client.send(line_of(frame))
         self.close()
+
+    def _close_soon(self) -> None:
+        """Close the socket, but not while somebody goes through all clients: others would be told of it."""
+        self._loop.call_soon(self.close)
 
     def close(self) -> None:
         """Close the socket. May be called again."""

@@ -150,7 +150,7 @@ class Stop(_Request, frozen=True):
     """
 
     stop: str | None
-    grace: float = 5.0
+    grace: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 5.0
 
 
 class Remove(_Request, frozen=True):
@@ -163,7 +163,7 @@ class Prewarm(_Request, frozen=True):
     """Keep so many CLIs ready for a :class:`Create` with an equal spec. The answer is :class:`Listed`."""
 
     prewarm: Spec
-    count: int = 1
+    count: Annotated[int, msgspec.Meta(ge=0)] = 1
 
 
 Command: TypeAlias = Create | Attach | Resume | List | Stop | Remove | Prewarm
@@ -228,8 +228,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="h
     pid: int
 
 
-class Failed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="host_error"):
-    """Why a command cannot be carried out. The connection ends behind it.
+class Failed(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="host_error"):
+    """Why a command cannot be carried out. The connection takes the next one.
 
     Attributes:
         error: ``epoch`` (with ``line``, the last one that there is), ``gone`` (with ``first``, the first that there

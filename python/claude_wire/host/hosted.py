@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,6 +34,7 @@ from claude_wire.host.disk.journal import Place
 from claude_wire.host.disk.parts import blocks
 from claude_wire.host.disk.review import review
 from claude_wire.host.frames import SessionInfo
+from claude_wire.host.inlet import Inlet
 from claude_wire.host.ledger import Ledger, Taken, Verdict
 from claude_wire.messages import (
     ControlRequest,
@@ -56,8 +56,6 @@ __all__ = ["Hosted", "House"]
 CHUNK_BYTES = 64 * 1024
 #: Bytes that a pipe can hold: the most that is read from that of a process that has ended.
 MOST_PIPE_BYTES = 1024 * 1024
-#: Bytes that wait for a CLI that does not read, above which nothing is read from its driver.
-MOST_WAITING_BYTES = 1024 * 1024
 #: Seconds after which a full disk is tried again.
 RETRY_SECONDS = 1.0
 #: Bytes of standard error that are reported at the end of a CLI.
@@ -75,6 +73,9 @@ class House(Protocol):
 
     def log(self, event: str, hosted: Hosted, **fields: object) -> None:
         """Something happened; ``fields`` hold no content."""
+
+    def log_error(self, error: Exception, hosted: Hosted) -> None:
+        """Something was raised that never should be; the session goes on."""
 
 
 class Hosted:
@@ -99,15 +100,14 @@ class Hosted:
         #: The place behind the last line that the ledger and clients were told of, and where the last news began.
         self.told: Place = Place(journal.number, journal.last.end if journal.number else 0)
         self.told_before: Place = self.told
-        # The first line of the last chunk, and of that with the last result: no call before it is without its own.
-        self._turn_line = self._chunk_line = journal.next
+        #: The number of the line at :attr:`told`: the next one that the ledger and clients are told of.
+        self.told_next: int = journal.next
+        # The first line of the last news, and of those with the last result: no call before it is without its own.
+        self._turn_line = self._news_line = journal.next
         self._cost: CostLimit | None = None
-        if record.cost_usd is not None:
-            self._cost = CostLimit(record.cost_usd, self._write, self._cost_reached, self.ledger.turn_runs)
-        self._waiting = bytearray()
-        self._ends_input = self._reads = False
+        self._inlet: Inlet | None = None
+        self._reads = False
         self._retry: asyncio.TimerHandle | None = None
-        self._insisting: list[asyncio.TimerHandle] = []
 
     # --- what it is
 
@@ -167,14 +167,24 @@ class Hosted:
         line = encode(ControlRequest(request_id=INITIALIZE_ID, request=request))
         self.journal.add_input(line)
         self._child = child
-        self._ends_input = False
-        self._turn_line = self.journal.next
+        self._inlet = Inlet(child, self._drained)
         self.told = self.told_before = Place(self.journal.number, 0)
-        self._read()
-        self._loop.add_reader(child.stderr, self._on_stderr, child)
-        self._loop.add_reader(child.pidfd, self._on_exit, child)
-        self._waiting += line
-        self._flush()
+        self.told_next = self._turn_line = self._news_line = self.journal.next
+        self.ledger.process_started()
+        self.limit_cost()
+        try:
+            self._read()
+            self._loop.add_reader(child.stderr, self._on_stderr, child)
+            self._loop.add_reader(child.pidfd, self._on_exit, child)
+            self._inlet.write(line)
+        except BaseException:
+            self._let_go(child)
+            raise
+
+    def limit_cost(self) -> None:
+        """Watch the cost of the process from now on, if the record says so."""
+        if self._cost is None and self.record.cost_usd is not None:
+            self._cost = CostLimit(self.record.cost_usd, self._write, self._cost_reached, self.ledger.turn_runs)
 
     def _read(self) -> None:
         """Read from the process, unless something keeps from it."""
@@ -203,13 +213,21 @@ class Hosted:
 
     def _received(self, data: bytes) -> None:
         """A chunk of output, or b"" to try again what could not be written."""
-        self._chunk_line = self.journal.next
         try:
-            part = self.journal.add_output(data)
+            self.journal.add_output(data)
         except OSError as error:
             self._blocked(error)
             return
-        number = self.journal.number
+        self._tell(data)
+        if self.ledger.is_full:
+            self._read()
+
+    def _tell(self, data: bytes = b"") -> None:
+        """Tell of the lines that are complete in the journal, and were not told of; ``data`` was written last.
+
+        The clients come first: until each of them has these lines, nothing may be said to any of them.
+        """
+        part, number = self.journal.last, self.journal.number
         if number != self.told.part:  # all that the part before it has was told
             self.told = Place(number, 0)
             self._cut_who_holds_parts()
@@ -217,14 +235,16 @@ class Hosted:
         if end == start:
             return
         self.told_before, self.told = self.told, Place(number, end)
+        self._news_line, self.told_next = self.told_next, self.journal.next
         chunk = data[: end - start] if part.output_size - len(data) == start else None
-        for block in (chunk,) if chunk is not None else blocks(part.descriptor, start, end):
-            for message in self._house.decoder.feed(block):
-                self._received_mark(message)
         for client in list(self.clients):
             client.more(chunk)
-        if self.ledger.is_full:
-            self._read()
+        for block in (chunk,) if chunk is not None else blocks(part.descriptor, start, end):
+            for message in self._house.decoder.feed(block):
+                try:
+                    self._received_mark(message)
+                except Exception as error:
+                    self._house.log_error(error, self)
 
     def _received_mark(self, message: Any) -> None:
         answer = self.ledger.received(message)
@@ -234,7 +254,7 @@ class Hosted:
         if isinstance(message, InitMessage) and message.session_id is not None:
             self.record.cli_session_id = message.session_id
         elif isinstance(message, ResultMessage):
-            self._turn_line = self._chunk_line
+            self._turn_line = self._news_line
         if self._cost is not None:
             self._cost.received(message)
 
@@ -258,9 +278,9 @@ class Hosted:
 
     def _cut_who_holds_parts(self) -> None:
         if self.journal.held_by_readers:
-            oldest = min(client.part_number for client in self.clients if client.part_number is not None)
+            held = [client.part_number for client in self.clients if client.part_number is not None]
             for client in list(self.clients):
-                if client.part_number == oldest:
+                if client.part_number == min(held, default=None):
                     client.cut("the client reads so slowly that the journal is above twice its budget")
 
     def _on_stderr(self, child: Child) -> None:
@@ -275,17 +295,16 @@ class Hosted:
 
     def _on_exit(self, child: Child) -> None:
         """The process has ended. What it has written before is in its pipes, even if a grandchild holds them open."""
-        self._loop.remove_reader(child.pidfd)
-        self._drain(child)
-        if self.journal.is_blocked:  # the rest of the pipe is read when there is room
-            self._loop.call_later(RETRY_SECONDS, self._on_exit, child)
-            return
         if child is not self._child:  # it was closed in the meantime
             return
+        self._loop.remove_reader(child.pidfd)
+        self._drain(child)
+        if self.journal.is_blocked and not child.is_killed:  # the rest of the pipe is read when there is room
+            self._loop.call_later(RETRY_SECONDS, self._on_exit, child)
+            return
         self._on_stderr(child)
-        code = child.poll()
         self._let_go(child)
-        self._end(code)
+        self._end(child.poll())
 
     def _drain(self, child: Child) -> None:
         with suppress(BlockingIOError):
@@ -300,15 +319,18 @@ class Hosted:
     def _end(self, code: int | None) -> None:
         """What the process has left is a line, and what it leaves open is reported."""
         part = self.journal.last
+        dropped = self.journal.give_up()
+        if dropped:  # the disk is full, and the session was stopped all the same
+            self._house.log("output-dropped", self, bytes=dropped)
         with suppress(OSError):
             part.end_process(code)
-            self.told_before, self.told = self.told, Place(self.journal.number, part.end)
+        self._tell()
         unfinished, owed = self.ledger.turn.unfinished(), self.ledger.owed
         died = [str(request.request_id) for request in self.ledger.process_ended()]
         calls: list[str] = []
         if unfinished:
             with suppress(OSError, LookupError):
-                calls = review(self.journal, self._turn_line).calls
+                calls = review(self.journal, max(self._turn_line, self.journal.first)).calls
         ended = Ended(
             exit_code=code,
             unfinished=unfinished,
@@ -320,40 +342,33 @@ class Hosted:
         self.record.ended = ended
         self._life = Life.ENDED
         for client in list(self.clients):
-            client.more(None)
-        self._send_all(ended)
+            client.tell(ended, behind=self.told)
         self._house.ended(self)
 
     def _let_go(self, child: Child) -> None:
         for descriptor in (child.stdout, child.stderr, child.pidfd):
             if descriptor is not None:
                 self._loop.remove_reader(descriptor)
-        if child.stdin is not None:
-            self._loop.remove_writer(child.stdin)
-        for timer in self._insisting:
-            timer.cancel()
-        self._insisting.clear()
+        if self._inlet is not None:
+            self._inlet.close()
         if self._cost is not None:
             self._cost.close()
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
         self._reads = False
-        self._waiting.clear()
-        self._child = None
+        self._child = self._inlet = None
         child.close()
+        self._drained()
 
     def stop(self, grace: float) -> None:
         """End the process: its input, SIGTERM, SIGKILL, with ``grace`` seconds between them."""
-        child = self._child
-        if child is None:
-            return
-        self._end_input()
-        if not self._insisting:
-            for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 2 * grace)):
-                self._insisting.append(self._loop.call_later(seconds, child.signal, number))
+        if self._child is not None and self._inlet is not None:
+            self._inlet.end()
+            self._child.insist(grace)
 
     def close(self) -> None:
         """Kill the process, if one runs, and close everything. May be called again."""
-        if self._retry is not None:
-            self._retry.cancel()
         if self._child is not None:
             self._let_go(self._child)
         for client in list(self.clients):
@@ -368,64 +383,36 @@ class Hosted:
         Raises:
             OSError: the journal cannot be written. Nothing is sent.
         """
-        self.journal.add_input(line)
-        begins = not self._waiting
-        self._waiting += line
-        if begins:
-            self._flush()
+        if self._inlet is not None and not self._inlet.ends:
+            self.journal.add_input(line)
+            self._inlet.write(line)
 
-    def _flush(self) -> None:
-        child = self._child
-        if child is None or child.stdin is None:
-            self._waiting.clear()
-            return
-        try:
-            sent = os.write(child.stdin, self._waiting) if self._waiting else 0
-        except BlockingIOError:
-            sent = 0
-        except BrokenPipeError:  # it reads no more; its end tells the clients
-            sent = len(self._waiting)
-        del self._waiting[:sent]
-        if self._waiting:
-            self._loop.add_writer(child.stdin, self._flush)
-            return
-        self._loop.remove_writer(child.stdin)
-        if self._ends_input:
-            child.end_input()
+    def _drained(self) -> None:
         if self.driver is not None:
-            self.driver.read(wanted=True)
+            self.driver.read_on()
 
-    def _end_input(self) -> None:
-        self._ends_input = True
-        if not self._waiting:
-            self._flush()
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether so much waits for the process that nothing more is read from its driver."""
-        return len(self._waiting) > MOST_WAITING_BYTES
+    def waits_for(self, client: Connection) -> bool:
+        """Whether so much of what this client has sent waits for the process that it has to wait as well."""
+        return client is self.driver and self._inlet is not None and self._inlet.is_behind
 
     def sent(self, client: Connection, number: int, line: bytes) -> None:
         """A client has sent a line. It is acknowledged when the journal has it."""
         taken = self.ledger.look_at(line, is_driver=client is self.driver)
         reason = taken.reason
-        if self._child is None:
-            reason = reason or "the CLI has ended; resume the session first"
-        elif self._ends_input:
-            reason = reason or "the CLI takes no more input"
-        elif self._cost is not None and isinstance(taken.message, UserMessage):
-            reason = reason or self._cost.reason
-        if reason:
-            client.tell(Refused(number, reason))
-            return
-        if taken.verdict is Verdict.END_INPUT:
-            self._end_input()
+        if taken.verdict is Verdict.END_INPUT and self._inlet is not None:
+            self._inlet.end()
         elif taken.verdict is Verdict.WRITE:
             reason = self._take(taken, line)
         client.tell(Refused(number, reason) if reason else Accepted(number))
 
     def _take(self, taken: Taken, line: bytes) -> str:
         """Write a line of the driver. Returns why that could not be done, or nothing."""
+        if self._inlet is None:
+            return "the CLI has ended; resume the session first"
+        if self._inlet.ends:
+            return "the CLI takes no more input"
+        if self._cost is not None and isinstance(taken.message, UserMessage) and self._cost.reason:
+            return self._cost.reason
         try:
             self._write(line)
         except OSError as error:
@@ -445,7 +432,7 @@ class Hosted:
             id=self.id,
             epoch=self.epoch,
             after=after,
-            line=self.journal.next - 1,
+            line=self.told_next - 1,
             role="driver" if drives else "viewer",
             driver=drives or self.driver is not None,
             life=self.life,
@@ -464,10 +451,10 @@ class Hosted:
         if drives is None:
             return
         old, self.driver = self.driver, client
-        if old is not None:
-            old.tell(Driver("viewer", driver=True))
-        for other in list(self.clients - {client, old}):
+        for other in list(self.clients - {client}):
             other.tell(Driver("viewer", driver=True))
+        if old is not None:
+            old.read_on()
         self._serve(drives)
 
     def remove(self, client: Connection) -> None:
@@ -484,6 +471,7 @@ class Hosted:
             if self._child is not None:
                 with suppress(OSError):
                     self._write(line)
+        self._read()
 
     def _send_all(self, frame: Any) -> None:
         for client in list(self.clients):

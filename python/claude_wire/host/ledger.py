@@ -260,10 +260,10 @@ class Ledger:
         body = request.request
         if not isinstance(body, McpMessageRequest) or self._is_served(body.server_name):
             return None
-        known = (body.server_name, body.message.get("method")) in self._answers
+        method, rpc_id = body.message.get("method"), body.message.get("id")
+        known = isinstance(method, str) and (body.server_name, method) in self._answers
         if not self._was_driven and not known:
             return None  # it waits for the first driver
-        method, rpc_id = body.message.get("method"), body.message.get("id")
         response: dict[str, Any] = {"jsonrpc": "2.0", "id": rpc_id}
         if rpc_id is None:
             response = {"jsonrpc": "2.0", "result": {}}
@@ -276,6 +276,10 @@ class Ledger:
 
     def _is_served(self, server_name: str) -> bool:
         return self._serves is not None and server_name in self._serves.mcp
+
+    def process_started(self) -> None:
+        """Another process has begun, whose questions may have the ids of earlier ones."""
+        self.settled = Ids()
 
     def process_ended(self) -> list[ControlRequest]:
         """The process has ended. Returns the questions that died with it."""
@@ -308,13 +312,15 @@ class Ledger:
         except InvalidLineError as error:
             return Taken(Verdict.REFUSE, f"the line is no message: {error.line.reason}")
         if isinstance(message, UserMessage):
-            if not message.uuid:
+            if not message.uuid or not isinstance(message.uuid, str):
                 return Taken(
                     Verdict.REFUSE, "a prompt needs a uuid, so that it can be sent again after a lost connection"
                 )
             if message.uuid in self._prompts:
                 return Taken(Verdict.KNOWN)
         elif isinstance(message, ControlResponse):
+            if not isinstance(message.request_id, (str, int, float)):
+                return Taken(Verdict.REFUSE, "an answer needs the request_id of its question")
             if self._question_of(message.request_id) is None:
                 return Taken(Verdict.KNOWN)
         elif isinstance(message, ControlRequest) and isinstance(message.request, InitializeRequest):
@@ -373,7 +379,13 @@ class Ledger:
             return
         method = body.message.get("method")
         response = (answer.response.response or {}).get("mcp_response")
-        if method in HANDSHAKE and isinstance(response, dict) and "result" in response and self._has_room(response):
+        if (
+            isinstance(method, str)
+            and method in HANDSHAKE
+            and isinstance(response, dict)
+            and "result" in response
+            and self._has_room(response)
+        ):
             self._answers[body.server_name, method] = response["result"]
 
     def _has_room(self, value: Any) -> bool:

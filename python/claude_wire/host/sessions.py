@@ -10,6 +10,7 @@ import secrets
 import shutil
 import time
 from contextlib import suppress
+from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from claude_wire.host.disk.folder import StateFolder
 
 __all__ = ["Limits", "RefusedError", "Sessions"]
+
+
+#: How the name of the folder of a session ends that is being removed.
+_REMOVED = ".removed"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +96,8 @@ class Sessions:
         # By id: the environment of the last CLI, which is never written.
         self._environments: dict[str, Mapping[str, str]] = {}
         self._warm: dict[bytes, _Warm] = {}
+        #: Whether no CLI is started any more.
+        self.is_ending: bool = False
 
     # --- which there are
 
@@ -141,10 +148,23 @@ class Sessions:
         record = self._record(id)
         hosted = self._hosted.get(id)
         if hosted is None:
-            journal = self._journal(self._path(id))
-            hosted = self._hosted[id] = Hosted(record, journal, self)
-            if journal.number:
+            try:
+                journal = self._journal(self._path(id))
+            except ValueError as error:
+                raise RefusedError("system", f"the journal of session {id} is damaged: {error}") from None
+            try:
+                if journal.next <= record.line:  # a loss of power has taken lines behind its end
+                    record.epoch += 1
+                    self._note_end(record, journal)
+                hosted = Hosted(record, journal, self)
                 hosted.ledger.remember_prompts(prompts_of(journal, journal.process_line))
+            except LookupError:
+                journal.close()
+                raise RefusedError("system", f"the journal of session {id} has no parts any more") from None
+            except BaseException:
+                journal.close()
+                raise
+            self._hosted[id] = hosted
         return hosted
 
     def _record(self, id: str) -> Record:
@@ -194,12 +214,15 @@ class Sessions:
         hosted = self._hosted.get(id)
         if hosted is not None and hosted.runs:
             raise RefusedError("running", "the CLI of this session runs: stop it first")
+        # In one step, so that no crash leaves a half of it that looks like a whole.
+        removed = f"{self._path(id)}{_REMOVED}"
+        os.rename(self._path(id), removed)
         if hosted is not None:
             hosted.close()
-        shutil.rmtree(self._path(id))
         self._hosted.pop(id, None)
         self._environments.pop(id, None)
         del self._records[id]
+        shutil.rmtree(removed)
 
     # --- from the beginning to the end
 
@@ -208,13 +231,16 @@ class Sessions:
         for id in os.listdir(self._folder.sessions):
             path = self._path(id)
             try:
-                record = load(private_folder(path))
-                if record.is_warm or not os.path.isdir(os.path.join(path, "parts")):
-                    shutil.rmtree(path)  # nobody has got to know it
+                private_folder(path)
+                record = None if id.endswith(_REMOVED) or _is_begun(path) else load(path)
+                if record is None or record.is_warm or not os.path.isdir(os.path.join(path, "parts")):
+                    shutil.rmtree(path)  # nobody has got to know it, or it was removed
                     continue
+                if record.id != id:
+                    raise ValueError("the folder is another session's")
                 if record.runs:
                     self._recover_one(record)
-            except (OSError, ValueError) as error:
+            except Exception as error:  # whatever a damaged folder leads to, the other sessions are there
                 self._folder.log("unreadable", session=id, error=type(error).__name__)
                 continue
             self._records[id] = record
@@ -226,8 +252,9 @@ class Sessions:
                 record.ended = Ended(exit_code=None)
             else:
                 part = journal.last
-                if part.info.pid is not None and end_leftover(part.info.pid, part.info.pid_began):
-                    self._folder.log("leftover-ended", session=record.id, pid=part.info.pid)
+                pid = part.info.pid if record.boot == self._boot else None
+                if pid is not None and end_leftover(pid, part.info.pid_began):
+                    self._folder.log("leftover-ended", session=record.id, pid=pid)
                 part.end_process(None)
                 found = review(journal, journal.process_line)
                 record.cli_session_id = found.cli_session_id or record.cli_session_id
@@ -285,26 +312,26 @@ class Sessions:
         before = record.boot, record.runs, record.ended
         try:
             child = Child(argv, cwd=record.cwd, env=env)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, SubprocessError) as error:
             raise RefusedError("start", f"the CLI cannot be started: {error}") from None
         try:
             hosted.journal.begin(argv, began=time.time(), pid=child.pid, pid_began=child.began)
             record.boot, record.runs, record.ended = self._boot, True, None
             save(self._path(record.id), record)
             hosted.start(child)
-        except ValueError as error:  # what is to be sent is no initialize
+        except BaseException as error:
             child.close()
             record.boot, record.runs, record.ended = before
-            raise RefusedError("command", f"initialize cannot be sent: {error}") from None
-        except BaseException:
-            child.close()
-            record.boot, record.runs, record.ended = before
+            if isinstance(error, ValueError):  # what is to be sent is no initialize
+                raise RefusedError("command", f"initialize cannot be sent: {error}") from None
             raise
         self._hosted[record.id] = hosted
         self._environments[record.id] = env
         self._folder.log("process-started", session=record.id, pid=child.pid)
 
     def _require_room(self) -> None:
+        if self.is_ending:
+            raise RefusedError("refused", "the supervisor is ending, and starts no CLI any more")
         running = [hosted for hosted in self._hosted.values() if hosted.runs]
         if len(running) >= self._limits.sessions:
             raise RefusedError("limit", f"{self._limits.sessions} CLIs run, and no more are started (limit: sessions)")
@@ -340,6 +367,10 @@ class Sessions:
         """Something happened in a session."""
         self._folder.log(event, session=hosted.id, **fields)
 
+    def log_error(self, error: Exception, hosted: Hosted) -> None:
+        """Something was raised in a session that never should be."""
+        self._folder.log_error(error, session=hosted.id)
+
     def close(self) -> None:
         """End all CLIs at once, and close everything."""
         for hosted in list(self._hosted.values()):
@@ -361,8 +392,12 @@ class Sessions:
     def _fill(self, warm: _Warm) -> None:
         while len(warm.ready) < warm.count:
             warm.ready.append(self._begin(warm.spec, is_warm=True).id)
-        for id in warm.ready[warm.count :]:
+        surplus = warm.ready[warm.count :]
+        del warm.ready[warm.count :]
+        for id in surplus:
             self._hosted[id].stop(0.0)
+        if not warm.count:
+            self._warm.pop(_key(warm.spec), None)
 
     def _take_warm(self, spec: Spec) -> Hosted | None:
         """A CLI that is ready for a spec; another one is begun in its place."""
@@ -371,11 +406,12 @@ class Sessions:
         if warm is None or not ready:
             return None
         hosted = self._hosted[ready[0]]
-        record = hosted.record
-        record.is_warm, record.name, record.created = False, spec.name, time.time()
-        record.cost_usd = spec.cost_usd
-        save(self._path(record.id), record)
-        warm.ready.remove(record.id)
+        taken = {"is_warm": False, "name": spec.name, "created": time.time(), "cost_usd": spec.cost_usd}
+        save(self._path(hosted.id), msgspec.structs.replace(hosted.record, **taken))
+        for field, value in taken.items():
+            setattr(hosted.record, field, value)
+        hosted.limit_cost()
+        warm.ready.remove(hosted.id)
         with suppress(RefusedError, OSError):  # there is no room for another one
             self._fill(warm)
         return hosted
@@ -387,6 +423,11 @@ class Sessions:
                 warm.count = len(warm.ready)  # one that ends by itself is not begun again and again
         self._records.pop(record.id, None)
         shutil.rmtree(self._path(record.id), ignore_errors=True)
+
+
+def _is_begun(path: str) -> bool:
+    """Whether a crash came before anybody got to know a session: its record is the last thing that is written."""
+    return not os.path.lexists(os.path.join(path, "session.json"))
 
 
 def _key(spec: Spec) -> bytes:

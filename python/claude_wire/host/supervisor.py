@@ -14,6 +14,7 @@ import signal
 import socket
 import struct
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from claude_wire.host.disk.folder import StateFolder
+    from claude_wire.host.disk.journal import Place
     from claude_wire.host.frames import Command
     from claude_wire.host.hosted import Hosted
 
@@ -93,7 +95,10 @@ class Supervisor:
         self._over = self._loop.create_future()
         _raise_descriptors()
         self._sessions.recover()
+        self._spare = socket.socket(socket.AF_UNIX)
         listener = _listen(self._folder.socket)
+        handler = self._loop.get_exception_handler()
+        self._loop.set_exception_handler(partial(self._on_error, handler))
         try:
             for number in (signal.SIGTERM, signal.SIGINT):
                 self._loop.add_signal_handler(number, self._stop_all)
@@ -107,12 +112,23 @@ class Supervisor:
         finally:
             self._loop.remove_reader(listener)
             listener.close()
+            self._spare.close()
+            self._loop.set_exception_handler(handler)
             for number in (signal.SIGTERM, signal.SIGINT):
                 self._loop.remove_signal_handler(number)
             for connection in list(self._connections):
                 connection.close()
             self._sessions.close()
             self._folder.log("ended")
+
+    def _on_error(self, handler: Any, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Something was raised in a callback that never should be: it is logged, and everything goes on."""
+        if isinstance(context.get("exception"), Exception):
+            self._folder.log_error(context["exception"])
+        if handler is None:
+            loop.default_exception_handler(context)
+        else:
+            handler(loop, context)
 
     # --- connections
 
@@ -127,6 +143,7 @@ class Supervisor:
             self._folder.log("no-descriptors", error=error.strerror)
             self._loop.remove_reader(self._listener)
             self._loop.call_later(ACCEPT_AGAIN_SECONDS, self._accept_again)
+            self._refuse_with_spare()
             return
         client.setblocking(False)
         refused = ""
@@ -136,11 +153,18 @@ class Supervisor:
             refused = f"{self._limits.connections} clients are connected, and no more are taken"
         if refused:
             self._folder.log("client-refused", reason=refused)
-            with suppress(OSError):
-                client.send(line_of(Failed(error="refused", message=refused)))
-            client.close()
+            _refuse(client, "refused", refused)
             return
         self._connections.add(Connection(client, self))
+
+    def _refuse_with_spare(self) -> None:
+        """There is no descriptor for who waits longest: the spare one is used to say so."""
+        self._spare.close()
+        with suppress(OSError):
+            client, _ = self._listener.accept()
+            _refuse(client, "limit", "the supervisor has no descriptor left for another client: try again later")
+        with suppress(OSError):
+            self._spare = socket.socket(socket.AF_UNIX)
 
     def _accept_again(self) -> None:
         if not self._over.done():
@@ -149,17 +173,22 @@ class Supervisor:
     def closed(self, connection: Connection) -> None:
         """A connection is closed: its session is let go if nobody else needs it."""
         self._connections.discard(connection)
+        for waiting in self._waiting.values():
+            if connection in waiting:
+                waiting.remove(connection)
         if connection.hosted is not None:
             self._sessions.let_go(connection.hosted)
 
     def _tick(self) -> None:
+        if not self._over.done():
+            self._loop.call_later(TICK_SECONDS, self._tick)
         now = self._loop.time()
         for connection in list(self._connections):
             if connection.is_stalled(now):
                 self._folder.log("client-cut", reason="stalled")
                 connection.cut("the client has taken nothing for a while")
-        if not self._over.done():
-            self._loop.call_later(TICK_SECONDS, self._tick)
+            elif connection.is_gone:
+                connection.close()
 
     # --- commands
 
@@ -187,6 +216,9 @@ class Supervisor:
             self._folder.log("failed", command=type(command).__name__, error=error.strerror)
             what = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror or error)
             connection.tell(Failed(error="system", message=what))
+        except Exception as error:
+            self._folder.log_error(error)
+            connection.tell(Failed(error="system", message=f"the supervisor failed: {type(error).__name__}"))
 
     def _list(self, connection: Connection, command: List) -> None:
         connection.tell(self._listed())
@@ -195,6 +227,8 @@ class Supervisor:
         return Listed(sessions=self._sessions.infos(), version=VERSION, package=version("claude-wire"), pid=os.getpid())
 
     def _create(self, connection: Connection, command: Create) -> None:
+        if command.after is not None:
+            raise RefusedError("command", "a session that is created has no lines before it: leave out after")
         self._answer(connection, self._sessions.create(command.create), command)
 
     def _attach(self, connection: Connection, command: Attach) -> None:
@@ -210,32 +244,44 @@ class Supervisor:
         else:
             self._follow(connection, hosted, command)
 
-    def _follow(self, connection: Connection, hosted: Hosted, command: Create | Attach | Resume) -> None:
+    def _place(self, hosted: Hosted, command: Create | Attach | Resume) -> tuple[int, Place]:
+        """The first line that a client gets, and where it stands.
+
+        Raises:
+            RefusedError: it cannot have the role, or the lines.
+        """
         journal, after = hosted.journal, command.after
-        drives = command.role == "driver"
-        if drives and hosted.driver is not None and not command.take:
+        if command.role == "driver" and hosted.driver is not None and not command.take:
             raise RefusedError("driver", "another client drives the session: attach with take, or as a viewer")
         if after is not None and after.id != hosted.id:
             raise RefusedError("command", f"the cursor is of another session, {after.id!r}")
-        if after is not None and (after.epoch != hosted.epoch or not 0 <= after.line < journal.next):
-            raise RefusedError(
-                "epoch",
-                f"lines were lost, or the cursor is of another journal; the session ends with line {journal.next - 1}",
-                line=journal.next - 1,
-            )
+        if after is not None and (after.epoch != hosted.epoch or not 0 <= after.line < hosted.told_next):
+            last = hosted.told_next - 1
+            message = f"lines were lost, or the cursor is of another journal; the session ends with line {last}"
+            raise RefusedError("epoch", message, line=last)
         try:
             line = journal.first if after is None else after.line + 1
-            place = journal.place_of(line)
+            return line, journal.place_of(line)
         except GoneError as gone:
             message = f"these lines were removed for the byte budget; the first that is there is {gone.first}"
             raise RefusedError("gone", message, first=gone.first) from None
+
+    def _follow(self, connection: Connection, hosted: Hosted, command: Create | Attach | Resume) -> None:
+        line, place = self._place(hosted, command)
+        drives = command.role == "driver"
         connection.follow(hosted, place, hosted.attached(after=line - 1, drives=drives))
         if connection.hosted is hosted:
             hosted.add(connection, drives=command.serves if drives else None)
             self._folder.log("attached", session=hosted.id, role=command.role, after=line - 1)
 
     def _resume(self, connection: Connection, command: Resume) -> None:
-        self._answer(connection, self._sessions.resume(command.resume, command.env), command)
+        hosted = self._sessions.open(command.resume)
+        try:
+            if not command.detach and not hosted.runs:
+                self._place(hosted, command)  # before anything is started
+            self._answer(connection, self._sessions.resume(command.resume, command.env), command)
+        finally:
+            self._sessions.let_go(hosted)
 
     def _remove(self, connection: Connection, command: Remove) -> None:
         self._sessions.remove(command.remove)
@@ -249,32 +295,40 @@ class Supervisor:
 
     def _stop(self, connection: Connection, command: Stop) -> None:
         if command.stop is None:
-            self._waiting.setdefault(None, []).append(connection)
+            self._wait_for_end(None, connection)
             self._stop_all(command.grace)
             return
         hosted = self._sessions.find(command.stop)
         if hosted is None or not hosted.runs:
             connection.tell(self._listed())
             return
-        self._waiting.setdefault(hosted.id, []).append(connection)
+        self._wait_for_end(hosted.id, connection)
         hosted.stop(command.grace)
+
+    def _wait_for_end(self, id: str | None, connection: Connection) -> None:
+        self._waiting.setdefault(id, []).append(connection)
+        connection.await_answer(awaits=True)
+
+    def _answer_waiting(self, id: str | None) -> None:
+        for connection in self._waiting.pop(id, []):
+            connection.tell(self._listed())
+            connection.await_answer(awaits=False)
 
     def _stop_all(self, grace: float = 5.0) -> None:
         self._waiting.setdefault(None, [])
+        self._sessions.is_ending = True
         for hosted in self._sessions.running:
             hosted.stop(grace)
         self._end_if_over()
 
     def _end_if_over(self) -> None:
         if None in self._waiting and not self._sessions.running:
-            for connection in self._waiting.pop(None):
-                connection.tell(self._listed())
+            self._answer_waiting(None)
             if not self._over.done():
                 self._over.set_result(None)
 
     def _on_end(self, hosted: Hosted) -> None:
-        for connection in self._waiting.pop(hosted.id, []):
-            connection.tell(self._listed())
+        self._answer_waiting(hosted.id)
         self._end_if_over()
 
 
@@ -297,6 +351,13 @@ def _listen(path: str) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def _refuse(client: socket.socket, error: str, message: str) -> None:
+    """Tell a client that is not taken why, and close its connection."""
+    with client, suppress(OSError):
+        client.setblocking(False)
+        client.send(line_of(Failed(error, message)))
 
 
 def _user_of(client: socket.socket) -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+import traceback
 from contextlib import suppress
 from importlib.metadata import version
 
@@ -135,6 +136,12 @@ class StateFolder:
                 os.replace(path, os.path.join(self.path, "log.1"))
                 os.close(self._log)
                 self._log = None
+
+    def log_error(self, error: BaseException, **fields: object) -> None:
+        """Add a line about something that never should be raised: what it is and where, without its text."""
+        frames = traceback.extract_tb(error.__traceback__)
+        place = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[-8:]]
+        self.log("error", error=type(error).__name__, place=place, **fields)
 
     def release(self) -> None:
         """Give the folder up. May be called again."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -53,6 +54,13 @@ class _Closed(NamedTuple):
     began: float
 
 
+def _remove(path: str) -> None:
+    """Remove a part: first what makes it one, so that no crash leaves a part without its lines."""
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(path, "part.json"))
+    shutil.rmtree(path)
+
+
 class Journal:
     """The journal of one session.
 
@@ -78,12 +86,28 @@ class Journal:
         #: Whether output, or its order, could not be written yet: the disk is full.
         self.is_blocked: bool = False
         self._unwritten = b""
-        for number in sorted(int(name) for name in os.listdir(self._folder) if name.isdigit()):
-            if not os.path.lexists(os.path.join(self._path(number), "part.json")):
-                shutil.rmtree(self._path(number))  # a crash came before anything was written
-                continue
+        try:
+            for number in sorted(int(name) for name in os.listdir(self._folder) if name.isdecimal()):
+                self._open(number)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, number: int) -> None:
+        """Open a part that is there, behind those before it."""
+        if not os.path.lexists(os.path.join(self._path(number), "part.json")):
+            shutil.rmtree(self._path(number))  # a crash came before anything was written, or while it was removed
+            return
+        part = Part(self._path(number))
+        if self._last is not None and part.info.first != self.next:
+            # A loss of power has taken lines before this part. What is left of them would hide that: it is put aside.
+            self._last.close()
+            for lost in (*self._closed, self._number):
+                os.rename(self._path(lost), f"{self._path(lost)}.lost")
+            self._closed.clear()
+        else:
             self._close_last()
-            self._number, self._last = number, Part(self._path(number))
+        self._number, self._last = number, part
 
     def _path(self, number: int) -> str:
         return os.path.join(self._folder, f"{number:06}")
@@ -153,11 +177,15 @@ class Journal:
 
     def _begin(self, info: PartInfo, command: bytes) -> None:
         path = self._path(self._number + 1)
-        part = Part(path, info)
+        part: Part | None = None
         try:
+            part = Part(path, info)
             write_whole(os.path.join(path, "cmd.json"), command)
         except BaseException:
-            part.close()
+            if part is not None:
+                part.close()
+            with suppress(OSError):  # the part before it goes on, so this one would have the wrong number
+                _remove(path)
             raise
         self._close_last()
         self._number, self._last = self._number + 1, part
@@ -186,15 +214,18 @@ class Journal:
         self.is_blocked = False
         return part
 
+    def give_up(self) -> int:
+        """Drop what could not be written: its process has ended. Returns how many bytes that is."""
+        dropped, self._unwritten, self.is_blocked = len(self._unwritten), b"", False
+        return dropped
+
     def add_input(self, data: bytes) -> None:
         """Append whole lines that are sent to the CLI.
 
         Raises:
             OSError: they could not be written; the journal has none of them.
         """
-        self.last.add_input(data)
-        if self._syncs:
-            self.last.sync()
+        self.last.add_input(data, syncs=self._syncs)
 
     def _pass_on(self, part: Part) -> Part:
         """Begin another part of the same process, and remove the oldest ones above the budget."""
@@ -209,7 +240,7 @@ class Journal:
         for number in list(self._closed):
             if self.size <= self._budget or number in self._read:
                 return
-            shutil.rmtree(self._path(number))
+            _remove(self._path(number))
             del self._closed[number]
 
     @property

@@ -116,8 +116,7 @@ class _Lines:
         if line == self.count:
             return self.end
         offset, left = self.index[line // STRIDE], line % STRIDE
-        while left:
-            data = os.pread(self.descriptor, BLOCK_BYTES, offset)
+        while left and (data := os.pread(self.descriptor, BLOCK_BYTES, offset)):
             place = 0
             while left and (next_place := data.find(b"\n", place) + 1) > 0:
                 place, left = next_place, left - 1
@@ -189,13 +188,25 @@ class Part:
             self._order = self._open(_ORDER)
             if self._input.size > self._input.end:  # a line whose writing was cut by a crash never counted
                 self._input.keep(self._input.count, self._input.end)
-            rows = self._order.read()
-            self._inputs_in_order = rows.count(b'"in"')
-            self._outputs_in_order = self._order.count - self._inputs_in_order
+            self._read_order()
             self._add_order()
         except BaseException:
             self.close()
             raise
+
+    def _read_order(self) -> None:
+        """Count the lines that have their order, up to the first row of a line that a loss of power has taken."""
+        rows = self._order.read()
+        inputs = rows.count(b'"in"')
+        outputs = self._order.count - inputs
+        if inputs > self._input.count or outputs > self._output.count:
+            inputs = outputs = 0
+            for row in rows.splitlines():
+                is_input = b'"in"' in row
+                if inputs + is_input > self._input.count or outputs + (not is_input) > self._output.count:
+                    break
+                inputs, outputs = inputs + is_input, outputs + (not is_input)
+        self._inputs_in_order, self._outputs_in_order = inputs, outputs
 
     def _open(self, name: str) -> _Lines:
         lines = _Lines(os.path.join(self.path, name))
@@ -259,19 +270,25 @@ class Part:
         if self._output.count > before:
             self._add_order()
 
-    def add_input(self, data: bytes) -> None:
+    def add_input(self, data: bytes, *, syncs: bool = False) -> None:
         """Append whole lines that are sent to the CLI.
 
+        Args:
+            syncs: whether they are on the disk when this returns.
+
         Raises:
-            OSError: they could not be written. None of them counts then.
+            OSError: they could not be written. None of them is there then.
         """
-        count, end = self._input.count, self._input.end
+        count, end, ordered = self._input.count, self._input.end, self._inputs_in_order
         try:
             self._input.append(data)
+            self._add_order()
+            if syncs:
+                self.sync()
         except OSError:
             self._input.keep(count, end)
+            self._inputs_in_order = ordered
             raise
-        self._add_order()
 
     def add_stderr(self, data: bytes) -> None:
         """Append what the CLI wrote to its standard error, as far as there is room for it.
@@ -302,10 +319,14 @@ class Part:
         """Write the order of the lines that have none, those of the output first.
 
         There are lines of both kinds only if an earlier order could not be written.
+
+        Raises:
+            OSError: not all could be written. No line counts as one that has its order, then.
         """
         order = self._order
-        if order.size > order.end:
-            order.keep(order.count, order.end)
+        rows_kept = self._outputs_in_order + self._inputs_in_order
+        if order.size > order.end or order.count > rows_kept:  # rows that a call wrote which then failed
+            order.keep(rows_kept, order.offset_of(rows_kept))
         seconds = time.time() - self.info.began
         rows = [b'[%.6f,"out",%d]\n' % (seconds, size) for size in self._output.sizes_from(self._outputs_in_order)]
         outputs = len(rows)
