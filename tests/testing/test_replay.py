@@ -474,3 +474,20 @@ def test_player_needs_nothing_of_the_package_and_pytest_is_needed_by_the_fixture
         "print([name for name in sys.modules if name.partition('.')[0] in ('claude_wire', 'typing', 'msgspec')])\n"
     )
     assert run([sys.executable, "-IS", "-c", program]).stdout == b"[]\n"
+
+
+def test_the_hooks_of_the_live_host_are_called_by_its_own_ids(script: Any) -> None:
+    def initialize(identity: str, *ids: str) -> bytes:
+        hooks = {"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": list(ids)}]}
+        return request(identity, "initialize", hooks=hooks)
+
+    recorded = session(
+        ("in", initialize("i1", "hook_0", "hook_1")),
+        ("out", response("i1")),
+        ("out", request("c1", "hook_callback", callback_id="hook_1", input={"hook_1": "hook_1"})),
+        ("in", response("c1")),
+        ("out", RESULT),
+    )
+    done = run(script(recorded), initialize("i2", "first", "second") + response("c1"))
+    (call,) = [one for one in map(parsed, done.stdout.splitlines()) if one["type"] == "control_request"]
+    assert call["request"] == {"subtype": "hook_callback", "callback_id": "second", "input": {"hook_1": "hook_1"}}

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 class Expected:
     """A recorded line of the host, and what became of it: ``waiting``, ``here``, or ``skipped``."""
 
-    __slots__ = ("identity", "kind", "live_identity", "state", "subtype")
+    __slots__ = ("hooks", "identity", "kind", "live_hooks", "live_identity", "state", "subtype")
 
     def __init__(self, line: Line) -> None:
         self.kind: str = line.kind
         self.subtype: str = line.subtype
         self.identity: str = line.identity
         self.live_identity: str = line.identity
+        self.hooks: dict[tuple[str, int, int], str] = line.hooks
+        #: The ids of the live host's hooks, by those of the recorded one's in the same places.
+        self.live_hooks: dict[str, str] = {}
         self.state: str = "waiting"
 
 
@@ -129,6 +132,9 @@ class Host:
         index = next(same, None)
         if index == 0:
             self._ordered[0].live_identity = line.identity
+            self._ordered[0].live_hooks = {
+                id: line.hooks[place] for place, id in self._ordered[0].hooks.items() if place in line.hooks
+            }
             self._ordered[0].state = "here"
         else:
             self._answer(line)

@@ -27,14 +27,16 @@ class Line:
     kind: ``user``, ``result``, ``request``, ``response``, ``garbage`` (no JSON), or empty for anything else.
     subtype: of a request.
     identity: of a request its own id, of a response the id of what it answers.
+    hooks: of ``initialize``, the ids of its hooks by their places: event, number of the matcher, number in that.
     """
 
-    __slots__ = ("identity", "kind", "subtype")
+    __slots__ = ("hooks", "identity", "kind", "subtype")
 
     def __init__(self, data: bytes) -> None:
         self.kind: str = ""
         self.subtype: str = ""
         self.identity: str = ""
+        self.hooks: dict[tuple[str, int, int], str] = {}
         try:
             message = object_in(_JSON.decode(data.decode("utf-8", "replace").removeprefix("\ufeff")))
         except RecursionError:
@@ -48,7 +50,12 @@ class Line:
         elif tag == "control_request" and isinstance(message.get("request_id"), str):
             self.kind = "request"
             self.identity = message["request_id"]
-            self.subtype = str(object_in(message.get("request")).get("subtype"))
+            request = object_in(message.get("request"))
+            self.subtype = str(request.get("subtype"))
+            for event, matchers in object_in(request.get("hooks")).items():
+                for index, matcher in enumerate(list_in(matchers)):
+                    for number, id in enumerate(list_in(object_in(matcher).get("hookCallbackIds"))):
+                        self.hooks[event, index, number] = str(id)
         elif tag == "control_response":
             identity = object_in(message.get("response")).get("request_id")
             if isinstance(identity, str):
@@ -70,6 +77,12 @@ def list_in(value: Any) -> list[Any]:
 def with_id(data: bytes, recorded: str, live: str) -> bytes:
     """An answer with the id ``live`` in place of ``recorded``, and every other byte as it was."""
     return data.replace(json.dumps(recorded).encode("ascii"), json.dumps(live).encode("ascii"), 1)
+
+
+def with_hook(data: bytes, recorded: str, live: str) -> bytes:
+    """A call of a hook with the id ``live`` in place of ``recorded``, and every other byte as it was."""
+    before, key, rest = data.partition(b'"callback_id"')
+    return before + key + with_id(rest, recorded, live)
 
 
 def speaks_stream_json(flags: list[str]) -> bool:

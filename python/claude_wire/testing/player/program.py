@@ -16,7 +16,7 @@ import time
 
 from .files import exit_code_of, flags_of, read_files
 from .host import Expected, Host
-from .lines import Line, object_in, speaks_stream_json, with_id
+from .lines import Line, object_in, speaks_stream_json, with_hook, with_id
 from .pipes import STDERR, STDIN, STDOUT, Output, write_all
 from .steps import Step, steps_of
 
@@ -166,20 +166,31 @@ class Player:
             self._happen(self._events.pop(0))
 
     def _live(self, data: bytes) -> bytes:
-        """A line of output for the live host: with the id of its own request; empty if it made no such request."""
+        """A line of output for the live host, with the ids of its own requests and hooks.
+
+        It is empty if it answers a request that the live host has not made.
+        """
         if not self._requests or b"request_id" not in data:
             return data
         try:
             message = object_in(json.loads(data))
         except (ValueError, RecursionError):  # garbage, or cut
             return data
+        if message.get("type") == "control_request":
+            return self._with_live_hook(data, str(object_in(message.get("request")).get("callback_id")))
         identity = object_in(message.get("response")).get("request_id") or message.get("request_id")
         request = self._requests.get(str(identity))
-        if request is None or message.get("type") == "control_request":
+        if request is None:
             return data
         if request.state == "skipped":
             return b""
         return with_id(data, request.identity, request.live_identity)
+
+    def _with_live_hook(self, data: bytes, id: str) -> bytes:
+        for request in self._requests.values():
+            if id in request.live_hooks:
+                return with_hook(data, id, request.live_hooks[id])
+        return data
 
     def _answer(self, line: Line) -> None:
         """Answer a request that was not recorded at this place: as it was answered elsewhere, or with a success."""
