@@ -233,6 +233,7 @@ ROWS: dict[str, list[str]] = {
     "ids of a `Bridge`": ["tests/bridge/test_bridge_bounds.py"],
     "sums of a `Bridge`": ["usage_of_many_models"],
     "output of a CLI behind `claude-wire tap`": ["tests/cli/tap/test_tap.py"],
+    "what waits to be redacted": ["tests/cli/tap/test_tap_redaction.py"],
     "a recording of `claude-wire tap`": ["tests/cli/tap/test_tap_recording.py"],
     "prompts that wait in an agent": ["tests/agent/test_agent_bounds.py"],
     "uuids of prompts that an agent was sent": ["tests/agent/test_agent_bounds.py"],

@@ -32,9 +32,9 @@ def cli_of(path: Path, code: str) -> str:
     return str(path)
 
 
-def tap_of(cli: str, folder: str | Path = "") -> list[str]:
+def tap_of(cli: str, folder: str | Path = "", how: str = "plain") -> list[str]:
     """The command of a tap, as ``claude-wire tap --install`` writes it."""
-    return [sys.executable, "-I", program.__file__, cli, str(folder)]
+    return [sys.executable, "-I", program.__file__, cli, str(folder), how]
 
 
 def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:

@@ -361,7 +361,7 @@ def test_output_that_nobody_reads_is_kept_up_to_a_bound(tmp_path: Path) -> None:
     small.write_text(re.sub(r"(?m)^QUEUE_BYTES = .*", "QUEUE_BYTES = 1_000_000", code))
     told, tells = os.pipe()
     cli = cli_of(tmp_path / "cli", f"for _ in range(100):\n    say('x' * 99_999)\n    os.write({tells}, b'!')\n")
-    with start([sys.executable, "-I", str(small), cli, ""], pass_fds=[tells]) as process:
+    with start([sys.executable, "-I", str(small), cli, "", "plain"], pass_fds=[tells]) as process:
         os.close(tells)
         at_least = 1_000_000 // 100_000 - 1
         written = 0

@@ -69,6 +69,9 @@ class Found(NamedTuple):
     value: Any
     #: The class of the object that has the unknown field; None for all but fields.
     owner: type[Wire] | None
+    #: That object, and the field's name as it is; for all but fields the value itself.
+    holder: dict[str, Any]
+    key: str = ""
 
 
 def find_unknown(plain: dict[str, Any], message: Message | Record) -> Iterator[Finding]:
@@ -82,10 +85,10 @@ def find_unknown(plain: dict[str, Any], message: Message | Record) -> Iterator[F
 def found_in(plain: dict[str, Any], message: Message | Record) -> Iterator[Found]:
     """Yield the findings of :func:`find_unknown` with their values."""
     if isinstance(message, messages.UnknownMessage):
-        yield Found(_unknown_message(message), plain, None)
+        yield Found(_unknown_message(message), plain, None, plain)
         return
     if type(message) is messages.ResultMessage:  # the class for subtypes that have none of their own
-        yield Found(Finding("subtype", one_line(message.subtype), "result", "unknown subtype"), plain, None)
+        yield Found(Finding("subtype", one_line(message.subtype), "result", "unknown subtype"), plain, None, plain)
     yield from _in_struct(plain, message, _root(message))
 
 
@@ -145,7 +148,7 @@ def _in_struct(plain: dict[str, Any], struct: Wire, path: str) -> Iterator[Found
             if key not in shape.keys:
                 name = one_line(key)
                 finding = Finding("field", name, f"{path}.{name}", "unknown field")
-                yield Found(finding, plain[key], type(struct))
+                yield Found(finding, plain[key], type(struct), plain, key)
     for key, attribute in shape.parts:
         part = getattr(struct, attribute)
         if part is not None and part is not msgspec.UNSET:
@@ -158,7 +161,7 @@ def _in_value(plain: Any, value: Any, path: str) -> Iterator[Found]:
         yield from _in_struct(plain, value, f"{path}.{name}" if name else path)
     elif isinstance(value, messages.Unknown):
         what, name = _WHAT.get(type(value), "object"), one_line(value.type or "")
-        yield Found(Finding(what, name, path, _INDEX.sub("[]", value.reason)), plain, None)
+        yield Found(Finding(what, name, path, _INDEX.sub("[]", value.reason)), plain, None, plain)
     elif isinstance(value, list):
         for plain_item, item in zip(plain, cast("list[object]", value), strict=True):
             yield from _in_value(plain_item, item, f"{path}[]")

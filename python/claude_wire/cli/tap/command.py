@@ -26,8 +26,9 @@ __all__ = ["tap"]
     help="The CLI, if not the one that is found.",
 )
 @click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Write each session down in there.")
+@click.option("--redact", is_flag=True, help="Write no secrets down, and nothing that is unknown.")
 @click.option("--install", type=click.Path(dir_okay=False), metavar="PATH", help="Write a program that is this tap.")
-def tap(flags: tuple[str, ...], cli: str | None, record: str | None, install: str | None) -> None:
+def tap(flags: tuple[str, ...], cli: str | None, record: str | None, redact: bool, install: str | None) -> None:
     """Run the CLI with FLAGS, in its place: for an SDK that gives no flags of its own, --install it first.
 
     All bytes are passed on as they are, in both directions, and so are signals, the end of the input, the standard
@@ -38,9 +39,13 @@ def tap(flags: tuple[str, ...], cli: str | None, record: str | None, install: st
 
     With --record, each run gets a folder of its own in DIR, with what both sides wrote, byte for byte and with times,
     as "claude-wire run --record" has it. Only its owner can read it. A full disk ends the recording, not the session.
+    With --redact each line keeps its structure and loses what looks like a secret, texts that come in pieces, and all
+    that this version does not know.
     """
     if os.name != "posix":
         raise Failure("the tap needs pipes and signals as POSIX has them")
+    if redact and not record:
+        raise click.UsageError("--redact is about what --record writes.")
     if install is not None and flags:
         raise click.UsageError("FLAGS are given to PATH, when it runs.")
     try:
@@ -49,7 +54,8 @@ def tap(flags: tuple[str, ...], cli: str | None, record: str | None, install: st
         raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "--cli")) from error
     if is_tap(found):
         raise Failure(f"{display_name(found)} is a tap itself: say with --cli where the CLI is")
-    command = [sys.executable, "-I", program.__file__, found, os.path.abspath(record) if record else ""]
+    how = "redacted" if redact else "plain"
+    command = [sys.executable, "-I", program.__file__, found, os.path.abspath(record) if record else "", how]
     if install is None:
         os.execv(command[0], [*command, *flags])
     _install(command, install, found)

@@ -1,10 +1,10 @@
-"""The tap as a program: ``program.py CLI FOLDER [FLAGS...]``, which runs ``CLI`` with the flags.
+"""The tap as a program: ``program.py CLI FOLDER HOW [FLAGS...]``, which runs ``CLI`` with the flags.
 
 Knows processes, descriptors and signals; not lines. What goes over the streams is passed on byte for byte.
 
 Python runs this file by itself, and it imports only what the relay needs: the package takes 0.1 s to import, and every
 start of the CLI would wait for it. Where something is to be written down, into FOLDER, it imports the package while the
-CLI starts.
+CLI starts. HOW is ``plain`` or ``redacted``.
 
 Where it pays, measured against a bare pipe of 5.0 GB/s (two cores, CPython 3.11, Linux 6.18, blocks of 64 KiB): read
 and write of 64 KiB reach 0.54 of its speed and take 0.17 CPU seconds a GB, of 256 KiB 0.57 and of 1 MiB 0.51, with
@@ -61,7 +61,7 @@ CANNOT_RUN = 126
 
 def main(argv: Sequence[str]) -> None:
     """Be the tap, and end as the CLI ends: with its exit code, or by its signal."""
-    _, cli, folder, *flags = argv
+    _, cli, folder, how, *flags = argv
     depth = os.environ.get(DEPTH, "0")
     os.environ[DEPTH] = str(int(depth) + 1) if depth.isdecimal() else "1"
     if os.environ[DEPTH] == str(MOST_DEPTH + 1):
@@ -75,7 +75,7 @@ def main(argv: Sequence[str]) -> None:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})
     began = monotonic()
     child = Child([cli, *flags], mask, with_stderr=bool(folder))
-    recording = _recording(folder, [cli, *flags], began) if folder else None
+    recording = _recording(folder, how, [cli, *flags], began) if folder else None
     pumps = [Pump(0, child.stdin, 0, recording), Pump(child.stdout, 1, QUEUE_BYTES, recording)]
     if child.stderr >= 0:
         pumps.append(Pump(child.stderr, 2, 0, recording))
@@ -85,13 +85,13 @@ def main(argv: Sequence[str]) -> None:
     os._exit(os.WEXITSTATUS(status))
 
 
-def _recording(folder: str, argv: Sequence[str], began: float) -> Recording | None:
+def _recording(folder: str, how: str, argv: Sequence[str], began: float) -> Recording | None:
     # Python was started without the paths that the environment names.
     sys.path.append(os.path.abspath(__file__).rpartition("/claude_wire/")[0])
     try:
-        from claude_wire.cli.tap.recording import Recording
+        from claude_wire.cli.tap.recording import Recording, RedactedRecording
 
-        return Recording(folder, argv, began, _say)
+        return (Recording if how == "plain" else RedactedRecording)(folder, argv, began, _say)
     except Exception as error:  # the session goes on, whatever there is
         _say(f"nothing is recorded: {getattr(error, 'strerror', None) or error}")
         return None
@@ -375,6 +375,8 @@ class Relay:
         #: Set by a signal that came when the CLI had ended: nobody waits for the rest.
         self._is_over = False
         self._woken, self._wake = os.pipe()
+        if recording is not None:
+            recording.wake = self._wake
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
@@ -422,6 +424,8 @@ class Relay:
         assert child.status is not None
         if recording is not None:
             recording.end(os.waitstatus_to_exitcode(child.status))
+            while not self._is_over and not recording.is_over:
+                os.read(self._woken, READ_BYTES)
         return child.status
 
 

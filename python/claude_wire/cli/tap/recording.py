@@ -6,19 +6,31 @@ Knows folders and streams; not processes.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from threading import Thread
 
 from claude_wire.cli.host.record import Recorder
 from claude_wire.host.disk.files import private_folder
 
-__all__ = ["FILE_BYTES", "STDERR", "STDIN", "STDOUT", "Recording"]
+__all__ = ["FILE_BYTES", "STDERR", "STDIN", "STDOUT", "WAITING_BYTES", "Recording", "RedactedRecording"]
 
 #: Most bytes of a file of a recording. When one has as many, the recording ends.
 FILE_BYTES = 1024 * 1024 * 1024
 
+#: How long the thread that redacts may keep the one that passes bytes on from running.
+SWITCH_SECONDS = 0.0002
+
 #: The streams of the CLI are named by their descriptors.
 STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+#: Most bytes that wait to be redacted. Above that the recording ends.
+WAITING_BYTES = 64 * 1024 * 1024
+#: What a chunk that waits takes beside its bytes.
+CHUNK_BYTES = 200
 
 
 class Recording:
@@ -39,34 +51,105 @@ class Recording:
         name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}"
         folder = os.path.join(private_folder(parent), name)
         os.mkdir(folder, 0o700)
-        #: Whether nothing more is taken.
+        #: Whether nothing more is taken, and all is written.
         self.is_over: bool = False
+        #: A descriptor that is written to when all is written; -1 if that is so when :meth:`end` returns.
+        self.wake: int = -1
         self._say = say
+        self._began = began
         self._recorder = Recorder(folder, FILE_BYTES)
-        self._recorder.started(argv, os.getcwd(), os.environ, began)
-        self._check()
+        self._begin(list(argv))
 
     def put(self, stream: int, data: bytes) -> None:
         """Take what was read, from a stream of the CLI or for it."""
         if not self.is_over:
-            if stream == STDOUT:
-                self._recorder.received(data)
-            elif stream == STDIN:
-                self._recorder.sent(data)
-            else:
-                self._recorder.stderr(data)
-            self._check()
+            self._write(stream, data, time.monotonic())
 
     def end(self, returncode: int) -> None:
         """Take how the CLI has ended, as :mod:`subprocess` has it."""
         if not self.is_over:
-            self._recorder.ended(returncode)
+            self._finish(returncode)
+
+    def _begin(self, argv: list[str]) -> None:
+        self._started(argv, os.getcwd())
+
+    def _started(self, argv: list[str], cwd: str) -> None:
+        self._recorder.started(argv, cwd, os.environ, self._began)
+        self._check()
+
+    def _write(self, stream: int, data: bytes, at: float) -> None:
+        if stream == STDOUT:
+            self._recorder.received(data, at)
+        elif stream == STDIN:
+            self._recorder.sent(data, at)
+        else:
+            self._recorder.stderr(data)
+        self._check()
+
+    def _finish(self, returncode: int) -> None:
+        self._recorder.ended(returncode)
+        self._check()
+        if not self.is_over:
             self._recorder.close()
-            self._check()
             self.is_over = True
 
     def _check(self) -> None:
-        error = self._recorder.error
-        if error is not None and not self.is_over:
+        if self._recorder.error is not None:
+            self._stop(self._recorder.error.strerror)
+
+    def _stop(self, why: object) -> None:
+        if not self.is_over:
             self.is_over = True
-            self._say(f"the recording ends before the session: {error.strerror}")
+            self._recorder.close()
+            self._say(f"the recording ends before the session: {why}")
+
+
+class RedactedRecording(Recording):
+    """A recording without secrets. A thread redacts it, because that takes longer than to pass it on."""
+
+    def _begin(self, argv: list[str]) -> None:
+        self._queue: SimpleQueue[tuple[int, bytes, float] | int] = SimpleQueue()
+        # Each is changed by one thread alone.
+        self._put = self._taken = 0
+        sys.setswitchinterval(SWITCH_SECONDS)
+        Thread(target=self._run, args=(argv,), daemon=True).start()
+
+    def put(self, stream: int, data: bytes) -> None:
+        if not self.is_over:
+            self._put += len(data) + CHUNK_BYTES
+            if self._put - self._taken > WAITING_BYTES:
+                self._stop("too much waits to be redacted")
+            else:
+                self._queue.put((stream, data, time.monotonic()))
+
+    def end(self, returncode: int) -> None:
+        self._queue.put(returncode)
+
+    def _run(self, argv: list[str]) -> None:
+        try:
+            self._redact(argv)
+        except Exception as error:
+            # Its text may hold what was to be redacted.
+            self._stop(type(error).__name__)
+        if self.wake >= 0:
+            os.write(self.wake, b"!")
+
+    def _redact(self, argv: list[str]) -> None:
+        from claude_wire.cli.tap.redact import Lines, redacted_flags
+        from claude_wire.cli.tap.secrets import masked_text
+
+        self._started(redacted_flags(argv), masked_text(os.getcwd()))
+        lines = {STDIN: Lines(), STDOUT: Lines()}
+        while not self.is_over:
+            item = self._queue.get()
+            if isinstance(item, int):
+                for stream, begun in lines.items():
+                    self._write(stream, begun.close(), time.monotonic())
+                self._finish(item)
+                return
+            stream, data, at = item
+            # What stands in the standard error is unknown.
+            clean = b"[masked]\n" * data.count(b"\n") if stream == STDERR else lines[stream].feed(data)
+            if clean:
+                self._write(stream, clean, at)
+            self._taken += len(data) + CHUNK_BYTES

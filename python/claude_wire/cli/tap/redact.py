@@ -1,0 +1,206 @@
+"""Lines of a session without their secrets: the same structure, each line still JSON, and what is unknown masked.
+
+Knows messages and secrets; not files. The rule, for every line:
+
+* A string that has a secret in it loses the secret, in a key as in a value (:mod:`.secrets`).
+* What a field holds whose name says that it is secret is masked: strings, and numbers as 0.
+* Texts that come in pieces are masked as a whole: a secret may come in several of them.
+* A field that no message class has is masked, and so is a line of a type that none has, but for its ``type``.
+* A line that is no JSON object, or longer than :data:`LINE_BYTES`, becomes ``{"type": "masked", "bytes": ...}``.
+"""
+
+# Plain JSON has no types: what isinstance narrows here stays partially unknown to pyright.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import Any
+
+from claude_wire import Decoder
+from claude_wire.cli.count.fields import found_in
+from claude_wire.cli.tap.secrets import MASK, is_secret_name, masked_text
+from claude_wire.messages import InvalidLine
+
+__all__ = ["LINE_BYTES", "Lines", "redacted_flags", "redacted_line"]
+
+#: Most bytes of a line that are kept until it ends.
+LINE_BYTES = 16 * 1024 * 1024
+
+#: What names a kind, and may stay in what is masked otherwise.
+_TAGS = ("type", "subtype", "role")
+_TAG = re.compile(r"[a-z][a-z_/-]{0,60}")
+#: Where texts of a stream come in pieces, and their fields that are ids or names.
+_PIECES = ("delta", "content_block")
+_WHOLE = ("id", "name", "tool_use_id", "stop_reason")
+_HOOK_PIECES = ("stdout", "stderr", "output")
+
+_decoder = Decoder()
+
+
+def redacted_line(line: bytes) -> bytes:
+    """A line without its secrets; with its line feed, if it has one."""
+    body = line.removesuffix(b"\n")
+    end = line[len(body) :]
+    if not body.strip():
+        return line
+    try:
+        plain = json.loads(body, parse_constant=_refuse)
+        [message] = _decoder.feed(body + b"\n")
+        if isinstance(message, InvalidLine):
+            return _unreadable(len(body)) + end
+        _mask_unknown(plain, message)
+        _mask_pieces(plain)
+        return json.dumps(_redacted(plain), separators=(",", ":"), allow_nan=False).encode() + end
+    except Exception:  # whatever it is that cannot be understood
+        return _unreadable(len(body)) + end
+
+
+def redacted_flags(flags: list[str]) -> list[str]:
+    """The arguments of a CLI without their secrets."""
+    return [str(flag) for flag in _redacted(flags)]
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)  # NaN is no JSON
+
+
+def _unreadable(size: int) -> bytes:
+    return b'{"type":"masked","bytes":%d}' % size
+
+
+def _mask_unknown(plain: dict[str, Any], message: Any) -> None:
+    for found in list(found_in(plain, message)):
+        if found.owner is None:  # an object that no class knows
+            for key, value in found.value.items():
+                if not (key in _TAGS and isinstance(value, str) and _TAG.fullmatch(value)):
+                    found.value[key] = _mask(value)
+        else:
+            found.holder[found.key] = _mask(found.value)
+
+
+def _mask_pieces(plain: dict[str, Any]) -> None:
+    event = plain.get("event")
+    if plain.get("type") == "stream_event" and isinstance(event, dict):
+        for part in _PIECES:
+            piece = event.get(part)
+            if isinstance(piece, dict):
+                for key, value in piece.items():
+                    if key not in (*_TAGS, *_WHOLE):
+                        piece[key] = _mask(value)
+    elif plain.get("subtype") == "hook_progress":
+        plain |= {key: _mask(plain[key]) for key in _HOOK_PIECES if key in plain}
+
+
+def _mask(value: Any, *, numbers: bool = True) -> Any:
+    """The same structure, in which nothing is told."""
+    match value:
+        case dict():
+            clean: dict[str, Any] = {}
+            for key, item in value.items():
+                clean[_key(key, clean)] = _mask(item, numbers=numbers)
+            return clean
+        case list():
+            return [_mask(item, numbers=numbers) for item in value]
+        case str():
+            return value and MASK
+        case bool() | None:
+            return value
+        case _:
+            return 0 if numbers else value
+
+
+def _redacted(value: Any) -> Any:
+    match value:
+        case dict():
+            return _redacted_object(value)
+        case list():
+            return [
+                _mask(item) if isinstance(item, str) and _stands_behind_name(value, index) else _redacted(item)
+                for index, item in enumerate(value)
+            ]
+        case str():
+            return _redacted_text(value)
+        case _:
+            return value
+
+
+def _redacted_object(value: dict[str, Any]) -> dict[str, Any]:
+    # {"name": "API_KEY", "value": "..."}
+    is_pair = any(_names_secret(value.get(name)) for name in ("name", "key", "header", "field"))
+    is_data = value.get("type") == "base64"
+    clean: dict[str, Any] = {}
+    for key, item in value.items():
+        if is_secret_name(key) or (is_pair and key in ("value", "default")) or (is_data and key == "data"):
+            item = _mask(item, numbers=not key.endswith("s"))  # numbers of tokens are no secrets
+        clean[_key(key, clean)] = _redacted(item)
+    return clean
+
+
+def _names_secret(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 100 and is_secret_name(value.lstrip("-"))
+
+
+def _stands_behind_name(values: list[Any], index: int) -> bool:
+    """Whether it is the value of a flag in a command line, or of a header in a pair."""
+    before = values[index - 1] if index else None
+    return isinstance(before, str) and _names_secret(before) and (len(values) == 2 or before.startswith("-"))
+
+
+def _key(key: str, taken: dict[str, Any]) -> str:
+    unique = clean = masked_text(key)
+    number = 2
+    while unique in taken:
+        unique, number = f"{clean} {number}", number + 1
+    return unique
+
+
+def _redacted_text(text: str) -> str:
+    if text[:1] in ("{", "["):  # JSON in a string, such as the result of a tool
+        with suppress(ValueError, RecursionError):
+            plain = json.loads(text, parse_constant=_refuse, object_pairs_hook=_unambiguous)
+            clean = _redacted(plain)
+            return text if clean == plain else json.dumps(clean, allow_nan=False)
+    return masked_text(text)
+
+
+def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    plain = dict(pairs)
+    if len(plain) < len(pairs):  # of two members of the same name one would not be looked at
+        raise ValueError
+    return plain
+
+
+class Lines:
+    """Makes lines of what is read, and redacts each: the lines that a chunk completes."""
+
+    def __init__(self) -> None:
+        self._begun = bytearray()
+        self._dropped = 0
+
+    def feed(self, data: bytes) -> bytes:
+        """The lines that end in ``data``, redacted."""
+        *ended, begun = data.split(b"\n")
+        lines = [self._ended(part) + b"\n" for part in ended]
+        self._keep(begun)
+        return b"".join(lines)
+
+    def close(self) -> bytes:
+        """The line without an end, redacted."""
+        return self._ended(b"")
+
+    def _ended(self, part: bytes) -> bytes:
+        self._keep(part)
+        line, dropped = bytes(self._begun), self._dropped
+        self._begun.clear()
+        self._dropped = 0
+        return _unreadable(dropped) if dropped else redacted_line(line)
+
+    def _keep(self, part: bytes) -> None:
+        if self._dropped or len(self._begun) + len(part) > LINE_BYTES:
+            self._dropped += len(self._begun) + len(part)
+            self._begun.clear()
+        else:
+            self._begun += part
