@@ -10,7 +10,7 @@ from typing import Any
 from claude_wire.cli.tap import program
 from claude_wire.testing import Recording
 
-__all__ = ["PRELUDE", "SECONDS", "cli_of", "recorded", "start", "tap_of"]
+__all__ = ["PRELUDE", "SECONDS", "cli_of", "install_tap", "recorded", "start", "tap_of"]
 
 #: No test waits longer for a process.
 SECONDS = 60
@@ -35,6 +35,13 @@ def cli_of(path: Path, code: str) -> str:
 def tap_of(cli: str, folder: str | Path = "", how: str = "plain") -> list[str]:
     """The command of a tap, as ``claude-wire tap --install`` writes it."""
     return [sys.executable, "-I", program.__file__, cli, str(folder), how]
+
+
+def install_tap(path: Path, cli: str, folder: Path, *options: str) -> str:
+    """Write a tap that records, as a user does, and return its path."""
+    command = [sys.executable, "-m", "claude_wire.cli", "tap", "--cli", cli, "--record", str(folder)]
+    subprocess.run([*command, *options, "--install", str(path)], check=True, stdout=subprocess.DEVNULL, timeout=SECONDS)
+    return str(path)
 
 
 def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:

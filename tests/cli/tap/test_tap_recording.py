@@ -22,7 +22,7 @@ from claude_wire.cli.host.record import AT_ONCE_BYTES
 from claude_wire.cli.tap import recording as recording_module
 from claude_wire.testing import Recording, Replay
 from recordings import load
-from tapped import SECONDS, cli_of, recorded, start, tap_of
+from tapped import SECONDS, cli_of, install_tap, recorded, start, tap_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tap is for POSIX")
 
@@ -41,14 +41,6 @@ def witness(folder: Path, cli: str) -> str:
 
 def seen(folder: Path, direction: str) -> bytes:
     return max((path.read_bytes() for path in (folder / "seen").glob(f"{direction}.*")), key=len)
-
-
-def install(tmp_path: Path, cli: str) -> str:
-    """The path of a tap that records, as any SDK gets it."""
-    command = [sys.executable, "-m", "claude_wire.cli", "tap", "--cli", cli]
-    options = ["--record", str(tmp_path / "recorded"), "--install", str(tmp_path / "tap")]
-    subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL, timeout=SECONDS)
-    return str(tmp_path / "tap")
 
 
 # --- what is in it ----------------------------------------------------------------------------------------------------
@@ -78,7 +70,7 @@ def test_a_recorded_session_is_recorded_again_byte_for_byte(tmp_path: Path, name
 
 def test_the_python_sdk_through_it(tmp_path: Path) -> None:
     cli = Replay(Recording.from_files(load("05_perm_allow_deny").files)).script(tmp_path / "cli")
-    tap = install(tmp_path, witness(tmp_path, cli))
+    tap = install_tap(tmp_path / "tap", witness(tmp_path, cli), tmp_path / "recorded")
     asked: list[str] = []
 
     async def allow(name: str, given: dict[str, Any], context: Any) -> PermissionResultAllow:
@@ -105,7 +97,7 @@ def test_the_python_sdk_through_it(tmp_path: Path) -> None:
 
 def test_a_session_of_the_library_through_it(tmp_path: Path) -> None:
     cli = Replay(Recording.from_files(load("05_perm_allow_deny").files)).script(tmp_path / "cli")
-    tap = install(tmp_path, witness(tmp_path, cli))
+    tap = install_tap(tmp_path / "tap", witness(tmp_path, cli), tmp_path / "recorded")
     received, sent = bytearray(), bytearray()
 
     async def main() -> bool:
