@@ -39,6 +39,7 @@ from host_peer import HostPeer
 from hosts import Host as Supervised
 from hosts import agent, hosting
 from session_peer import Server, allow, line, numbered, numbers
+from supervised import Commands
 
 
 @pytest.fixture
@@ -185,6 +186,10 @@ async def test_open_session_and_ask_attach_by_id_cursor_or_way(tmp_path: Path) -
         def in_thread() -> None:
             with sync.open_session(attach=info.id, host=supervised.path) as session:
                 assert session.ask("four").ok
+                session.send_again([line({"type": "user", "uuid": "p5", "message": {"role": "user", "content": "x"}})])
+                assert list(session.receive_run())
+                assert session.cursor == session.session.cursor
+                assert session.unacknowledged == []
 
         await anyio.to_thread.run_sync(in_thread)
 
@@ -224,6 +229,33 @@ async def test_a_supervisor_that_dies_leaves_a_cursor_and_what_it_had_not_acknow
         async with host.resume(caught.value.cursor, env=dict(os.environ)) as again:
             await again.send_again(session.unacknowledged[:1])
             assert [type(message).__name__ async for message in again.receive_run()][-1] == "ResultSuccess"
+
+
+@every_backend
+def test_a_client_runs_in_any_loop_and_may_be_dropped(backend: Backend, tmp_path: Path) -> None:
+    async def main() -> str:
+        client = connect(host.folder)
+        async with client.create(spec(), can_use_tool=allow) as session:
+            answers = [(await session.ask(json.dumps({"lines": 200, "ask": f"q{n}"}))).ok for n in range(2)]
+            assert answers == [True, True]
+        assert session.cursor is not None
+        async with client.attach(session.cursor, role="viewer") as viewer:
+            await client.stop(session.cursor.id)
+            assert [message async for message in viewer] == []
+        dropped = client.resume(session.cursor)
+        await dropped.__aenter__()
+        del dropped
+        gc.collect()
+        with anyio.fail_after(30):
+            while (await client.list()).sessions[0].clients:
+                gc.collect()
+                await anyio.sleep(0.01)
+        return session.cursor.id
+
+    with Commands(tmp_path / "h") as host:
+        host.serve()
+        id = backend.run(main)
+        assert [one["id"] for one in host.sessions()] == [id]
 
 
 # --- without one ------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from claude_wire import (
     MessageStream,
     PermissionResult,
     ProcessError,
+    ProcessInputError,
     PromptError,
     RequestError,
     RequestRefusedError,
@@ -509,6 +510,9 @@ def test_the_stream_ends_as_that_of_a_process(
             assert numbers(got) == [1]
             with pytest.raises(SessionEndedError):
                 await session.set_model("x")
+            with pytest.raises(ProcessInputError, match="has ended"):
+                await session.query("x")
+            assert wire.received == []
 
     backend.run(main)
 
@@ -574,8 +578,11 @@ def test_the_end_of_a_connection_has_the_cursor_and_what_was_not_acknowledged(ba
             assert caught.value.cursor == Cursor("s1", 1, 2) == session.cursor
             assert [b'"p2"' in sent for sent in caught.value.unacknowledged] == [True]
             assert [message async for message in session] == []
-            with pytest.raises((SessionEndedError, HandleError)):
+            with pytest.raises(SessionEndedError):
                 await session.set_model("x")
+            with pytest.raises(DetachedError) as refused:
+                await session.query("x", uuid="p3")
+            assert len(refused.value.unacknowledged) == (1 if how == "cut" else 2)
 
     backend.run(main)
 

@@ -17,6 +17,7 @@ from claude_wire.sync.loop_thread import LoopThread
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
+    from claude_wire.control.host_frames import Cursor
     from claude_wire.messages import (
         ControlRequestBody,
         InitializeResponse,
@@ -111,6 +112,20 @@ class Session:
     def info(self) -> InitializeResponse | None:
         """What the CLI answered to ``initialize``."""
         return self.session.info
+
+    @property
+    def cursor(self) -> Cursor | None:
+        """Where a session that is attached stands, as :attr:`claude_wire.Session.cursor`."""
+        return self.session.cursor
+
+    @property
+    def unacknowledged(self) -> list[bytes]:
+        """Prompts and answers that the host has not acknowledged, as lines, the oldest first."""
+        return self.session.unacknowledged
+
+    def send_again(self, lines: Sequence[bytes]) -> None:
+        """Send what a connection has lost, as :meth:`claude_wire.Session.send_again`."""
+        self._thread.call(self.session.send_again, lines)
 
     def query(self, prompt: Prompt, *, uuid: str | None = None, session_id: str = "") -> None:
         """Send a prompt, as :meth:`claude_wire.Session.query`. Does not wait for the answer."""

@@ -37,7 +37,7 @@ from claude_wire.control.host_frames import (
 )
 from claude_wire.control.host_lines import HostLines
 from claude_wire.control.unacknowledged import MOST_UNACKNOWLEDGED_BYTES, Unacknowledged
-from claude_wire.errors import DetachedError, HandleError, ProcessError, UnfinishedTurnError
+from claude_wire.errors import DetachedError, HandleError, ProcessError, ProcessInputError, UnfinishedTurnError
 from claude_wire.errors.base import describe_end
 from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import (
@@ -123,6 +123,8 @@ class Link:
         self._why_not = "this session is not attached yet"
         self._stderr = b""
         self._unacknowledged = Unacknowledged()
+        # The frame that ends the stream, once somebody has seen it.
+        self._end: Ended | Cut | None = None
         # Frames that somebody has seen, of all that stand in the stream.
         self._seen = 0
 
@@ -131,6 +133,7 @@ class Link:
         attached = self.attached
         self._control, self._reading = control, reading
         self.lines = HostLines(attached.after, attached.line, attached.ended)
+        self._end = attached.ended
         self._become(attached.role)
         if attached.initialized != NOTHING:
             self.initialized(decode(bytes(attached.initialized)))
@@ -188,7 +191,13 @@ class Link:
 
         Raises:
             HandleError: this is a viewer, or too much is not acknowledged.
+            ProcessInputError: the CLI has ended.
+            DetachedError: the host has cut the connection.
         """
+        if isinstance(self._end, Ended):
+            raise ProcessInputError("the CLI of this session has ended; Host.resume() starts it again")
+        if self._end is not None:
+            raise self._detached("the host has cut the connection")
         if not self.drives:
             raise HandleError(self._why_not)
         if not is_answer and not self._unacknowledged.has_room(line):
@@ -248,8 +257,10 @@ class Link:
             if frame.message:
                 _log.warning("the host says of the session: %s", frame.message)
         elif isinstance(frame, Ended):
+            self._end = frame
             self._control.requests.fail("the output has ended", self._ended(frame))
         elif isinstance(frame, Cut):
+            self._end = frame
             self._control.requests.fail("the host has cut the connection")
 
     def _become(self, role: Literal["viewer", "driver"]) -> None:
