@@ -252,6 +252,21 @@ ROWS: dict[str, list[str]] = {
     "typings that `claude-wire drift` reads": ["tests/cli/drift/test_drift_bounds.py"],
     "the help of a CLI that `claude-wire drift` runs": ["tests/cli/drift/test_drift_bounds.py"],
     "a variable by which a process joins a trace": ["tests/process/test_tracing.py"],
+    "a line of a client of a supervisor, and a command": ["tests/host/test_host_bounds.py"],
+    "what a supervisor says of its own to a client that does not read (lines of the CLI wait on disk)": [
+        "tests/host/test_host_bounds.py"
+    ],
+    "a client of a supervisor that takes nothing though something is there for it": ["tests/host/test_host_bounds.py"],
+    "clients of a supervisor, at once": ["tests/host/test_host_bounds.py"],
+    "CLIs of a supervisor, at once, with those that are kept ready": ["tests/host/test_host_bounds.py"],
+    "questions of a CLI of a supervisor that are open": ["tests/host/test_host_bounds.py"],
+    "what a supervisor remembers of the handshakes of the MCP servers of a session": ["tests/host/test_host_bounds.py"],
+    "prompts and settled questions that a supervisor remembers by their ids": ["tests/host/test_host_bounds.py"],
+    "what waits in a supervisor for a CLI that does not read its input": ["tests/host/test_host_bounds.py"],
+    "the journal of a session of a supervisor": ["tests/host/test_host_bounds.py"],
+    "the standard error of a CLI of a supervisor": ["tests/host/test_host_bounds.py"],
+    "tool calls without a result that a supervisor names at the end of a CLI": ["tests/host/test_host_bounds.py"],
+    "the log of a supervisor": ["tests/host/test_host_bounds.py"],
 }
 
 
