@@ -1,12 +1,14 @@
 """Clients that are killed, hundreds of them: together they take each line once, and each question has one answer.
 
-The short form kills 60, ``CLAUDE_WIRE_LONG=1`` a thousand.
+The short form kills 60, ``CLAUDE_WIRE_LONG=1`` a thousand. With ``CLAUDE_WIRE_SSH="ssh -T localhost"``, or whatever
+leads to this machine without a password, it is done through sshd as well.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -29,12 +31,19 @@ from long_tests import LONG
 from supervised import Commands, journal
 
 KILLS = 1000 if LONG else 60
-SECONDS = 1200 if LONG else 240
+SECONDS = 2400 if LONG else 240
+SSH = shlex.split(os.environ.get("CLAUDE_WIRE_SSH", ""))
+ATTACH = [sys.executable, "-m", "claude_wire.cli", "attach"]
 
 
-@pytest.mark.parametrize("way", ["socket", "command"])
+def remotely(folder: Path) -> list[str]:
+    """The command that attaches by ssh."""
+    return [*SSH, shlex.join(["env", f"CLAUDE_WIRE_HOST={folder}", *ATTACH])]
+
+
+@pytest.mark.parametrize("way", ["socket", "command", "ssh"] if SSH else ["socket", "command"])
 def test_clients_that_are_killed_lose_nothing_and_repeat_nothing(tmp_path: Path, way: str) -> None:
-    kills = KILLS if way == "socket" else KILLS // 6
+    kills = KILLS // 6 if way == "command" else KILLS
     questions = 4 * kills + 100
     with Commands(tmp_path / "h") as host:
         host.serve()
@@ -43,7 +52,7 @@ def test_clients_that_are_killed_lose_nothing_and_repeat_nothing(tmp_path: Path,
         argv = [sys.executable, "-B", busy_agent.__file__, str(questions)]
         id = anyio.run(connect(host.folder).start, spec_of(argv, initialize=initialize)).id
         log = tmp_path / "log"
-        command = [] if way == "socket" else [sys.executable, "-m", "claude_wire.cli", "attach"]
+        command = {"socket": [], "command": ATTACH, "ssh": remotely(host.folder)}[way]
         program = [sys.executable, killed_clients.__file__, os.fspath(host.folder), id, os.fspath(log), str(kills), "1"]
         ended = subprocess.run(
             [*program, *command], capture_output=True, text=True, timeout=SECONDS, env=host.environment, check=False
