@@ -9,7 +9,7 @@ subcommand that cannot do what it was told.
   with them.
 - ``show`` puts messages on a terminal.
 - ``count`` adds up what recordings hold.
-- ``host`` runs a session whose user sits at the terminal.
+- ``host`` runs a session whose user sits at the terminal, or joins one of a supervisor.
 - ``supervisor`` is ``claude-wire host`` and ``attach``: a supervisor, and what a person does with its sessions.
 - ``tap`` is run in place of the CLI, and passes on what goes over its streams.
 - ``drift`` runs another CLI offline and compares what it says with the message classes.

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import click
+from click.core import ParameterSource
 
 from claude_wire import ClaudeOptions
 from claude_wire.cli.failure import Failure
@@ -40,12 +41,16 @@ __all__ = ["run"]
     help="The CLI, if not the one that is found.",
 )
 @click.option("--partial/--no-partial", default=True, help="Show text while the model writes it, or when it is done.")
+@click.option("--attach", metavar="ID", help="Send the prompt to this session of a supervisor.")
+@click.option("--ssh", metavar="HOST", help="With --attach: the supervisor is on that machine.")
 @click.option("--record", type=click.Path(file_okay=False), metavar="DIR", help="Write the session down there.")
 def run(
     prompt: str,
     flags: tuple[str, ...],
     cwd: str | None,
     partial: bool,
+    attach: str | None,
+    ssh: str | None,
     record: str | None,
     allowed_tools: tuple[str, ...],
     disallowed_tools: tuple[str, ...],
@@ -63,6 +68,9 @@ def run(
 
     Ctrl-C interrupts the turn; once more, it ends the CLI.
 
+    With --attach the prompt goes to a session that runs already ("claude-wire host"), and the session goes on when its
+    run is over. Ctrl-C interrupts the turn; once more, it leaves the session.
+
     With --record, DIR gets what both sides wrote, byte for byte and with times: stdin.ndjson, stdout.ndjson,
     order.jsonl, stdout.reads.jsonl, stderr.txt, cmd.json, exit.json, for "claude-wire view", "stats" and "replay". It
     must be empty or not be there. Only its owner can read it: prompts, results of tools and the command line are in
@@ -78,6 +86,13 @@ def run(
             raise Failure(f"the prompt is not {error.encoding}: {error.reason} at byte {error.start}") from error
     if not prompt.strip():
         raise click.UsageError("the prompt is empty.")
+    if attach is not None:
+        _refuse_flags_of_a_cli(click.get_current_context())
+        from claude_wire.cli.supervisor.joined import ask
+
+        click.get_current_context().exit(ask(attach, prompt, ssh))
+    if ssh is not None:
+        raise click.UsageError("--ssh needs --attach.")
     try:
         argv = ClaudeOptions(
             **options,
@@ -97,6 +112,14 @@ def run(
         except OSError as error:
             raise Failure(f"{record} cannot be recorded into: {error.strerror}") from error
     click.get_current_context().exit(_run([*argv, *flags], prompt, cwd, recorder))
+
+
+def _refuse_flags_of_a_cli(context: click.Context) -> None:
+    """Refuse what is for a CLI that is started."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name not in ("prompt", "attach", "ssh") and source is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} is for a CLI that is started; --attach finds one.")
 
 
 def _run(argv: list[str], prompt: str, cwd: str | None, recorder: Recorder | None) -> int:

@@ -80,7 +80,9 @@ class Terminal:
         is_cut = whole != fields(request.input)
         choices = ", ".join(["y", "n", "n REASON", *numbered, *(["s (show all of it)"] if is_cut else [])])
         while True:
-            typed = await self._line(f"  allow? [{choices}] ")
+            # What was typed before the question was shown is no answer to it.
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+            typed = await self.line(f"  allow? [{choices}] ")
             word, _, reason = typed.strip().partition(" ")
             match word.lower(), reason.strip():
                 case "y" | "yes", "":
@@ -98,11 +100,9 @@ class Terminal:
     def _indented(self, lines: list[str]) -> None:
         self._page.line("\n".join(f"    {line}" for line in lines), "cyan")
 
-    async def _line(self, prompt: str) -> str:
+    async def line(self, prompt: str) -> str:
         """A line that the user types; empty at the end of the input. Can be cancelled while it waits."""
         descriptor = sys.stdin.fileno()
-        # What was typed before the question was shown is no answer to it.
-        termios.tcflush(descriptor, termios.TCIFLUSH)
         self._page.text(prompt, "bold")
         self._page.flush()
         await anyio.wait_readable(descriptor)

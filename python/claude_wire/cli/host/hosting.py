@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import suppress
 
 import anyio
@@ -42,7 +42,10 @@ class Host:
         recorder: where it is written down.
     """
 
-    def __init__(self, page: Page, recorder: Recorder | None) -> None:
+    #: What a second Ctrl-C does, and what is told when it is done.
+    leaving: tuple[str, str] = ("ends the CLI", "ending the CLI")
+
+    def __init__(self, page: Page, recorder: Recorder | None = None) -> None:
         self._page = page
         self._recorder = recorder
         self._live = LiveView(page)
@@ -60,13 +63,16 @@ class Host:
         Raises:
             OSError: nothing can be shown any more; BrokenPipeError if that is because nobody reads it.
         """
+        return await self._outcome(lambda: self._converse(argv, prompt, cwd))
+
+    async def _outcome(self, converse: Callable[[], Awaitable[None]]) -> int:
         began = time.monotonic()
         failure: ClaudeWireError | OSError | None = None
         async with anyio.create_task_group() as self._tasks:
             if os.name == "posix":
                 await self._tasks.start(self._watch)
             try:
-                await self._converse(argv, prompt, cwd)
+                await converse()
             except ClaudeWireError as error:
                 failure = error
             except OSError as error:
@@ -80,9 +86,11 @@ class Host:
         if failure is not None and not self._signals:
             self._fail(failure)
         code = self._code()
-        seconds = time.monotonic() - began
-        self._page.line(f"* {seconds:.2f} s and ${self._live.spent_usd:.6f} in all, exit code {code}", QUIET)
+        self._page.line(self._last_line(time.monotonic() - began, code), QUIET)
         return code
+
+    def _last_line(self, seconds: float, code: int) -> str:
+        return f"* {seconds:.2f} s and ${self._live.spent_usd:.6f} in all, exit code {code}"
 
     def _code(self) -> int:
         if self._signals:
@@ -140,6 +148,10 @@ class Host:
             await self._show(session)  # what it has written, and how it has ended, say more
             raise
         await self._show(session.receive_run())
+        await self._end(session)
+
+    async def _end(self, session: Session) -> None:
+        """The last turn is over."""
         await session.end_input()
         await self._show(session)
 
@@ -185,10 +197,10 @@ class Host:
             async for number in signals:
                 self._signals.append(number)
                 if number == signal.SIGTERM or len(self._signals) > 1 or self._session is None:
-                    self._tell("! ending the CLI", WARNING)
+                    self._tell(f"! {self.leaving[1]}", WARNING)
                     self._tasks.cancel_scope.cancel()
                     return
-                self._tell("! interrupted; Ctrl-C once more ends the CLI", WARNING)
+                self._tell(f"! interrupted; Ctrl-C once more {self.leaving[0]}", WARNING)
                 self._tasks.start_soon(self._interrupt, self._session)
 
     async def _interrupt(self, session: Session) -> None:

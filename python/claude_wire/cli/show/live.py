@@ -385,6 +385,11 @@ class LiveView:
         if name in ("can_use_tool", "elicitation", "request_user_dialog"):
             self._page.activity("waiting for an answer")
 
+    def typed(self, prompt: str) -> None:
+        """The user has typed a prompt, which stands on the page by that."""
+        self._prompts.append(prompt)
+        self._speaker = None
+
     def sent(self, message: Message | messages.InvalidLine) -> None:
         """Show what the host wrote."""
         match message:

@@ -196,7 +196,7 @@ def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, a
 
     Exit code: 0; 2 if there is no such session, or no supervisor runs.
     """
-    from claude_wire.cli.supervisor.following import log_line, own_log, raw, shown
+    from claude_wire.cli.supervisor.following import log_line, own_log
 
     state = folder_of(folder)
     if name is None:
@@ -207,17 +207,46 @@ def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, a
         except OSError as error:
             raise Failure(f"the log cannot be read: {error.strerror}") from error
         return
-    with failures(), connect(state) as client:
+    _show(name, state, follow=follow, tail=tail, as_lines=as_lines)
+
+
+def _show(name: str, folder: StateFolder, *, follow: bool, tail: int | None = None, as_lines: bool = False) -> None:
+    from claude_wire.cli.show.output import Output
+    from claude_wire.cli.show.page import Page
+    from claude_wire.cli.supervisor.following import raw, shown
+
+    with failures(), connect(folder) as client:
         session = session_named(client, name)
         after = None if tail is None else Cursor(session.id, session.epoch, max(session.line - tail, 0))
         if as_lines:
             raw(client, session.id, after, follow=follow)
             return
-        from claude_wire.cli.show.output import Output
-        from claude_wire.cli.show.page import Page
-
         with closing(Page(Output(), row=follow)) as page:
             shown(client, session.id, after, page, follow=follow)
+
+
+@host.command()
+@click.argument("name", metavar="ID")
+@takes_state_folder
+@click.option("--drive", is_flag=True, help="Send what you type, and answer its questions.")
+@click.option("--take", is_flag=True, help="With --drive: replace the client that drives.")
+def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
+    """Show a session, and what comes; with --drive talk with it.
+
+    With --drive a line that you type is a prompt, and questions for permission are asked as "claude-wire run" asks
+    them. Ctrl-C interrupts the turn; once more, or the end of the input (Ctrl-D), leaves the session, which goes on.
+
+    Exit code: 0; 1 if the CLI or the connection failed, 2 if there is no such session, or no supervisor runs, 130 after
+    Ctrl-C.
+    """
+    if take and not drive:
+        raise click.UsageError("--take needs --drive.")
+    if not drive:
+        _show(name, folder_of(folder), follow=True)
+        return
+    from claude_wire.cli.supervisor.joined import talk
+
+    click.get_current_context().exit(talk(name, folder, take=take))
 
 
 @host.command()

@@ -1,0 +1,75 @@
+"""A session of a supervisor, at the terminal: what ``claude-wire host attach`` and ``run --attach`` have in common."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import anyio
+
+from claude_wire.cli.failure import Failure
+from claude_wire.cli.host.joining import Guest
+from claude_wire.cli.show.output import Output
+from claude_wire.cli.show.page import Page
+from claude_wire.cli.supervisor.client import failures, found_session
+from claude_wire.foundation.printable import one_line
+from claude_wire.host import Cursor, Host, connect
+
+__all__ = ["ask", "talk"]
+
+#: Seconds in which a supervisor on another machine must have answered: ssh connects first.
+SSH_SECONDS = 30.0
+
+
+def talk(name: str, folder: str | None, *, take: bool) -> int:
+    """Show a session from its beginning, and send it what is typed. Returns the exit code.
+
+    Raises:
+        Failure: there is no terminal, no such session, or no supervisor.
+    """
+    host = connect(folder)
+    with closing(Page(Output(), row=True)) as page:
+        guest = Guest(page)
+        if not guest.is_at_terminal:
+            raise Failure('somebody must be at a terminal to drive; programs use "claude-wire attach ID --drive"')
+        id = _found(host, name).id
+        return _joined(guest.talk, partial(host.attach, id, take=take))
+
+
+def ask(name: str, prompt: str, ssh: str | None) -> int:
+    """Send one prompt to a session, and show its run. Returns the exit code.
+
+    Raises:
+        Failure: there is no such session, or no supervisor.
+    """
+    host = connect()
+    if ssh is not None:
+        if ssh.startswith("-"):
+            raise Failure(f"{one_line(ssh)!r} is no name of a machine")
+        command = ["ssh", "-T", "-o", "ServerAliveInterval=15", ssh, "claude-wire", "attach"]
+        host = connect(command=command, timeout=SSH_SECONDS)
+    place = _found(host, name)
+    with closing(Page(Output(), row=True)) as page:
+        guest = Guest(page)
+        return _joined(lambda join: guest.ask(join, prompt), partial(host.attach, place))
+
+
+def _found(host: Host, name: str) -> Cursor:
+    """The last line of the session with a name."""
+    with failures():
+        found = found_session(anyio.run(host.list).sessions, name)
+    return Cursor(found.id, found.epoch, found.line)
+
+
+def _joined(act: Callable[[Any], Any], join: Any) -> int:
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        code: int = anyio.run(act, join)
+    except BrokenPipeError:  # as other filters end when nobody reads them any more
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGPIPE)
+        return 1
+    return code
