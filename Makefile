@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: help demo test test-tables sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
+.PHONY: help demo test test-tables test-page sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -31,6 +31,11 @@ TABLE_TESTS := tests/tables tests/integrations/test_arrow_consumers.py $(wildcar
 test-tables: $(VENV)/.native $(VENV)/.dev $(VENV)/.tables
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile $(TABLE_TESTS)
 	CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or reference"
+
+## The page of claude_wire.serve in Chromium: where there is none, Debian's is installed. With PICTURES=1 those of docs are taken anew.
+test-page: $(VENV)/.native $(VENV)/.dev $(VENV)/.page
+	browser=$$(sh tools/browser.sh) && env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_BROWSER="$$browser" \
+	  $(if $(PICTURES),CLAUDE_WIRE_PICTURES=1) $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile tests/page
 
 ## The real CLI against a fake API, and agents of ours against both official SDKs, in a network namespace of its own: Linux,
 ## and leave to make one.
@@ -159,9 +164,10 @@ $(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,cli,drift,mcp,ote
 $(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk]'
 $(VENV)/.docs: WHAT := --group docs
 $(VENV)/.tables: WHAT := --group tables 'claude-wire[dask,duckdb,export,polars,ray]'
+$(VENV)/.page: WHAT := --group page
 $(VENV)/.release: WHAT := --group release
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.tables: | $(VENV)/.native
-$(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.release $(VENV)/.tables: pyproject.toml | $(VENV)/.pip
+$(VENV)/.base $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.page $(VENV)/.release $(VENV)/.tables: pyproject.toml | $(VENV)/.pip
 	$(INSTALL) $(WHAT)
 	@touch $@
 

@@ -1,0 +1,69 @@
+// Subagents: a card in the conversation with the tool calls of the subagent, and a line in the list of those under way.
+
+import { foreign, make } from "./text.js";
+
+const WORDS = { started: "started", running: "running", completed: "done", failed: "failed", stopped: "stopped" };
+const OVER = new Set(["completed", "failed", "stopped"]);
+
+export class Agents {
+  /**
+   * @param {object} places the elements `agents` and `agentList`.
+   * @param {function} place puts a card into the conversation; is given the card and the subagent's id.
+   */
+  constructor(places, place) {
+    this.places = places;
+    this.place = place;
+    this.cards = new Map();
+  }
+
+  clear() {
+    this.cards.clear();
+    this.places.agentList.replaceChildren();
+    this.places.agents.hidden = true;
+  }
+
+  forget(id) {
+    this.cards.get(id)?.line.remove();
+    this.cards.delete(id);
+  }
+
+  /** Where the tool calls of a subagent stand; nowhere, if it is not known. */
+  calls(id) {
+    return this.cards.get(id)?.calls ?? null;
+  }
+
+  add(event) {
+    let card = this.cards.get(event.agentId);
+    if (card === undefined) {
+      const box = make("section", "agent");
+      box.dataset.kind = "agent";
+      box.dataset.agent = event.agentId;
+      const head = make("div", "row");
+      const parts = {};
+      for (const part of ["name", "last", "summary"]) parts[part] = foreign("span", part, "");
+      parts.state = make("span", "state");
+      head.append(make("span", "dot"), parts.name, parts.state);
+      const detail = make("p", "detail");
+      detail.append(parts.summary, parts.last);
+      const calls = make("ul", "list");
+      box.append(head, detail, calls);
+      const line = make("li", "agent-line");
+      const lineParts = { name: foreign("span", "name", ""), last: foreign("span", "last", "") };
+      line.append(make("span", "dot"), lineParts.name, lineParts.last);
+      card = { box, parts, calls, line, lineParts };
+      this.cards.set(event.agentId, card);
+      this.place(box, event.agentId);
+    }
+    card.box.dataset.state = event.status;
+    card.box.setAttribute("aria-label", `Subagent ${event.name}`);
+    card.parts.name.textContent = event.name;
+    card.parts.state.textContent = WORDS[event.status] ?? event.status;
+    card.parts.summary.textContent = event.summary ?? "";
+    card.parts.last.textContent = event.lastTool ?? "";
+    card.lineParts.name.textContent = event.name;
+    card.lineParts.last.textContent = event.lastTool ?? event.summary ?? "";
+    if (OVER.has(event.status)) card.line.remove();
+    else if (!card.line.isConnected) this.places.agentList.append(card.line);
+    this.places.agents.hidden = this.places.agentList.childElementCount === 0;
+  }
+}

@@ -1,0 +1,351 @@
+// Events of one session as elements: each text, tool call, question and subagent once, under its id.
+
+import { Agents } from "./agents.js";
+import { Questions } from "./questions.js";
+import { fill, foreign, make } from "./text.js";
+
+/** Entries that the page shows, and characters that it keeps for them. Above that the oldest go. */
+const MOST_ENTRIES = 3_000;
+const MOST_CHARS = 32 * 1024 * 1024;
+/** Characters of a text that are shown while it is written; all of it when it is there. */
+const MOST_LIVE = 20_000;
+
+const STATES = {
+  started: "running",
+  succeeded: "done",
+  failed: "failed",
+  denied: "denied",
+  interrupted: "interrupted",
+};
+const NOTICES = { error: "Error", retry: "Trying again", auth: "Signing in", rate_limit: "Rate limit", info: "Note" };
+
+export class Conversation {
+  /**
+   * @param {object} places the elements `log`, `questions`, `now` and those within.
+   * @param {object} on `answer`, `ask` and `left` as Questions has them, `changed()`, and `say(text)` for a screen reader.
+   */
+  constructor(places, on) {
+    this.places = places;
+    this.on = on;
+    this.log = places.log;
+    this.texts = new Map();
+    this.calls = new Map();
+    this.prompts = new Map();
+    this.sizes = [];
+    this.chars = 0;
+    this.left = 0;
+    this.cost = 0;
+    this.isBusy = false;
+    this.ended = null;
+    this.group = null;
+    this.agents = new Agents(places, (entry, agent) => this.addAgent(entry, agent));
+    this.questions = new Questions(places.questions, {
+      answer: on.answer,
+      ask: on.ask,
+      left: on.left,
+      settled: (entry) => this.count(entry, 200),
+    });
+    this.clear();
+  }
+
+  clear() {
+    this.log.replaceChildren();
+    this.places.progress.hidden = true;
+    this.texts.clear();
+    this.calls.clear();
+    this.prompts.clear();
+    this.agents.clear();
+    this.questions.clear();
+    this.sizes = [];
+    this.chars = this.left = this.cost = 0;
+    this.isBusy = false;
+    this.ended = null;
+    this.group = null;
+  }
+
+  /** Show an event. */
+  add(event) {
+    switch (event.type) {
+      case "claude_response":
+        this.respond(event);
+        break;
+      case "progress_update":
+        this.progress(event);
+        break;
+      case "operation":
+        this.operate(event);
+        break;
+      case "subagent_progress":
+        this.agents.add(event, this.calls.get(event.agentId));
+        break;
+      case "permission_request":
+        this.isBusy = true;
+        this.questions.add(event, this.append(document.createComment("question"), 0));
+        break;
+      case "permission_cancelled":
+        this.questions.cancel(event.requestId, event.reason);
+        break;
+      case "turn_complete":
+        this.complete(event);
+        break;
+      case "notice":
+        this.notice(event);
+        break;
+      case "session_state":
+        this.state(event);
+        break;
+    }
+    this.on.changed();
+  }
+
+  // --- texts
+
+  respond(event) {
+    this.isBusy = true;
+    let text = event.id === undefined ? undefined : this.texts.get(event.id);
+    if (text === undefined) {
+      const entry = make("article", "entry response");
+      entry.dataset.kind = "response";
+      entry.setAttribute("aria-label", "Claude");
+      text = { entry, body: make("div", "body"), node: document.createTextNode(""), whole: "" };
+      const live = foreign("div", "plain", "");
+      live.append(text.node);
+      text.body.append(live);
+      entry.append(text.body);
+      this.append(entry, 0);
+      if (event.id !== undefined) {
+        entry.dataset.id = event.id;
+        this.texts.set(event.id, text);
+      }
+    }
+    if (event.partial) {
+      text.entry.classList.add("live");
+      if (text.node.length < MOST_LIVE) text.node.appendData(event.content.slice(0, MOST_LIVE - text.node.length));
+      text.whole += event.content;
+      if (text.whole.length > MOST_LIVE) {
+        text.hint ??= text.body.appendChild(make("p", "hint more-to-come"));
+        text.hint.textContent = `${(text.whole.length - MOST_LIVE).toLocaleString("en")} more characters so far`;
+      }
+      this.charge(event.content.length, text.entry);
+      return;
+    }
+    this.charge(event.content.length - text.whole.length, text.entry);
+    this.finish(text, event.content);
+    this.texts.delete(event.id);
+    this.on.say(`Claude: ${event.content.slice(0, 300)}`);
+  }
+
+  finish(text, content) {
+    text.entry.classList.remove("live");
+    fill(text.body, content, { markdown: true });
+  }
+
+  /** A turn that was interrupted, and a CLI that has ended, leave texts without their end. */
+  finishAll() {
+    for (const text of this.texts.values()) this.finish(text, text.whole);
+    this.texts.clear();
+  }
+
+  /** A prompt of this browser. The events do not hold it, so it stands where it was sent. */
+  prompt(id, text) {
+    if (this.prompts.has(id)) return;
+    const entry = make("article", "entry prompt");
+    entry.dataset.kind = "prompt";
+    entry.dataset.id = id;
+    entry.setAttribute("aria-label", "You");
+    const body = make("div", "body");
+    fill(body, text);
+    entry.append(body);
+    this.prompts.set(id, this.append(entry, text.length));
+  }
+
+  /** Take back a prompt that was not sent. */
+  withdraw(id) {
+    this.prompts.get(id)?.remove();
+    this.prompts.delete(id);
+  }
+
+  // --- tool calls
+
+  operate(event) {
+    let call = this.calls.get(event.id);
+    if (call === undefined) {
+      const item = make("li", "call");
+      item.dataset.kind = "operation";
+      item.dataset.id = event.id;
+      item.dataset.tool = event.kind;
+      const row = make("div", "row");
+      const state = make("span", "state");
+      row.append(make("span", "dot"), foreign("span", "name", event.title), state);
+      item.append(row);
+      const detail = event.command ?? event.path;
+      if (detail && !event.title.includes(detail)) item.append(this.detail(event, detail));
+      call = { item, state };
+      this.calls.set(event.id, call);
+      const card = event.agentId === undefined ? null : this.agents.calls(event.agentId);
+      if (card) {
+        card.append(item);
+        this.charge(500, item.closest(".entry"));
+      } else {
+        this.calledIn().append(item);
+        this.charge(500, item.closest(".entry"));
+      }
+    }
+    call.item.dataset.state = event.state;
+    call.state.textContent = STATES[event.state] ?? event.state;
+    if (event.state === "started") this.isBusy ||= event.agentId === undefined;
+    if (event.state === "failed" || event.state === "denied") this.on.say(`${event.title}: ${STATES[event.state]}`);
+  }
+
+  detail(event, text) {
+    const detail = make("div", event.command === undefined ? "detail path" : "detail command");
+    detail.append(foreign("code", "", text));
+    if (text.length <= 200 && (text.match(/\n/g) ?? []).length < 3) return detail;
+    detail.classList.add("folded");
+    const button = make("button", "more", "Show all");
+    button.type = "button";
+    button.setAttribute("aria-expanded", "false");
+    button.addEventListener("click", () => {
+      const isFolded = detail.classList.toggle("folded");
+      button.textContent = isFolded ? "Show all" : "Show less";
+      button.setAttribute("aria-expanded", String(!isFolded));
+    });
+    detail.append(button);
+    return detail;
+  }
+
+  /** The list of calls at the end of the conversation: calls in a row share one. */
+  calledIn() {
+    if (this.group === null || this.group.entry !== this.log.lastElementChild || this.group.list.childElementCount > 200) {
+      const entry = make("article", "entry calls");
+      entry.setAttribute("aria-label", "Tools");
+      const list = make("ul", "list");
+      entry.append(list);
+      this.append(entry, 0);
+      this.group = { entry, list };
+    }
+    return this.group.list;
+  }
+
+  addAgent(card, agent) {
+    const call = this.calls.get(agent);
+    if (call) {
+      call.item.append(card);
+      return;
+    }
+    const entry = make("article", "entry calls");
+    entry.setAttribute("aria-label", "Subagent");
+    entry.append(card);
+    this.append(entry, 0);
+  }
+
+  // --- what else there is
+
+  progress(event) {
+    const { progress, progressStep, progressCount, progressBar } = this.places;
+    progress.hidden = false;
+    progressStep.textContent = event.currentStep;
+    progressCount.textContent = `${event.completedSteps} of ${event.totalSteps}`;
+    progressBar.value = event.percentage;
+  }
+
+  complete(event) {
+    this.isBusy = false;
+    this.places.progress.hidden = true;
+    this.cost += event.costUsd ?? 0;
+    this.finishAll();
+    const facts = [];
+    if (event.costUsd !== undefined) facts.push(dollars(event.costUsd));
+    if (event.durationMs !== undefined) facts.push(seconds(event.durationMs));
+    if (event.turns !== undefined) facts.push(event.turns === 1 ? "1 answer" : `${event.turns} answers`);
+    const entry = make("div", event.ok ? "entry turn" : "entry turn failed");
+    entry.dataset.kind = "turn";
+    entry.append(make("span", "facts", [event.ok ? "Done" : "Not done", ...facts].join(" · ")));
+    if (event.error !== undefined) {
+      const error = make("div", "error");
+      fill(error, event.error);
+      entry.append(error);
+    }
+    this.append(entry, (event.error ?? "").length);
+    this.on.say(event.ok ? "The turn is done." : `The turn is not done: ${(event.error ?? "").slice(0, 200)}`);
+  }
+
+  notice(event) {
+    const entry = make("div", "entry notice");
+    entry.dataset.kind = "notice";
+    entry.dataset.notice = event.kind;
+    entry.append(make("span", "label", NOTICES[event.kind] ?? event.kind), " ");
+    const body = make("span", "body");
+    fill(body, event.text);
+    entry.append(body);
+    this.append(entry, event.text.length);
+    this.on.say(`${NOTICES[event.kind] ?? ""}: ${event.text.slice(0, 200)}`);
+  }
+
+  /** What the service knows besides: whether the CLI has ended, and which questions are open. */
+  state(event) {
+    const hasEnded = event.ended && this.ended === null;
+    this.ended = event.ended ? { exitCode: event.exitCode } : null;
+    this.questions.keep(event.open);
+    if (event.ended) {
+      this.finishAll();
+      this.isBusy = false;
+      this.places.progress.hidden = true;
+    }
+    if (hasEnded) this.on.say("The session has ended.");
+  }
+
+  // --- what is kept
+
+  append(entry, chars) {
+    this.log.append(entry);
+    return this.count(entry, chars);
+  }
+
+  count(entry, chars) {
+    this.sizes.push({ entry, chars });
+    entry.entryOf = this.sizes.at(-1);
+    this.charge(chars, null);
+    return entry;
+  }
+
+  charge(chars, entry) {
+    if (entry?.entryOf) entry.entryOf.chars += chars;
+    this.chars += chars;
+    while (this.sizes.length > 1 && (this.sizes.length > MOST_ENTRIES || this.chars > MOST_CHARS)) this.drop();
+  }
+
+  drop() {
+    const { entry, chars } = this.sizes.shift();
+    this.chars -= chars;
+    if (!entry.isConnected) return;
+    if (entry.nodeType === Node.ELEMENT_NODE) {
+      for (const one of [entry, ...entry.querySelectorAll("[data-id]")]) {
+        this.calls.delete(one.dataset.id);
+        this.texts.delete(one.dataset.id);
+        this.prompts.delete(one.dataset.id);
+        this.agents.forget(one.dataset.agent);
+      }
+      this.left += 1;
+    } else if (this.questions.isOpen(entry)) {
+      return; // its question stands elsewhere, and comes here when it is settled
+    }
+    entry.remove();
+    if (!this.note?.isConnected) {
+      this.note = make("p", "left hint");
+      this.log.prepend(this.note);
+    }
+    this.note.textContent = `${this.left.toLocaleString("en")} older entries are not shown.`;
+  }
+}
+
+export function dollars(amount) {
+  if (amount === 0) return "$0.00";
+  return amount < 0.01 ? `$${amount.toFixed(4)}` : `$${amount.toFixed(2)}`;
+}
+
+function seconds(milliseconds) {
+  const count = milliseconds / 1000;
+  if (count < 60) return `${count.toFixed(1)} s`;
+  return `${Math.floor(count / 60)} min ${Math.round(count % 60)} s`;
+}

@@ -1,0 +1,422 @@
+// The page: which session is shown, what is sent to it, and how the parts stand together.
+
+import { Conversation, dollars } from "./conversation.js";
+import { Prompts } from "./prompts.js";
+import { Stream, words } from "./stream.js";
+import { foreign, make } from "./text.js";
+
+/** Milliseconds between two looks at the list of sessions, while the page is seen. */
+const LOOK = 4_000;
+const LIVES = {
+  starting: "starting",
+  idle: "ready",
+  running: "working",
+  asking: "asks you",
+  ended: "ended",
+  lost: "ended",
+};
+
+const at = (id) => document.getElementById(id);
+const places = {
+  log: at("log"),
+  questions: at("questions"),
+  progress: at("progress"),
+  progressStep: at("progress-step"),
+  progressCount: at("progress-count"),
+  progressBar: at("progress-bar"),
+  agents: at("agents"),
+  agentList: at("agent-list"),
+};
+
+/** The session that is shown; null for none. */
+let shown = null;
+let stream = null;
+/** Whether all that there was is shown: before, nothing is read aloud. */
+let isLevel = false;
+function level(is) {
+  isLevel = is;
+  at("log").setAttribute("aria-busy", String(!is));
+}
+let sessions = [];
+let isAtEnd = true;
+
+const prompts = new Prompts((session, id, text) => {
+  if (session === shown) conversation.prompt(id, text);
+});
+const conversation = new Conversation(places, {
+  answer,
+  ask: (text) => isLevel && (at("ask").textContent = text),
+  say: (text) => isLevel && (at("say").textContent = text),
+  left: () => (conversation.questions.count ? conversation.questions.focus() : at("prompt").focus()),
+  changed,
+});
+
+// --- the service
+
+async function call(method, path, body) {
+  const options = { method, headers: {}, cache: "no-store" };
+  if (body !== undefined) {
+    options.headers["Content-Type"] = "application/json";
+    options.body = JSON.stringify(body);
+  }
+  let answer;
+  try {
+    answer = await fetch(path, options);
+  } catch {
+    throw new Fault(0, "", "The service cannot be reached.");
+  }
+  if (!answer.ok) {
+    const copy = answer.clone();
+    const said = await words(answer);
+    const error = await copy.json().then((json) => json.error, () => "");
+    throw new Fault(answer.status, error, said);
+  }
+  return answer.status === 204 ? null : answer.json();
+}
+
+class Fault extends Error {
+  constructor(status, error, message) {
+    super(message);
+    this.status = status;
+    this.error = error;
+  }
+}
+
+function urlOf(id, what) {
+  return `sessions/${encodeURIComponent(id)}/${what}`;
+}
+
+/** Trade the token of the URL for a cookie, and take it out of the URL. */
+async function enter() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const token = given.get("token");
+  if (token === null) return;
+  given.delete("token");
+  const rest = given.toString();
+  history.replaceState(null, "", rest ? `#${rest}` : location.pathname + location.search);
+  try {
+    await call("POST", "login", { token });
+  } catch (error) {
+    fault(error.message);
+  }
+}
+
+// --- the list of sessions
+
+async function look() {
+  let found;
+  try {
+    found = await call("GET", "sessions");
+  } catch (error) {
+    if (error.status === 401) locked();
+    else if (stream === null) fault(error.message);
+    return;
+  }
+  sessions = found.sessions;
+  at("new").disabled = found.profiles.length === 0;
+  at("new").title = found.profiles.length ? "" : "The configuration of the service has no profile.";
+  profiles(found.profiles);
+  list();
+  if (shown === null) {
+    const wanted = new URLSearchParams(location.hash.slice(1)).get("session");
+    const one = sessions.find((info) => info.id === wanted) ?? sessions.toSorted((a, b) => b.began - a.began)[0];
+    if (one) show(one.id);
+  } else {
+    head();
+  }
+}
+
+function locked() {
+  link("refused", "Locked");
+  fault("Open the address that “claude-wire serve” has printed: it holds the token that this page needs.");
+}
+
+function list() {
+  const rows = sessions.toSorted((a, b) => b.began - a.began).map((info) => {
+    const row = make("li");
+    const button = make("button", "session");
+    button.type = "button";
+    button.dataset.id = info.id;
+    button.dataset.life = info.life;
+    if (info.id === shown) button.setAttribute("aria-current", "true");
+    button.append(
+      foreign("span", "name", info.name || lastOf(info.cwd)),
+      make("span", "life", LIVES[info.life] ?? info.life),
+      foreign("span", "path", info.cwd),
+    );
+    row.append(button);
+    return row;
+  });
+  const focus = document.activeElement?.closest?.("#sessions button")?.dataset.id;
+  at("sessions").replaceChildren(...rows);
+  if (focus) at("sessions").querySelector(`[data-id="${CSS.escape(focus)}"]`)?.focus();
+  at("no-sessions").hidden = rows.length > 0;
+}
+
+function lastOf(path) {
+  return path.replace(/\/+$/, "").split("/").pop() || path;
+}
+
+function head() {
+  const info = sessions.find((one) => one.id === shown);
+  at("name").textContent = info ? info.name || lastOf(info.cwd) : "No session";
+  at("folder").textContent = info ? info.cwd : "";
+  document.title = `${info ? at("name").textContent : "Sessions"} · claude_wire`;
+}
+
+// --- the session that is shown
+
+function show(id) {
+  if (shown === id) return;
+  stream?.close();
+  shown = id;
+  level(false);
+  fault("");
+  history.replaceState(null, "", `#session=${encodeURIComponent(id)}`);
+  conversation.clear();
+  head();
+  list();
+  const waiting = prompts.of(id);
+  const before = (eventId) => {
+    while (waiting.length && (waiting[0].after === eventId)) {
+      const { uuid, text } = waiting.shift();
+      conversation.prompt(uuid, text);
+    }
+  };
+  before(null);
+  stream = new Stream(urlOf(id, "events"), {
+    event(eventId, event) {
+      if (event.type === "session_state" && !isLevel) {
+        for (const { uuid, text } of waiting.splice(0)) conversation.prompt(uuid, text);
+        conversation.add(event);
+        level(true);
+        down();
+        return;
+      }
+      conversation.add(event);
+      if (eventId !== null) before(eventId);
+    },
+    state(state, text, status) {
+      link(state, text);
+      if (status === 401) locked();
+      else if (state === "refused") fault(text);
+      if (state === "live" || state === "lost") at("say").textContent = text;
+    },
+    anew(text) {
+      level(false);
+      conversation.clear();
+      waiting.push(...prompts.of(id));
+      fault(`The conversation is read anew: ${text}`);
+    },
+  });
+  changed();
+}
+
+function link(state, text) {
+  at("link").dataset.state = state;
+  at("link-text").textContent = text;
+}
+
+function fault(text) {
+  at("fault").textContent = text;
+}
+
+let isChangeDue = false;
+/** Bring what stands around the conversation up to date, once for many events. */
+function changed() {
+  if (isChangeDue) return;
+  isChangeDue = true;
+  setTimeout(() => {
+    isChangeDue = false;
+    const hasEnded = conversation.ended !== null;
+    at("cost").textContent = dollars(conversation.cost);
+    at("now").hidden = places.progress.hidden && places.agents.hidden;
+    const prompt = at("prompt");
+    prompt.disabled = shown === null || hasEnded;
+    prompt.placeholder = shown === null ? "Choose a session first" : hasEnded ? "The session has ended" : "Ask Claude …";
+    at("send").disabled = prompt.disabled || !prompt.value.trim();
+    at("stop").hidden = !conversation.isBusy || hasEnded;
+    const count = conversation.questions.count;
+    const code = hasEnded ? conversation.ended.exitCode : null;
+    at("status").textContent = hasEnded
+      ? `The session has ended${code === null ? "" : ` with exit code ${code}`}.`
+      : count
+        ? `${count === 1 ? "A question waits" : `${count} questions wait`} for you.`
+        : conversation.isBusy
+          ? "Claude is working …"
+          : "";
+    if (isAtEnd) down();
+  });
+}
+
+function down() {
+  const main = at("main");
+  main.scrollTop = main.scrollHeight;
+}
+
+// --- what is sent
+
+async function send() {
+  const text = at("prompt").value;
+  if (!text.trim() || at("prompt").disabled) return;
+  const session = shown;
+  const uuid = crypto.randomUUID();
+  at("prompt").value = "";
+  grow();
+  isAtEnd = true;
+  conversation.prompt(uuid, text);
+  conversation.isBusy = true;
+  fault("");
+  changed();
+  const after = stream.last;
+  try {
+    await call("POST", urlOf(session, "prompts"), { text, uuid });
+    prompts.keep(session, { uuid, text, after });
+  } catch (error) {
+    if (session !== shown) return;
+    conversation.isBusy = false;
+    conversation.withdraw(uuid);
+    if (!at("prompt").value) at("prompt").value = text;
+    grow();
+    fault(`The prompt was not sent: ${error.message}`);
+    changed();
+  }
+}
+
+async function answer(requestId, allow, option) {
+  try {
+    await call("POST", urlOf(shown, "answers"), { requestId, allow, option });
+    return { counts: true };
+  } catch (error) {
+    if (error.status === 409 && error.error === "settled") return { over: true, words: "Answered elsewhere" };
+    return { words: `The answer was not sent: ${error.message}` };
+  }
+}
+
+async function stop() {
+  try {
+    await call("POST", urlOf(shown, "interrupt"));
+    at("say").textContent = "Stopping.";
+  } catch (error) {
+    fault(`The turn goes on: ${error.message}`);
+  }
+}
+
+function grow() {
+  const prompt = at("prompt");
+  prompt.rows = Math.min(8, Math.max(1, prompt.value.split("\n").length, Math.ceil(prompt.value.length / 80)));
+}
+
+// --- a new session
+
+function profiles(found) {
+  const select = at("profile");
+  if (select.options.length === found.length) return;
+  select.replaceChildren(
+    ...found.map(({ name, roots }) => {
+      const option = make("option", "", name);
+      option.value = name;
+      option.dataset.roots = roots.join(", ");
+      return option;
+    }),
+  );
+}
+
+async function create() {
+  at("create-fault").textContent = "";
+  const body = { profile: at("profile").value, folder: at("cwd").value.trim() };
+  if (at("label").value.trim()) body.name = at("label").value.trim();
+  try {
+    const info = await call("POST", "sessions", body);
+    at("create").close();
+    await look();
+    show(info.id);
+    at("prompt").focus();
+  } catch (error) {
+    at("create-fault").textContent = error.message;
+  }
+}
+
+function roots() {
+  at("roots").textContent = at("profile").selectedOptions[0]?.dataset.roots ?? "";
+}
+
+// --- mouse and keyboard
+
+function side(isOpen) {
+  document.body.classList.toggle("side-open", isOpen);
+  at("side-open").setAttribute("aria-expanded", String(isOpen));
+  for (const id of ["top", "main", "now", "foot"]) at(id).inert = isOpen;
+  if (isOpen) (at("sessions").querySelector("[aria-current]") ?? at("new")).focus();
+  else at("side-open").focus();
+}
+
+at("side-open").addEventListener("click", () => side(true));
+at("side-close").addEventListener("click", () => side(false));
+at("sessions").addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  const wasOpen = document.body.classList.contains("side-open");
+  if (wasOpen) side(false);
+  show(button.dataset.id);
+  if (!at("prompt").disabled) at("prompt").focus({ preventScroll: true });
+});
+at("new").addEventListener("click", () => {
+  if (document.body.classList.contains("side-open")) side(false);
+  at("create-fault").textContent = "";
+  roots();
+  at("create").showModal();
+});
+at("profile").addEventListener("change", roots);
+at("create-cancel").addEventListener("click", () => at("create").close());
+at("create-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  create();
+});
+at("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  send();
+});
+at("prompt").addEventListener("input", () => {
+  grow();
+  changed();
+});
+at("prompt").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    send();
+  }
+});
+at("stop").addEventListener("click", stop);
+at("main").addEventListener(
+  "scroll",
+  () => {
+    const main = at("main");
+    isAtEnd = main.scrollHeight - main.scrollTop - main.clientHeight < 40;
+    at("down").hidden = isAtEnd;
+  },
+  { passive: true },
+);
+at("down").addEventListener("click", () => {
+  isAtEnd = true;
+  down();
+});
+new ResizeObserver(() => isAtEnd && down()).observe(at("main"));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.defaultPrevented || at("create").open) return;
+  if (document.body.classList.contains("side-open")) side(false);
+  else if (document.activeElement?.closest("#questions")) at("prompt").focus();
+  else if (conversation.questions.count) conversation.questions.focus();
+  else if (!at("stop").hidden) stop();
+});
+document.addEventListener("visibilitychange", () => document.hidden || look());
+addEventListener("hashchange", async () => {
+  await enter();
+  const wanted = new URLSearchParams(location.hash.slice(1)).get("session");
+  if (wanted && wanted !== shown && sessions.some((info) => info.id === wanted)) show(wanted);
+  else look();
+});
+
+await enter();
+await look();
+setInterval(() => document.hidden || look(), LOOK);

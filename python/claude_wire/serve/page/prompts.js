@@ -1,0 +1,50 @@
+// The prompts that this browser has sent. The events of a session do not hold them, so the browser keeps them itself:
+// they are there after the page is loaded again, and in its other tabs.
+
+const KEY = "claude_wire.prompts";
+/** Prompts that are kept, of all sessions, and characters of each. */
+const MOST = 300;
+const MOST_CHARS = 4_000;
+
+export class Prompts {
+  /** @param {function} on is told of prompts of other tabs: session, uuid, text. */
+  constructor(on) {
+    addEventListener("storage", (event) => {
+      if (event.key !== KEY) return;
+      const known = new Set(parse(event.oldValue).map((one) => one.uuid));
+      for (const one of parse(event.newValue)) if (!known.has(one.uuid)) on(one.session, one.uuid, one.text);
+    });
+  }
+
+  /** Those of a session, each with the id of the event `after` which it was sent. */
+  of(session) {
+    return read().filter((one) => one.session === session);
+  }
+
+  keep(session, { uuid, text, after }) {
+    const short = text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS)} …` : text;
+    const kept = [...read(), { session, uuid, text: short, after }].slice(-MOST);
+    try {
+      localStorage.setItem(KEY, JSON.stringify(kept));
+    } catch {
+      // no room, or the browser keeps nothing: the prompt is shown as long as the page is
+    }
+  }
+}
+
+function read() {
+  try {
+    return parse(localStorage.getItem(KEY));
+  } catch {
+    return [];
+  }
+}
+
+function parse(text) {
+  try {
+    const found = JSON.parse(text ?? "[]");
+    return Array.isArray(found) ? found.filter((one) => typeof one?.text === "string") : [];
+  } catch {
+    return [];
+  }
+}

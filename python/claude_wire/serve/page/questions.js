@@ -1,0 +1,169 @@
+// Permission questions. An open one stands above the prompt; one that is settled stands where it was asked.
+
+import { fill, foreign, make } from "./text.js";
+
+const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Dropped" };
+/** The fields of a tool's input that are shown at once; the others are counted. */
+const MOST_FIELDS = 12;
+
+export class Questions {
+  /**
+   * @param {HTMLElement} dock where open questions stand.
+   * @param {object} on `answer(requestId, allow, option)` sends an answer and returns a promise of
+   *   `{counts, over, words}`: whether it counts, else whether the question is settled, and what to say;
+   *   `ask(text)` tells a screen reader; `settled(entry)`; `left()` when a question that had the focus is gone.
+   */
+  constructor(dock, on) {
+    this.dock = dock;
+    this.on = on;
+    this.open = new Map();
+  }
+
+  clear() {
+    this.open.clear();
+    this.dock.replaceChildren();
+  }
+
+  get count() {
+    return this.open.size;
+  }
+
+  /** Whether a place in the conversation waits for its question. */
+  isOpen(slot) {
+    return [...this.open.values()].some((one) => one.slot === slot);
+  }
+
+  /** Move the focus to the first open question. */
+  focus() {
+    this.dock.querySelector(".options button:not(:disabled)")?.focus();
+  }
+
+  add(event, slot) {
+    const key = keyOf(event.requestId);
+    if (this.open.has(key)) return;
+    const card = make("section", "question");
+    card.dataset.kind = "question";
+    card.dataset.id = String(event.requestId);
+    card.tabIndex = -1;
+    const title = make("h3", "ask");
+    title.id = `question-${Questions.made++}`;
+    title.append("Allow ", foreign("span", "tool", event.tool), "?");
+    card.setAttribute("aria-labelledby", title.id);
+    const outcome = make("p", "outcome");
+    outcome.setAttribute("role", "status");
+    card.append(title);
+    if (event.description) {
+      const description = make("div", "description");
+      fill(description, event.description);
+      card.append(description);
+    }
+    card.append(inputOf(event.input));
+    const options = make("div", "options");
+    const question = { card, slot, options, outcome, isSent: false, event };
+    event.options.forEach((text, option) => {
+      options.append(this.button(question, option, text, true));
+    });
+    options.append(this.button(question, event.options.length, "Deny", false));
+    card.append(options, outcome);
+    card.addEventListener("keydown", (pressed) => this.key(pressed, question));
+    this.open.set(key, question);
+    this.dock.append(card);
+    this.on.ask(`A question: allow ${event.tool}? ${(event.description ?? "").slice(0, 200)}`.trim());
+  }
+
+  button(question, number, text, allow) {
+    const button = make("button", allow ? (number === 0 ? "main" : "") : "deny");
+    button.type = "button";
+    if (number < 9) {
+      const key = make("kbd", "", String(number + 1));
+      key.setAttribute("aria-hidden", "true");
+      button.append(key, " ");
+      button.setAttribute("aria-keyshortcuts", String(number + 1));
+    }
+    button.append(foreign("span", "", sentence(text)));
+    button.addEventListener("click", () => this.answer(question, allow, allow ? number : 0, text));
+    return button;
+  }
+
+  /** Numbers answer, and arrows go from answer to answer, while the focus is in a question. */
+  key(pressed, question) {
+    if (pressed.ctrlKey || pressed.altKey || pressed.metaKey) return;
+    const buttons = [...question.options.children];
+    const at = buttons.indexOf(document.activeElement);
+    if (/^[1-9]$/.test(pressed.key) && Number(pressed.key) <= buttons.length) buttons[Number(pressed.key) - 1].click();
+    else if (at >= 0 && (pressed.key === "ArrowDown" || pressed.key === "ArrowRight")) buttons[(at + 1) % buttons.length].focus();
+    else if (at >= 0 && (pressed.key === "ArrowUp" || pressed.key === "ArrowLeft")) buttons.at(at - 1).focus();
+    else return;
+    pressed.preventDefault();
+  }
+
+  async answer(question, allow, option, text) {
+    if (question.isSent) return;
+    question.isSent = true;
+    for (const button of question.options.children) button.disabled = true;
+    question.outcome.textContent = "Sending …";
+    const said = await this.on.answer(question.event.requestId, allow, option);
+    if (said.counts) {
+      this.settle(question, allow ? sentence(text) : "Denied", allow ? "allowed" : "denied");
+    } else if (said.over) {
+      this.settle(question, said.words, "answered");
+    } else {
+      question.isSent = false;
+      for (const button of question.options.children) button.disabled = false;
+      question.outcome.textContent = said.words;
+      this.focus();
+    }
+  }
+
+  cancel(id, reason) {
+    const question = this.open.get(keyOf(id));
+    if (question && !question.isSent) this.settle(question, REASONS[reason] ?? "Settled", reason);
+  }
+
+  /** Only these are open. */
+  keep(ids) {
+    const open = new Set(ids.map(keyOf));
+    for (const [key, question] of this.open) {
+      if (!open.has(key) && !question.isSent) this.settle(question, "Answered", "answered");
+    }
+  }
+
+  settle(question, words, outcome) {
+    if (!this.open.delete(keyOf(question.event.requestId))) return;
+    // The button that was pressed is disabled by now, and has lost the focus.
+    const hadFocus = question.isSent || question.card.contains(document.activeElement);
+    question.options.remove();
+    question.outcome.textContent = words;
+    question.outcome.setAttribute("dir", "auto");
+    question.card.dataset.outcome = outcome;
+    question.card.classList.add("entry");
+    question.slot.replaceWith(question.card);
+    this.on.settled(question.card);
+    if (hadFocus) this.on.left();
+  }
+}
+Questions.made = 0;
+
+/** Ids are strings or numbers, which are different. */
+function keyOf(id) {
+  return JSON.stringify(id);
+}
+
+function sentence(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** What a tool is called with: its fields, one below the other. */
+function inputOf(input) {
+  const list = make("dl", "input");
+  const fields = Object.entries(input);
+  for (const [name, value] of fields.slice(0, MOST_FIELDS)) {
+    const field = make("div");
+    const text = make("dd");
+    fill(text, typeof value === "string" ? value : JSON.stringify(value, null, 2));
+    field.append(foreign("dt", "", name), text);
+    list.append(field);
+  }
+  if (fields.length > MOST_FIELDS) list.append(make("div", "hint", `and ${fields.length - MOST_FIELDS} more fields`));
+  return list;
+}

@@ -1,0 +1,198 @@
+"""What a person does on the page, by mouse and by keyboard, and what the service gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from browsing import open_page
+from page_server import PageServer
+
+OPTIONS = ["allow once", "allow Bash(ls:*) (localSettings)", "switch to permission mode acceptEdits (session)"]
+
+
+def question(id: str | int, **fields: Any) -> dict[str, Any]:
+    return {
+        "type": "permission_request",
+        "requestId": id,
+        "tool": "Bash",
+        "description": "List files",
+        "input": {"command": "ls -la"},
+        "options": OPTIONS,
+        **fields,
+    }
+
+
+def answer(id: str | int, allow: bool, option: int = 0) -> tuple[str, Any]:
+    return "answers", {"requestId": id, "allow": allow, "option": option}
+
+
+@pytest.mark.parametrize(
+    ("button", "body", "words"),
+    [
+        ("Allow once", answer("q", True, 0), "Allow once"),
+        ("Allow Bash(ls:*) (localSettings)", answer("q", True, 1), "Allow Bash(ls:*) (localSettings)"),
+        ("Deny", answer("q", False), "Denied"),
+    ],
+)
+def test_answer_by_mouse(browser: Any, server: PageServer, button: str, body: Any, words: str) -> None:
+    session = server.add("one", question("q"))
+    with open_page(browser, server.entry) as tab:
+        tab.page.get_by_role("button", name=button).click()
+        tab.page.wait_for_selector("#log [data-id=q]")
+        assert session.wait_for_posts(1) == [body]
+        assert tab.page.text_content("[data-id=q] .outcome") == words
+        assert tab.page.evaluate("document.activeElement.id") == "prompt"
+
+
+@pytest.mark.parametrize(
+    ("keys", "body"),
+    [
+        (["Escape", "Enter"], answer(7, True, 0)),
+        (["Escape", "2"], answer(7, True, 1)),
+        (["Escape", "ArrowDown", "ArrowDown", "Space"], answer(7, True, 2)),
+        (["Escape", "ArrowUp", "Enter"], answer(7, False)),
+        (["Shift+Tab", "Enter"], answer(7, False)),
+    ],
+)
+def test_answer_by_keyboard(browser: Any, server: PageServer, keys: list[str], body: Any) -> None:
+    """From the prompt to the answer and back, without a mouse. A number as an id stays a number."""
+    session = server.add("one", question(7))
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#questions .main")
+        tab.wait_level()
+        tab.page.focus("#prompt")
+        for key in keys:
+            tab.page.keyboard.press(key)
+        tab.page.wait_for_selector('#log [data-id="7"]')
+        assert session.wait_for_posts(1) == [body]
+        assert tab.page.evaluate("document.activeElement.id") == "prompt"
+
+
+def test_typing_answers_nothing(browser: Any, server: PageServer) -> None:
+    """A question that comes while a person types takes neither the focus nor a key."""
+    session = server.add("one")
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        tab.page.focus("#prompt")
+        tab.page.keyboard.type("1")
+        session.publish(question("q"))
+        tab.page.wait_for_selector("#questions .main")
+        tab.page.keyboard.type("2 3")
+        assert tab.page.input_value("#prompt") == "12 3"
+        assert tab.page.locator("#questions [data-id=q]").count() == 1
+        assert session.posts == []
+
+
+def test_answered_elsewhere(browser: Any, server: PageServer) -> None:
+    """Of two answers the second does not count, and the page says so."""
+    session = server.add("one", question("q"))
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#questions .main")
+        session.open.clear()
+        tab.page.click("#questions .main")
+        assert tab.page.text_content("#log [data-id=q] .outcome") == "Answered elsewhere"
+
+
+def test_question_settled_by_another_client(browser: Any, server: PageServer) -> None:
+    session = server.add("one", question("q"), question("r"))
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#questions [data-id=r]")
+        session.settle("q")
+        tab.page.wait_for_selector("#log [data-id=q]")
+        session.publish({"type": "permission_cancelled", "requestId": "r", "reason": "withdrawn"})
+        tab.page.wait_for_selector("#log [data-id=r]")
+        assert [row[2] for row in tab.shown()["questions"]] == ["answered", "withdrawn"]
+
+
+def test_an_answer_that_is_refused_can_be_given_again(browser: Any, server: PageServer) -> None:
+    session = server.add("one", question("q"), refusal=(504, "timeout", "no time"))
+    with open_page(browser, server.entry) as tab:
+        tab.page.click("#questions .main")
+        tab.page.get_by_text("The answer was not sent: no time").wait_for()
+        session.refusal = None
+        tab.page.click("#questions .main")
+        tab.page.wait_for_selector("#log [data-id=q]")
+        assert session.wait_for_posts(2) == [answer("q", True)] * 2
+
+
+def test_prompt_and_interrupt_by_keyboard(browser: Any, server: PageServer) -> None:
+    session = server.add("one")
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        tab.page.focus("#prompt")
+        tab.page.keyboard.type("One")
+        tab.page.keyboard.press("Shift+Enter")
+        tab.page.keyboard.type("two")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("#stop:not([hidden])")
+        assert tab.page.input_value("#prompt") == ""
+        tab.page.keyboard.press("Escape")
+        (first, body), second = session.wait_for_posts(2)
+        assert (first, body["text"], second) == ("prompts", "One\ntwo", ("interrupt", None))
+        session.publish({"type": "turn_complete", "ok": False, "error": "interrupted"})
+        tab.page.wait_for_selector("#stop", state="hidden")
+
+
+def test_a_prompt_that_is_refused_comes_back(browser: Any, server: PageServer) -> None:
+    server.add("one", refusal=(409, "ended", "the CLI of the session has ended"))
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        tab.page.fill("#prompt", "Hello")
+        tab.page.press("#prompt", "Enter")
+        tab.page.get_by_text("The prompt was not sent: the CLI of the session has ended").wait_for()
+        assert tab.page.input_value("#prompt") == "Hello"
+        assert tab.shown()["prompts"] == []
+
+
+def test_new_session(browser: Any, server: PageServer) -> None:
+    server.add("one", {"type": "claude_response", "content": "An old text."})
+    with open_page(browser, server.entry) as tab:
+        tab.page.get_by_text("An old text.").wait_for()
+        tab.page.click("#new")
+        tab.page.get_by_label("Folder").fill("shop")
+        tab.page.get_by_label("Name").fill("The shop")
+        tab.page.keyboard.press("Enter")
+        tab.wait_for_text("#name", "The shop")
+        assert server.created == [{"profile": "work", "folder": "shop", "name": "The shop"}]
+        assert tab.shown()["texts"] == []
+        assert tab.page.evaluate("location.hash") == "#session=made-1"
+
+
+def test_sessions_by_keyboard(browser: Any, server: PageServer) -> None:
+    for name in ("first", "second"):
+        server.add(name, {"type": "claude_response", "content": f"Text of the {name}."})
+    with open_page(browser, server.entry) as tab:
+        tab.page.get_by_text("Text of the second.").wait_for()
+        tab.page.locator("#sessions button", has_text="first").focus()
+        tab.page.keyboard.press("Enter")
+        tab.page.get_by_text("Text of the first.").wait_for()
+        assert tab.shown()["texts"] == ["Text of the first."]
+        assert tab.page.locator("[aria-current=true] .name").text_content() == "first"
+        tab.page.reload()
+        tab.page.get_by_text("Text of the first.").wait_for()
+
+
+def test_ended_session(browser: Any, server: PageServer) -> None:
+    session = server.add("one", question("q"))
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#questions .main")
+        session.end()
+        tab.page.get_by_text("The session has ended with exit code 0.").wait_for()
+        assert tab.page.is_disabled("#prompt")
+        assert tab.page.locator("#questions > *").count() == 0
+
+
+def test_token(browser: Any, server: PageServer) -> None:
+    """The token is traded for a cookie, and is gone from the address; without it the page says what it needs."""
+    server.add("one", {"type": "claude_response", "content": "Welcome."})
+    with open_page(browser, server.url) as tab:
+        tab.page.get_by_text("it holds the token that this page needs").wait_for()
+        assert "Welcome." not in tab.page.content()
+        tab.page.goto(server.entry)
+        tab.page.get_by_text("Welcome.").wait_for()
+        assert tab.page.evaluate("location.href") == f"{server.url}#session=one"
+        assert tab.page.evaluate("document.cookie + JSON.stringify(localStorage)") == "{}"
+        tab.page.reload()
+        tab.page.get_by_text("Welcome.").wait_for()

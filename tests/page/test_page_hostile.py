@@ -1,0 +1,153 @@
+"""Whatever stands in an event, the page shows it as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from browsing import open_page
+from page_server import PageServer
+
+HOSTILE = {
+    "script": "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'><svg onload='window.hit = 1'>",
+    "frame": "<iframe srcdoc='<p>hit'></iframe><style>*{display:none}</style><base href='//evil.example/'>",
+    "link": "[press](javascript:window.hit=1) <a href='javascript:window.hit=1'>press</a> &lt;b&gt; {{7*7}} ${7*7}",
+    "bidi": "\u202egnp.exe\u2066\u2067\u202a abc \u05d0\u05d1\u05d2",
+    "marks": "```\n<b>`**`\n" + "`" * 50 + "**" * 50 + "\n# \n- \n" + "\n```html <i>\n</code></pre><b>hit",
+    "controls": "\x00\x07\x1b[31m\x7f\u2028\u2029\ufeff\ud83d\ude00 \udbff",
+}
+#: All elements that the page makes, in its head and in its body.
+OURS = {
+    *("html", "head", "meta", "title", "link", "script", "body", "a", "nav", "div", "h1", "h2", "h3", "span", "button"),
+    *("ul", "li", "p", "header", "dl", "dt", "dd", "aside", "section", "progress", "main", "footer", "form", "label"),
+    *("textarea", "kbd", "dialog", "select", "option", "input", "noscript", "article", "code", "pre", "strong"),
+}
+ELEMENTS = "[...document.querySelectorAll('*')].map((one) => one.localName)"
+
+
+def everywhere(text: str) -> list[dict[str, Any]]:
+    """An event of each type, with this text in each field that may hold it."""
+    call = {"type": "operation", "id": text, "kind": "command", "title": text, "command": f"{text} ", "path": text}
+    asked = {
+        "type": "permission_request",
+        "tool": text,
+        "description": text,
+        "input": {text: text, "more": {text: [text]}},
+    }
+    return [
+        {"type": "claude_response", "id": text, "content": text, "partial": True},
+        {"type": "claude_response", "id": text, "content": text},
+        {"type": "claude_response", "id": f"{text}2", "content": text, "partial": True},
+        {**call, "state": "started"},
+        {**call, "state": "failed"},
+        {"type": "operation", "id": "p", "kind": text, "title": "path", "path": text, "state": text},
+        {
+            "type": "subagent_progress",
+            "agentId": text,
+            "name": text,
+            "status": "running",
+            "lastTool": text,
+            "summary": text,
+        },
+        {"type": "subagent_progress", "agentId": "o", "name": text, "status": text, "lastTool": text, "summary": text},
+        {**asked, "requestId": text, "options": [text, text]},
+        {**asked, "requestId": f"{text}2", "options": [text]},
+        {"type": "permission_cancelled", "requestId": f"{text}2", "reason": text},
+        {"type": "notice", "kind": text, "text": text},
+        {"type": "turn_complete", "ok": False, "error": text},
+        {"type": "progress_update", "currentStep": text, "completedSteps": 1, "totalSteps": 2, "percentage": 50.0},
+        {"type": text, "content": text},
+    ]
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_text_stays_text(browser: Any, server: PageServer, kind: str) -> None:
+    text = HOSTILE[kind]
+    server.add("one", *everywhere(text), name=text, cwd=f"/home/{text}")
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#now")
+        assert set(tab.page.evaluate(ELEMENTS)) <= OURS
+        assert tab.page.evaluate("window.hit") is None
+        assert tab.page.locator("script").count() == 1
+        assert tab.page.locator("a").count() == 1
+        wanted = text.replace("\ud83d\ude00", "\U0001f600")
+        assert tab.shown()["texts"] == [wanted, wanted]
+        assert tab.page.text_content("#name") == wanted
+        # Each text of others is isolated from what stands around it.
+        for selector in (".foreign", "#name", "#progress-step"):
+            styles = tab.page.locator(selector).evaluate_all(
+                "(all) => all.map((one) => getComputedStyle(one).unicodeBidi)"
+            )
+            assert styles
+            assert set(styles) == {"isolate"}
+        assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_refusals_of_the_service_stay_text(browser: Any, server: PageServer) -> None:
+    text = HOSTILE["script"]
+    server.add("one", refusal=(500, text, text))
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        tab.page.fill("#prompt", text)
+        tab.page.press("#prompt", "Enter")
+        tab.page.get_by_text("The prompt was not sent").wait_for()
+        assert text in tab.page.text_content("#fault")
+        assert set(tab.page.evaluate(ELEMENTS)) <= OURS
+
+
+LONG = 5_000_000
+#: Counts how often anything else of the page has its turn.
+LOOKS = """() => {
+  window.looks = 0;
+  const look = () => { window.looks += 1; setTimeout(look); };
+  look();
+}"""
+
+
+@pytest.mark.parametrize("unit", ["x", "word ", "**a** `b`\n", "\U0001f600"])
+def test_five_megabytes(browser: Any, server: PageServer, unit: str) -> None:
+    """A long text is cut, in each place where it can stand, and a button gives more of it."""
+    text = unit * (LONG // len(unit.encode()))
+    session = server.add("one")
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        session.publish(
+            {"type": "claude_response", "id": "m", "content": text, "partial": True},
+            {"type": "claude_response", "id": "m", "content": text},
+            {"type": "notice", "kind": "error", "text": text},
+            {
+                "type": "permission_request",
+                "requestId": "q",
+                "tool": "Bash",
+                "input": {"command": text},
+                "options": ["allow once"],
+            },
+            {"type": "turn_complete", "ok": False, "error": text},
+        )
+        tab.wait_for_turns(1)
+        shown = tab.page.evaluate("document.body.textContent.length")
+        assert shown < 4 * 20_000 + 5_000
+        button = tab.page.locator("[data-kind=response] .more")
+        assert "characters are left" in button.text_content()
+        button.click()
+        given = tab.page.evaluate(
+            "[...document.querySelectorAll('[data-kind=response] .plain')].map((one) => one.textContent).join('')"
+        )
+        assert text.startswith(given)
+        assert len(given.encode("utf-16-le")) // 2 in (120_000, 119_999, 119_998)
+
+
+def test_long_text_does_not_hold_up_the_page(browser: Any, server: PageServer) -> None:
+    """The page goes on with its work between events: it looks at the time again and again."""
+    piece = {"type": "claude_response", "id": "m", "content": "word " * 100, "partial": True}
+    session = server.add("one")
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        tab.page.evaluate(LOOKS)
+        session.publish(*[piece] * 10_000)
+        tab.wait_for_text(".more-to-come", "4,980,000 more characters so far")
+        assert tab.page.evaluate("window.looks") > 10
+        session.publish({"type": "turn_complete", "ok": True})
+        tab.page.get_by_text("4,980,000 characters are left").wait_for()
+        assert len(tab.shown()["texts"][0]) == 20_000

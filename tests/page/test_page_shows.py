@@ -1,0 +1,153 @@
+"""The page shows each text, tool call, question, subagent and notice of the events once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from browsing import open_page, shown_of
+from page_server import PageServer, events_of
+
+RECORDED = [
+    "02_long_partial",
+    "04_tools_bypass_partial",
+    "05_perm_allow_deny",
+    "06_hooks",
+    "08_interrupt",
+    "09_err429_retries",
+    "09_max_turns_bidi",
+    "10_unicode",
+    "13_struct_bidi",
+    "15_subagent",
+    "15_subagent_background",
+    "15_subagent_partial",
+    "16_slash_context",
+    "17_sdk_client_full",
+]
+
+
+@pytest.mark.parametrize("recording", RECORDED)
+def test_each_event_once(browser: Any, server: PageServer, recording: str) -> None:
+    events = events_of(recording)
+    wanted = shown_of(events)
+    server.add("one", *events, ended=True)
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        tab.unfold()
+        assert tab.shown() == wanted
+        cost = sum(event.get("costUsd", 0) for event in events)
+        assert float(tab.page.text_content("#cost")[1:]) == pytest.approx(cost, abs=0.006)
+
+
+def test_events_as_they_come(browser: Any, server: PageServer) -> None:
+    """At each step the page shows what there is so far: pieces of a text, then the text in their place."""
+    session = server.add("one")
+    text = {"type": "claude_response", "id": "m.0"}
+    steps = [
+        {**text, "content": "Good ", "partial": True},
+        {**text, "content": "morn", "partial": True},
+        {"type": "operation", "id": "t", "kind": "command", "title": "List", "command": "ls", "state": "started"},
+        {**text, "content": "Good morning."},
+        {"type": "operation", "id": "t", "kind": "command", "title": "List", "command": "ls", "state": "succeeded"},
+        {"type": "turn_complete", "ok": True},
+    ]
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        for count, step in enumerate(steps, 1):
+            session.publish(step)
+            # A marker behind the step: when it is there, so is the step.
+            session.publish({"type": "notice", "kind": "info", "text": f"step {count}"})
+            tab.page.get_by_text(f"step {count}", exact=True).wait_for()
+            wanted = shown_of(steps[:count])
+            assert {**tab.shown(), "notices": []} == wanted
+
+
+def test_reload_in_a_turn(browser: Any, server: PageServer) -> None:
+    events = events_of("15_subagent_partial")
+    session = server.add("one", *events[:9])
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        tab.page.reload()
+        session.publish(*events[9:])
+        tab.wait_for_turns(1)
+        assert tab.shown() == shown_of(events)
+
+
+def test_two_tabs(browser: Any, server: PageServer) -> None:
+    """Both show the same, also a prompt that one of them has sent; a question is answered once."""
+    session = server.add("one", *events_of("05_perm_allow_deny"))
+    with open_page(browser, server.entry) as tab:
+        tab.wait_for_turns(1)
+        other = tab.page.context.new_page()
+        other.goto(server.url)
+        other.wait_for_selector("[data-kind=turn]")
+        tab.page.fill("#prompt", "Once more")
+        tab.page.press("#prompt", "Enter")
+        other.wait_for_selector("[data-kind=prompt]")
+        question = {"requestId": "q", "tool": "Bash", "input": {"command": "ls"}, "options": ["allow once"]}
+        session.publish({"type": "permission_request", **question})
+        for page in (tab.page, other):
+            page.wait_for_selector("#questions [data-id=q]")
+        tab.page.click("#questions .main")
+        for page in (tab.page, other):
+            page.wait_for_selector("#log [data-id=q]")
+            assert page.locator("#questions > *").count() == 0
+            assert page.locator("[data-id=q]").count() == 1
+            assert page.locator("[data-kind=prompt] .body").all_text_contents() == ["Once more"]
+        assert [what for what, _ in session.wait_for_posts(2)] == ["prompts", "answers"]
+
+
+def test_prompt_stays_after_reload(browser: Any, server: PageServer) -> None:
+    """A prompt stands behind the events before which it was sent."""
+    session = server.add("one", {"type": "claude_response", "content": "Welcome."})
+    order = "[...document.querySelectorAll('#log .body')].map((one) => one.textContent)"
+    with open_page(browser, server.entry) as tab:
+        tab.page.get_by_text("Welcome.").wait_for()
+        tab.page.fill("#prompt", "Hello\nyou")
+        tab.page.press("#prompt", "Enter")
+        ((what, body),) = session.wait_for_posts(1)
+        assert (what, body["text"]) == ("prompts", "Hello\nyou")
+        session.publish({"type": "claude_response", "content": "Hello."}, {"type": "turn_complete", "ok": True})
+        tab.wait_for_turns(1)
+        assert tab.page.evaluate(order) == ["Welcome.", "Hello\nyou", "Hello."]
+        tab.page.reload()
+        tab.wait_for_turns(1)
+        assert tab.page.evaluate(order) == ["Welcome.", "Hello\nyou", "Hello."]
+
+
+def test_progress_and_subagents_under_way(browser: Any, server: PageServer) -> None:
+    session = server.add(
+        "one",
+        {
+            "type": "progress_update",
+            "currentStep": "Running tests",
+            "completedSteps": 5,
+            "totalSteps": 20,
+            "percentage": 25.0,
+        },
+        {"type": "subagent_progress", "agentId": "a", "name": "tests", "status": "running", "lastTool": "Bash"},
+        {"type": "operation", "id": "t", "kind": "command", "title": "List", "state": "started", "agentId": "a"},
+    )
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#now .agent-line")
+        assert tab.page.get_by_role("progressbar").evaluate("(bar) => bar.value") == 25
+        assert tab.page.text_content("#progress-count") == "5 of 20"
+        assert tab.page.locator("[data-agent=a] [data-id=t]").count() == 1
+        session.publish(
+            {"type": "subagent_progress", "agentId": "a", "name": "tests", "status": "completed"},
+            {"type": "turn_complete", "ok": True},
+        )
+        tab.wait_for_turns(1)
+        tab.page.wait_for_selector("#now", state="hidden")
+        assert tab.shown()["agents"] == [["a", "tests", "completed"]]
+
+
+def test_older_entries_go(browser: Any, server: PageServer) -> None:
+    """The page keeps so many entries; it says how many others there were."""
+    server.add("one", *({"type": "notice", "kind": "info", "text": str(number)} for number in range(3_200)))
+    with open_page(browser, server.entry) as tab:
+        tab.page.get_by_text("3199", exact=True).wait_for()
+        notices = tab.shown()["notices"]
+        assert notices == [str(number) for number in range(200, 3_200)]
+        assert tab.page.text_content(".left") == "200 older entries are not shown."

@@ -1,0 +1,126 @@
+"""A page in a browser, and what it shows, compared with events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from page_server import Event
+
+__all__ = ["Shown", "open_page", "shown_of"]
+
+#: What the page shows, by kind. Text that has not been unfolded is no part of it.
+SHOWN = """() => {
+  const of = (kind, give) => [...document.querySelectorAll(`[data-kind="${kind}"]`)].map(give);
+  const text = (one, selector) => {
+    const found = one.querySelector(selector)?.cloneNode(true);
+    for (const more of found?.querySelectorAll(".more") ?? []) more.remove();
+    return found?.textContent ?? null;
+  };
+  return {
+    texts: of("response", (one) => text(one, ".body")),
+    prompts: of("prompt", (one) => text(one, ".body")),
+    calls: of("operation", (one) => [one.dataset.id, text(one, ".row > .name"), one.dataset.state]),
+    questions: of("question", (one) => [one.dataset.id, text(one, ".tool"), one.dataset.outcome ?? "open"]),
+    agents: of("agent", (one) => [one.dataset.agent, text(one, ".row > .name"), one.dataset.state]),
+    notices: of("notice", (one) => text(one, ".body")),
+    turns: of("turn", (one) => !one.classList.contains("failed")),
+  };
+}"""
+
+Shown = dict[str, list[Any]]
+
+
+def shown_of(events: list[Event]) -> Shown:
+    """What a page has to show of events, each once; without prompts, which events do not hold."""
+    texts: dict[object, str] = {}
+    calls: dict[str, list[str]] = {}
+    questions: dict[str, list[str]] = {}
+    agents: dict[str, list[str]] = {}
+    for number, event in enumerate(events):
+        kind = event["type"]
+        if kind == "claude_response":
+            id = event.get("id", number)
+            texts[id] = texts.get(id, "") + event["content"] if event.get("partial") else event["content"]
+        elif kind == "operation":
+            calls.setdefault(event["id"], [event["id"], event["title"], ""])[2] = event["state"]
+        elif kind == "permission_request":
+            questions[str(event["requestId"])] = [str(event["requestId"]), event["tool"], "open"]
+        elif kind == "permission_cancelled":
+            questions[str(event["requestId"])][2] = event["reason"]
+        elif kind == "subagent_progress":
+            agents[event["agentId"]] = [event["agentId"], event["name"], event["status"]]
+    return {
+        "texts": list(texts.values()),
+        "prompts": [],
+        "calls": sorted(calls.values()),
+        "questions": list(questions.values()),
+        "agents": list(agents.values()),
+        "notices": [event["text"] for event in events if event["type"] == "notice"],
+        "turns": [event["ok"] for event in events if event["type"] == "turn_complete"],
+    }
+
+
+class Tab:
+    """A tab of a browser with the page, and all that the browser complains of."""
+
+    def __init__(self, page: Any) -> None:
+        self.page: Any = page
+        #: Errors, warnings and violations of the Content-Security-Policy.
+        self.faults: list[str] = []
+        page.set_default_timeout(20_000)
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("console", self._console)
+
+    def _console(self, message: Any) -> None:
+        # That a request failed is what a test has brought about, and the page tells it.
+        if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
+            self.faults.append(message.text)
+
+    def shown(self) -> Shown:
+        """What the page shows."""
+        shown: Shown = self.page.evaluate(SHOWN)
+        shown["calls"].sort()
+        return shown
+
+    def wait_level(self) -> None:
+        """Wait until all that was there when the page was opened is shown."""
+        self.page.wait_for_selector("#log[aria-busy=false]")
+
+    def wait_for_turns(self, count: int) -> None:
+        """Wait for the end of so many turns."""
+        self.page.locator("[data-kind=turn]").nth(count - 1).wait_for()
+
+    def wait_for_text(self, selector: str, text: str) -> None:
+        """Wait until an element has exactly this text, seen or not."""
+        pattern = re.compile(f"^{re.escape(text)}$")
+        self.page.locator(selector).filter(has_text=pattern).wait_for(state="attached")
+
+    def unfold(self, most: int = 200) -> None:
+        """Press what gives more of a long text, until there is all of it."""
+        more = self.page.locator("#log .body > .more")
+        for _ in range(most):
+            if not more.count():
+                return
+            more.first.click()
+        raise AssertionError("there is always more")
+
+    def link(self, state: str) -> str:
+        """Wait for a state of the connection, and return what the page says of it."""
+        self.page.wait_for_selector(f"#link[data-state={state}]")
+        return str(self.page.text_content("#link-text"))
+
+
+@contextmanager
+def open_page(browser: Any, url: str, *, width: int = 1280, height: int = 800, **context: Any) -> Iterator[Tab]:
+    """A tab of a new profile of the browser. At its end there must have been no fault."""
+    opened = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **context)
+    try:
+        tab = Tab(opened.new_page())
+        tab.page.goto(url)
+        yield tab
+        assert tab.faults == []
+    finally:
+        opened.close()

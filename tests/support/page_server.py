@@ -1,0 +1,293 @@
+"""A service as the page sees it, over HTTP: sessions whose events a test gives, and what the page has sent.
+
+It stands in for ``claude_wire.serve`` where a test decides what is said, when, and when a connection is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from typing import Any
+
+import recordings
+from claude_wire import Decoder
+from claude_wire.bridge import Bridge
+
+__all__ = ["POLICY", "PageServer", "PlayedSession", "events_of", "serve_page"]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+TOKEN = "a-token-of-the-tests-a-token-of-the-tests"
+COOKIE = "claude_wire_test=yes"
+TYPES = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+Event = dict[str, Any]
+
+
+def events_of(recording: str) -> list[Event]:
+    """What the bridge makes of a recording, with the pieces of texts."""
+    ui = Bridge(partial=True)
+    messages = Decoder().feed(recordings.load(recording).stdout)
+    return [event.to_dict() for message in messages for event in ui.add(message)]
+
+
+@dataclass
+class PlayedSession:
+    """A session whose events a test gives. Each event is a line of its own."""
+
+    id: str
+    name: str | None = None
+    cwd: str = "/home/user/shop"
+    life: str = "idle"
+    began: float = 1.0
+    epoch: int = 1
+    ended: bool = False
+    events: list[str] = field(default_factory=list)
+    #: Questions without an answer, by their ids.
+    open: dict[str | int, None] = field(default_factory=dict)
+    #: What the page has sent: ``prompts``, ``answers`` or ``interrupt``, and the body.
+    posts: list[tuple[str, Any]] = field(default_factory=list)
+    #: With this status and these words acts are refused, if it is there.
+    refusal: tuple[int, str, str] | None = None
+    #: The ``Last-Event-ID`` of each connection.
+    connections: list[str | None] = field(default_factory=list)
+    #: Rises when all connections shall end.
+    cuts: int = 0
+    states: int = 0
+    news: threading.Condition = field(default_factory=threading.Condition)
+
+    def publish(self, *events: Event) -> None:
+        """Send events."""
+        with self.news:
+            for event in events:
+                self.events.append(json.dumps(event))
+                if event["type"] == "permission_request":
+                    self.open[event["requestId"]] = None
+                elif event["type"] == "permission_cancelled":
+                    self.open.pop(event["requestId"], None)
+            self.news.notify_all()
+
+    def settle(self, id: str | int) -> None:
+        """A question is answered, by this page or by another client."""
+        with self.news:
+            self.open.pop(id, None)
+            self.states += 1
+            self.news.notify_all()
+
+    def end(self) -> None:
+        """The CLI has ended."""
+        with self.news:
+            self.ended, self.life = True, "ended"
+            self.open.clear()
+            self.states += 1
+            self.news.notify_all()
+
+    def cut(self) -> None:
+        """End all connections."""
+        with self.news:
+            self.cuts += 1
+            self.news.notify_all()
+
+    def has_news(self, cuts: int, line: int, states: int) -> bool:
+        """Whether there is more than a connection has sent."""
+        return self.cuts > cuts or len(self.events) > line or self.states > states
+
+    def wait_for_posts(self, count: int) -> list[tuple[str, Any]]:
+        """What the page has sent, once it is so much."""
+        with self.news:
+            assert self.news.wait_for(lambda: len(self.posts) >= count, 20), self.posts
+            return list(self.posts)
+
+    def wait_for_connections(self, count: int) -> list[str | None]:
+        """The ids behind which the page has asked for events, once it did so often."""
+        with self.news:
+            assert self.news.wait_for(lambda: len(self.connections) >= count, 20), self.connections
+            return list(self.connections)
+
+
+class PageServer(ThreadingHTTPServer):
+    """The page, and the sessions that it shows."""
+
+    daemon_threads = True
+    # A browser that goes away in the midst of an answer is nothing to tell.
+    block_on_close = False
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.sessions: dict[str, PlayedSession] = {}
+        self.created: list[Any] = []
+        #: While this is set, the service is as if it were not there.
+        self.is_away = threading.Event()
+
+    @property
+    def url(self) -> str:
+        """The address of the page, without a token."""
+        return f"http://127.0.0.1:{self.server_address[1]}/"
+
+    @property
+    def entry(self) -> str:
+        """The address as it is printed for a person."""
+        return f"{self.url}#token={TOKEN}"
+
+    def add(self, id: str, *events: Event, **fields: Any) -> PlayedSession:
+        """A session with events."""
+        session = self.sessions[id] = PlayedSession(id, **{"name": id, "began": len(self.sessions) + 1.0, **fields})
+        session.publish(*events)
+        return session
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """The browser has closed a connection."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: PageServer
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        path = self.path.split("?")[0].strip("/")
+        if self.server.is_away.is_set():
+            self._json(503, {"error": "absent", "message": "the supervisor is not there"})
+        elif path == "sessions":
+            self._sessions()
+        elif path.startswith("sessions/"):
+            self._events(self.server.sessions[path.split("/")[1]])
+        else:
+            self._file(path or "index.html")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        assert not body or self.headers["Content-Type"] == "application/json"
+        data = json.loads(body) if body else None
+        path = self.path.strip("/").split("/")
+        if path == ["login"]:
+            if data["token"] == TOKEN:
+                self._empty({"Set-Cookie": f"{COOKIE}; HttpOnly; SameSite=Strict"})
+            else:
+                self._json(401, {"error": "token", "message": "the token is wrong"})
+        elif not self._is_known():
+            return
+        elif path == ["sessions"]:
+            self.server.created.append(data)
+            self._json(201, {"id": self.server.add(f"made-{len(self.server.created)}", name=data.get("name")).id})
+        else:
+            self._act(self.server.sessions[path[1]], path[2], data)
+
+    def _act(self, session: PlayedSession, what: str, data: Any) -> None:
+        with session.news:
+            session.posts.append((what, data))
+            session.news.notify_all()
+        if session.refusal:
+            status, error, message = session.refusal
+            self._json(status, {"error": error, "message": message})
+            return
+        if what == "answers":
+            if data["requestId"] not in session.open:
+                self._json(409, {"error": "settled", "message": "the question is settled"})
+                return
+            session.settle(data["requestId"])
+        self._empty({})
+
+    def _is_known(self) -> bool:
+        if COOKIE in self.headers.get("Cookie", ""):
+            return True
+        self._json(401, {"error": "token", "message": "a token is needed"})
+        return False
+
+    def _sessions(self) -> None:
+        if self._is_known():
+            names = ("id", "name", "cwd", "life", "began")
+            found = [{name: getattr(one, name) for name in names} for one in self.server.sessions.values()]
+            self._json(200, {"sessions": found, "profiles": [{"name": "work", "roots": ["/home/user"]}]})
+
+    def _events(self, session: PlayedSession) -> None:
+        if not self._is_known():
+            return
+        last = self.headers.get("Last-Event-ID")
+        with session.news:
+            session.connections.append(last)
+            session.news.notify_all()
+        epoch, line = (session.epoch, 0) if last is None else map(int, last.split(".")[:2])
+        if epoch != session.epoch:
+            self._json(410, {"error": "epoch", "message": "the id is of another journal"})
+            return
+        self._head(200, {"Content-Type": "text/event-stream", "Connection": "close"})
+        self.close_connection = True
+        for chunk in self._stream(session, line):
+            self.wfile.write(chunk.encode())
+
+    def _stream(self, session: PlayedSession, line: int) -> Iterator[str]:
+        cuts, told = session.cuts, -1
+        while True:
+            with session.news:
+                session.news.wait_for(lambda: session.has_news(cuts, line, told), 5)  # noqa: B023 - it is called here
+                if session.cuts > cuts:
+                    return
+                events, states = session.events[line:], session.states
+                state = {"type": "session_state", "ended": session.ended, "exitCode": 0 if session.ended else None}
+                state["open"] = list(session.open)
+            for event in events:
+                line += 1
+                yield f"id: {session.epoch}.{line}.0\ndata: {event}\n\n"
+            if states > told:
+                told = states
+                yield f"event: session_state\ndata: {json.dumps(state)}\n\n"
+            else:
+                yield 'event: beat\ndata: {"type":"beat"}\n\n'
+
+    def _file(self, name: str) -> None:
+        found = _PAGE.files.get(name)
+        if found is None:
+            self._json(404, {"error": "request", "message": "Not Found"})
+            return
+        self._head(200, {"Content-Type": TYPES[name.rpartition(".")[2]], "Content-Length": str(len(found))})
+        self.wfile.write(found)
+
+    def _json(self, status: int, data: Any) -> None:
+        body = json.dumps(data).encode()
+        self._head(status, {"Content-Type": "application/json", "Content-Length": str(len(body))})
+        self.wfile.write(body)
+
+    def _empty(self, headers: dict[str, str]) -> None:
+        self._head(204, headers)
+
+    def _head(self, status: int, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+
+class _Page:
+    @cached_property
+    def files(self) -> dict[str, bytes]:
+        folder = resources.files("claude_wire") / "serve" / "page"
+        return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+_PAGE = _Page()
+
+
+@contextmanager
+def serve_page() -> Iterator[PageServer]:
+    """A server that runs while this is entered."""
+    with PageServer() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            for session in server.sessions.values():
+                session.cut()
+            server.shutdown()
+            thread.join(10)
