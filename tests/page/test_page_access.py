@@ -156,9 +156,8 @@ def test_focus_order(browser: Any, server: PageServer, width: int) -> None:
             tab.page.keyboard.press("Tab")
             one = tab.page.evaluate(
                 "() => { const one = document.activeElement; if (one === document.body) return null;"
-                " const style = getComputedStyle(one);"
-                " const isSeen = style.outlineStyle !== 'none' || one.matches('.skip');"
-                " return [one.id || one.textContent.slice(0, 30), isSeen]; }"
+                " const isSeen = [one, one.form ?? one].some((it) => getComputedStyle(it).outlineStyle !== 'none');"
+                " return [one.id || one.textContent.slice(0, 30), isSeen || one.matches('.skip')]; }"
             )
             if one is None or (reached and one == reached[0]):
                 break

@@ -151,3 +151,22 @@ def test_older_entries_go(browser: Any, server: PageServer) -> None:
         notices = tab.shown()["notices"]
         assert notices == [str(number) for number in range(200, 3_200)]
         assert tab.page.text_content(".left") == "200 older entries are not shown."
+
+
+def test_a_settled_question_keeps_its_input(browser: Any, server: PageServer) -> None:
+    server.add("one", *events_of("05_perm_allow_deny"))
+    with open_page(browser, server.entry) as tab:
+        tab.wait_for_turns(1)
+        question = tab.page.locator("[data-kind=question]").first
+        assert not question.locator(".input").is_visible()
+        question.get_by_role("button", name="Show input").click()
+        assert "touch a.txt && echo made" in question.locator(".input").inner_text()
+
+
+def test_an_error_that_is_a_text_stands_there_once(browser: Any, server: PageServer) -> None:
+    (error,) = (event["error"] for event in events_of("09_err400") if event["type"] == "turn_complete")
+    server.add("one", *events_of("09_err400"), {"type": "turn_complete", "ok": False, "error": "Another."})
+    with open_page(browser, server.entry) as tab:
+        tab.wait_for_turns(2)
+        assert tab.page.text_content("#log").count(error) == 1
+        assert tab.page.locator(".turn .error").all_text_contents() == ["Another."]

@@ -38,6 +38,7 @@ export class Conversation {
     this.isBusy = false;
     this.ended = null;
     this.group = null;
+    this.lastText = null;
     this.agents = new Agents(places, (entry, agent) => this.addAgent(entry, agent));
     this.questions = new Questions(places.questions, {
       answer: on.answer,
@@ -61,6 +62,7 @@ export class Conversation {
     this.isBusy = false;
     this.ended = null;
     this.group = null;
+    this.lastText = null;
   }
 
   /** Show an event. */
@@ -130,6 +132,7 @@ export class Conversation {
       return;
     }
     this.charge(event.content.length - text.whole.length, text.entry);
+    this.lastText = event.content;
     this.finish(text, event.content);
     this.texts.delete(event.id);
     this.on.say(`Claude: ${event.content.slice(0, 300)}`);
@@ -261,7 +264,8 @@ export class Conversation {
     const entry = make("div", event.ok ? "entry turn" : "entry turn failed");
     entry.dataset.kind = "turn";
     entry.append(make("span", "facts", [event.ok ? "Done" : "Not done", ...facts].join(" · ")));
-    if (event.error !== undefined) {
+    // The CLI also says what went wrong as a text of its own, mostly.
+    if (event.error !== undefined && event.error !== this.lastText) {
       const error = make("div", "error");
       fill(error, event.error);
       entry.append(error);

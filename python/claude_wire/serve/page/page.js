@@ -113,6 +113,7 @@ async function look() {
     return;
   }
   sessions = found.sessions;
+  at("log").dataset.empty = sessions.length ? "Nothing has been said yet." : "Start a session to begin.";
   at("new").disabled = found.profiles.length === 0;
   at("new").title = found.profiles.length ? "" : "The configuration of the service has no profile.";
   profiles(found.profiles);
@@ -127,6 +128,8 @@ async function look() {
 }
 
 function locked() {
+  at("new").disabled = true;
+  at("log").dataset.empty = "";
   link("refused", "Locked");
   fault("Open the address that “claude-wire serve” has printed: it holds the token that this page needs.");
 }

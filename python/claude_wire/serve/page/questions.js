@@ -57,9 +57,10 @@ export class Questions {
       fill(description, event.description);
       card.append(description);
     }
-    card.append(inputOf(event.input));
+    const input = inputOf(event.input);
+    card.append(input);
     const options = make("div", "options");
-    const question = { card, slot, options, outcome, isSent: false, event };
+    const question = { card, slot, input, options, outcome, isSent: false, event };
     event.options.forEach((text, option) => {
       options.append(this.button(question, option, text, true));
     });
@@ -128,6 +129,19 @@ export class Questions {
     }
   }
 
+  /** A button for the input of a question that is settled: its tool call stands beside it. */
+  unfold({ card }) {
+    const button = make("button", "more", "Show input");
+    button.type = "button";
+    button.setAttribute("aria-expanded", "false");
+    button.addEventListener("click", () => {
+      const isOpen = card.classList.toggle("unfolded");
+      button.textContent = isOpen ? "Hide input" : "Show input";
+      button.setAttribute("aria-expanded", String(isOpen));
+    });
+    return button;
+  }
+
   settle(question, words, outcome) {
     if (!this.open.delete(keyOf(question.event.requestId))) return;
     // The button that was pressed is disabled by now, and has lost the focus.
@@ -137,6 +151,7 @@ export class Questions {
     question.outcome.setAttribute("dir", "auto");
     question.card.dataset.outcome = outcome;
     question.card.classList.add("entry");
+    if (question.input.childElementCount) question.card.append(this.unfold(question));
     question.slot.replaceWith(question.card);
     this.on.settled(question.card);
     if (hadFocus) this.on.left();
