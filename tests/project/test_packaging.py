@@ -56,6 +56,7 @@ def test_no_requirement_of_development_is_an_extra_of_the_package() -> None:
         "otel",
         "polars",
         "ray",
+        "serve",
     ]
 
 

@@ -223,6 +223,7 @@ from claude_wire.integrations.agent_sdk import WireProcessError, WireTransport
 from claude_wire.integrations.mcp import InProcessMcpServer
 from claude_wire.integrations.otel import SpanRecorder, record, traced
 from claude_wire.messages import Message, ResultMessage
+from claude_wire.serve import Config, Profile, create_app, load_config
 from claude_wire.session import HookMatcher, McpServer, Session, SessionBatches, SessionMessages, ask, open_session
 from claude_wire.sync import Messages, Session, ask, open_session
 from claude_wire.testing import CutOutput, Replay

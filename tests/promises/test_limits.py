@@ -267,6 +267,12 @@ ROWS: dict[str, list[str]] = {
     "the standard error of a CLI of a supervisor": ["tests/host/test_host_bounds.py"],
     "tool calls without a result that a supervisor names at the end of a CLI": ["tests/host/test_host_bounds.py"],
     "the log of a supervisor": ["tests/host/test_host_bounds.py"],
+    "events of a session that the service keeps": ["tests/serve/test_serve_events.py"],
+    "the head of a request to the service": ["tests/serve/test_serve_attacks.py"],
+    "the body of a request to the service": ["tests/serve/test_serve_attacks.py", "tests/serve/test_serve_sessions.py"],
+    "a connection of the service that takes nothing": ["tests/serve/test_serve_attacks.py"],
+    "connections of the service, at once": ["tests/serve/test_serve_attacks.py"],
+    "acts of all clients of the service": ["tests/serve/test_serve_attacks.py"],
 }
 
 
@@ -295,6 +301,8 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.messages import places
     from claude_wire.native import budget
     from claude_wire.process import tracing
+    from claude_wire.serve import access, app, feed, server
+    from claude_wire.serve import service as http
     from claude_wire.session import control
     from claude_wire.session.attached import link
     from claude_wire.usage import index as usage_index
@@ -333,6 +341,13 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"{_decoding.MOST_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
         f"{places.MOST_PLACES} for each type of a line, found by {places.MOST_LOOKS} looks in a stream",
         f"{tracing.MOST_BYTES >> 10} KiB with its name",
+        f"{feed.MOST_KEPT >> 20} Mi characters of JSON, or one event; of {http.MOST_IDLE_FEEDS} sessions",
+        f"again, for {feed.MOST_OLDER} connections of a session at once",
+        f"{server.MOST_HEAD_BYTES >> 10} KiB, in {server.HEAD_SECONDS:g} seconds",
+        f"{app.MOST_BODY_BYTES >> 20} MiB, in {app.BODY_SECONDS:g} seconds",
+        f"{server.STALLED_SECONDS:g} seconds | it ends; the client comes back",
+        f"{server.MOST_CONNECTIONS:,} connections | further ones are closed",
+        f"{access.RATE:g} a second, and {access.BURST} at once",
         f"names cut to {usage_index.MOST_CHARS:,} characters, numbers of tokens to 2^{tokens_bits}",
         f"{kinds.MOST_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
     ):

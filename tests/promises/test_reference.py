@@ -20,6 +20,7 @@ PACKAGES = [
     "claude_wire.integrations.agent_sdk",
     "claude_wire.integrations.mcp",
     "claude_wire.integrations.otel",
+    "claude_wire.serve",
     "claude_wire.sync",
     "claude_wire.tables",
     "claude_wire.testing",

@@ -143,19 +143,6 @@ def test_a_session_that_runs_is_removed_by_force_alone(host: Commands) -> None:
     assert host.sessions() == []
 
 
-def test_a_session_that_has_ended_is_resumed(host: Commands) -> None:
-    host.serve()
-    id = host.create("--name", "mine", lines=1)
-    assert "runs already" in host.refused("host", "resume", "mine")
-    host.said("host", "stop", "mine")
-    host.said("host", "stop", "--all")
-    host.serve()
-    assert host.said("host", "resume", "mine") == f"{id}\n"
-    (session,) = host.sessions()
-    assert session["pid"] is not None
-    assert "> again" in host.said("run", "--attach", "mine", "--", "again")
-
-
 def test_nothing_is_done_to_any_if_one_of_them_is_not_there(host: Commands) -> None:
     host.serve()
     id = host.create("--name", "one")

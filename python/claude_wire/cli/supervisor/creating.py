@@ -16,7 +16,7 @@ from claude_wire.foundation.printable import one_line
 from claude_wire.host.frames import Create, Spec
 from claude_wire.session.open import STATE_VARIABLE
 
-__all__ = ["created", "environment", "said", "spec_of"]
+__all__ = ["created", "said", "spec_of"]
 
 
 def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost_usd: float | None) -> Spec:
@@ -42,18 +42,15 @@ def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost
         raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "claude-wire host run -- CLI")) from error
     given = command[1:]
     flags = [] if any(flag.partition("=")[0] == "--input-format" for flag in given) else argv[1:]
+    # A client that attaches waits for the end of turns by what the CLI says of its state.
+    environment = {**os.environ, STATE_VARIABLE: os.environ.get(STATE_VARIABLE, "1")}
     return Spec(
         argv=[argv[0], *given, *flags],
         cwd=cwd or os.getcwd(),
-        env=environment(),
+        env=environment,
         name=name,
         cost_usd=cost_usd,
     )
-
-
-def environment() -> dict[str, str]:
-    """That of this process, and what has the CLI tell its state: clients wait for the end of turns by that."""
-    return {STATE_VARIABLE: "1", **os.environ}
 
 
 def created(client: Client, spec: Spec) -> str:

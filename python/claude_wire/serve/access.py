@@ -1,0 +1,217 @@
+"""Who may use the service: programs by the token, a browser by a cookie that it got for the token.
+
+Knows headers, tokens and cookies; not sessions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.websockets import WebSocket
+
+from claude_wire.host.disk.files import open_private
+from claude_wire.serve.refusals import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["Access", "Guard", "Rate", "SecureHeaders", "load_token"]
+
+#: Seconds for which a cookie is valid.
+COOKIE_SECONDS = 30 * 24 * 3600
+#: Acts at once, and a second, of all clients together.
+BURST = 60
+RATE = 20.0
+
+#: The page loads nothing from elsewhere, and stands in no frame.
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def load_token(path: str) -> str:
+    """The token of the service, from a file that only its owner can read; a new one, if there is none.
+
+    Raises:
+        OSError: the file cannot be read or written, or is not its owner's alone.
+        ValueError: it has no token.
+    """
+    try:
+        descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    except FileExistsError:
+        with open(open_private(path, os.O_RDONLY), "rb") as file:
+            token = file.read(1024).decode("ascii", "replace").strip()
+        if len(token) < 32 or not token.isascii():
+            raise ValueError(f"{path} has no token; remove it to get a new one") from None
+        return token
+    token = secrets.token_urlsafe(32)
+    with open(descriptor, "wb") as file:
+        file.write(token.encode() + b"\n")
+    return token
+
+
+class Access:
+    """Tells clients that may use the service from others.
+
+    Args:
+        token: the secret of the service.
+        port: on which it is reached: browsers do not tell cookies of two ports apart.
+        origins: of the page, besides the address of the service.
+        clock: seconds since 1970.
+    """
+
+    def __init__(
+        self, token: str, port: int, origins: Sequence[str] = (), clock: Callable[[], float] = time.time
+    ) -> None:
+        self._token = token.encode()
+        self._origins = frozenset(origins)
+        self._clock = clock
+        self.cookie_name: str = f"claude_wire_{port}"
+
+    def is_token(self, given: str) -> bool:
+        """Whether this is the token."""
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
+
+    def cookie(self) -> str:
+        """The value of a new cookie. It is valid for a time, and does not tell the token."""
+        until = str(int(self._clock()) + COOKIE_SECONDS)
+        return f"{until}.{self._sign(until)}"
+
+    def _sign(self, until: str) -> str:
+        return hmac.new(self._token, b"cookie " + until.encode(), hashlib.sha256).hexdigest()
+
+    def is_cookie(self, given: str) -> bool:
+        """Whether this is a cookie of ours that is still valid."""
+        until, _, signed = given.partition(".")
+        if not (until.isascii() and until.isdigit() and len(until) < 20):
+            return False
+        return hmac.compare_digest(signed.encode("utf-8", "replace"), self._sign(until).encode()) and (
+            int(until) > self._clock()
+        )
+
+    def refuses(self, connection: HTTPConnection, *, acts: bool) -> tuple[int, str] | None:
+        """Why a request is refused, as a status and words; None if it is not.
+
+        Args:
+            acts: whether it changes something, or is a WebSocket.
+        """
+        headers = connection.headers
+        given = headers.get("authorization")
+        if given is not None:
+            scheme, _, token = given.partition(" ")
+            if scheme.lower() == "bearer" and self.is_token(token.strip()):
+                return None
+            return 401, "the token is wrong"
+        if not self.is_cookie(connection.cookies.get(self.cookie_name, "")):
+            return 401, "a token is needed: Authorization: Bearer TOKEN"
+        if acts and not self.is_own_origin(headers):
+            return 403, "the request is not from the page of this service"
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return 403, "the request is not from the page of this service"
+        return None
+
+    def is_own_origin(self, headers: Headers) -> bool:
+        """Whether a request comes from the page of this service. ``Host`` was checked before."""
+        origin = headers.get("origin", "")
+        return origin in self._origins or origin == f"http://{headers.get('host', '')}"
+
+
+class Rate:
+    """Lets so many acts pass a second, with a few more at once.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left = float(BURST)
+        self._at = clock()
+
+    def passes(self) -> bool:
+        """Whether there is room for one more act, which is counted then."""
+        now = self._clock()
+        self._left = min(BURST, self._left + (now - self._at) * RATE)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Guard:
+    """Middleware that lets nobody through whom :class:`Access` refuses.
+
+    Args:
+        open_paths: those that everybody may get: the page without data, and the way to a cookie.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, rate: Rate, open_paths: frozenset[str]) -> None:
+        self._app = app
+        self._access = access
+        self._rate = rate
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket") or scope["path"] in self._open_paths:
+            await self._app(scope, receive, send)
+            return
+        is_websocket = scope["type"] == "websocket"
+        acts = is_websocket or scope["method"] not in ("GET", "HEAD")
+        refused = self._access.refuses(HTTPConnection(scope), acts=acts)
+        if refused is None and acts and not self._rate.passes():
+            refused = 429, "too many requests"
+        if refused is None:
+            await self._app(scope, receive, send)
+            return
+        status, message = refused
+        extra = {401: {"www-authenticate": "Bearer"}, 429: {"retry-after": "1"}}.get(status)
+        response = refusal(status, {401: "token", 403: "origin", 429: "rate"}[status], message, extra)
+        if is_websocket:
+            await WebSocket(scope, receive, send).send_denial_response(response)
+        else:
+            await response(scope, receive, send)
+
+
+class SecureHeaders:
+    """Middleware that adds to each reply what a browser needs to know to protect it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start", "websocket.accept"):
+                message.setdefault("headers", [])
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)

@@ -1,0 +1,238 @@
+"""The service as an ASGI application: routes, and what each takes and gives as JSON.
+
+Knows HTTP; what is done is done by the service.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import anyio
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+
+from claude_wire.errors import AnswerError, CLINotFoundError, HostError
+from claude_wire.serve.access import COOKIE_SECONDS, Access, Guard, Rate, SecureHeaders
+from claude_wire.serve.config import FolderError
+from claude_wire.serve.refusals import host_refusal, refusal
+from claude_wire.serve.service import Service
+from claude_wire.serve.streams import events, websocket
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from claude_wire.host.attach import Host
+    from claude_wire.host.frames import SessionInfo
+    from claude_wire.serve.config import Config
+
+__all__ = ["create_app"]
+
+#: Bytes of the body of a request.
+MOST_BODY_BYTES = 1024 * 1024
+#: Seconds in which a body must have come.
+BODY_SECONDS = 20.0
+#: Names by which the loopback is reached.
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+
+B = TypeVar("B")
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Login(msgspec.Struct, forbid_unknown_fields=True):
+    token: Annotated[str, msgspec.Meta(max_length=1024)]
+
+
+class _Create(msgspec.Struct, forbid_unknown_fields=True):
+    profile: str
+    folder: Annotated[str, msgspec.Meta(max_length=4096)] = ""
+    name: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+
+
+class _Prompt(msgspec.Struct, forbid_unknown_fields=True):
+    text: _Text
+    uuid: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
+
+
+class _Answer(msgspec.Struct, forbid_unknown_fields=True):
+    requestId: str | int | float
+    allow: bool
+    option: Annotated[int, msgspec.Meta(ge=0)] = 0
+    message: str | None = None
+
+
+def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlette:
+    """The service, for any ASGI server; ``claude-wire serve`` runs it with uvicorn.
+
+    Args:
+        host: the supervisor, of :func:`claude_wire.host.attach.connect`.
+        config: which sessions can be started.
+        token: the secret by which clients are let in. Make it with ``secrets.token_urlsafe(32)``, for instance.
+        port: on which clients reach it. Cookies are named after it.
+    """
+    service = Service(host, config)
+    access = Access(token, port, config.origins)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[dict[str, Any]]:
+        async with service.run():
+            yield {"service": service}
+
+    async def login(request: Request) -> Response:
+        body = await _body(request, _Login)
+        if not access.is_own_origin(request.headers):
+            return refusal(403, "origin", "the request is not from the page of this service")
+        if not access.is_token(body.token):
+            return refusal(401, "token", "the token is wrong")
+        response = Response(status_code=204)
+        response.set_cookie(
+            access.cookie_name, access.cookie(), max_age=COOKIE_SECONDS, httponly=True, samesite="strict"
+        )
+        return response
+
+    app = _Application(
+        routes=[
+            Route("/login", login, methods=["POST"]),
+            Route("/sessions", _sessions, methods=["GET"]),
+            Route("/sessions", _create, methods=["POST"]),
+            Route("/sessions/{id}/prompts", _act(_prompt), methods=["POST"]),
+            Route("/sessions/{id}/answers", _act(_answer), methods=["POST"]),
+            Route("/sessions/{id}/interrupt", _act(_interrupt), methods=["POST"]),
+            Route("/sessions/{id}/events", events, methods=["GET"]),
+            WebSocketRoute("/sessions/{id}/events", websocket),
+        ],
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, *config.hosts], www_redirect=False),
+            Middleware(Guard, access=access, rate=Rate(), open_paths=frozenset({"/login"})),
+            Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY_BYTES),
+        ],
+        exception_handlers={
+            HTTPException: _http_error,
+            HostError: _host_error,
+            AnswerError: _answer_error,
+            FolderError: _folder_error,
+            CLINotFoundError: _no_cli,
+        },
+        lifespan=lifespan,
+    )
+    app.state.service = service
+    return app
+
+
+class _Application(Starlette):
+    """Starlette, whose replies to errors of its own have the headers too."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return SecureHeaders(super().build_middleware_stack())
+
+
+# --- what is asked
+
+
+async def _sessions(request: Request) -> Response:
+    service: Service = request.state.service
+    sessions = [_info(one) for one in await service.sessions()]
+    profiles = [{"name": name, "roots": roots} for name, roots in service.profiles.items()]
+    return JSONResponse({"sessions": sessions, "profiles": profiles})
+
+
+async def _create(request: Request) -> Response:
+    body = await _body(request, _Create)
+    service: Service = request.state.service
+    try:
+        info = await service.create(body.profile, body.folder, body.name)
+    except LookupError as error:
+        return refusal(404, "profile", str(error.args[0]))
+    return JSONResponse(_info(info), 201)
+
+
+def _act(act: Callable[[Request, Service, str], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        return await act(request, request.state.service, request.path_params["id"])
+
+    return endpoint
+
+
+async def _prompt(request: Request, service: Service, id: str) -> Response:
+    body = await _body(request, _Prompt)
+    return JSONResponse({"uuid": await service.prompt(id, body.text, body.uuid)}, 202)
+
+
+async def _answer(request: Request, service: Service, id: str) -> Response:
+    body = await _body(request, _Answer)
+    try:
+        await service.answer(id, body.requestId, body.allow, body.option, body.message)
+    except ValueError as error:
+        return refusal(400, "option", str(error))
+    return Response(status_code=204)
+
+
+async def _interrupt(request: Request, service: Service, id: str) -> Response:
+    await service.interrupt(id)
+    return Response(status_code=204)
+
+
+async def _body(request: Request, kind: type[B]) -> B:
+    """The body of a request, as JSON.
+
+    Raises:
+        HTTPException: it is none of this kind, or takes too long.
+    """
+    data: bytes | None = None
+    with anyio.move_on_after(BODY_SECONDS):
+        data = await request.body()
+    if data is None:
+        raise HTTPException(408, f"the body has not come within {BODY_SECONDS:g} seconds", {"connection": "close"})
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(415, "the body is JSON, and its Content-Type says application/json")
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise HTTPException(400, str(error)) from error
+
+
+def _info(info: SessionInfo) -> dict[str, Any]:
+    return {
+        "id": info.id,
+        "name": info.name,
+        "life": info.life.value,
+        "cwd": info.cwd,
+        "began": info.began,
+        "line": info.line,
+        "driver": info.driver,
+    }
+
+
+# --- what is refused
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return refusal(error.status_code, "request", error.detail, dict(error.headers or {}))
+
+
+async def _host_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HostError)
+    return host_refusal(error)
+
+
+async def _answer_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, AnswerError)
+    return refusal(409 if error.settled else 404, "settled" if error.settled else "unknown", str(error))
+
+
+async def _folder_error(request: Request, error: Exception) -> Response:
+    return refusal(403, "folder", str(error))
+
+
+async def _no_cli(request: Request, error: Exception) -> Response:
+    return refusal(503, "cli", str(error))

@@ -1,0 +1,340 @@
+"""The events of one session, made once for all of its connections.
+
+Knows a supervisor, and how many events are kept; not HTTP. A feed reads the session from the beginning of its journal
+and keeps the last events, within bounds. A connection is a place in them, so it costs no memory of its own. One that
+asks for older events gets them from the journal again, through a bridge of its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from contextlib import aclosing
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+import anyio.lowlevel
+import msgspec
+
+from claude_wire.control.host_frames import Attached, Cut, Ended
+from claude_wire.errors import HostError
+from claude_wire.foundation.ids import short_id
+from claude_wire.host.frames import Attach
+from claude_wire.serve.events import Event, EventId, Place, Source, raw_event
+from claude_wire.serve.lines import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable
+
+    from claude_wire.host.attach import Host
+
+__all__ = ["Feed", "Signal", "follow_raw", "open_ids"]
+
+#: Characters of events that a feed keeps for its connections. The newest event is kept whatever its size.
+MOST_KEPT = 4 * 1024 * 1024
+#: Characters of events that a connection is given at once, unless one alone has more.
+MOST_AT_ONCE = 128 * 1024
+#: Connections that read a journal at once; others wait for their turn.
+MOST_OLDER = 4
+#: Seconds without an event after which a connection gets a sign of life.
+BEAT_SECONDS = 15.0
+
+_START = Place(0, -1)
+
+
+class Signal(NamedTuple):
+    """Something that the service says itself: it has no id, and does not come again.
+
+    Attributes:
+        name: ``session_state``, ``cut`` or ``beat``.
+        json: the same with its fields, on one line.
+    """
+
+    name: str
+    json: str
+
+
+class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="session_state"):
+    """What a session does.
+
+    Attributes:
+        ended: whether its CLI has ended.
+        exitCode: with which code; None while it runs, or if that is not known.
+        open: ids of the questions that wait for an answer.
+    """
+
+    ended: bool
+    exitCode: int | None
+    open: list[str | float]
+
+
+class _Cut(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="cut"):
+    """The connection ends, because it is too slow. Events go on behind ``id``."""
+
+    id: str
+
+
+class Feed:
+    """The events of a session, for as long as its connections need them.
+
+    Args:
+        host: the supervisor.
+        session: the id of the session.
+    """
+
+    def __init__(self, host: Host, session: str) -> None:
+        self._host = host
+        self.session: str = session
+        self._events: deque[Event] = deque()
+        # The number of the first event that is kept, its characters, and the place of the last one that is not.
+        self._first = 0
+        self._size = 0
+        self._dropped = _START
+        self._source: Source | None = None
+        self._epoch = 0
+        self._begins = 1
+        self._line = self._level_line = 0
+        self._ended: Ended | None = None
+        self._is_level = False
+        # How often the state has changed.
+        self._states = 0
+        self._news = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._older_readers = anyio.Semaphore(MOST_OLDER)
+        #: Whether older events can be made no more, because their lines are gone.
+        self.is_stale: bool = False
+        #: How many connections there are.
+        self.users: int = 0
+        #: Is set when the supervisor has answered, or refused.
+        self.answered: anyio.Event = anyio.Event()
+        #: Why it has ended; None while it goes on.
+        self.error: HostError | None = None
+
+    async def run(self) -> None:
+        """Read the session, until the connection with the supervisor ends. Raises nothing."""
+        try:
+            with self._scope:
+                async with Lines(self._host, Attach(attach=self.session)) as lines:
+                    await self._read(lines)
+                self.error = HostError("lost", "the supervisor has ended the connection")
+        except HostError as error:
+            self.error = error
+        except OSError as error:
+            self.error = HostError("lost", f"the connection with the supervisor failed: {error}")
+        finally:
+            self.error = self.error or HostError("lost", "the service ends")
+            self.answered.set()
+            self._tell()
+
+    async def _read(self, lines: Lines) -> None:
+        answer = lines.answer
+        self._epoch, self._begins, self._line = answer.epoch, answer.after + 1, answer.after
+        self._source = source = Source(self._epoch, self._begins)
+        self._level_line = answer.line
+        self.answered.set()
+        self._look(answer)
+        while received := await lines.receive():
+            for one in received:
+                if isinstance(one, tuple):
+                    self._line = one[0]
+                    changes = source.changes
+                    self._keep(source.add(*one))
+                    if self._ended is not None or changes != source.changes:
+                        self._ended = None
+                        self._states += 1
+                    self._look(answer)
+                elif isinstance(one, Ended):
+                    self._ended = one
+                    source.settle(list(source.open))
+                    self._states += 1
+                elif isinstance(one, Cut):
+                    return
+            self._tell()
+            await anyio.lowlevel.checkpoint()
+
+    def _look(self, answer: Attached) -> None:
+        """Take what the supervisor knows, once all lines are there that it has counted then."""
+        if self._is_level or self._line < answer.line:
+            return
+        self._is_level = True
+        self._ended = answer.ended
+        assert self._source is not None
+        still = open_ids(answer)
+        self._source.settle([id for id in self._source.open if id not in still])
+        self._states += 1
+
+    def _keep(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._events.append(event)
+            self._size += len(event.json)
+        while self._size > MOST_KEPT and len(self._events) > 1:
+            old = self._events.popleft()
+            self._size -= len(old.json)
+            self._first += 1
+            self._dropped = old.place
+
+    def _tell(self) -> None:
+        news, self._news = self._news, anyio.Event()
+        news.set()
+
+    def close(self) -> None:
+        """End the feed, and its connections."""
+        self._scope.cancel()
+
+    def settle(self, request_id: str | float) -> None:
+        """A question was answered here."""
+        if self._source is not None:
+            self._source.settle([request_id])
+            self._states += 1
+            self._tell()
+
+    # --- connections
+
+    def check(self, after: EventId | None) -> None:
+        """Look whether there are events behind an id.
+
+        Raises:
+            HostError: there are none (``epoch``, ``gone``), or the supervisor refuses the session.
+        """
+        if self.error is not None:
+            raise self.error
+        if after is None:
+            return
+        last = max(self._line, self._level_line)
+        if after.epoch != self._epoch or after.place.line > last:
+            raise HostError("epoch", f"the id is of another journal; this one ends with line {last}", line=last)
+        if after.first != self._begins:
+            raise HostError(
+                "gone",
+                f"the events behind it were made of lines that are gone; they begin with line {self._begins} now",
+                first=self._begins,
+            )
+
+    async def follow(self, after: EventId | None) -> AsyncGenerator[list[Event] | Signal]:
+        """The events behind an id, or all that there are; then those that come. It ends with the feed, or a ``cut``.
+
+        Raises:
+            HostError: as :meth:`check`, by which an id is to be checked first; and while older events are read.
+        """
+        place = _START if after is None else after.place
+        told = -1
+        while self.error is None:
+            if place < self._dropped:
+                if self._is_level and told >= 0:
+                    name = EventId(self._epoch, self._begins, place)
+                    yield Signal("cut", msgspec.json.encode(_Cut(id=str(name))).decode())
+                    return
+                async with aclosing(self._older(place)) as older:
+                    async for events in older:
+                        place = events[-1].place
+                        yield events
+                        if place >= self._dropped:
+                            break
+                    else:
+                        return
+            news = self._news
+            if events := self._behind(place):
+                place = events[-1].place
+                yield events
+            elif self._is_level and told != self._states:
+                told = self._states
+                yield Signal("session_state", self._state())
+            else:
+                with anyio.move_on_after(BEAT_SECONDS) as scope:
+                    await news.wait()
+                if scope.cancelled_caught:
+                    yield Signal("beat", '{"type":"beat"}')
+
+    def _behind(self, place: Place) -> list[Event]:
+        """Events that are kept and stand behind a place; not too many."""
+        kept = self._events
+        if not kept or kept[-1].place <= place:
+            return []
+        number = len(kept) - 1
+        if number and kept[number - 1].place > place:
+            number = bisect_right(kept, place, key=lambda event: event.place)
+        found: list[Event] = []
+        size = 0
+        while number < len(kept) and (not found or size + len(kept[number].json) <= MOST_AT_ONCE):
+            found.append(kept[number])
+            size += len(kept[number].json)
+            number += 1
+        return found
+
+    async def _older(self, place: Place) -> AsyncGenerator[list[Event]]:
+        """Events behind a place, from the journal: as they were made the first time."""
+        async with self._older_readers, Lines(self._host, Attach(attach=self.session)) as lines:
+            answer = lines.answer
+            if answer.epoch != self._epoch or answer.after + 1 != self._begins:
+                self.is_stale = True
+                raise HostError("gone", "older lines were removed for the byte budget", first=answer.after + 1)
+            source = Source(self._epoch, self._begins)
+            while received := await lines.receive():
+                events: list[Event] = []
+                for one in received:
+                    if isinstance(one, tuple):
+                        events += [event for event in source.add(*one) if event.place > place]
+                if events:
+                    yield events
+                await anyio.lowlevel.checkpoint()
+
+    def _state(self) -> str:
+        assert self._source is not None
+        code = None if self._ended is None else self._ended.exit_code
+        state = _State(ended=self._ended is not None, exitCode=code, open=list(self._source.open))
+        return msgspec.json.encode(state).decode()
+
+
+def open_ids(answer: Attached) -> list[str | float]:
+    """The ids of questions without an answer, as events show them."""
+    ids = [msgspec.json.decode(raw, type=_Asked).request_id for raw in answer.open]
+    return [short_id(id) if isinstance(id, str) else id for id in ids]
+
+
+class _Asked(msgspec.Struct):
+    request_id: str | int | float
+
+
+async def follow_raw(lines: Lines) -> AsyncGenerator[list[Event] | Signal]:
+    """The lines of a session as events. The supervisor cuts a connection that is too slow.
+
+    Args:
+        lines: behind the id that the client has given.
+    """
+    answer = lines.answer
+    number, is_level = answer.after, False
+    while True:
+        if not is_level and number >= answer.line:
+            is_level = True
+            yield _raw_state(answer.ended, answer)
+        received = await lines.receive_within(BEAT_SECONDS)
+        if received is None:
+            yield Signal("beat", '{"type":"beat"}')
+            continue
+        if not received:
+            return
+        events: list[Event] = []
+        for one in received:
+            if isinstance(one, tuple):
+                number = one[0]
+                if one[1].strip(b" \t\r"):
+                    events.append(raw_event(answer.epoch, *one))
+            elif isinstance(one, (Ended, Cut)):
+                if events:
+                    yield events
+                    events = []
+                if isinstance(one, Cut):
+                    id = EventId(answer.epoch, 1, Place(number, 0))
+                    yield Signal("cut", msgspec.json.encode(_Cut(id=str(id))).decode())
+                    return
+                yield _raw_state(one, None)
+        if events:
+            yield events
+
+
+def _raw_state(ended: Ended | None, answer: Attached | None) -> Signal:
+    ids = [] if answer is None else open_ids(answer)
+    code = None if ended is None else ended.exit_code
+    return Signal(
+        "session_state", msgspec.json.encode(_State(ended=ended is not None, exitCode=code, open=ids)).decode()
+    )

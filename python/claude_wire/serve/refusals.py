@@ -1,0 +1,41 @@
+"""What a client gets whose request is refused: a status, and JSON with ``error`` and ``message``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse
+
+if TYPE_CHECKING:
+    from claude_wire.errors import HostError
+
+__all__ = ["host_refusal", "refusal"]
+
+#: The status of a refusal of the supervisor; 502 for others.
+_STATUS = {
+    "unknown": 404,
+    "driver": 409,
+    "ended": 409,
+    "refused": 409,
+    "running": 409,
+    "epoch": 410,
+    "gone": 410,
+    "absent": 503,
+    "limit": 503,
+    "timeout": 504,
+}
+
+
+def refusal(status: int, error: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """A refusal.
+
+    Args:
+        error: what is wrong, in a word.
+        message: the same for people.
+    """
+    return JSONResponse({"error": error, "message": message}, status, headers)
+
+
+def host_refusal(error: HostError) -> JSONResponse:
+    """What the supervisor has refused."""
+    return refusal(_STATUS.get(error.error, 502), error.error, str(error))

@@ -1,0 +1,159 @@
+"""The events of a session as they go to a client: Server-Sent Events, or messages of a WebSocket.
+
+Knows how both are written; not what is in them.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, aclosing
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.websockets import WebSocketDisconnect
+
+from claude_wire.control.host_frames import Cursor
+from claude_wire.errors import HostError
+from claude_wire.serve.events import EventId
+from claude_wire.serve.feed import Signal, follow_raw
+from claude_wire.serve.refusals import host_refusal, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator
+
+    from starlette.datastructures import QueryParams
+    from starlette.requests import HTTPConnection, Request
+    from starlette.responses import Response
+    from starlette.websockets import WebSocket
+
+    from claude_wire.serve.events import Event
+    from claude_wire.serve.service import Service
+
+__all__ = ["events", "websocket"]
+
+#: A client that has lost its connection comes back after so many milliseconds.
+RETRY = b"retry: 1000\n\n"
+#: Closed with this code, a WebSocket may be opened again; with the other one, not with this id.
+TRY_AGAIN = 1013
+REFUSED = 1008
+
+
+class _Opened(AsyncExitStack):
+    """The events of one connection, and all that is to be closed behind them."""
+
+    events: AsyncGenerator[list[Event] | Signal]
+
+    async def open(self, connection: HTTPConnection) -> None:
+        """Begin behind the id that the client has given.
+
+        Raises:
+            ValueError: that is no id.
+            HostError: there is nothing behind it, or no such session.
+        """
+        service: Service = connection.state.service
+        session = str(connection.path_params["id"])
+        # A browser that comes back by itself repeats the URL, and says in the header where it is now.
+        given = connection.headers.get("last-event-id") or connection.query_params.get("lastEventId")
+        after = EventId.of(given) if given else None
+        if _is_set(connection.query_params, "raw"):
+            cursor = None if after is None else Cursor(session, after.epoch, after.place.line)
+            lines = await self.enter_async_context(service.lines(session, cursor))
+            self.events = follow_raw(lines)
+        else:
+            feed = await self.enter_async_context(service.feed(session))
+            feed.check(after)
+            self.events = feed.follow(after)
+        await self.enter_async_context(aclosing(self.events))
+
+
+class _Stream(StreamingResponse):
+    """A response that closes what it was made of, however it ends."""
+
+    def __init__(self, opened: _Opened) -> None:
+        super().__init__(_sse(opened.events), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+        self._opened = opened
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async with self._opened:
+            await super().__call__(scope, receive, send)
+
+
+async def events(request: Request) -> Response:
+    """Send the events of a session as Server-Sent Events."""
+    opened = _Opened()
+    try:
+        await opened.open(request)
+    except BaseException as error:
+        await opened.aclose()
+        if isinstance(error, ValueError):
+            return refusal(400, "id", str(error))
+        raise
+    return _Stream(opened)
+
+
+async def _sse(events: AsyncGenerator[list[Event] | Signal]) -> AsyncIterator[bytes]:
+    yield RETRY
+    try:
+        async for one in events:
+            if not isinstance(one, Signal):
+                yield b"".join([event.sse for event in one])
+            elif one.name == "beat":
+                yield b":\n\n"
+            else:
+                yield f"event: {one.name}\ndata: {one.json}\n\n".encode()
+    except HostError as error:
+        yield f"event: failed\ndata: {_failed(error)}\n\n".encode()
+
+
+async def websocket(websocket: WebSocket) -> None:
+    """Send the events of a session as messages of a WebSocket. A client sends none."""
+    async with _Opened() as opened:
+        try:
+            await opened.open(websocket)
+        except (ValueError, HostError) as error:
+            await websocket.send_denial_response(_denial(error))
+            return
+        await websocket.accept()
+        code = TRY_AGAIN
+        async with anyio.create_task_group() as tasks:
+
+            async def listen() -> None:
+                nonlocal code
+                try:
+                    message = await websocket.receive()
+                    if message["type"] == "websocket.receive":
+                        code = REFUSED
+                except WebSocketDisconnect:
+                    pass
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(listen)
+            try:
+                async for one in opened.events:
+                    if not isinstance(one, Signal):
+                        for event in one:
+                            await websocket.send_text(event.websocket)
+                    elif one.name != "beat":  # a WebSocket has pings
+                        await websocket.send_text(f'{{"event":{one.json}}}')
+            except HostError as error:
+                await websocket.send_text(f'{{"event":{_failed(error)}}}')
+            except (WebSocketDisconnect, RuntimeError):  # the client is gone
+                pass
+            tasks.cancel_scope.cancel()
+        try:
+            await websocket.close(code)
+        except RuntimeError:
+            pass  # it is closed
+
+
+def _is_set(params: QueryParams, name: str) -> bool:
+    return params.get(name, "") in ("1", "true")
+
+
+def _failed(error: HostError) -> str:
+    return msgspec.json.encode({"type": "failed", "error": error.error, "message": str(error)}).decode()
+
+
+def _denial(error: ValueError | HostError) -> JSONResponse:
+    return host_refusal(error) if isinstance(error, HostError) else refusal(400, "id", str(error))

@@ -1,0 +1,149 @@
+"""Sessions over HTTP: started, prompted, answered and interrupted, by programs and from several tabs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from served import agent_profile, named, served
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def test_a_session_is_started_and_prompted_and_its_events_come(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create({"lines": 2})
+        async with service.events(id) as events:
+            found = [named(piece)[1] for piece in await events.until("turn_complete")]
+        assert [one["type"] for one in found] == ["claude_response", "claude_response", "turn_complete"]
+        async with service.client() as client:
+            listed = (await client.get("/sessions")).json()
+        assert [one["id"] for one in listed["sessions"]] == [id]
+        assert listed["profiles"] == [{"name": "agent", "roots": [str(tmp_path)]}]
+
+
+async def test_a_prompt_that_is_sent_twice_is_run_once(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create()
+        async with service.client() as client:
+            for _ in range(2):
+                sent = await client.post(f"/sessions/{id}/prompts", json={"text": "hello", "uuid": "one"})
+                assert (sent.status_code, sent.json()) == (202, {"uuid": "one"})
+            await client.post(f"/sessions/{id}/prompts", json={"text": "bye"})
+        async with service.events(id) as events:
+            found = await events.until("claude_response") + await events.until("claude_response")
+        texts = [named(piece)[1].get("content") for piece in found]
+        assert texts == ["0 hello", None, "0 bye"]
+
+
+async def test_of_two_answers_the_second_gets_409_and_each_tab_is_told(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create({"ask": "q1"})
+        async with service.events(id) as one, service.events(id) as two, service.client() as client:
+            for tab in (one, two):
+                await tab.until_state(open=["q1"])
+            answer = {"requestId": "q1", "allow": True}
+            replies = await asyncio.gather(*(client.post(f"/sessions/{id}/answers", json=answer) for _ in range(2)))
+            assert sorted(reply.status_code for reply in replies) == [204, 409]
+            assert [reply.json()["error"] for reply in replies if reply.status_code == 409] == ["settled"]
+            for tab in (one, two):
+                found = [named(piece)[1] for piece in await tab.until("turn_complete")]
+                assert ["answered" in one.get("content", "") for one in found] == [True, False]
+            assert json.loads(found[0]["content"].removeprefix("answered "))["behavior"] == "allow"
+
+
+async def test_an_answer_is_refused_that_fits_no_question(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create({"ask": "q1"})
+        async with service.events(id) as events, service.client() as client:
+            await events.until_state(open=["q1"])
+            unknown = await client.post(f"/sessions/{id}/answers", json={"requestId": "q2", "allow": True})
+            option = await client.post(f"/sessions/{id}/answers", json={"requestId": "q1", "allow": True, "option": 3})
+            denied = await client.post(
+                f"/sessions/{id}/answers", json={"requestId": "q1", "allow": False, "message": "not today"}
+            )
+            assert [unknown.status_code, option.status_code, denied.status_code] == [404, 400, 204]
+            found = [named(piece)[1] for piece in await events.until("turn_complete")]
+        assert "not today" in found[0]["content"]
+
+
+async def test_a_turn_is_interrupted(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create({"hang": True})
+        async with service.events(id) as events, service.client() as client:
+            await events.until("claude_response")
+            assert (await client.post(f"/sessions/{id}/interrupt")).status_code == 204
+            await events.until("turn_complete")
+
+
+async def test_the_end_of_the_cli_is_told_and_prompts_are_refused_then(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create({"exit": 3})
+        async with service.events(id) as events, service.client() as client:
+            await events.until_state(ended=True, exitCode=3)
+            refused = await client.post(f"/sessions/{id}/prompts", json={"text": "hello"})
+            assert (refused.status_code, refused.json()["error"]) == (409, "ended")
+        async with service.events(id) as events:
+            await events.until_state(ended=True, exitCode=3)
+
+
+async def test_another_driver_keeps_its_session(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        driver, answer = await service.supervised.create()
+        async with service.client() as client:
+            refused = await client.post(f"/sessions/{answer['id']}/prompts", json={"text": "hello"})
+            assert (refused.status_code, refused.json()["error"]) == (409, "driver")
+            driver.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"[]", 400),
+        (b'{"text": 1}', 400),
+        (b'{"text": ""}', 400),
+        (b'{"text": "a", "argv": []}', 400),
+        (b'{"text": "\xff"}', 400),
+        (b"[" * 100_000, 400),
+        (b'{"text": "' + b"x" * 1_100_000 + b'"}', 413),
+    ],
+)
+async def test_a_body_that_is_no_prompt_is_refused(tmp_path: Path, body: bytes, status: int) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create()
+        async with service.client(**{"Content-Type": "application/json"}) as client:
+            assert (await client.post(f"/sessions/{id}/prompts", content=body)).status_code == status
+            assert (await client.post(f"/sessions/{id}/prompts", json={"text": "ok"})).status_code == 202
+
+
+async def test_a_body_is_json_by_its_type_too_so_no_form_can_send_it(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create()
+        async with service.client(**{"Content-Type": "text/plain"}) as client:
+            assert (await client.post(f"/sessions/{id}/prompts", content=b'{"text": "a"}')).status_code == 415
+
+
+async def test_the_service_says_so_while_there_is_no_supervisor(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        service.supervised.supervisor._stop_all()
+        await asyncio.wait({service.supervised.task}, timeout=30)
+        async with service.client() as client:
+            absent = await client.get("/sessions")
+            assert (absent.status_code, absent.json()["error"]) == (503, "absent")
+
+
+def test_a_profile_is_what_it_says(tmp_path: Path) -> None:
+    profile = agent_profile(tmp_path, env=["HOME"], cost_usd=2.0)
+    spec = profile.spec(profile.folder(""), "name")
+    assert (spec.cwd, spec.name, spec.cost_usd) == (str(tmp_path), "name", 2.0)
+    assert spec.argv == profile.argv
