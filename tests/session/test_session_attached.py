@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from typing import Any
 
 import anyio
@@ -47,8 +47,8 @@ async def take(session: Session, count: int) -> list[Any]:
     return [await session.__anext__() for _ in range(count)]
 
 
-async def collect(session: Session, got: list[Any]) -> None:
-    async for message in session:
+async def collect(messages: AsyncIterable[Any], got: list[Any]) -> None:
+    async for message in messages:
         got.append(message)
 
 
@@ -267,6 +267,40 @@ def test_a_run_of_what_is_over_gives_what_was_missed_and_ends(backend: Backend) 
                 "ResultSuccess",
             ]
             assert [message async for message in session.receive_run()] == []
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize("restarted", [True, False])
+def test_what_a_process_has_begun_that_has_died_is_not_waited_for(
+    backend: Backend, after: int, restarted: bool
+) -> None:
+    async def main() -> None:
+        host = HostPeer()
+        started = {"type": "system", "subtype": "task_started", "task_id": "t", "task_type": "local_agent"}
+        state = {"type": "system", "subtype": "session_state_changed", "state": "running"}
+        host.say(INITIALIZED, INIT, {**started, "uuid": "u", "session_id": "s"}, {**state, "uuid": "v"})
+        if restarted:
+            host.say(INITIALIZED)
+            host.turn = False
+        _, session = host.connect(Cursor("s1", 1, after))
+        got: list[Any] = []
+        over = False
+
+        async def run() -> None:
+            nonlocal over
+            await collect(session.receive_run(), got)
+            over = True
+
+        async with session, anyio.create_task_group() as group:
+            group.start_soon(run)
+            while len(got) < 3 or restarted > over:
+                await anyio.sleep(0.001)
+            await anyio.wait_all_tasks_blocked()
+            assert over == restarted
+            group.cancel_scope.cancel()
 
     backend.run(main)
 

@@ -143,9 +143,9 @@ class Reading:
         self.run.refuse(uuid, reason)
         self._look_again()
 
-    def arrive(self, *, turn: bool) -> None:
-        """What comes from now on is newer than the session's beginning."""
-        self.run.arrive(turn=turn)
+    def arrive(self, *, turn: bool, restarted: bool) -> None:
+        """What comes from now on is newer than the session's beginning; arguments as of :meth:`Run.arrive`."""
+        self.run.arrive(turn=turn, restarted=restarted)
         self._look_again()
 
     def _look_again(self) -> None:

@@ -323,9 +323,18 @@ class Run:
         for uuid in owed:
             self.ask(uuid, now)
 
-    def arrive(self, *, turn: bool) -> None:
-        """All older messages were seen. ``turn`` says whether a turn is under way behind them."""
+    def arrive(self, *, turn: bool, restarted: bool) -> None:
+        """All older messages were seen.
+
+        Args:
+            turn: whether a turn is under way behind them.
+            restarted: whether they are of several processes. What an earlier one has begun goes on no more.
+        """
         self._is_behind, self._turn = False, turn
+        if restarted:
+            self._state = None
+            self._tasks = Ids()
+            self._queued = self._due = 0
 
     def refuse(self, uuid: str, reason: str) -> None:
         """A prompt will not come to the CLI. It may be sent again."""

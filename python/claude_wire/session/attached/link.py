@@ -123,6 +123,8 @@ class Link:
         self._why_not = "this session is not attached yet"
         self._stderr = b""
         self._unacknowledged = Unacknowledged()
+        # Processes that have begun between the cursor and the answer of the host.
+        self._processes = 0
         # The frame that ends the stream, once somebody has seen it.
         self._end: Ended | Cut | None = None
         # Frames that somebody has seen, of all that stand in the stream.
@@ -168,7 +170,14 @@ class Link:
 
     def arrived(self) -> None:
         """All that there was when the session was attached has been taken."""
-        self._reading.arrive(turn=self.attached.turn)
+        attached = self.attached
+        restarted = self._processes > (0 if attached.after else 1)
+        self._reading.arrive(turn=attached.turn, restarted=restarted)
+
+    def passed(self, message: Any) -> None:
+        """A control message was passed over that is older than the answer of the host."""
+        if type(message) is ControlResponse and message.request_id == INITIALIZE_ID:
+            self._processes += 1
 
     def initialized(self, answer: object) -> None:
         """The CLI has answered the ``initialize`` of the host."""

@@ -154,7 +154,10 @@ class AttachedRouter(Router):
 
     def _was_seen(self, message: Any) -> bool:
         # All lines of a batch are on the same side of the line where the session was attached.
-        return self._is_old(self._link.lines) or super()._was_seen(message)
+        if self._is_old(self._link.lines):
+            self._link.passed(message)
+            return True
+        return super()._was_seen(message)
 
     def _handle(self, message: Any) -> None:
         self._link.handle(message)
