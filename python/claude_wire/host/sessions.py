@@ -156,8 +156,10 @@ class Sessions:
                 if journal.next <= record.line:  # a loss of power has taken lines behind its end
                     record.epoch += 1
                     self._note_end(record, journal)
+                if not journal.number:
+                    raise LookupError(id)
                 hosted = Hosted(record, journal, self)
-                hosted.ledger.remember_prompts(prompts_of(journal, journal.process_line))
+                hosted.ledger.remember_prompts(prompts_of(journal, journal.first))
             except LookupError:
                 journal.close()
                 raise RefusedError("system", f"the journal of session {id} has no parts any more") from None
