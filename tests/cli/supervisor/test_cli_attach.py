@@ -87,7 +87,8 @@ def test_the_end_of_the_input_lets_the_session_go_on(host: Commands) -> None:
         client.communicate(timeout=SECONDS)
     assert client.returncode == 0
     (session,) = host.sessions()
-    assert (session["life"], session["driver"]) == ("idle", False)
+    assert session["life"] in ("starting", "idle")
+    assert not session["driver"]
 
 
 def test_a_client_that_is_gone_is_let_go(host: Commands) -> None:

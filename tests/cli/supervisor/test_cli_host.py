@@ -25,9 +25,9 @@ from claude_wire.control.host_frames import Life
 from claude_wire.host.child import began_at, is_alive
 from claude_wire.host.disk.files import write_whole
 from claude_wire.host.disk.folder import StateFolder, Supervision
-from claude_wire.host.frames import SessionInfo
+from claude_wire.host.frames import VERSION, SessionInfo
 from shown import in_order
-from supervised import SECONDS, Commands
+from supervised import SECONDS, Commands, Talker, journal, prompt
 
 
 @pytest.fixture
@@ -84,6 +84,14 @@ def test_without_a_supervisor_a_command_says_how_to_start_one(host: Commands, co
     assert f'no supervisor runs in {host.folder}. "claude-wire host start' in host.refused("host", *command)
 
 
+def test_one_that_does_not_answer_is_named(host: Commands) -> None:
+    folder, pid = StateFolder(os.fspath(host.folder)), os.getpid()
+    deaf = Supervision(pid=pid, pid_began=began_at(pid), version=VERSION, package="1", socket=folder.socket)
+    write_whole(os.path.join(folder.path, "supervisor.json"), msgspec.json.encode(deaf))
+    assert f"the supervisor (pid {pid}) cannot be reached: " in host.refused("host", "ps")
+    os.unlink(os.path.join(folder.path, "supervisor.json"))
+
+
 def test_a_folder_whose_path_is_too_long_is_refused(host: Commands) -> None:
     assert "the path of the socket is too long" in host.refused("host", "ps", "--folder", "/tmp/" + "x" * 200)
 
@@ -133,6 +141,17 @@ def test_a_session_is_created_listed_shown_stopped_and_removed(host: Commands) -
     assert json.loads(host.said("host", "logs", "mine", "--json", "-n", "1"))["type"] == "result"
     assert host.said("host", "rm", "mine") == f"{id}\n"
     assert host.sessions() == []
+
+
+def test_a_line_longer_than_a_frame_may_be_is_shown_as_it_is(host: Commands) -> None:
+    host.serve()
+    id = host.create()
+    with Talker(host.folder) as client:
+        client.drive(id)
+        client.send(prompt("p1", text='{"type":"host_' + "x" * 5_000_000))
+        client.until("result")
+    assert host.said("host", "logs", id, "--json") == journal(host.folder, id, "stdout.ndjson").decode()
+    in_order(host.said("host", "logs", id), "xxx", "= ok")
 
 
 def test_a_session_that_runs_is_removed_by_force_alone(host: Commands) -> None:

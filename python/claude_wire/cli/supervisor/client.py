@@ -36,6 +36,8 @@ __all__ = [
 
 #: Seconds in which a supervisor has answered a command that it need not wait for.
 ANSWER_SECONDS = 60.0
+#: Bytes of an answer.
+MOST_ANSWER_BYTES = 96 * 1024 * 1024
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="host_attached"):
@@ -98,13 +100,13 @@ class Client:
         """
         self.socket.sendall(line)
 
-    def line(self) -> bytes:
-        """The next line, with its line feed; empty at the end of the connection.
+    def line(self, most: int = MOST_ANSWER_BYTES) -> bytes:
+        """The next line, with its line feed, or so many bytes of it; empty at the end of the connection.
 
         Raises:
             OSError: the connection failed.
         """
-        return self._file.readline()
+        return self._file.readline(most)
 
     def ask(self, command: Any, seconds: float | None = ANSWER_SECONDS) -> Any:
         """Send a command, and return the answer.
@@ -178,7 +180,6 @@ def connect(folder: StateFolder) -> Client:
 
     Raises:
         HostError: there is none, or it is of another version.
-        OSError: it cannot be connected to.
     """
     found = running(folder)
     if found is None:
@@ -187,7 +188,10 @@ def connect(folder: StateFolder) -> Client:
             "absent",
             f'no supervisor runs in {printable(folder.path, keep="")}. "claude-wire host start{where}" starts one',
         )
-    return Client(found.socket)
+    try:
+        return Client(found.socket)
+    except OSError as error:
+        raise HostError("absent", f"the supervisor (pid {found.pid}) cannot be reached: {error.strerror}") from error
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from claude_wire.cli.show.notices import ERROR, QUIET, WARNING
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.supervisor.client import Client, Place
 from claude_wire.control.host_frames import Blocked, Cursor, Cut, Ended, Limited, Stderr, frame_of
+from claude_wire.control.host_lines import MOST_FRAME_BYTES
 from claude_wire.foundation.printable import printable
 from claude_wire.host.disk.files import open_private
 from claude_wire.host.frames import Attach
@@ -29,18 +30,23 @@ __all__ = ["ended_line", "log_line", "own_log", "raw", "shown"]
 FRAME = b'{"type":"host_'
 
 
-def _lines(client: Client, attached: Place, *, follow: bool) -> Iterator[bytes]:
-    """The lines of a session and of its host: those that are there, and what comes, up to the end of its CLI."""
+def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
+    """What a session and its host say, up to the end of its CLI: what is there, and with ``follow`` what comes.
+
+    Gives whole lines and pieces of longer ones, and whether it is the host that says it.
+    """
     left = attached.line - attached.after
     goes_on = follow and attached.ended is None
+    begins = True
     while left or goes_on:
-        line = client.line()
-        if not line:
+        piece = client.line(MOST_FRAME_BYTES)
+        if not piece:
             return
-        is_frame = line.startswith(FRAME)
-        left -= not is_frame and left > 0
-        yield line
-        if is_frame and isinstance(frame_of(line), (Ended, Cut)):
+        is_frame = begins and piece.startswith(FRAME)
+        begins = piece.endswith(b"\n")
+        left -= begins and not is_frame and left > 0
+        yield is_frame, piece
+        if is_frame and isinstance(frame_of(piece), (Ended, Cut)):
             return
 
 
@@ -48,9 +54,9 @@ def raw(client: Client, id: str, after: Cursor | None, *, follow: bool) -> None:
     """Write the lines of the CLI to standard output, as they are."""
     attached: Place = client.ask(Attach(attach=id, after=after))
     out = sys.stdout.buffer
-    for line in _lines(client, attached, follow=follow):
-        if not line.startswith(FRAME):
-            out.write(line)
+    for is_frame, piece in _pieces(client, attached, follow=follow):
+        if not is_frame:
+            out.write(piece)
             if follow:
                 out.flush()
 
@@ -59,13 +65,13 @@ def shown(client: Client, id: str, after: Cursor | None, page: Page, *, follow: 
     """Show a session on a page."""
     attached: Place = client.ask(Attach(attach=id, after=after))
     live, decoder, ended = LiveView(page), Decoder(), attached.ended
-    for line in _lines(client, attached, follow=follow):
-        if not line.startswith(FRAME):
-            for message in decoder.feed(line):
+    for is_frame, piece in _pieces(client, attached, follow=follow):
+        if not is_frame:
+            for message in decoder.feed(piece):
                 live.show(message)
             page.wait()
             continue
-        match frame_of(line):
+        match frame_of(piece):
             case Ended() as ended:
                 pass
             case Stderr(text=text):
