@@ -412,6 +412,12 @@ def test_an_attachment_is_opened_once_and_says_so(backend: Backend, tmp_path: Pa
 # --- arguments --------------------------------------------------------------------------------------------------------
 
 
+def test_a_session_that_is_not_attached_yet_says_so(tmp_path: Path) -> None:
+    session = open_session(attach="s", host=tmp_path)
+    assert (session.cursor, session.info, session.unacknowledged) == (None, None, [])
+    assert repr(session) == "<Session not entered: nothing under way>"
+
+
 def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="not both"):
         connect(tmp_path, command=["ssh"])

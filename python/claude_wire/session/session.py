@@ -179,7 +179,7 @@ class Session:
 
     @property
     def cursor(self) -> Cursor | None:
-        """Where a session that is attached stands: behind the last message that was taken. None if it is not."""
+        """Where a session that is attached stands: behind the last message that was taken. Else, and before, None."""
         return self._reading.cursor
 
     @property

@@ -108,8 +108,10 @@ class AttachedRouter(Router):
         return self._numbers[count - 1] if count > 0 else self._before
 
     @property
-    def cursor(self) -> Cursor:
-        """Where the consumer stands."""
+    def cursor(self) -> Cursor | None:
+        """Where the consumer stands; None before it begins."""
+        if not self._started:
+            return None
         attached = self._link.attached
         return Cursor(attached.id, attached.epoch, self.taken)
 
