@@ -8,7 +8,7 @@ import sys
 
 from claude_wire.errors import CLINotFoundError
 
-__all__ = ["TAP_HEAD", "find_cli", "is_tap"]
+__all__ = ["find_cli"]
 
 #: What a program begins with that ``claude-wire tap --install`` wrote.
 TAP_HEAD = b"#!/bin/sh\n# claude-wire tap\n"

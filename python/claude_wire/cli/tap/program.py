@@ -176,11 +176,12 @@ class Child:
                     self.status = status
         return self.status is not None
 
-    def send(self, number: int) -> None:
-        """Send it a signal, unless it has ended."""
+    def send(self, number: int) -> bool:
+        """Send it a signal, or none for 0. Returns whether it has not ended."""
         with self._reaping:  # else its number might be another process's by now
             if self.status is None:
                 os.kill(self.pid, number)
+            return self.status is None
 
 
 def _prctl() -> Callable[[int, int], int] | None:
@@ -389,9 +390,7 @@ class Relay:
             told = wait(waited_for)
             number, code = (told, 0) if isinstance(told, int) else (told.si_signo, told.si_code)
             if number != signal.SIGCHLD:
-                if self._child.status is None:
-                    if code != FROM_KERNEL:
-                        self._child.send(number)
+                if self._child.send(0 if code == FROM_KERNEL else number):
                     continue
                 self._is_over = True
             os.write(self._wake, b"!")
