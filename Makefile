@@ -27,7 +27,7 @@ python-test: $(VENV)/.native $(VENV)/.dev
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -p no:benchmark -n 3 --dist loadfile
 
 ## What reads tables: pyarrow, polars, DuckDB, nanoarrow, DataFusion, Dask and Ray, on this machine alone. They are a gigabyte.
-TABLE_TESTS := tests/tables tests/integrations/test_arrow_consumers.py $(wildcard tests/integrations/test_table_*.py)
+TABLE_TESTS := tests/tables tests/integrations/test_arrow_consumers.py tests/integrations/test_fleet.py $(wildcard tests/integrations/test_table_*.py)
 test-tables: $(VENV)/.native $(VENV)/.dev $(VENV)/.tables
 	env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile $(TABLE_TESTS)
 	CLAUDE_WIRE_TABLES=1 $(BIN)/pytest -p no:benchmark tests/promises/test_reference.py tests/promises/test_pages.py -k "tables or reference"

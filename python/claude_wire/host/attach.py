@@ -233,13 +233,13 @@ class Host:
         return await self._ask(List(list={}), Listed)
 
     async def _ask(self, command: Command, kind: type[A], seconds: float | None = None) -> A:
-        connection = _Connection(self._way())
+        connection = _Connection(self._way(command))
         try:
             return await connection.ask(command, kind, self._timeout if seconds is None else seconds)
         finally:
             await connection.aclose()
 
-    def _way(self) -> Way:
+    def _way(self, command: Command) -> Way:
         if self._command is not None:
             return CommandWay(self._command)
         assert self.folder is not None
@@ -304,7 +304,7 @@ class Attachment:
             said = complete(msgspec.convert(command.create.initialize, InitializeRequest))
             spec = msgspec.structs.replace(command.create, initialize=msgspec.json.decode(encode(said)))
             command = msgspec.structs.replace(command, create=spec)
-        self._connection = connection = _Connection(self._host._way())  # pyright: ignore[reportPrivateUsage]
+        self._connection = connection = _Connection(self._host._way(command))  # pyright: ignore[reportPrivateUsage]
         try:
             self._answer = answer = await connection.ask(command, Attached, self._host.seconds(command))
         except BaseException:

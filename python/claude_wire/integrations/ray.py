@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false
-"""A dataset of Ray Data over lines, which tasks read.
+"""A dataset of Ray Data over lines, which tasks read; and sessions on all nodes of a cluster.
 
 ::
 
@@ -27,13 +27,15 @@ try:
     import pyarrow
     from ray.data import Datasource, ReadTask, read_datasource
     from ray.data.block import BlockMetadata
+
+    from claude_wire.integrations.fleet.client import Fleet, NodeLostError
 except ModuleNotFoundError as _error:
     if _error.name not in ("ray", "pyarrow"):
         raise
     _advice = "claude_wire.integrations.ray needs Ray Data: pip install 'claude-wire[ray]'"
     raise ImportError(_advice, name=_error.name) from _error
 
-__all__ = ["dataset"]
+__all__ = ["Fleet", "NodeLostError", "dataset"]
 
 
 def dataset(
