@@ -84,7 +84,15 @@ class Agent:
         said = {"is_error": False, "result": "ok", "duration_ms": 1, "duration_api_ms": 1, "num_turns": 1}
         spent = {"total_cost_usd": self.cost, "usage": {}}
         uuids = [prompt["uuid"]]
-        say(type="result", subtype="success", session_id="cli-1", uuid="r", user_message_uuids=uuids, **said, **spent)
+        say(
+            type="result",
+            subtype="success",
+            session_id="cli-1",
+            uuid=f"r-{prompt['uuid']}",
+            user_message_uuids=uuids,
+            **said,
+            **spent,
+        )
         self.waits = None
         if self.prompts:
             self.begin()
