@@ -148,16 +148,19 @@ async def test_a_longer_line_of_a_client_is_refused_and_ends_its_connection(
 async def test_a_client_that_takes_nothing_is_cut_with_its_cursor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lower(monkeypatch, STALLED_SECONDS=0.2, TICK_SECONDS=0.1)
+    lower(monkeypatch, TICK_SECONDS=0.05)
     async with hosting(tmp_path / "h") as host:
         client, answer = await host.create()
         slow = silent(host)
         slow.sendall(json.dumps({"attach": answer["id"]}).encode() + b"\n")
         client.prompt("p1", lines=20_000)
         await client.until("result")
-        await until(lambda: "client-cut" in (host.path / "log.ndjson").read_text())
+        client.close()
+        await until(lambda: len(hosted_by(host, answer).clients) == 1)
+        lower(monkeypatch, STALLED_SECONDS=0.1)
+        await until(lambda: not hosted_by(host, answer).clients)
+        assert "client-cut" in (host.path / "log.ndjson").read_text()
         await asyncio.to_thread(rest, slow)
-        assert len(hosted_by(host, answer).clients) == 1
 
 
 async def test_a_client_that_does_not_take_what_the_host_says_is_cut(

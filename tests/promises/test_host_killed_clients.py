@@ -1,7 +1,6 @@
 """Clients that are killed, hundreds of them: together they take each line once, and each question has one answer.
 
-The short form kills 60, ``CLAUDE_WIRE_LONG=1`` a thousand. With ``CLAUDE_WIRE_SSH="ssh -T localhost"``, or whatever
-leads to this machine without a password, it is done through sshd as well.
+The short form kills 60, ``CLAUDE_WIRE_LONG=1`` a thousand.
 """
 
 from __future__ import annotations
@@ -28,22 +27,29 @@ import killed_clients
 from claude_wire import HookCallbackMatcher, InitializeRequest
 from claude_wire.host import connect, spec_of
 from long_tests import LONG
+from ssh import SSHD, ssh_command
 from supervised import Commands, journal
 
 KILLS = 1000 if LONG else 60
 SECONDS = 2400 if LONG else 240
-SSH = shlex.split(os.environ.get("CLAUDE_WIRE_SSH", ""))
 ATTACH = [sys.executable, "-m", "claude_wire.cli", "attach"]
 
 
-def remotely(folder: Path) -> list[str]:
-    """The command that attaches by ssh."""
-    return [*SSH, shlex.join(["env", f"CLAUDE_WIRE_HOST={folder}", *ATTACH])]
+def by_ssh(folder: Path, supervised: Path) -> list[str]:
+    """The command that attaches through sshd."""
+    return [*ssh_command(folder, {"CLAUDE_WIRE_HOST": os.fspath(supervised)}), shlex.join(ATTACH)]
 
 
-@pytest.mark.parametrize("way", ["socket", "command", "ssh"] if SSH else ["socket", "command"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "socket",
+        "command",
+        pytest.param("ssh", marks=pytest.mark.skipif(SSHD is None, reason="there is no SSH server: see `make sshd`")),
+    ],
+)
 def test_clients_that_are_killed_lose_nothing_and_repeat_nothing(tmp_path: Path, way: str) -> None:
-    kills = KILLS // 6 if way == "command" else KILLS
+    kills = KILLS if way == "socket" or LONG else KILLS // 6
     questions = 4 * kills + 100
     with Commands(tmp_path / "h") as host:
         host.serve()
@@ -52,7 +58,7 @@ def test_clients_that_are_killed_lose_nothing_and_repeat_nothing(tmp_path: Path,
         argv = [sys.executable, "-B", busy_agent.__file__, str(questions)]
         id = anyio.run(connect(host.folder).start, spec_of(argv, initialize=initialize)).id
         log = tmp_path / "log"
-        command = {"socket": [], "command": ATTACH, "ssh": remotely(host.folder)}[way]
+        command = [] if way == "socket" else ATTACH if way == "command" else by_ssh(tmp_path, host.folder)
         program = [sys.executable, killed_clients.__file__, os.fspath(host.folder), id, os.fspath(log), str(kills), "1"]
         ended = subprocess.run(
             [*program, *command], capture_output=True, text=True, timeout=SECONDS, env=host.environment, check=False

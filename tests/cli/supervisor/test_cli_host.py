@@ -19,7 +19,7 @@ if sys.platform != "linux":
 import msgspec
 
 from claude_wire.cli.show.columns import cell_count
-from claude_wire.cli.supervisor import table
+from claude_wire.cli.supervisor import starting, table
 from claude_wire.cli.supervisor.following import log_line
 from claude_wire.control.host_frames import Life
 from claude_wire.host.child import began_at, is_alive
@@ -82,6 +82,31 @@ def test_what_it_says_is_shown_if_it_cannot_start(host: Commands) -> None:
 @pytest.mark.parametrize("command", [("ps",), ("logs", "x"), ("stop", "x"), ("rm", "x"), ("run", "--", "true")])
 def test_without_a_supervisor_a_command_says_how_to_start_one(host: Commands, command: tuple[str, ...]) -> None:
     assert f'no supervisor runs in {host.folder}. "claude-wire host start' in host.refused("host", *command)
+
+
+def test_in_the_foreground_it_says_that_it_serves_and_ends_by_a_signal(host: Commands) -> None:
+    with host.start("host", "start", "--foreground") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"supervisor {process.pid} serves {host.folder}\n".encode()
+        id = host.create()
+        process.terminate()
+        out, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out, err) == (0, b"", b"")
+    host.serve()
+    assert [(session["id"], session["life"]) for session in host.sessions()] == [(id, "ended")]
+
+
+def test_a_mistake_of_its_own_is_in_the_log_without_what_it_says(tmp_path: Path) -> None:
+    folder = StateFolder(os.fspath(tmp_path / "h"))
+    try:
+        json.loads("a secret")
+    except ValueError as error:
+        starting.note(folder, error)
+    folder.release()
+    (line,) = (tmp_path / "h" / "log.ndjson").read_text().splitlines()
+    assert json.loads(line)["error"] == "JSONDecodeError"
+    assert json.loads(line)["at"][-1].startswith("decoder.py:")
+    assert "secret" not in line
 
 
 def test_one_that_does_not_answer_is_named(host: Commands) -> None:
@@ -160,6 +185,19 @@ def test_a_session_that_runs_is_removed_by_force_alone(host: Commands) -> None:
     assert "stop it first" in host.refused("host", "rm", id)
     assert host.said("host", "rm", "-f", id) == f"{id}\n"
     assert host.sessions() == []
+
+
+def test_a_session_that_has_ended_is_resumed(host: Commands) -> None:
+    host.serve()
+    id = host.create("--name", "mine", lines=1)
+    assert "runs already" in host.refused("host", "resume", "mine")
+    host.said("host", "stop", "mine")
+    host.said("host", "stop", "--all")
+    host.serve()
+    assert host.said("host", "resume", "mine") == f"{id}\n"
+    (session,) = host.sessions()
+    assert session["pid"] is not None
+    assert "> again" in host.said("run", "--attach", "mine", "--", "again")
 
 
 def test_nothing_is_done_to_any_if_one_of_them_is_not_there(host: Commands) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -26,8 +27,9 @@ from claude_wire.cli.supervisor.table import as_json, is_over, rows
 from claude_wire.control.host_frames import Cursor
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.host.disk.folder import StateFolder
-from claude_wire.host.frames import Create, Remove, SessionInfo, Stop
+from claude_wire.host.frames import Create, Remove, Resume, SessionInfo, Stop
 from claude_wire.host.sessions import Limits
+from claude_wire.session.open import STATE_VARIABLE
 
 __all__ = ["host"]
 
@@ -284,6 +286,22 @@ def _stop_supervisor(folder: StateFolder, grace: float) -> None:
     if not wait_for_end(found.pid, found.pid_began, END_SECONDS):
         raise Failure(f"the supervisor (pid {found.pid}) has not ended in {END_SECONDS:.0f} s")
     click.echo(f"supervisor {found.pid} has ended")
+
+
+@host.command()
+@click.argument("names", metavar="ID...", nargs=-1, required=True)
+@takes_state_folder
+def resume(names: tuple[str, ...], folder: str | None) -> None:
+    """Start CLIs that go on with sessions that have ended.
+
+    They have the environment of this command. No prompt is sent again: "claude-wire host logs" says what was cut.
+
+    Exit code: 0; 2 if there is no such session, its CLI runs or cannot be started, or no supervisor runs.
+    """
+    with failures(), connect(folder_of(folder)) as client:
+        for session in _named(client, names):
+            client.ask(Resume(resume=session.id, env={STATE_VARIABLE: "1", **os.environ}, detach=True))
+            click.echo(session.id)
 
 
 @host.command()

@@ -13,8 +13,8 @@ from claude_wire.codec.encoder import encode
 from claude_wire.control.host_frames import Accepted, Ended, Refused, frame_of
 from claude_wire.errors import CLINotFoundError, HostError
 from claude_wire.foundation.printable import one_line
+from claude_wire.host import attach
 from claude_wire.host.frames import Create, Spec
-from claude_wire.session.open import STATE_VARIABLE
 
 __all__ = ["created", "said", "spec_of"]
 
@@ -42,15 +42,7 @@ def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost
         raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "claude-wire host run -- CLI")) from error
     given = command[1:]
     flags = [] if any(flag.partition("=")[0] == "--input-format" for flag in given) else argv[1:]
-    # A client that attaches waits for the end of turns by what the CLI says of its state.
-    environment = {**os.environ, STATE_VARIABLE: os.environ.get(STATE_VARIABLE, "1")}
-    return Spec(
-        argv=[argv[0], *given, *flags],
-        cwd=cwd or os.getcwd(),
-        env=environment,
-        name=name,
-        cost_usd=cost_usd,
-    )
+    return attach.spec_of([argv[0], *given, *flags], cwd=cwd, name=name, cost_usd=cost_usd)
 
 
 def created(client: Client, spec: Spec) -> str:

@@ -20,7 +20,7 @@ from claude_wire.foundation.printable import printable
 from claude_wire.host.disk.folder import StateFolder, Supervision
 from claude_wire.host.supervisor import Limits, Supervisor
 
-__all__ = ["in_background", "in_foreground"]
+__all__ = ["in_background", "in_foreground", "note"]
 
 #: Seconds in which a supervisor that is started must serve.
 START_SECONDS = 30.0
@@ -121,7 +121,7 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
     except OSError as error:
         raise Failure(f"{printable(os.fsdecode(error.filename or folder.path), keep='')}: {error.strerror}") from error
     except Exception as error:
-        _note(folder, error)
+        note(folder, error)
         raise
     finally:
         folder.release()
@@ -130,14 +130,14 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
 async def _serve(supervisor: Supervisor, folder: StateFolder, started: Callable[[], object]) -> None:
     def fault(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if isinstance(context.get("exception"), Exception):
-            _note(folder, context["exception"])
+            note(folder, context["exception"])
         loop.default_exception_handler(context)
 
     asyncio.get_running_loop().set_exception_handler(fault)
     await supervisor.run(started)
 
 
-def _note(folder: StateFolder, error: Exception) -> None:
+def note(folder: StateFolder, error: Exception) -> None:
     """A mistake of our own, in the log: its type and its place. What it says may have content."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     at = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames]
