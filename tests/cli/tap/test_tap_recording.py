@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import io
 import json
 import os
 import resource
+import select
 import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +23,15 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, PermissionResu
 
 from claude_wire import ClaudeOptions, open_session
 from claude_wire.cli.host.record import AT_ONCE_BYTES
+from claude_wire.cli.tap import program
 from claude_wire.cli.tap import recording as recording_module
 from claude_wire.testing import Recording, Replay
 from recordings import load
 from tapped import SECONDS, cli_of, install_tap, recorded, start, tap_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tap is for POSIX")
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the kernel copies pipes")
 
 #: Recorded sessions with prompts, questions, hooks, deltas, a large line, and bytes that are no UTF-8.
 NAMES = ["04_tools_bypass_partial", "05_perm_allow_deny", "06_hooks", "10_unicode", "11_huge", "12_multi_replay"]
@@ -261,3 +268,72 @@ def test_a_signal_that_ends_the_cli_is_in_the_recording(tmp_path: Path) -> None:
         process.terminate()
         assert process.wait(SECONDS) == -signal.SIGTERM
     assert recorded(tmp_path / "recorded").exit_code == -signal.SIGTERM
+
+
+# --- much at once -----------------------------------------------------------------------------------------------------
+
+
+@linux
+@pytest.mark.parametrize("room", [4096, 65536, 1024 * 1024])
+@pytest.mark.parametrize("line", [5, 285, 50_000, 700_000])
+def test_what_the_kernel_passes_on_is_recorded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, line: int
+) -> None:
+    """Whatever the host's pipe has room for, and also where bytes that are written down already go by way of memory."""
+    recording = recording_module.Recording(str(tmp_path / "recorded"), ["claude"], 0.0, pytest.fail)
+    by_kernel: list[int] = []
+    put_from = recording.put_from
+    monkeypatch.setattr(recording, "put_from", lambda pipe, size: (by_kernel.append(size), put_from(pipe, size)))
+    source, cli = os.pipe()
+    host, target = os.pipe()
+    pump = program.Pump(source, target, program.QUEUE_BYTES, recording)
+    pump._stream = recording_module.STDOUT  # it goes by the numbers of standard streams
+    fcntl.fcntl(target, 1031, room)
+    os.set_blocking(cli, False)
+    os.set_blocking(host, False)
+    data = memoryview(b"".join(b"%0*d\n" % (line - 1, number) for number in range(4_000_000 // line)))
+    came, at = bytearray(), 0
+    turn = 0
+    while pump.target >= 0:
+        turn += 1
+        # Now the pump waits for the host, now it takes what there is into memory.
+        monkeypatch.setattr(program, "RESCUE_SECONDS", 0.0 if turn % 150 == 0 else 100.0)
+        if at < len(data):
+            with contextlib.suppress(BlockingIOError):
+                at += os.write(cli, data[at : at + 1024 * 1024])
+        elif cli >= 0:
+            os.close(cli)
+            cli = -1
+        wanted: dict[int, int] = {}
+        pump.wishes(wanted, now=time.monotonic())
+        poller = select.poll()
+        for fd, event in wanted.items():
+            poller.register(fd, event)
+        for fd, event in poller.poll(0):
+            pump.obey(fd, event)
+        if turn % 3:
+            with contextlib.suppress(BlockingIOError):
+                came += os.read(host, 300_000)
+    os.set_blocking(host, True)
+    came += b"".join(iter(lambda: os.read(host, 65536), b""))
+    os.close(host)
+    recording.end(0)
+    assert by_kernel
+    assert came == data
+    kept = recorded(tmp_path / "recorded")
+    assert kept.stdout == data
+    assert b"".join(kept.reads) == data
+    assert [step.data for step in kept.steps] == io.BytesIO(data).readlines()
+
+
+@linux
+def test_a_full_disk_ends_what_the_kernel_writes_down(tmp_path: Path) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
+
+    cli = cli_of(tmp_path / "cli", "for number in range(20): say('x' * 999_999)\n")
+    with start(tap_of(cli, tmp_path / "recorded"), preexec_fn=limit) as process:
+        out, errors = process.communicate(timeout=SECONDS)
+    assert (len(out), process.returncode) == (20_000_000, 0)
+    assert errors == b"claude-wire tap: the recording ends before the session: File too large\n"
+    assert recorded(tmp_path / "recorded").stdout == out[:3_000_000]

@@ -95,6 +95,26 @@ class Recorder:
         self._write("stdout.reads.jsonl", _row(seconds, len(chunk)))
         self._write_order("out", chunk, seconds)
 
+    def received_from(self, pipe: int, size: int, at: float | None = None) -> None:
+        """Take what one read gave, out of a pipe that has just that, without its bytes coming here. For Linux."""
+        seconds = self._seconds(at)
+        file, begin = self._files["stdout.ndjson"], self._sizes["stdout.ndjson"]
+        self._write("stdout.ndjson", b"", size)
+        left = size
+        try:
+            while left and self.error is None:
+                left -= os.splice(pipe, file.fileno(), left)
+        except OSError as error:
+            self.error = error
+        if self.error is not None:
+            return
+        self._write("stdout.reads.jsonl", _row(seconds, size))
+        if size < AT_ONCE_BYTES:
+            self._write_order("out", os.pread(file.fileno(), size, begin), seconds)
+        else:
+            end = _last_line_feed(file.fileno(), begin, size)
+            self._write_rows("out", [size] if end < 0 else [end, size - end - 1], seconds)
+
     def sent(self, chunk: bytes, at: float | None = None) -> None:
         """Take what was written to the CLI's standard input."""
         self._write("stdin.ndjson", chunk)
@@ -123,7 +143,7 @@ class Recorder:
         return round((time.monotonic() if at is None else at) - self._began, 4)
 
     def _new(self, name: str) -> IO[bytes]:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
         # What was recorded is there, however this process ends.
         return open(os.open(os.path.join(self._folder, name), flags, 0o600), "wb", buffering=0)
 
@@ -141,20 +161,25 @@ class Recorder:
         else:
             end = chunk.rfind(b"\n")
             ends = [len(chunk)] if end < 0 else [end, len(chunk) - end - 1]
+        self._write_rows(direction, ends, seconds)
+
+    def _write_rows(self, direction: str, ends: list[int], seconds: float) -> None:
+        """Write rows for what ends; the last of ``ends`` are the bytes of what does not."""
         ends[0] += self._unfinished[direction]
         self._unfinished[direction] = ends.pop()
         self._write(
             "order.jsonl", b"".join([b'[%.4f, "%s", %d]\n' % (seconds, direction.encode(), size) for size in ends])
         )
 
-    def _write(self, name: str, data: bytes) -> None:
+    def _write(self, name: str, data: bytes, more: int = 0) -> None:
+        """Write ``data``, if there is room for it and for so many bytes more."""
         if self.error is not None:
             return
-        self._sizes[name] += len(data)
+        self._sizes[name] += len(data) + more
         try:
             if self._most_bytes is not None and self._sizes[name] > self._most_bytes:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-            written = self._files[name].write(data)
+            written = self._files[name].write(data) if data else 0
             while written < len(data):
                 data = data[written:]
                 written = self._files[name].write(data)
@@ -164,3 +189,15 @@ class Recorder:
 
 def _row(seconds: float, size: int) -> bytes:
     return b"[%.4f, %d]\n" % (seconds, size)
+
+
+def _last_line_feed(file: int, begin: int, size: int) -> int:
+    """Where the last line feed is in so many bytes of a file, counted from their first; -1 if there is none."""
+    end = size
+    while end:
+        start = max(0, end - AT_ONCE_BYTES)
+        found = os.pread(file, end - start, begin + start).rfind(b"\n")
+        if found >= 0:
+            return start + found
+        end = start
+    return -1

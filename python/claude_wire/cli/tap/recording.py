@@ -47,6 +47,9 @@ class Recording:
             that.
     """
 
+    #: Whether :meth:`put_from` may be called.
+    takes_pipes: bool = True
+
     def __init__(self, parent: str, argv: Sequence[str], began: float, say: Callable[[str], object]) -> None:
         name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}"
         folder = os.path.join(private_folder(parent), name)
@@ -64,6 +67,12 @@ class Recording:
         """Take what was read, from a stream of the CLI or for it."""
         if not self.is_over:
             self._write(stream, data, time.monotonic())
+
+    def put_from(self, pipe: int, size: int) -> None:
+        """Take what was read from the CLI's output, out of a pipe that has just that."""
+        if not self.is_over:
+            self._recorder.received_from(pipe, size, time.monotonic())
+            self._check()
 
     def end(self, returncode: int) -> None:
         """Take how the CLI has ended, as :mod:`subprocess` has it."""
@@ -106,6 +115,8 @@ class Recording:
 
 class RedactedRecording(Recording):
     """A recording without secrets. A thread redacts it, because that takes longer than to pass it on."""
+
+    takes_pipes = False
 
     def _begin(self, argv: list[str]) -> None:
         self._queue: SimpleQueue[tuple[int, bytes, float] | int] = SimpleQueue()
