@@ -9,6 +9,7 @@ kernel ends the CLIs with the thread that starts them, and an actor of Ray has m
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import select
 import subprocess
@@ -150,15 +151,20 @@ class Node:
         """End the relays of clients whose node is lost, and release the memory of CLIs that have ended."""
         while True:
             await asyncio.sleep(BEAT_SECONDS)
-            living = await asyncio.to_thread(_living) if self._clients else set[str]()
-            for node, writer in list(self._clients.values()):
-                if node not in living:
-                    writer.close()
-            with suppress(HostError):
-                listed = (await connect(self._folder).list()).sessions if self._reserved else []
-                running = sum(one.life not in (Life.ENDED, Life.LOST) for one in listed)
-                while len(self._reserved) > running:
-                    await asyncio.to_thread(_release, self._reserved.pop())
+            try:
+                await self._look_once()
+            except Exception as error:  # of Ray, whose head may be away for a while
+                logging.getLogger("claude_wire").warning("the actor of a node cannot look: %s", type(error).__name__)
+
+    async def _look_once(self) -> None:
+        living = await asyncio.to_thread(_living) if self._clients else set[str]()
+        for node, writer in list(self._clients.values()):
+            if node not in living:
+                writer.close()
+        listed = (await connect(self._folder).list()).sessions if self._reserved else []
+        running = sum(one.life not in (Life.ENDED, Life.LOST) for one in listed)
+        while len(self._reserved) > running:
+            await asyncio.to_thread(_release, self._reserved.pop())
 
 
 def _living() -> set[str]:

@@ -1,0 +1,170 @@
+"""The actor of a node, without Ray: it starts a supervisor or finds one, and relays for clients."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claude_wire.host.attach import connect
+from claude_wire.integrations.fleet import node as module
+from claude_wire.integrations.fleet.node import CHUNK_BYTES, Node
+from hosts import SECONDS, agent, hosting
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@asynccontextmanager
+async def node_of(folder: Path) -> AsyncIterator[Node]:
+    """An actor, for a block."""
+    node = Node(os.fspath(folder), "n1")
+    try:
+        yield node
+    finally:
+        node._looking.cancel()
+        if node._supervisor is not None:
+            assert node._supervisor.stdin is not None
+            node._supervisor.stdin.close()
+            await asyncio.to_thread(node._supervisor.wait, SECONDS)
+            assert node._supervisor.stdout is not None
+            node._supervisor.stdout.close()
+
+
+async def line(items: Any) -> Any:
+    """The next line that a relay gives."""
+    data = b""
+    while not data.endswith(b"\n"):
+        data += await asyncio.wait_for(anext(items), SECONDS) or b""
+    return json.loads(data)
+
+
+async def test_a_supervisor_that_the_actor_has_started_ends_with_its_pipe(tmp_path: Path) -> None:
+    async with node_of(tmp_path / "h") as node:
+        items = node.relay("c1", "n1", 0)
+        assert await anext(items) == b""
+        assert await node.write("c1", b'{"list":{}}\n')
+        pid = (await line(items))["pid"]
+        assert node._supervisor is not None
+        assert node._supervisor.pid == pid
+        spec = {"argv": agent(), "cwd": os.fspath(tmp_path), "env": dict(os.environ)}
+        await node.write("c1", json.dumps({"create": spec, "detach": True}).encode() + b"\n")
+        cli = os.pidfd_open((await line(items))["pid"])
+        await items.aclose()
+        assert await node.write("c1", b"") is None
+        assert node._supervisor.stdin is not None
+        node._supervisor.stdin.close()
+        assert await asyncio.to_thread(node._supervisor.wait, SECONDS) == 0
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(cli, ended.set)
+        await asyncio.wait_for(ended.wait(), SECONDS)
+        asyncio.get_running_loop().remove_reader(cli)
+        os.close(cli)
+
+
+async def test_a_supervisor_that_is_there_is_used_and_a_second_one_does_not_start(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host, node_of(host.path) as node:
+        for client in "c1", "c2":
+            items = node.relay(client, "n1", 0)
+            assert await anext(items) == b""
+            await node.write(client, b'{"list":{}}\n')
+            assert (await line(items))["pid"] == os.getpid()
+            await items.aclose()
+        assert node._supervisor is None
+        program = [sys.executable, "-m", module.__name__, os.fspath(host.path)]
+        done = await asyncio.to_thread(subprocess.run, program, capture_output=True, timeout=SECONDS, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert (await connect(host.path).list()).pid == os.getpid()
+
+
+async def test_what_cannot_be_started_is_told_as_the_supervisor_would(tmp_path: Path) -> None:
+    async with node_of(tmp_path / ("x" * 120)) as node:
+        items = node.relay("c1", "n1", 0)
+        refused = await line(items)
+        assert (refused["type"], refused["error"]) == ("host_error", "absent")
+        assert [item async for item in items] == []
+
+
+async def test_a_client_that_takes_nothing_has_the_actor_read_no_more(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host, node_of(host.path) as node:
+        driver, answer = await host.create()
+        items = node.relay("c1", "n1", 0)
+        assert await anext(items) == b""
+        await node.write("c1", json.dumps({"attach": answer["id"]}).encode() + b"\n")
+        assert (await line_of_many(items))["type"] == "host_attached"
+        driver.prompt("p1", lines=4000, more="x" * 1000)
+        await driver.until("result")
+        (connection,) = [one for one in host.supervisor._connections if one.state.value == "behind"]
+        read = 0
+        while read < 4_000_000:
+            data = await asyncio.wait_for(anext(items), SECONDS)
+            assert data is not None
+            assert len(data) <= CHUNK_BYTES
+            read += len(data)
+        await items.aclose()
+        assert connection.hosted is not None
+
+
+async def line_of_many(items: Any) -> Any:
+    """The first line of what a relay gives next."""
+    return json.loads((await asyncio.wait_for(anext(items), SECONDS)).partition(b"\n")[0])
+
+
+async def test_a_relay_ends_with_the_node_of_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.01)
+    living = {"n1", "n2"}
+    monkeypatch.setattr(module, "_living", lambda: living)
+    async with hosting(tmp_path / "h") as host, node_of(host.path) as node:
+        relays = {client: node.relay(f"client of {client}", client, 0) for client in ("n1", "n2")}
+        for items in relays.values():
+            assert await anext(items) == b""
+        living.remove("n2")
+        assert {item async for item in relays["n2"]} <= {b""}
+        assert await node.write("client of n2", b"") is None
+        assert await node.write("client of n1", b"")
+        await relays["n1"].aclose()
+
+
+async def test_as_much_memory_stays_reserved_as_clis_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[int] = []
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def release(group: int) -> None:
+        released.append(group)
+        loop.call_soon_threadsafe(done.set)
+
+    reserved = iter([1, 2, None])
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(module, "_living", lambda: {"n1"})
+    monkeypatch.setattr(module, "_release", release)
+    monkeypatch.setattr(Node, "_reserve", lambda self, memory: next(reserved))
+    async with hosting(tmp_path / "h") as host, node_of(host.path) as node:
+        items = node.relay("c1", "n1", 7)
+        assert await anext(items) == b""
+        command = {"create": host.spec(), "detach": True}
+        await node.write("c1", json.dumps(command).encode() + b"\n")
+        session = (await line(items))["id"]
+        await items.aclose()
+        never = node.relay("c2", "n1", 7)  # a client that goes before its command was answered
+        assert await anext(never) == b""
+        await never.aclose()
+        await asyncio.wait_for(done.wait(), SECONDS)
+        assert (node._reserved, released) == ([1], [2])
+        done.clear()
+        await connect(host.path).stop(session)
+        await asyncio.wait_for(done.wait(), SECONDS)
+        assert released == [2, 1]
+        assert [item async for item in node.relay("c3", "n1", 7)] == [None]
