@@ -144,6 +144,9 @@ def test_a_prompt_that_is_refused_comes_back(browser: Any, server: PageServer) -
         tab.page.get_by_text("The prompt was not sent: the CLI of the session has ended").wait_for()
         assert tab.page.input_value("#prompt") == "Hello"
         assert tab.shown()["prompts"] == []
+        tab.page.reload()
+        tab.wait_level()
+        assert tab.shown()["prompts"] == []
 
 
 def test_new_session(browser: Any, server: PageServer) -> None:

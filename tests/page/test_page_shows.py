@@ -170,3 +170,28 @@ def test_an_error_that_is_a_text_stands_there_once(browser: Any, server: PageSer
         tab.wait_for_turns(2)
         assert tab.page.text_content("#log").count(error) == 1
         assert tab.page.locator(".turn .error").all_text_contents() == ["Another."]
+
+
+def test_prompts_that_are_kept(browser: Any, server: PageServer) -> None:
+    """The browser keeps the last 300 prompts, and of each the first 4,000 characters."""
+    session = server.add("one")
+    old = [{"session": "one", "uuid": str(number), "text": str(number), "after": None} for number in range(300)]
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        tab.page.evaluate("(old) => localStorage.setItem('claude_wire.prompts', JSON.stringify(old))", old)
+        tab.page.fill("#prompt", "x" * 5_000)
+        tab.page.press("#prompt", "Enter")
+        session.wait_for_posts(1)
+        tab.page.wait_for_selector("#stop:not([hidden])")
+        tab.page.reload()
+        tab.wait_level()
+        assert tab.shown()["prompts"] == [*map(str, range(1, 300)), "x" * 4_000 + " …"]
+
+
+def test_input_with_many_fields(browser: Any, server: PageServer) -> None:
+    asked = {"type": "permission_request", "requestId": "q", "tool": "Bash", "options": ["allow once"]}
+    server.add("one", {**asked, "input": {f"field {number}": number for number in range(20)}})
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#questions .main")
+        assert tab.page.locator("#questions dt").count() == 12
+        tab.page.get_by_text("and 8 more fields").wait_for()

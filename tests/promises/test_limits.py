@@ -273,6 +273,8 @@ ROWS: dict[str, list[str]] = {
     "a connection of the service that takes nothing": ["tests/serve/test_serve_attacks.py"],
     "connections of the service, at once": ["tests/serve/test_serve_attacks.py"],
     "acts of all clients of the service": ["tests/serve/test_serve_attacks.py"],
+    "a session on the page of the service": ["tests/page/test_page_shows.py", "tests/page/test_page_hostile.py"],
+    "prompts that the page keeps": ["tests/page/test_page_shows.py"],
 }
 
 

@@ -40,8 +40,9 @@ function level(is) {
 let sessions = [];
 let isAtEnd = true;
 
-const prompts = new Prompts((session, id, text) => {
-  if (session === shown) conversation.prompt(id, text);
+const prompts = new Prompts({
+  sent: (session, id, text) => session === shown && conversation.prompt(id, text),
+  refused: (session, id) => session === shown && conversation.withdraw(id),
 });
 const conversation = new Conversation(places, {
   answer,
@@ -271,11 +272,11 @@ async function send() {
   conversation.isBusy = true;
   fault("");
   changed();
-  const after = stream.last;
+  prompts.keep(session, { uuid, text, after: stream.last });
   try {
     await call("POST", urlOf(session, "prompts"), { text, uuid });
-    prompts.keep(session, { uuid, text, after });
   } catch (error) {
+    prompts.forget(uuid);
     if (session !== shown) return;
     conversation.isBusy = false;
     conversation.withdraw(uuid);

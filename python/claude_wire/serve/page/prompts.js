@@ -7,12 +7,19 @@ const MOST = 300;
 const MOST_CHARS = 4_000;
 
 export class Prompts {
-  /** @param {function} on is told of prompts of other tabs: session, uuid, text. */
+  /**
+   * @param {object} on is told of other tabs: `sent(session, uuid, text)`, and `refused(session, uuid)` of one that was
+   *   not sent after all.
+   */
   constructor(on) {
     addEventListener("storage", (event) => {
       if (event.key !== KEY) return;
-      const known = new Set(parse(event.oldValue).map((one) => one.uuid));
-      for (const one of parse(event.newValue)) if (!known.has(one.uuid)) on(one.session, one.uuid, one.text);
+      const [before, now] = [parse(event.oldValue), parse(event.newValue)];
+      const [old, kept] = [before, now].map((all) => new Set(all.map((one) => one.uuid)));
+      for (const one of now) if (!old.has(one.uuid)) on.sent(one.session, one.uuid, one.text);
+      // The oldest go for want of room; the last one goes because it was refused.
+      const last = before.at(-1);
+      if (last && !kept.has(last.uuid)) on.refused(last.session, last.uuid);
     });
   }
 
@@ -23,12 +30,19 @@ export class Prompts {
 
   keep(session, { uuid, text, after }) {
     const short = text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS)} …` : text;
-    const kept = [...read(), { session, uuid, text: short, after }].slice(-MOST);
-    try {
-      localStorage.setItem(KEY, JSON.stringify(kept));
-    } catch {
-      // no room, or the browser keeps nothing: the prompt is shown as long as the page is
-    }
+    write([...read(), { session, uuid, text: short, after }].slice(-MOST));
+  }
+
+  forget(uuid) {
+    write(read().filter((one) => one.uuid !== uuid));
+  }
+}
+
+function write(kept) {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(kept));
+  } catch {
+    // no room, or the browser keeps nothing: the prompt is shown as long as the page is
   }
 }
 
