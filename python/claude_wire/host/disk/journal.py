@@ -74,6 +74,18 @@ class Journal:
         ValueError: a ``part.json`` is not what it should be.
     """
 
+    __slots__ = (
+        "_budget",
+        "_closed",
+        "_folder",
+        "_last",
+        "_number",
+        "_read",
+        "_syncs",
+        "_unwritten",
+        "is_blocked",
+    )
+
     def __init__(self, folder: str, *, budget: int = JOURNAL_BYTES, syncs: bool = False) -> None:
         self._syncs = syncs
         self._folder = private_folder(os.path.join(folder, "parts"))
