@@ -12,15 +12,25 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
+import selectors
 import socket
 import subprocess
 import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import workloads
 
 SECONDS = 60.0
+#: What a slow reader is behind at the beginning, in half megabytes: far more than its socket holds. After so many lines
+#: of all sessions one of the slow readers takes so many bytes.
+BEHIND = 10
+SLOW_BYTES = 4 * 1024
+SLOW_EVERY = 100
 
 
 class Hosted:
@@ -57,6 +67,135 @@ class Hosted:
         os.close(self.output)
         if self._client is not None:
             self._client.close()
+
+
+class Pace:
+    """Sessions of a supervisor that are written into at random moments, and what their clients receive meanwhile.
+
+    Args:
+        sessions: those whose client takes what there is at once.
+        slow: those whose client takes little. It is behind from the beginning.
+    """
+
+    def __init__(self, sessions: Sequence[Hosted], slow: Sequence[Hosted] = ()) -> None:
+        self._sessions = sessions
+        self._slow = slow
+        self._lines = workloads.lines(workloads.deltas())
+        self._random = random.Random(0)
+        self._selector = selectors.EpollSelector()
+        for session in sessions:
+            self._selector.register(session.client, selectors.EVENT_READ, session)
+        for session in slow:
+            with open(session.output, "wb", closefd=False) as output:
+                output.write(workloads.deltas() * BEHIND)
+
+    def run(self, count: int, seconds: float) -> dict[Hosted, list[float]]:
+        """Write so many lines within so many seconds. Returns, by session, the seconds that each took to its client."""
+        everybody = [*self._sessions, *self._slow]
+        moments = sorted(self._random.random() * seconds for _ in range(count))
+        # By session, when the lines that have not arrived were written, and how many bytes of the first are to come.
+        sent: dict[Hosted, deque[list[float]]] = {session: deque() for session in self._sessions}
+        found: dict[Hosted, list[float]] = {session: [] for session in self._sessions}
+        start, done, arriving = time.perf_counter(), 0, 0
+        while done < count or arriving:
+            now = time.perf_counter()
+            while done < count and start + moments[done] <= now:
+                session, line = self._random.choice(everybody), self._lines[done % len(self._lines)]
+                if session in sent:
+                    sent[session].append([time.perf_counter(), len(line)])
+                    arriving += 1
+                os.write(session.output, line)
+                done += 1
+                if self._slow and done % SLOW_EVERY == 0:
+                    self._random.choice(self._slow).client.recv(SLOW_BYTES)
+            wait = start + moments[done] - time.perf_counter() if done < count else SECONDS
+            for key, _ in self._selector.select(max(wait, 0)):
+                size, waiting = len(key.data.client.recv(1 << 20)), sent.get(key.data)
+                now = time.perf_counter()
+                while size and waiting:
+                    taken = min(size, waiting[0][1])
+                    waiting[0][1] -= taken
+                    size -= taken
+                    if not waiting[0][1]:
+                        found[key.data].append(now - waiting.popleft()[0])
+                        arriving -= 1
+        return found
+
+    def close(self) -> None:
+        self._selector.close()
+
+
+class Writer:
+    """A writer.py and its reader, which receives what it writes: through a supervisor, or from a bare pipe.
+
+    Both readers are the same: a callback of asyncio's, which reads what there is from a descriptor.
+    """
+
+    def __init__(self, lines: Path, house: House | None = None) -> None:
+        argv = [sys.executable, "-S", str(Path(__file__).with_name("writer.py")), str(lines)]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._client: socket.socket | None = None
+        if house is None:
+            self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._commands, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
+        else:
+            # Its commands come from a pipe of ours, and the supervisor's `initialize` is passed over.
+            reads, self._commands = os.pipe()
+            id, _ = house.create(["sh", "-c", f'exec "$0" "$@" < /proc/{os.getpid()}/fd/{reads}', *argv])
+            self._client, answer = house.ask({"attach": id, "role": "driver"})
+            assert answer["type"] == "host_attached", answer
+            self._output = self._client.fileno()
+        os.set_blocking(self._output, False)
+
+    async def latencies(self, count: int, microseconds: int) -> list[float]:
+        """The seconds that each of so many lines took, with so much time between them."""
+        found: list[float] = []
+
+        def note(data: bytes) -> bool:
+            now = time.perf_counter_ns()
+            for piece in data.split(b'"text_delta","text":"')[1:]:
+                found.append((now - int(piece[: piece.index(b'"')])) / 1e9)
+            return len(found) < count
+
+        await self._reads(b"paced %d %d\n" % (count, microseconds), note)
+        return found
+
+    async def take(self, count: int, size: int) -> None:
+        """Receive so many lines, which have so many bytes, written in blocks."""
+        left = size
+
+        def note(data: bytes) -> bool:
+            nonlocal left
+            left -= len(data)
+            return left > 0
+
+        await self._reads(b"blocks %d\n" % count, note)
+
+    async def _reads(self, command: bytes, goes_on: Callable[[bytes], bool]) -> None:
+        """Give a command, and read until all has come."""
+        loop = asyncio.get_running_loop()
+        over = loop.create_future()
+
+        def on_readable() -> None:
+            if not goes_on(os.read(self._output, 1 << 18)) and not over.done():
+                over.set_result(None)
+
+        loop.add_reader(self._output, on_readable)
+        os.write(self._commands, command)
+        await asyncio.wait_for(over, SECONDS)
+        loop.remove_reader(self._output)
+
+    def close(self) -> None:
+        """End the writer and its reader. The writer of a supervisor ends with that."""
+        if self._client is not None:
+            self._client.close()
+        if self._process is not None:
+            with self._process:
+                self._process.terminate()
+        else:
+            os.close(self._commands)
 
 
 class House:
@@ -116,10 +255,10 @@ class House:
         return int(fields[fields.index("Pss:") + 1]) * 1024
 
     def close(self) -> None:
-        """End it, and with it all CLIs."""
+        """Kill it, and with it all CLIs."""
         for session in self.sessions:
             session.close()
-        self._process.terminate()
+        self._process.kill()
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()

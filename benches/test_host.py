@@ -7,13 +7,21 @@ CLI, so the supervisor holds all that it does for one; see house.py for who writ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+import statistics
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import house
-from conftest import Contest
+import workloads
+from conftest import Contest, takes_own_time
+
+Runner = Callable[[Awaitable[Any]], Any]
+#: Of a round of events.
+SECONDS = 2.0
 
 #: Of the memory that a supervisor holds for an idle session: 48 KiB, in MB.
 MOST_MEMORY = 0.049
@@ -33,6 +41,20 @@ def opened(tmp_path: Path) -> Iterator[Callable[[str], house.House]]:
         one.close()
 
 
+@pytest.fixture
+def lines_file(tmp_path: Path) -> Path:
+    path = tmp_path / "lines.ndjson"
+    path.write_bytes(workloads.deltas())
+    return path
+
+
+@pytest.fixture
+def runner() -> Iterator[Runner]:
+    loop = asyncio.new_event_loop()
+    yield loop.run_until_complete
+    loop.close()
+
+
 @pytest.mark.parametrize("sessions", [100, 1_000])
 @pytest.mark.parametrize("attached", [False, True], ids=["alone", "attached"])
 def test_idle(contest: Contest, opened: Callable[..., house.House], sessions: int, attached: bool) -> None:
@@ -47,3 +69,101 @@ def test_idle(contest: Contest, opened: Callable[..., house.House], sessions: in
 
     followed = "with a client" if attached else "without clients"
     contest.memory(f"a supervisor's memory for an idle session {followed}, of {sessions:,}", held, claim=MOST_MEMORY)
+
+
+@takes_own_time
+@pytest.mark.parametrize(("loop", "claim"), [("asyncio", 1.35), ("uvloop", 1.3)])
+@pytest.mark.parametrize("rate", [None, 2_000], ids=["each", "all"])
+def test_replayed(
+    contest: Contest, opened: Callable[..., house.House], loop: str, claim: float, rate: int | None
+) -> None:
+    """Processor time for an event with 1,000 sessions, ten of them with slow readers, by that with ten sessions.
+
+    The events come at random moments: ten a second in each session, or 2,000 a second in all sessions together. With
+    the same events in all, more sessions only cost more, since their memory is not in the processor's caches.
+    """
+
+    def pace(sessions: int, slow: int) -> Callable[[], float]:
+        supervisor = opened(loop)
+        supervisor.open(sessions, attached=True)
+        clients = house.Pace(supervisor.sessions[slow:], supervisor.sessions[:slow])
+        count = round(SECONDS * (rate or 10 * sessions))
+
+        def seconds() -> float:
+            before = supervisor.seconds
+            clients.run(count, SECONDS)
+            return (supervisor.seconds - before) / count
+
+        return seconds
+
+    few, many = pace(10, 0), pace(1_000, 10)
+    events = "2,000 events a second in all" if rate else "10 events a second each"
+    contest.measured(
+        f"an event of 1,000 sessions, {events}, {loop}", many, at_most={"an event of ten sessions": (few, claim)}
+    )
+
+
+@takes_own_time
+def test_nobody_starves(contest: Contest, opened: Callable[..., house.House]) -> None:
+    """The mean delay of the session that waits longest, of 990 with quick readers, while ten others read slowly."""
+    supervisor = opened()
+    supervisor.open(1_000, attached=True)
+    clients = house.Pace(supervisor.sessions[10:], supervisor.sessions[:10])
+    delays: list[float] = []
+
+    def median() -> float:
+        delays[:] = [statistics.mean(found) for found in clients.run(6_000, SECONDS).values() if found]
+        return statistics.median(delays)
+
+    contest.measured(
+        "the delay of the slowest of 1,000 sessions",
+        lambda: max(delays),
+        at_most={"100 ms": (lambda: 0.1, 1.0), "the delay of their median": (median, None)},
+    )
+
+
+@takes_own_time
+def test_latency(contest: Contest, opened: Callable[..., house.House], lines_file: Path, runner: Runner) -> None:
+    """From the write of an event to the client's hands, one event per 2 ms: the median of 200."""
+    bare, through = house.Writer(lines_file), house.Writer(lines_file, opened())
+
+    def median(writer: house.Writer) -> float:
+        return statistics.median(runner(writer.latencies(200, 2_000)))
+
+    contest.measured(
+        "an event through a supervisor", lambda: median(through), above={"a bare pipe": (lambda: median(bare), 0.045)}
+    )
+    bare.close()
+    through.close()
+
+
+def test_throughput(contest: Contest, opened: Callable[..., house.House], lines_file: Path, runner: Runner) -> None:
+    """One session that writes blocks, to a client that throws them away."""
+    bare, through = house.Writer(lines_file), house.Writer(lines_file, opened())
+    size = len(workloads.deltas()) * 4 * workloads.PASSES
+    contest(
+        "blocks through a supervisor",
+        4 * workloads.LINES,
+        lambda: runner(through.take(4 * workloads.LINES, size)),
+        at_most={"a bare pipe": (lambda: runner(bare.take(4 * workloads.LINES, size)), None)},
+        rate=(size, None),
+        rounds=5,
+    )
+    bare.close()
+    through.close()
+
+
+@takes_own_time
+def test_processor_time(contest: Contest, opened: Callable[..., house.House], lines_file: Path, runner: Runner) -> None:
+    """What the supervisor takes for a GB of blocks of one session."""
+    supervisor = opened()
+    through = house.Writer(lines_file, supervisor)
+    size = len(workloads.deltas()) * 4 * workloads.PASSES
+
+    def seconds() -> float:
+        before = supervisor.seconds
+        runner(through.take(4 * workloads.LINES, size))
+        return (supervisor.seconds - before) / size * 1e9
+
+    contest.measured("processor time of a supervisor for a GB", seconds, at_most={"1 s": (lambda: 1.0, None)})
+    through.close()
