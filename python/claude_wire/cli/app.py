@@ -28,6 +28,7 @@ COMMANDS = [
     "replay",
     "run",
     "search",
+    "serve",
     "sessions",
     "stats",
     "tap",
@@ -39,6 +40,7 @@ COMMANDS = [
 FOLDERS = {
     "attach": "claude_wire.cli.supervisor.remote",
     "host": "claude_wire.cli.supervisor.command",
+    "serve": "claude_wire.cli.serving.command",
     "tap": "claude_wire.cli.tap.command",
 }
 

@@ -1,0 +1,1 @@
+"""The service, from the command line."""
