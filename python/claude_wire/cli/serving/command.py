@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,7 @@ def serve(config: str | None, folder: str | None, listen: str, port: int, demo: 
     Exit code: 0 after Ctrl-C; 2 if it cannot serve.
     """
     try:
-        import claude_wire.serve  # noqa: F401
+        import_module("claude_wire.serve")
     except ImportError as error:
         raise Failure('serve needs starlette and uvicorn: pip install "claude-wire[cli,serve]"') from error
     if demo and (config or folder):
