@@ -343,10 +343,10 @@ class _Way:
         return ""
 
     def drop(self) -> None:
-        """As :meth:`Way.drop`. Ray ends the relay."""
+        """As :meth:`Way.drop`. Not by ray.cancel(), which ended the next relay of the actor as well."""
         items, self._items = self._items, None
-        if items is not None and ray.is_initialized():
-            ray.cancel(items)
+        if items is not None and self._node is not None and ray.is_initialized():
+            self._node.actor.close.remote(self._client)
 
     async def aclose(self) -> None:
         """As :meth:`Way.aclose`."""

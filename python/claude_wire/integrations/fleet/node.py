@@ -109,6 +109,11 @@ class Node:
                 return None
         return False
 
+    async def close(self, client: str) -> None:
+        """End the relay of a client. May be called again."""
+        if client in self._clients:
+            self._clients[client][1].close()
+
     async def _serve(self) -> None:
         """Find a supervisor in the folder, or start one.
 
