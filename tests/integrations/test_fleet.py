@@ -83,6 +83,12 @@ async def scenario(kill_second: Callable[[], None]) -> None:
         assert numbers == list(range(3000))
         assert (await first.ask("y" * 1_000_000)).ok
 
+        # A wait that is given up loses nothing, and does not end the connection.
+        with anyio.move_on_after(0.05) as given_up:
+            await first.__anext__()
+        assert given_up.cancelled_caught
+        assert (await first.ask("after that")).ok
+
         # A client on the node that will be killed follows the session of the other node.
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

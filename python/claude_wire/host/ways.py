@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from anyio import sleep
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from claude_wire.io.read_ahead import Chunks
     from claude_wire.process.child import StrPath
 
-__all__ = ["CommandWay", "SocketWay", "Way", "chunks_of"]
+__all__ = ["CommandWay", "SocketWay", "Way"]
 
 #: Seconds after which it is tried again to connect with a supervisor that has too many who wait.
 AGAIN_SECONDS = 0.01
@@ -59,11 +59,6 @@ class Way(Protocol):
     async def aclose(self) -> None:
         """Close the way. May be called again."""
         ...
-
-
-def chunks_of(items: AsyncIterator[bytes]) -> Chunks:
-    """What an iterator gives, for a way of another kind."""
-    return open_source(items, DrainOptions())
 
 
 class SocketWay:

@@ -6,10 +6,10 @@ Knows actors and nodes; not what goes over a session. Ray places sessions, carri
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import secrets
 from collections import deque
-from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,7 +26,6 @@ from claude_wire.errors import HandleError, HostError
 from claude_wire.foundation.arguments import require_int, require_seconds
 from claude_wire.host.attach import Host
 from claude_wire.host.frames import Create, Listed, Resume
-from claude_wire.host.ways import chunks_of
 from claude_wire.integrations.fleet.node import BEAT_SECONDS, CHUNK_BYTES, START_SECONDS, Node
 from claude_wire.io.waiting import move_on_after, running_trio
 
@@ -291,6 +290,35 @@ async def _next(items: Any) -> Any:
     return await (await items.__anext__())
 
 
+class _Chunks:
+    """What a relay gives. A wait that is given up loses nothing: what it has waited for is there for the next one."""
+
+    final = (OSError,)
+
+    def __init__(self, way: _Way) -> None:
+        self._way = way
+        self._coming: asyncio.Task[bytes] | None = None
+        self._closed = False
+
+    async def receive(self) -> bytes:
+        """As :meth:`Chunks.receive`."""
+        if self._closed:
+            return b""
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(self._way.receive())
+        await asyncio.wait({self._coming})
+        if self._closed:
+            return b""
+        coming, self._coming = self._coming, None
+        return coming.result()
+
+    async def aclose(self) -> None:
+        """As :meth:`Chunks.aclose`."""
+        self._closed = True
+        if self._coming is not None and not self._coming.cancel() and not self._coming.cancelled():
+            self._coming.exception()  # nobody asks for it any more
+
+
 class _Way:
     """A connection with a supervisor through its actor; see :class:`claude_wire.host.ways.Way`."""
 
@@ -301,7 +329,8 @@ class _Way:
         self._node: _Node | None = None
         self._items: Any = None
         self._answered = False
-        self.chunks: Chunks = chunks_of(self._read())
+        self._first = b""
+        self.chunks: Chunks = _Chunks(self)
 
     async def open(self) -> None:
         """As :meth:`Way.open`."""
@@ -309,20 +338,25 @@ class _Way:
             raise HandleError("Ray needs asyncio: a fleet has no clients in trio")
         self._node, self._first, self._items = await self._fleet.relay(self._command, self._client)
 
-    async def _read(self) -> AsyncGenerator[bytes, None]:
+    async def receive(self) -> bytes:
+        """What the relay gives next; nothing at its end.
+
+        Raises:
+            NodeLostError: the node is lost.
+        """
         assert self._node is not None
-        data = self._first
-        while True:
-            if data and not self._answered:
-                self._answered = True
-                with suppress(msgspec.DecodeError):  # the answer names no session, or is cut
-                    session = msgspec.json.decode(data.partition(b"\n")[0], type=Cursor)
-                    self._node.sessions[session.id] = session
-            yield data
+        data, self._first = self._first, b""
+        while not data:
             try:
                 data = await self._fleet.wait(self._node, _next(self._items))
             except StopAsyncIteration:
-                return
+                return b""
+        if not self._answered:
+            self._answered = True
+            with suppress(msgspec.DecodeError):  # the answer names no session, or is cut
+                session = msgspec.json.decode(data.partition(b"\n")[0], type=Cursor)
+                self._node.sessions[session.id] = session
+        return data
 
     async def send(self, data: bytes) -> None:
         """As :meth:`Way.send`."""
@@ -343,7 +377,7 @@ class _Way:
         return ""
 
     def drop(self) -> None:
-        """As :meth:`Way.drop`. Not by ray.cancel(), which ended the next relay of the actor as well."""
+        """As :meth:`Way.drop`. The actor ends the relay."""
         items, self._items = self._items, None
         if items is not None and self._node is not None and ray.is_initialized():
             self._node.actor.close.remote(self._client)
