@@ -31,11 +31,14 @@ def serving(environment: dict[str, str], *arguments: str) -> Iterator[tuple[subp
     ) as process:
         assert process.stdout is not None
         try:
-            url = re.fullmatch(r"claude-wire serves (http://127\.0\.0\.1:\d+)\n", process.stdout.readline())
-            file = re.fullmatch(r"the token is in (.+)\n", process.stdout.readline())
+            url = re.fullmatch(
+                r"claude-wire serves (http://127\.0\.0\.1:\d+)/#token=(\S+)\n", process.stdout.readline()
+            )
+            file = re.fullmatch(r"the token is also in (.+)\n", process.stdout.readline())
             assert url is not None
             assert file is not None
-            headers = {"Authorization": f"Bearer {Path(file[1]).read_text().strip()}"}
+            assert Path(file[1]).read_text().strip() == url[2]
+            headers = {"Authorization": f"Bearer {url[2]}"}
             with httpx.Client(base_url=url[1], headers=headers, timeout=SECONDS, trust_env=False) as client:
                 yield process, client, Path(file[1])
         finally:

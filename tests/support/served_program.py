@@ -11,19 +11,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
 
 import served as in_tests
-from claude_wire.serve import Config, create_app
-from claude_wire.serve.assets import Page
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-
-    from claude_wire.host.attach import Host
 
 __all__ = ["ServedProgram", "run_service"]
 
@@ -67,16 +59,8 @@ def run_service(folder: Path) -> Iterator[ServedProgram]:
     assert child.returncode == 0
 
 
-def with_page(host: Host, config: Config, token: str, *, port: int) -> Starlette:
-    """The service with the page in front."""
-    app = create_app(host, config, token, port=port)
-    app.add_middleware(Page)
-    return app
-
-
 async def main(folder: Path) -> None:
     """Run until the input ends."""
-    in_tests.create_app = with_page
     async with in_tests.served(folder) as service:
         print(service.url, flush=True)
         while line := (await to_thread.run_sync(sys.stdin.readline)).strip():

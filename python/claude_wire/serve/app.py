@@ -20,6 +20,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from claude_wire.errors import AnswerError, CLINotFoundError, HostError
 from claude_wire.serve.access import COOKIE_SECONDS, Access, Guard, Rate, SecureHeaders
+from claude_wire.serve.assets import Page
 from claude_wire.serve.config import FolderError
 from claude_wire.serve.refusals import host_refusal, refusal
 from claude_wire.serve.service import Service
@@ -112,6 +113,7 @@ def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlett
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, *config.hosts], www_redirect=False),
+            Middleware(Page),
             Middleware(Guard, access=access, rate=Rate(), open_paths=frozenset({"/login"})),
             Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY_BYTES),
         ],

@@ -48,8 +48,9 @@ SESSION = Path(__file__).parents[1] / "commands" / "data" / "session"
 def serve(config: str | None, folder: str | None, listen: str, port: int, demo: bool) -> None:
     """Serve the sessions of the supervisor over HTTP, to programs and browsers of this machine.
 
-    Starts the supervisor, unless it runs. Prints the address, and the file that has the token. Whoever has the token
-    may do what you may do. Without --config, $XDG_CONFIG_HOME/claude-wire/serve.toml is read if it is there.
+    Starts the supervisor, unless it runs. Prints the address to open in a browser, with the token in it, and the file
+    that has the token, for programs. Whoever has it may do what you may do. Without --config,
+    $XDG_CONFIG_HOME/claude-wire/serve.toml is read if it is there.
 
     Exit code: 0 after Ctrl-C; 2 if it cannot serve.
     """
@@ -141,8 +142,8 @@ def _serve(state: StateFolder, config: Config, address: str, port: int) -> None:
         if not _is_loopback(address):
             click.echo("note: other machines can reach this, and nothing on the way is encrypted", err=True)
         server = ServiceServer(create_app(connect(state.path), config, token, port=port))
-        click.echo(f"claude-wire serves http://{name}:{port}")
-        click.echo(f"the token is in {printable(token_file, keep='')}")
+        click.echo(f"claude-wire serves http://{name}:{port}/#token={token}")
+        click.echo(f"the token is also in {printable(token_file, keep='')}")
         sys.stdout.flush()
         try:
             server.run(sockets=[listener])
