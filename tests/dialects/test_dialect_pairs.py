@@ -130,6 +130,7 @@ class World:
 @example(steps=[("prompt", "tool"), ("prompt", "quick"), ("prompt", "quick"), ("take", "")])
 @example(steps=[("prompt", "tool"), ("sleep", 0.02), ("prompt", "quick"), ("prompt", "crash"), ("interrupt", "")])
 @example(steps=[("prompt", "slow"), ("sleep", 0.02), ("interrupt", ""), ("prompt", "slow"), ("interrupt", "")])
+@example(steps=[*[("prompt", how) for how in ("slow", "slow", "tool", "quick")], ("sleep", 2.0), ("prompt", "quick")])
 @example(steps=[("prompt", "slow"), ("prompt", "slow"), ("interrupt", ""), ("status", ""), ("interrupt", "")])
 def test_each_host_understands_its_agent(
     virtual: VirtualBackend, dialect: Dialect, steps: list[tuple[str, str | float]]

@@ -9,7 +9,7 @@ import os
 import resource
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -402,17 +402,22 @@ async def test_a_session_on_a_full_disk_waits_is_told_of_and_can_be_stopped(
         write = os.write
         journals = f"/sessions/{answer['id']}/"
 
-        def full(descriptor: int, data: bytes) -> int:
-            if journals in os.readlink(f"/proc/self/fd/{descriptor}"):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return write(descriptor, data)
+        def full_for(name: str) -> Callable[[int, bytes], int]:
+            def full(descriptor: int, data: bytes) -> int:
+                path = os.readlink(f"/proc/self/fd/{descriptor}")
+                if journals in path and path.endswith(name):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                return write(descriptor, data)
 
+            return full
+
+        full = full_for("")
         with monkeypatch.context() as patch:
+            patch.setattr(parts.os, "write", full_for("stdout.ndjson"))
             client.prompt("p1", lines=100)
-            await client.get()
-            patch.setattr(parts.os, "write", full)
             blocked = (await client.until("host_blocked"))[-1]
             assert "No space left" in blocked["message"]
+            patch.setattr(parts.os, "write", full)
             client.prompt("p2")
             refused = (await client.until("host_refused"))[-1]
             assert "No space left" in refused["reason"]

@@ -397,9 +397,11 @@ class Run:
         elif isinstance(message, InjectedMessage):
             if self._is_behind:
                 return False
-            # The oldest prompt is the one of the turn. The next ones, as many as the message counts, were put into it.
+            # The oldest prompt is the one of the turn. The next ones, as many as the message counts, were put into it,
+            # behind those that an earlier message has counted.
             count = min(max(message.message_count, 0), len(self._open))
-            for prompt in list(islice(self._open.values(), 1, 1 + count)):
+            waiting = (prompt for prompt in islice(self._open.values(), 1, None) if prompt not in self._folded)
+            for prompt in list(islice(waiting, count)):
                 self._happens(prompt, Event.FOLDED)
         elif isinstance(message, SystemErrorMessage):
             self.fatal = message.error
