@@ -20,6 +20,8 @@ IDS = re.compile(r"^(task_id|run_id|agent_id)$")
 TIMES = re.compile(r".*_ms$|.*Ms$|^timestamp$|^time$|^end_time$|^elapsed.*|^durationSeconds$|^pid$")
 #: The same in a text for people.
 TEXT_TIMES = re.compile(r"(duration \(\w+\): +|duration_ms: )[\dhms. ]+")
+#: The id of a hook, which each host chooses as it likes.
+HOOK = re.compile(r"(?<=Hook callback )\S+")
 
 
 def plain(value: Any) -> Any:
@@ -74,5 +76,6 @@ def _replace(value: Any, replaced: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         for found, written in replaced.items():
             value = value.replace(found, written)
-        return TEXT_TIMES.sub(r"\1<time>", SOCKET.sub("<pid>.sock", UUID.sub("<uuid>", value)))
+        value = HOOK.sub("<hook>", SOCKET.sub("<pid>.sock", UUID.sub("<uuid>", value)))
+        return TEXT_TIMES.sub(r"\1<time>", value)
     return value
