@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 import peers
 from arrow_reader import Array, opened
 from claude_wire.tables import scan, usage
+from claude_wire.tables.columns import TableName
+from claude_wire.tables.scan import Source
 
 __all__ = ["COLUMNS", "IDS", "TABLES", "TOKENS", "Found", "columns", "drained", "tokens"]
 
@@ -101,10 +103,10 @@ def read_by(decode: Callable[[bytes], Any], error: type[Exception] | tuple[type[
 # --- tokens by message id ---------------------------------------------------------------------------------------------
 
 
-def drained(source: object, table: Any, names: list[str]) -> int:
+def drained(source: Source | Iterable[Source], table: TableName, names: list[str]) -> int:
     """Reads a scan to its end, by a consumer that looks at nothing. Returns how many rows there were."""
     rows = 0
-    stream = opened(scan(source, table, names).__arrow_c_stream__())  # type: ignore[arg-type]
+    stream = opened(scan(source, table, names).__arrow_c_stream__())
     while True:
         array = Array()
         if stream.get_next(ctypes.byref(stream), ctypes.byref(array)):

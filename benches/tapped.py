@@ -50,8 +50,11 @@ class Reader:
         #: How long it took from the first byte to the last, in seconds; and the bytes.
         self.seconds = 0.0
         self.size = 0
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command, bufsize=0, **pipes)  # type: ignore[call-overload]
+        process = subprocess.Popen(
+            command, bufsize=0, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
         buffer = bytearray(BLOCK_BYTES)
         self.size = os.readv(process.stdout.fileno(), [buffer])
         start = time.perf_counter()

@@ -21,7 +21,9 @@ from conftest import Contest, takes_own_time
 
 pytestmark = [
     takes_own_time,
-    pytest.mark.skipif(sys.platform != "linux", reason="processor time of children is told by wait4"),
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="the tap is measured with splice and tee, which Linux alone has"
+    ),
 ]
 
 #: Half a gigabyte.

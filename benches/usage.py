@@ -29,6 +29,7 @@ import corpus
 sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))
 
 from claude_wire.usage import UsageIndex
+from claude_wire.usage.index import By
 from sessions import scenarios, truth, unpack
 
 #: So many transcripts are generated. The others are these with other ids.
@@ -115,9 +116,9 @@ def main() -> None:
         taken: dict[str, list[float]] = {}
         read: list[int] = []
 
-        def look(by: str = "day") -> None:
+        def look(by: By = "day") -> None:
             with UsageIndex(projects, place) as index:
-                index.sums(by)  # type: ignore[arg-type]
+                index.sums(by)
                 read.append(index.bytes_read)
 
         def command() -> float:

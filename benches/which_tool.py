@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tests" / "support"))
 
-from all_sessions import unpack_all, wanted  # noqa: E402
-from arrow_reader import rows  # noqa: E402
-from claude_wire.integrations.parts import files  # noqa: E402
-from claude_wire.tables import scan, usage  # noqa: E402
+from all_sessions import unpack_all, wanted  # noqa: E402 - found by the path above
+from arrow_reader import rows  # noqa: E402 - found by the path above
+from claude_wire.integrations.parts import files  # noqa: E402 - found by the path above
+from claude_wire.tables import scan, usage  # noqa: E402 - found by the path above
 
 __all__ = ["PAGE", "Says", "line", "ours", "truth"]
 
