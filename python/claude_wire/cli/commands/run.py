@@ -117,8 +117,10 @@ def run(
 def _refuse_flags_of_a_cli(context: click.Context) -> None:
     """Refuse what is for a CLI that is started."""
     for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if parameter.name not in ("prompt", "attach", "ssh") and source is ParameterSource.COMMANDLINE:
+        name = parameter.name or ""
+        # click 8.1 says of FLAGS that are not there, too, that they come from the command line.
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE and context.params[name] != ()
+        if given and name not in ("prompt", "attach", "ssh"):
             raise click.UsageError(f"{parameter.opts[0]} is for a CLI that is started; --attach finds one.")
 
 
