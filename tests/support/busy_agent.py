@@ -1,43 +1,46 @@
 """A stand-in for the CLI, as a program, that asks much: a turn of numbered lines, with questions, hooks and MCP calls.
 
-    busy_agent.py QUESTIONS
-
-Of three questions two are for permission; of six one is for a hook and, but for half of them, one for the server
-"tools". At most eight wait for their answers. Behind the last one a short turn follows for each prompt that came in the
-meantime.
+Of twelve questions eight are for permission, three for a hook and one for the server "tools". At most eight wait for
+their answers. Each answer is said again, so that a reader knows that it has come. A prompt with the uuid :data:`LAST`
+ends the questions. Then a short turn follows for each prompt, whose result says whether the prompt came while a turn
+was under way.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections import deque
+from itertools import count
 from typing import Any
 
 MOST_WAITING = 8
+#: The uuid of the prompt behind which nothing more is asked.
+LAST = "last"
 
 
 class Agent:
     """What is said, and what is waited for."""
 
-    def __init__(self, questions: int) -> None:
-        self.left = deque(range(questions))
+    def __init__(self) -> None:
+        self.numbers = count()
         self.waiting: set[str] = set()
-        self.prompts: list[str] = []
+        #: The uuids of prompts, and whether each came while a turn was under way.
+        self.prompts: dict[str, bool] = {}
+        self.seen: set[str] = set()
         self.count = 0
-        self.begun = False
+        self.asks = False
 
     def say(self, **message: Any) -> None:
         """Write a line, with a number of its own."""
         self.count += 1
         sys.stdout.write(json.dumps({**message, "uuid": f"u{self.count}"}) + "\n")
 
-    def text(self) -> None:
-        """Write a message, and two deltas of another."""
-        delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x"}}
+    def text(self, text: str = "x") -> None:
+        """Write two deltas, and the message that they are of."""
+        delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
         for _ in range(2):
             self.say(type="stream_event", event=delta, session_id="s", parent_tool_use_id=None)
-        body = {"id": "m", "role": "assistant", "model": "x", "content": [{"type": "text", "text": "x"}]}
+        body = {"id": "m", "role": "assistant", "model": "x", "content": [{"type": "text", "text": text}]}
         self.say(type="assistant", message=body, session_id="s", parent_tool_use_id=None)
 
     def ask(self, id: str, **request: Any) -> None:
@@ -47,7 +50,7 @@ class Agent:
 
     def question(self, number: int) -> None:
         """Ask whatever this number is."""
-        if number % 6 == 5 and number % 12 == 5:
+        if number % 12 == 5:
             self.mcp(f"mcp-{number}", {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {}})
         elif number % 3 == 2:
             about = {"session_id": "s", "transcript_path": "/t", "cwd": "/", "tool_name": "Bash", "tool_input": {}}
@@ -62,14 +65,15 @@ class Agent:
 
     def go_on(self) -> None:
         """Say and ask as much as may be asked, and end the turn."""
-        while self.begun and self.left and len(self.waiting) < MOST_WAITING:
+        while self.asks and len(self.waiting) < MOST_WAITING:
             self.text()
-            self.question(self.left.popleft())
-        while self.begun and not self.left and not self.waiting and self.prompts:
+            self.question(next(self.numbers))
+        while not self.asks and not self.waiting and self.prompts:
             self.say(type="system", subtype="init", session_id="s", cwd="/", tools=[], model="x")
-            said = {"is_error": False, "result": "ok", "duration_ms": 1, "duration_api_ms": 1, "num_turns": 1}
-            uuids = [self.prompts.pop(0)]
-            self.say(type="result", subtype="success", session_id="s", user_message_uuids=uuids, **said)
+            uuid = next(iter(self.prompts))
+            result = "busy" if self.prompts.pop(uuid) else "idle"
+            said = {"is_error": False, "result": result, "duration_ms": 1, "duration_api_ms": 1, "num_turns": 1}
+            self.say(type="result", subtype="success", session_id="s", user_message_uuids=[uuid], **said)
         sys.stdout.flush()
 
     def take(self, message: dict[str, Any]) -> None:
@@ -82,16 +86,18 @@ class Agent:
             id = message["response"]["request_id"]
             assert id in self.waiting, f"{id} was answered twice"
             self.waiting.discard(id)
+            self.text(f"taken {id}")
             if id == "mcp-hello":
                 self.mcp("mcp-ready", {"jsonrpc": "2.0", "method": "notifications/initialized"})
         elif message["type"] == "user":
-            assert message["uuid"] not in self.prompts, "a prompt came twice"
-            self.prompts.append(message["uuid"])
-            self.begun = True
+            assert message["uuid"] not in self.seen, "a prompt came twice"
+            self.asks = message["uuid"] != LAST and (self.asks or not self.seen)
+            self.prompts[message["uuid"]] = bool(self.seen)
+            self.seen.add(message["uuid"])
         self.go_on()
 
 
 if __name__ == "__main__":
-    agent = Agent(int(sys.argv[1]))
+    agent = Agent()
     for line in sys.stdin:
         agent.take(json.loads(line))

@@ -5,13 +5,18 @@
 Each client is a fork of this process. It notes each message that it takes in LOG, with its cursor, and dies by SIGKILL
 at a point that chance chooses:
 
-========  ===========================================================================
-taken     behind a line that was taken and noted
-asked     in a callback, before there is an answer
-half      in the middle of writing a line: a prompt or an answer
-sent      when a line was written, before it is acknowledged
-known     when the acknowledgement has come
-========  ===========================================================================
+===================  ================================================================
+taken                behind a line that was taken and noted
+asked                in a callback, before there is an answer
+answer half          in the middle of writing an answer
+answer written       when an answer was written
+answer journaled     when the journal has it, before it is acknowledged
+answer acknowledged  when its acknowledgement has come
+answer sent          when the CLI has taken it
+prompt half          in the middle of writing a prompt
+prompt written       when a prompt was written, before it is acknowledged
+prompt acknowledged  when its acknowledgement has come
+===================  ================================================================
 
 The last one lives, and takes all that there is. It prints how many died at which point, as JSON.
 """
@@ -24,39 +29,77 @@ import os
 import random
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
-from claude_wire import CanUseToolRequest, HookCallbackRequest, HookMatcher, PermissionResult, ResultMessage
+from busy_agent import LAST
+from claude_wire import (
+    CanUseToolRequest,
+    HookCallbackRequest,
+    HookMatcher,
+    PermissionResult,
+    ResultMessage,
+    open_session,
+)
 from claude_wire.control.host_frames import Accepted, Cursor
 from claude_wire.host import connect
 from claude_wire.host.ways import CommandWay, SocketWay
 from claude_wire.session.attached import link
 
-POINTS = ("taken", "asked", "half", "sent", "known")
-#: Seconds that a client may take.
-SECONDS = 60
-#: Prompts that all clients send together.
-PROMPTS = 20
+POINTS = (
+    "taken",
+    "asked",
+    "answer half",
+    "answer written",
+    "answer journaled",
+    "answer acknowledged",
+    "answer sent",
+    "prompt half",
+    "prompt written",
+    "prompt acknowledged",
+)
+#: Seconds that a client may take, and that an answer may take to the journal and to the CLI.
+SECONDS = 120
+#: Of the prompts that are settled, how many each client sends again all the same.
+AGAIN = 3
 
 
 class Client:
     """One client, until it dies."""
 
-    def __init__(self, log: str, number: int, point: str, count: int) -> None:
+    def __init__(self, log: str, journal: Path, number: int, point: str, count: int) -> None:
         self.log = os.open(log, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        self.journal = journal
         self.number = number
         self.point = point
         self.left = count
         self.greeted = False
+        #: What was written on this connection: for each line "answer" or "prompt".
+        self.written: list[str] = []
+
+    def reaches(self, point: str) -> bool:
+        """Whether this is where it dies: the point, often enough reached."""
+        if point != self.point:
+            return False
+        self.left -= 1
+        return self.left < 0
 
     def reach(self, point: str) -> None:
-        """Die here, if it is the point, often enough reached."""
-        if point == self.point:
-            if self.left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            self.left -= 1
+        """Die here, if this is where it dies."""
+        if self.reaches(point):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def wait_for(self, words: bytes, name: str) -> None:
+        """Wait, without reading anything of the host, until a file of the journal has these words."""
+        until = time.monotonic() + SECONDS
+        while words not in (self.journal / name).read_bytes()[-1_000_000:]:
+            if time.monotonic() > until:
+                self.note("wrong", name, "never had", words)
+                os._exit(1)
+            time.sleep(0.0005)
 
     def note(self, *words: object) -> None:
         """Write a line into the log, in one piece."""
@@ -96,22 +139,39 @@ class Client:
         take = link.Link._take
 
         def dying(send: Any) -> Any:
-            async def half(way: Any, data: bytes) -> None:
-                if self.point == "half" and self.left == 0:
+            async def sending(way: Any, data: bytes) -> None:
+                message = json.loads(data)
+                kind = {"control_response": "answer", "user": "prompt"}.get(message.get("type"))
+                if kind is None:  # the command that attaches
+                    await send(way, data)
+                    return
+                self.written.append(kind)
+                if self.reaches(f"{kind} half"):
                     await send(way, data[: len(data) // 2])
-                self.reach("half")
+                    os.kill(os.getpid(), signal.SIGKILL)
                 await send(way, data)
-                self.reach("sent")
+                self.reach(f"{kind} written")
+                if kind == "answer":
+                    self.after_answer(message["response"]["request_id"].encode())
 
-            return half
+            return sending
 
         def took(of: Any, frame: Any) -> None:
             take(of, frame)
             if isinstance(frame, Accepted):
-                self.reach("known")
+                self.reach(f"{self.written[frame.lines - 1]} acknowledged")
 
         SocketWay.send, CommandWay.send = dying(send_socket), dying(send_command)  # type: ignore[method-assign]
         link.Link._take = took  # type: ignore[method-assign]
+
+    def after_answer(self, id: bytes) -> None:
+        """An answer was written. Die when it is in the journal, or when the CLI has said that it has taken it."""
+        if self.reaches("answer journaled"):
+            self.wait_for(b'"%s"' % id, "stdin.ndjson")
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.reaches("answer sent"):
+            self.wait_for(b'"taken %s"' % id, "stdout.ndjson")
+            os.kill(os.getpid(), signal.SIGKILL)
 
     async def live(self, host: Any, id: str) -> None:
         with open(self.log, "rb", closefd=False) as file:
@@ -124,17 +184,19 @@ class Client:
             after = Cursor(id, 1, int(taken[-1][1]))
         hooks = {"PreToolUse": [HookMatcher(self.guard, name="guard")]}
         arguments: Any = {"can_use_tool": self.may, "hooks": hooks, "mcp_servers": {"tools": self}}
-        async with host.attach(after, take=True, **arguments) as session:
-            self.watch()
-            for uuid in prompts:  # nobody knows which of them have arrived
+        way = host.at(after, take=True)
+        self.watch()
+        async with open_session(attach=way, **arguments) as session:
+            unsure = [uuid for uuid in prompts if uuid not in way.answer.owed] + prompts[-AGAIN:]
+            # A client that dies with a prompt has so many new ones as it writes before, and writes them first.
+            count = self.left + 1 if self.point.startswith("prompt") else len(prompts) == 0
+            new = [f"p{len(prompts) + n}" for n in range(count)] + ([] if self.point else [LAST])
+            prompts += new
+            for uuid in new:
+                self.note("prompt", uuid)
+            for uuid in new + unsure:
                 await session.query("x", uuid=uuid)
-            while len(prompts) < PROMPTS:
-                if len(prompts) > 2 * self.number and self.point:
-                    break
-                prompts.append(f"p{len(prompts)}")
-                self.note("prompt", prompts[-1])
-                await session.query("x", uuid=prompts[-1])
-            while results < PROMPTS:
+            while self.point or results < len(prompts):
                 message: Any = await session.__anext__()
                 kind = "result" if isinstance(message, ResultMessage) else "message"
                 results += kind == "result"
@@ -157,13 +219,14 @@ def main() -> None:
     """Have the clients live and die."""
     folder, id, log, kills, seed, *command = sys.argv[1:]
     chance = random.Random(int(seed))
-    host = connect(command=command) if command else connect(folder)
+    host = connect(command=command, timeout=SECONDS) if command else connect(folder, timeout=SECONDS)
+    journal = Path(folder, "sessions", id, "parts", "000001")
     died: Counter[str] = Counter()
     for number in range(int(kills) + 1):
         point = POINTS[number % len(POINTS)] if number < int(kills) else ""
         child = os.fork()
         if child == 0:
-            os._exit(run(Client(log, number, point, chance.choice([0, 0, 1, 2, 5])), host, id))
+            os._exit(run(Client(log, journal, number, point, chance.choice([0, 0, 1, 2, 5])), host, id))
         status = os.waitpid(child, 0)[1]
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
             died[point] += 1
