@@ -1,8 +1,7 @@
-"""Session: what it takes, initialize, prompts, turns and runs."""
+"""Session: turns and runs, what asking returns, and which result is whose."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timezone
 from typing import Any
 
@@ -11,333 +10,28 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from async_backends import Backend, every_asyncio, every_backend
+from async_backends import Backend, every_backend
 from claude_wire import (
-    AgentDefinition,
     ApiError,
     AuthenticationError,
     BillingError,
     CancelAsyncMessageRequest,
-    ClaudeOptions,
-    Decoder,
     ExecutionError,
     HandleError,
-    HookCallbackMatcher,
-    HookCallbackRequest,
-    HookMatcher,
-    InitializeRequest,
-    InitializeResponse,
     InitMessage,
-    InterruptRequest,
     MaxBudgetError,
     MaxTurnsError,
-    MessageStream,
     RateLimitError,
-    RequestError,
-    RequestUserDialogRequest,
     ResultMessage,
     ResultSuccess,
-    Session,
     SessionEndedError,
     StructuredOutputError,
-    TextBlock,
     TurnCancelledError,
     TurnError,
     UnknownMessage,
-    UserDialogCancelled,
     UserMessage,
-    open_session,
 )
-from session_peer import INIT, RESULT, Peer, Server, allow, numbered, numbers, opened
-
-# --- what a session takes ---------------------------------------------------------------------------------------------
-
-
-@every_backend
-def test_it_refuses_what_it_cannot_work_with(backend: Backend) -> None:
-    async def main() -> None:
-        with pytest.raises(TypeError):
-            Session(MessageStream(Peer().output))
-        for decoder in Decoder(dict), Decoder(on_invalid="raise"), Decoder(only={"result"}):
-            with pytest.raises(TypeError):
-                async with Peer().session(decoder=decoder):
-                    pass
-        with pytest.raises(ValueError, match="callback_timeout"):
-            Peer().session(callback_timeout=0)
-        with pytest.raises(TypeError, match="HookMatcher"):
-            Peer().session(hooks={"Stop": HookMatcher(hook)})
-        for bad in ({"timeout": 0}, {"on_failure": "explode"}):
-            with pytest.raises(ValueError, match=next(iter(bad))):
-                HookMatcher(hook, **bad)
-        with pytest.raises(TypeError):
-            HookMatcher()
-
-    async def hook(request: HookCallbackRequest) -> None: ...
-
-    backend.run(main)
-
-
-@every_backend
-def test_it_is_used_in_its_block_and_entered_once(backend: Backend) -> None:
-    async def main() -> None:
-        peer = Peer()
-        session = peer.session()
-        uses: list[Callable[[], Awaitable[object]]] = [
-            lambda: session.query("x"),
-            lambda: session.request(InterruptRequest()),
-            lambda: session.__anext__(),
-            lambda: session.batches().__anext__(),
-        ]
-        for use in uses:
-            with pytest.raises(HandleError, match="not entered"):
-                await use()
-        async with session:
-            pass
-        for use in uses[:2]:
-            with pytest.raises((HandleError, SessionEndedError), match="closed"):
-                await use()
-        for use in uses[2:]:
-            with pytest.raises(StopAsyncIteration):
-                await use()
-        await session.aclose()
-        with pytest.raises(HandleError, match="once"):
-            await session.__aenter__()
-        assert peer.lines == []
-
-    backend.run(main)
-
-
-@every_backend
-def test_one_that_is_closed_is_not_entered_and_leaves_its_stream_to_another(backend: Backend) -> None:
-    async def main() -> None:
-        peer, server = Peer(), Server()
-        session = peer.session(mcp_servers={"s": server})
-        await session.aclose()
-        with pytest.raises(HandleError, match="closed"):
-            async with session:
-                raise AssertionError
-        assert server.send is None
-        async with opened(peer):
-            pass
-
-    backend.run(main)
-
-
-@every_backend
-def test_a_stream_has_one_session(backend: Backend) -> None:
-    async def main() -> None:
-        peer = Peer()
-        async with peer.session():
-            with pytest.raises(HandleError, match="session"):
-                async with peer.session():
-                    pass
-
-    backend.run(main)
-
-
-# --- initialize -------------------------------------------------------------------------------------------------------
-
-
-@every_backend
-def test_initialize_tells_of_the_callbacks_beside_what_is_asked_for(backend: Backend) -> None:
-    async def main() -> None:
-        peer = Peer({"initialize": {"output_style": "default", "claude_code_version": "2.1.330"}})
-        matcher = HookMatcher(hook, hook, matcher="Bash|Edit", timeout=5, on_failure="continue")
-        session = peer.session(
-            hooks={"PreToolUse": [matcher], "Stop": [HookMatcher(hook)]},
-            mcp_servers={"calc": Server()},
-            dialogs={"survey": dialog},
-        )
-        async with session:
-            assert session.info is None
-            answer = await session.initialize(
-                InitializeRequest(title="T", agents={"a": AgentDefinition(description="d", prompt="p")})
-            )
-            assert answer is session.info
-            assert answer == InitializeResponse(output_style="default", claude_code_version="2.1.330")
-        request = peer.requests("initialize")[0]
-        assert (request["title"], list(request["agents"])) == ("T", ["a"])
-        assert request["sdkMcpServers"] == ["calc"]
-        assert request["supportedDialogKinds"] == ["survey"]
-        [tools], [stop] = request["hooks"]["PreToolUse"], request["hooks"]["Stop"]
-        assert (tools["matcher"], tools["timeout"], tools["onFailure"]) == ("Bash|Edit", 5, "continue")
-        ids = tools["hookCallbackIds"] + stop["hookCallbackIds"]
-        assert len(set(ids)) == len(ids) == 3
-
-    async def hook(request: HookCallbackRequest) -> None: ...
-    async def dialog(request: RequestUserDialogRequest) -> UserDialogCancelled:
-        return UserDialogCancelled()
-
-    backend.run(main)
-
-
-@every_backend
-def test_what_is_said_twice_to_initialize_is_an_error_and_nothing_is_sent(backend: Backend) -> None:
-    async def main() -> None:
-        async with Peer().session() as plain:
-            await plain.initialize(InitializeRequest(sdkMcpServers=["theirs"]))  # nothing of ours: no conflict
-        peer = Peer()
-        async with peer.session(hooks={"Stop": [HookMatcher(hook)]}, mcp_servers={"c": Server()}) as session:
-            matchers = {"Stop": [HookCallbackMatcher(hookCallbackIds=["x"])]}
-            for request in InitializeRequest(hooks=matchers), InitializeRequest(sdkMcpServers=["x"]):
-                with pytest.raises(ValueError, match="twice"):
-                    await session.initialize(request)
-            assert peer.lines == []
-
-    async def hook(request: HookCallbackRequest) -> None: ...
-
-    backend.run(main)
-
-
-@every_backend
-def test_hooks_that_must_block_need_a_cli_that_can(backend: Backend) -> None:
-    async def main() -> None:
-        for can in ({}, {"hook_on_failure_supported": True, "hooks_applied": False}):
-            async with Peer({"initialize": can}).session(hooks={"Stop": [blocking]}) as session:
-                with pytest.raises(RequestError, match="must block"):
-                    await session.initialize()
-        async with Peer({"initialize": {"hook_on_failure_supported": True}}).session(hooks={"Stop": [blocking]}) as s:
-            await s.initialize()
-
-    async def hook(request: HookCallbackRequest) -> None: ...
-
-    blocking = HookMatcher(hook, on_failure="block")
-    backend.run(main)
-
-
-# --- prompts ----------------------------------------------------------------------------------------------------------
-
-
-@every_backend
-def test_query_sends_text_blocks_whole_messages_and_all_of_an_iterable(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            await session.query("text", session_id="s")
-            await session.query([TextBlock("block")], uuid="11111111-1111-4111-8111-111111111111")
-            await session.query(UserMessage.of("whole", uuid="u2"))
-            await session.query(UserMessage.of("whole", uuid="u2"), uuid="u3")
-
-            async def prompts() -> AsyncIterator[str | UserMessage]:
-                yield "one"
-                yield UserMessage.of("two", uuid="u4")
-
-            await session.query(prompts())
-            with pytest.raises(TypeError, match="uuid"):
-                await session.query(prompts(), uuid="one for all")
-        sent = peer.prompts()
-        contents = [message["message"]["content"] for message in sent]
-        assert contents == ["text", [{"type": "text", "text": "block"}], "whole", "whole", "one", "two"]
-        assert all(message["message"]["role"] == "user" for message in sent)
-        assert sent[0]["session_id"] == "s"
-        uuids = [message["uuid"] for message in sent]
-        assert uuids[1:4] == ["11111111-1111-4111-8111-111111111111", "u2", "u3"]
-        assert uuids[5] == "u4"
-        assert len(set(uuids)) == len(uuids)
-
-    backend.run(main)
-
-
-@every_backend
-def test_query_raises_what_sending_raises_and_owes_no_turn(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            peer.failure = OSError("broken")
-            with pytest.raises(OSError, match="broken"):
-                await session.query("x")
-            assert [message async for message in session.receive_run()] == []
-
-    backend.run(main)
-
-
-@every_asyncio
-def test_what_sends_is_cancelled_by_nobody_in_the_session(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-
-            async def cancelled() -> None:
-                import asyncio
-
-                future = asyncio.get_running_loop().create_future()
-                future.cancel()
-                await future
-
-            peer.hold = cancelled
-            with pytest.raises(HandleError, match="cancelled"):
-                await session.query("x")
-            peer.hold = anyio.lowlevel.checkpoint
-            await session.query("y")
-
-    backend.run(main)
-
-
-@every_backend
-def test_nobody_else_reads_while_ask_sends_its_prompt(backend: Backend) -> None:
-    """What answers the prompt would be taken by another task."""
-
-    async def main() -> None:
-        async with opened() as (peer, session):
-            go = anyio.Event()
-            peer.hold = go.wait
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.ask, "x")
-                await anyio.wait_all_tasks_blocked()
-                with pytest.raises(HandleError, match="ask"), anyio.fail_after(60):
-                    await session.__anext__()
-                go.set()
-                (prompt,) = await peer.until(peer.prompts)
-                peer.say(INIT, {**RESULT, "user_message_uuids": [prompt["uuid"]]})
-
-    backend.run(main)
-
-
-@every_backend
-def test_all_who_wait_to_send_are_told_that_the_session_was_closed(backend: Backend) -> None:
-    async def main() -> None:
-        peer = Peer()
-        told: list[int] = []
-
-        async def send(session: Session, number: int) -> None:
-            with pytest.raises(HandleError, match="closed"):
-                await session.query(str(number))
-            told.append(number)
-
-        async with anyio.create_task_group() as group, peer.session() as session:
-            peer.hold = anyio.sleep_forever
-            for number in range(4):
-                group.start_soon(send, session, number)
-            await anyio.wait_all_tasks_blocked()
-            await session.aclose()
-            with anyio.fail_after(60):
-                while len(told) < 4:
-                    await anyio.sleep(0.001)
-        assert peer.lines == []
-
-    backend.run(main)
-
-
-@every_backend
-def test_a_cancelled_query_leaves_no_half_line(backend: Backend) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            begun, go = anyio.Event(), anyio.Event()
-
-            async def hold() -> None:
-                begun.set()
-                await go.wait()
-
-            peer.hold = hold
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.query, "first")
-                await begun.wait()
-                group.cancel_scope.cancel()
-            go.set()
-            await session.query("second")
-            assert [prompt["message"]["content"] for prompt in peer.prompts()] == ["first", "second"]
-
-    backend.run(main)
-
-
-# --- turns and runs ---------------------------------------------------------------------------------------------------
+from session_peer import INIT, RESULT, Peer, numbered, numbers, opened
 
 
 @every_backend
@@ -671,38 +365,6 @@ def test_ask_passes_over_the_result_of_a_prompt_that_was_given_up(backend: Backe
 
 
 @every_backend
-def test_a_prompt_that_is_cancelled_before_its_turn_to_be_sent_is_not_sent(backend: Backend) -> None:
-    async def main() -> None:
-        go = anyio.Event()
-        sent: list[bytes] = []
-
-        async def send(data: bytes) -> None:
-            await go.wait()
-            sent.append(data)
-
-        async with Session(MessageStream(Peer().output), send) as session, anyio.create_task_group() as group:
-            scopes = [anyio.CancelScope(), anyio.CancelScope()]
-
-            async def ask(scope: anyio.CancelScope, text: str) -> None:
-                with scope:
-                    await session.query(text)
-
-            for scope, text in zip(scopes, ("first", "second"), strict=True):
-                group.start_soon(ask, scope, text)
-                await anyio.wait_all_tasks_blocked()
-            for scope in scopes:
-                scope.cancel()  # the first in the middle of being sent, and so it is sent
-            await anyio.wait_all_tasks_blocked()
-            go.set()
-            await anyio.wait_all_tasks_blocked()
-            assert len(sent) == 1
-            assert b"first" in sent[0]
-            assert not session._reading.run.over
-
-    backend.run(main)
-
-
-@every_backend
 def test_ask_passes_over_the_turn_of_background_work_and_refuses_what_would_wait_for_ever(backend: Backend) -> None:
     async def main() -> None:
         async with opened() as (peer, session):
@@ -782,64 +444,6 @@ def test_a_prompt_that_the_cli_has_begun_already_is_owed_its_result(backend: Bac
             assert got == [InitMessage, ResultSuccess]
 
     backend.run(main)
-
-
-@every_backend
-@pytest.mark.parametrize("prompt", [{"type": "user"}, ["one", "two"], [], b"bytes", 5], ids=str)
-def test_what_is_no_prompt_is_refused_and_not_sent(backend: Backend, prompt: Any) -> None:
-    async def main() -> None:
-        async with opened() as (peer, session):
-            with pytest.raises(TypeError, match="a prompt is text"):
-                await session.query(prompt)
-            assert peer.prompts() == []
-
-    backend.run(main)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "says"),
-    [
-        ({"can_use_tool": "ask"}, TypeError, "can_use_tool"),
-        ({"on_received": b""}, TypeError, "on_received"),
-        ({"on_sent": 5}, TypeError, "on_sent"),
-        ({"on_elicitation": 5}, TypeError, "on_elicitation"),
-        ({"hooks": {"Stop": [print]}}, TypeError, "Stop"),
-        ({"hooks": {"Stop": HookMatcher(print)}}, TypeError, "Stop"),
-        ({"hooks": [HookMatcher(print)]}, TypeError, "hooks must be a dict"),
-        ({"mcp_servers": [Server()]}, TypeError, "mcp_servers must be a dict"),
-        ({"dialogs": [print]}, TypeError, "dialogs must be a dict"),
-        ({"mcp_servers": {"calc": {"command": "x"}}}, TypeError, "InProcessMcpServer"),
-        ({"dialogs": {"survey": None}}, TypeError, "survey"),
-        ({"callback_timeout": 0}, ValueError, "callback_timeout"),
-        ({"callback_timeout": "5"}, TypeError, "callback_timeout"),
-        ({"request_timeout": -1}, ValueError, "request_timeout"),
-    ],
-    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
-)
-def test_a_wrong_argument_is_refused_at_once_in_words_of_its_own(
-    arguments: dict[str, Any], error: type[Exception], says: str
-) -> None:
-    for make in (lambda: Peer().session(**arguments), lambda: open_session(["claude"], **arguments)):
-        with pytest.raises(error, match=says):
-            make()
-
-
-def test_what_a_session_speaks_over_is_refused_at_once_if_it_is_something_else() -> None:
-    with pytest.raises(TypeError, match="stream must be a Process or a MessageStream, not Output"):
-        Session(Peer().output, allow)
-    with pytest.raises(TypeError, match="send must be a function"):
-        Session(Peer().stream, 5)
-
-
-@pytest.mark.parametrize(("ceiling", "error"), [("5", TypeError), (-1, ValueError), (float("nan"), ValueError)])
-def test_a_wrong_ceiling_is_refused_at_once(ceiling: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match="ceiling"):
-        Peer().session().receive_run(ceiling=ceiling)
-
-
-def test_a_permission_callback_beside_another_permission_prompt_tool_is_refused() -> None:
-    with pytest.raises(ValueError, match="stdio"):
-        open_session(ClaudeOptions(cli_path="claude", permission_prompt_tool="mcp__a__b"), can_use_tool=allow)
 
 
 @every_backend

@@ -11,9 +11,9 @@ import msgspec
 from async_backends import DEADLINE
 from claude_wire import MessageStream, Session
 from claude_wire.control.host_frames import NOTHING, Attached, Cursor, Ended, Life
-from session_peer import Output, line
+from session_peer import RESULT, Output, line
 
-__all__ = ["HostPeer", "Wire"]
+__all__ = ["HostPeer", "Wire", "result"]
 
 #: What the CLI has answered to the host.
 INITIALIZED: dict[str, Any] = {
@@ -24,6 +24,11 @@ INITIALIZED: dict[str, Any] = {
         "response": {"output_style": "default", "hook_on_failure_supported": True},
     },
 }
+
+
+def result(*uuids: str) -> dict[str, Any]:
+    """A result that names the prompts that it answers."""
+    return {**RESULT, "user_message_uuids": list(uuids)}
 
 
 class Wire:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "Peer",
     "Server",
     "allow",
+    "collect",
     "hook_ids",
     "hook_request",
     "line",
@@ -35,6 +36,7 @@ __all__ = [
     "queued_bytes",
     "rest",
     "stays_unanswered",
+    "take",
 ]
 
 #: Begins a turn.
@@ -281,6 +283,17 @@ async def opened_for_questions(peer: Peer | None = None, **arguments: Any) -> As
 async def rest(session: Session) -> list[Any]:
     """All messages that are left."""
     return [message async for message in session]
+
+
+async def take(session: Session, count: int) -> list[Any]:
+    """The next ``count`` messages."""
+    return [await session.__anext__() for _ in range(count)]
+
+
+async def collect(messages: AsyncIterable[Any], got: list[Any]) -> None:
+    """Append what comes to ``got``, as far as it comes."""
+    async for message in messages:
+        got.append(message)
 
 
 async def never() -> PermissionResult:

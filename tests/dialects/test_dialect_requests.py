@@ -1,0 +1,267 @@
+"""Requests and questions in the dialects: each in its frame, with its answer, in its order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from claude_wire import (
+    AddRules,
+    CanUseToolRequest,
+    ControlCancelRequest,
+    ControlRequest,
+    ControlResponse,
+    Decoder,
+    DialectError,
+    GetStatusRequest,
+    InterruptRequest,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    StatusMessage,
+)
+from claude_wire.dialects import CLASSIC, JSON_RPC, MIRIAD
+from claude_wire.messages import InterruptedMessage
+from dialect_lines import RESULT, STOPPED, read, started, text
+from feeding import fed
+
+# --- requests of a host, and their answers ----------------------------------------------------------------------------
+
+
+def test_miriad_interrupts_and_tells_its_status() -> None:
+    host, agent = MIRIAD.connect(), started(MIRIAD)
+    for request_id, body, line in (
+        ("1", GetStatusRequest(), '{"type":"control","action":"status"}'),
+        ("2", InterruptRequest(), '{"type":"control","action":"interrupt"}'),
+    ):
+        sent = host.to_agent(ControlRequest(request_id, body))
+        assert text(sent) == line
+        (asked,) = agent.from_host(read(sent))
+        assert asked.request == body
+        payload = {"running": True, "session_id": "S", "queued_messages": 2} if request_id == "1" else {}
+        told = agent.to_host(ControlResponse.success(asked.request_id, payload))
+        assert text(told) == (
+            '{"type":"system","subtype":"status","running":true,"session_id":"S","queued_messages":2}'
+            if request_id == "1"
+            else '{"type":"system","subtype":"interrupted","session_id":"S"}'
+        )
+        assert host.urgent(read(told))
+        *others, answer = host.from_agent(read(told))
+        assert answer == ControlResponse.success(request_id, payload)
+        assert [type(other) for other in others] == ([] if request_id == "1" else [InterruptedMessage])
+    # Nobody has asked now: what comes is for the consumer.
+    for frame in (StatusMessage(running=False, session_id="S"), InterruptedMessage(session_id="S")):
+        assert host.from_agent(frame) == [frame]
+    # An answer that says why not is an error; the same answer again is none.
+    (asked,) = agent.from_host(read('{"type":"control","action":"status"}'))
+    failure = ControlResponse.failure(asked.request_id, "no status")
+    assert text(agent.to_host(failure)) == '{"type":"system","subtype":"error","message":"no status"}'
+    assert agent.to_host(failure) == b""
+
+
+def test_miriad_has_nothing_to_interrupt_between_turns() -> None:
+    agent, host = started(MIRIAD), MIRIAD.connect()
+    agent.to_host(RESULT)
+    assert agent.from_host(read(host.to_agent(ControlRequest("1", InterruptRequest())))) == []
+    told = agent.reply()
+    assert text(told) == '{"type":"system","subtype":"error","message":"No turn is currently running"}'
+    assert agent.reply() == b""
+    assert host.from_agent(read(told)) == [ControlResponse.success("1", {})]
+    assert host.from_agent(read(told)) == [read(told)]  # nobody has asked
+    # A prompt begins its turn at once, though nothing was said yet.
+    agent.from_host(read('{"type":"user","message":{"role":"user","content":"b"}}'))
+    assert len(agent.from_host(read('{"type":"control","action":"interrupt"}'))) == 1
+
+
+def test_an_answer_of_miriad_that_never_comes_holds_up_no_other() -> None:
+    host = MIRIAD.connect()
+    for number, body in enumerate((InterruptRequest(), InterruptRequest(), GetStatusRequest(), GetStatusRequest())):
+        host.to_agent(ControlRequest(str(number), body))
+    assert host.to_agent(ControlCancelRequest("2")) == b""  # it was waited for long enough
+    assert host.to_agent(ControlCancelRequest("9")) == b""
+    status = StatusMessage(running=False, session_id="S")
+    (answer,) = host.from_agent(status)
+    assert answer.request_id == "3"
+    assert host.from_agent(status) == [status]
+    # One turn, interrupted twice, may say so once.
+    said = InterruptedMessage(session_id="S")
+    assert [getattr(one, "request_id", None) for one in host.from_agent(said)] == [None, "0", "1"]
+    assert host.from_agent(said) == [said]
+
+
+def test_json_rpc_cancels_behind_the_result_of_the_run_and_tells_its_status() -> None:
+    host, agent = JSON_RPC.connect(), started(JSON_RPC)
+    sent = host.to_agent(ControlRequest("1", GetStatusRequest()))
+    assert text(sent) == '{"jsonrpc":"2.0","id":"1","method":"status"}'
+    (asked,) = agent.from_host(read(sent))
+    told = agent.to_host(ControlResponse.success(asked.request_id, {"running": True, "session_id": "S"}))
+    assert text(told) == (
+        '{"jsonrpc":"2.0","id":"1","result":{"type":"system","subtype":"status","running":true,"session_id":"S"}}'
+    )
+    assert host.from_agent(read(told)) == [ControlResponse.success("1", {"running": True, "session_id": "S"})]
+    sent = host.to_agent(ControlRequest("2", InterruptRequest()))
+    assert text(sent) == '{"jsonrpc":"2.0","id":"2","method":"cancel"}'
+    (asked,) = agent.from_host(read(sent))
+    assert agent.to_host(ControlResponse.success(asked.request_id, {"still_queued": []})) == b""
+    result, status = agent.to_host(STOPPED).splitlines()
+    assert json.loads(result)["id"] == 7
+    assert json.loads(result)["result"]["subtype"] == "cancelled"
+    assert status.decode() == (
+        '{"jsonrpc":"2.0","id":"2","result":{"type":"system","subtype":"status","running":false}}'
+    )
+    assert host.from_agent(read(status)) == [ControlResponse.success("2", {})]
+    # However many ask, a bounded number waits.
+    agent = started(JSON_RPC)
+    told = [agent.from_host(read(sent))[0].request_id for _ in range(70)]
+    assert [len(agent.to_host(ControlResponse.success(one, {}))) > 0 for one in told] == [False] * 64 + [True] * 6
+    assert agent.to_host(STOPPED).count(b"\n") == 65
+    # Answered behind the result, it waits for none.
+    agent = started(JSON_RPC)
+    (asked,) = agent.from_host(read(sent))
+    agent.to_host(RESULT)
+    assert agent.to_host(ControlResponse.success(asked.request_id, {})) == status + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "request_id"),
+    [
+        ("nonsense", -32700, None),
+        ("{}", -32600, None),
+        ('{"type":"user","message":{"role":"user","content":"a"}}', -32600, None),
+        ('{"jsonrpc":"1.0","id":1,"method":"run"}', -32600, None),
+        ('{"jsonrpc":"2.0","method":"run"}', -32600, None),
+        ('{"jsonrpc":"2.0","id":{},"method":"run"}', -32600, None),
+        ('{"jsonrpc":"2.0","id":1,"method":"walk"}', -32601, 1),
+        ('{"jsonrpc":"2.0","id":1,"method":"run"}', -32602, 1),
+        ('{"jsonrpc":"2.0","id":"x","method":"run","params":{"prompt":5}}', -32602, "x"),
+        ('{"jsonrpc":"2.0","id":"x","method":"run","params":{"prompt":"","session_id":5}}', -32602, "x"),
+        ('{"jsonrpc":"2.0","id":2,"method":"cancel"}', -32002, 2),
+    ],
+)
+def test_json_rpc_refuses_by_code(line: str, code: int, request_id: Any) -> None:
+    agent = JSON_RPC.connect()
+    for message in fed(Decoder(), [line.encode() + b"\n"]):
+        assert agent.from_host(message) == []
+    error = json.loads(agent.reply())
+    assert (error["jsonrpc"], error["id"], error["error"]["code"]) == ("2.0", request_id, code)
+    assert error["error"]["message"]
+
+
+def test_json_rpc_runs_one_at_a_time() -> None:
+    agent = started(JSON_RPC)
+    run = '{"jsonrpc":"2.0","id":8,"method":"run","params":{"prompt":"b"}}'
+    assert agent.from_host(read(run)) == []
+    assert json.loads(agent.reply()) == {
+        "jsonrpc": "2.0",
+        "id": 8,
+        "error": {"code": -32001, "message": "A run is already in progress", "data": {"currentRequestId": 7}},
+    }
+    agent.to_host(RESULT)
+    assert len(agent.from_host(read(run))) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("nonsense", "The line is not one JSON object"),
+        ("[1]", "The line is not one JSON object"),
+        ("{}", "Unknown message type: none"),
+        ('{"type":"control_request","request_id":"1","request":{"subtype":"initialize"}}', "Unknown message type"),
+        ('{"type":"control","action":"dance"}', "Unknown control action: dance"),
+        ('{"type":"user","message":{"role":"assistant","content":"a"}}', "A user message needs the role user"),
+        ('{"type":"user","message":{"role":"user","content":5}}', "A user message needs the role user"),
+    ],
+)
+def test_a_bad_line_is_told_to_a_host_of_miriad(line: str, words: str) -> None:
+    agent = MIRIAD.connect()
+    for message in fed(Decoder(), [line.encode() + b"\n"]):
+        assert agent.from_host(message) == []
+    error = json.loads(agent.reply())
+    assert (error["type"], error["subtype"]) == ("system", "error")
+    assert error["message"].startswith(words)
+
+
+# --- permission in CLASSIC --------------------------------------------------------------------------------------------
+
+QUESTION = ControlRequest("q", CanUseToolRequest(tool_name="Bash", input={"command": "ls"}, tool_use_id="t"))
+ASKED = '{"type":"system","subtype":"permission_request","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t"}'
+
+
+def test_classic_asks_by_a_system_message() -> None:
+    agent, host = CLASSIC.connect(), CLASSIC.connect()
+    line = agent.to_host(QUESTION)
+    assert text(line) == ASKED
+    assert host.urgent(read(line))
+    (asked,) = host.from_agent(read(line))
+    assert asked.request == CanUseToolRequest(tool_name="Bash", input={"command": "ls"}, tool_use_id="t")
+    told = host.to_agent(ControlResponse.success(asked.request_id, asked.request.allow()))
+    assert told == b'{"allow":true}\n'
+    (answer,) = agent.from_host(read(told))
+    assert answer.request_id == "q"
+    assert isinstance(answer.payload_as(CanUseToolRequest), PermissionResultAllow)
+    (older,) = host.from_agent(read('{"type":"system","subtype":"permission_request","name":"Bash","args":{"a":1}}'))
+    assert (older.request.tool_name, older.request.input) == ("Bash", {"a": 1})
+    told = host.to_agent(ControlResponse.failure(older.request_id, "why"))
+    assert told == b'{"allow":false}\n'
+    agent.to_host(QUESTION)
+    (answer,) = agent.from_host(read(told))
+    assert isinstance(answer.payload_as(CanUseToolRequest), PermissionResultDeny)
+
+
+def test_classic_asks_one_question_at_a_time() -> None:
+    agent = CLASSIC.connect()
+    assert agent.to_host(QUESTION)
+    for request_id in ("r", "s", "v"):
+        assert agent.to_host(ControlRequest(request_id, QUESTION.request)) == b""
+    agent.to_host(ControlCancelRequest("q"))
+    agent.to_host(ControlCancelRequest("s"))
+    assert agent.from_host(read('{"allow":true}')) == []  # it was withdrawn
+    assert text(agent.reply()) == ASKED
+    (answer,) = agent.from_host(read('{"allow":true,"updatedInput":{"a":1}}'))
+    assert (answer.request_id, answer.payload["updatedInput"]) == ("r", {"a": 1})
+    assert text(agent.reply()) == ASKED
+    (answer,) = agent.from_host(read('{"allow":"perhaps"}'))
+    assert (answer.request_id, answer.payload) == ("v", {})
+    assert agent.reply() == b""
+    assert agent.from_host(read('{"allow":true}')) == []  # nothing was asked
+
+
+def test_answers_of_classic_are_in_the_order_of_the_questions() -> None:
+    host = CLASSIC.connect()
+    first, second = (host.from_agent(read(ASKED))[0].request_id for _ in range(2))
+    assert host.to_agent(ControlResponse.success(second, {"behavior": "deny", "message": "no"})) == b""
+    assert host.to_agent(ControlResponse.success(first, {"behavior": "allow"})) == b'{"allow":true}\n{"allow":false}\n'
+    assert host.to_agent(ControlResponse.success(first, {"behavior": "allow"})) == b""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        PermissionResultAllow(updatedInput={"other": 1}),
+        PermissionResultAllow(updatedPermissions=[AddRules(rules=[], behavior="allow", destination="session")]),
+        PermissionResultDeny("no", interrupt=True),
+    ],
+)
+def test_classic_has_no_words_for_more_than_yes_and_no(answer: Any) -> None:
+    host = CLASSIC.connect()
+    (asked,) = host.from_agent(read(ASKED))
+    with pytest.raises(DialectError, match="permission request"):
+        host.to_agent(ControlResponse.success(asked.request_id, answer))
+    assert host.to_agent(ControlResponse.success(asked.request_id, asked.request.deny("why"))) == b'{"allow":false}\n'
+
+
+def test_a_line_that_ends_an_agent_of_classic_is_told_first() -> None:
+    agent = CLASSIC.connect()
+    (message,) = fed(Decoder(), [b"nonsense\n"])
+    assert agent.from_host(message) == [message]
+    error = json.loads(agent.reply())
+    assert error["error"]["code"] == "invalid_input"
+    assert agent.reply() == b""
+
+
+def test_questions_of_classic_that_are_too_many_are_not_answered() -> None:
+    host = CLASSIC.connect()
+    question = read(ASKED)
+    given = [len(host.from_agent(question)) for _ in range(1100)]
+    assert given == [1] * 1024 + [0] * 76

@@ -1,0 +1,54 @@
+"""What holds of every class of messages, in a table or not: memory, being public, and words that say what it is."""
+
+from __future__ import annotations
+
+import types
+from collections import Counter
+
+import msgspec
+
+import claude_wire
+from claude_wire import messages
+from each import each
+from protocol_tables import ALL_CLASSES, CLASSES, StructType, parts_of
+
+
+def test_every_class_of_the_tables_is_among_all_classes() -> None:
+    assert set(CLASSES) <= set(ALL_CLASSES)
+    assert not [name for name, times in Counter(cls.__name__ for cls in ALL_CLASSES).items() if times > 1]
+
+
+@each("cls", ALL_CLASSES)
+def test_no_field_can_hold_memory_that_is_not_its_own(cls: StructType) -> None:
+    for field in msgspec.structs.fields(cls):
+        assert not {msgspec.Raw, memoryview, bytes, bytearray} & set(parts_of(field.type)), field.name
+
+
+@each("cls", ALL_CLASSES)
+def test_every_class_is_immutable_and_left_out_of_garbage_collection(cls: StructType) -> None:
+    config = cls.__struct_config__
+    assert (config.frozen, config.gc, config.omit_defaults) == (True, False, True)
+    assert not config.forbid_unknown_fields
+    assert not config.array_like
+
+
+PUBLIC = sorted(set(messages.__all__))
+
+
+def _is_class(value: object) -> bool:
+    return isinstance(value, type) and type(value) is not types.GenericAlias  # which Python 3.10 takes for a class
+
+
+@each("name", [name for name in PUBLIC if _is_class(getattr(messages, name))], str)
+def test_every_public_class_says_what_it_is(name: str) -> None:
+    cls = getattr(messages, name)
+    assert getattr(claude_wire, name) is cls
+    assert (vars(cls).get("__doc__") or "").strip().endswith((".", "::", '"', "`"))
+
+
+def test_every_class_of_the_tables_is_public() -> None:
+    assert {cls.__name__ for cls in CLASSES} <= set(PUBLIC)
+
+
+def test_no_name_is_public_twice() -> None:
+    assert len(PUBLIC) == len(messages.__all__)

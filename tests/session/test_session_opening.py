@@ -1,0 +1,228 @@
+"""Session: what it takes, how it is entered, and initialize."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from async_backends import Backend, every_backend
+from claude_wire import (
+    AgentDefinition,
+    ClaudeOptions,
+    Decoder,
+    HandleError,
+    HookCallbackMatcher,
+    HookCallbackRequest,
+    HookMatcher,
+    InitializeRequest,
+    InitializeResponse,
+    InterruptRequest,
+    MessageStream,
+    RequestError,
+    RequestUserDialogRequest,
+    Session,
+    SessionEndedError,
+    UserDialogCancelled,
+    open_session,
+)
+from session_peer import Peer, Server, allow, opened
+
+
+@every_backend
+def test_it_refuses_what_it_cannot_work_with(backend: Backend) -> None:
+    async def main() -> None:
+        with pytest.raises(TypeError):
+            Session(MessageStream(Peer().output))
+        for decoder in Decoder(dict), Decoder(on_invalid="raise"), Decoder(only={"result"}):
+            with pytest.raises(TypeError):
+                async with Peer().session(decoder=decoder):
+                    pass
+        with pytest.raises(ValueError, match="callback_timeout"):
+            Peer().session(callback_timeout=0)
+        with pytest.raises(TypeError, match="HookMatcher"):
+            Peer().session(hooks={"Stop": HookMatcher(hook)})
+        for bad in ({"timeout": 0}, {"on_failure": "explode"}):
+            with pytest.raises(ValueError, match=next(iter(bad))):
+                HookMatcher(hook, **bad)
+        with pytest.raises(TypeError):
+            HookMatcher()
+
+    async def hook(request: HookCallbackRequest) -> None: ...
+
+    backend.run(main)
+
+
+@every_backend
+def test_it_is_used_in_its_block_and_entered_once(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer()
+        session = peer.session()
+        uses: list[Callable[[], Awaitable[object]]] = [
+            lambda: session.query("x"),
+            lambda: session.request(InterruptRequest()),
+            lambda: session.__anext__(),
+            lambda: session.batches().__anext__(),
+        ]
+        for use in uses:
+            with pytest.raises(HandleError, match="not entered"):
+                await use()
+        async with session:
+            pass
+        for use in uses[:2]:
+            with pytest.raises((HandleError, SessionEndedError), match="closed"):
+                await use()
+        for use in uses[2:]:
+            with pytest.raises(StopAsyncIteration):
+                await use()
+        await session.aclose()
+        with pytest.raises(HandleError, match="once"):
+            await session.__aenter__()
+        assert peer.lines == []
+
+    backend.run(main)
+
+
+@every_backend
+def test_one_that_is_closed_is_not_entered_and_leaves_its_stream_to_another(backend: Backend) -> None:
+    async def main() -> None:
+        peer, server = Peer(), Server()
+        session = peer.session(mcp_servers={"s": server})
+        await session.aclose()
+        with pytest.raises(HandleError, match="closed"):
+            async with session:
+                raise AssertionError
+        assert server.send is None
+        async with opened(peer):
+            pass
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_stream_has_one_session(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer()
+        async with peer.session():
+            with pytest.raises(HandleError, match="session"):
+                async with peer.session():
+                    pass
+
+    backend.run(main)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"can_use_tool": "ask"}, TypeError, "can_use_tool"),
+        ({"on_received": b""}, TypeError, "on_received"),
+        ({"on_sent": 5}, TypeError, "on_sent"),
+        ({"on_elicitation": 5}, TypeError, "on_elicitation"),
+        ({"hooks": {"Stop": [print]}}, TypeError, "Stop"),
+        ({"hooks": {"Stop": HookMatcher(print)}}, TypeError, "Stop"),
+        ({"hooks": [HookMatcher(print)]}, TypeError, "hooks must be a dict"),
+        ({"mcp_servers": [Server()]}, TypeError, "mcp_servers must be a dict"),
+        ({"dialogs": [print]}, TypeError, "dialogs must be a dict"),
+        ({"mcp_servers": {"calc": {"command": "x"}}}, TypeError, "InProcessMcpServer"),
+        ({"dialogs": {"survey": None}}, TypeError, "survey"),
+        ({"callback_timeout": 0}, ValueError, "callback_timeout"),
+        ({"callback_timeout": "5"}, TypeError, "callback_timeout"),
+        ({"request_timeout": -1}, ValueError, "request_timeout"),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+def test_a_wrong_argument_is_refused_at_once_in_words_of_its_own(
+    arguments: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    for make in (lambda: Peer().session(**arguments), lambda: open_session(["claude"], **arguments)):
+        with pytest.raises(error, match=says):
+            make()
+
+
+def test_what_a_session_speaks_over_is_refused_at_once_if_it_is_something_else() -> None:
+    with pytest.raises(TypeError, match="stream must be a Process or a MessageStream, not Output"):
+        Session(Peer().output, allow)
+    with pytest.raises(TypeError, match="send must be a function"):
+        Session(Peer().stream, 5)
+
+
+@pytest.mark.parametrize(("ceiling", "error"), [("5", TypeError), (-1, ValueError), (float("nan"), ValueError)])
+def test_a_wrong_ceiling_is_refused_at_once(ceiling: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="ceiling"):
+        Peer().session().receive_run(ceiling=ceiling)
+
+
+def test_a_permission_callback_beside_another_permission_prompt_tool_is_refused() -> None:
+    with pytest.raises(ValueError, match="stdio"):
+        open_session(ClaudeOptions(cli_path="claude", permission_prompt_tool="mcp__a__b"), can_use_tool=allow)
+
+
+# --- initialize -------------------------------------------------------------------------------------------------------
+
+
+@every_backend
+def test_initialize_tells_of_the_callbacks_beside_what_is_asked_for(backend: Backend) -> None:
+    async def main() -> None:
+        peer = Peer({"initialize": {"output_style": "default", "claude_code_version": "2.1.330"}})
+        matcher = HookMatcher(hook, hook, matcher="Bash|Edit", timeout=5, on_failure="continue")
+        session = peer.session(
+            hooks={"PreToolUse": [matcher], "Stop": [HookMatcher(hook)]},
+            mcp_servers={"calc": Server()},
+            dialogs={"survey": dialog},
+        )
+        async with session:
+            assert session.info is None
+            answer = await session.initialize(
+                InitializeRequest(title="T", agents={"a": AgentDefinition(description="d", prompt="p")})
+            )
+            assert answer is session.info
+            assert answer == InitializeResponse(output_style="default", claude_code_version="2.1.330")
+        request = peer.requests("initialize")[0]
+        assert (request["title"], list(request["agents"])) == ("T", ["a"])
+        assert request["sdkMcpServers"] == ["calc"]
+        assert request["supportedDialogKinds"] == ["survey"]
+        [tools], [stop] = request["hooks"]["PreToolUse"], request["hooks"]["Stop"]
+        assert (tools["matcher"], tools["timeout"], tools["onFailure"]) == ("Bash|Edit", 5, "continue")
+        ids = tools["hookCallbackIds"] + stop["hookCallbackIds"]
+        assert len(set(ids)) == len(ids) == 3
+
+    async def hook(request: HookCallbackRequest) -> None: ...
+    async def dialog(request: RequestUserDialogRequest) -> UserDialogCancelled:
+        return UserDialogCancelled()
+
+    backend.run(main)
+
+
+@every_backend
+def test_what_is_said_twice_to_initialize_is_an_error_and_nothing_is_sent(backend: Backend) -> None:
+    async def main() -> None:
+        async with Peer().session() as plain:
+            await plain.initialize(InitializeRequest(sdkMcpServers=["theirs"]))  # nothing of ours: no conflict
+        peer = Peer()
+        async with peer.session(hooks={"Stop": [HookMatcher(hook)]}, mcp_servers={"c": Server()}) as session:
+            matchers = {"Stop": [HookCallbackMatcher(hookCallbackIds=["x"])]}
+            for request in InitializeRequest(hooks=matchers), InitializeRequest(sdkMcpServers=["x"]):
+                with pytest.raises(ValueError, match="twice"):
+                    await session.initialize(request)
+            assert peer.lines == []
+
+    async def hook(request: HookCallbackRequest) -> None: ...
+
+    backend.run(main)
+
+
+@every_backend
+def test_hooks_that_must_block_need_a_cli_that_can(backend: Backend) -> None:
+    async def main() -> None:
+        for can in ({}, {"hook_on_failure_supported": True, "hooks_applied": False}):
+            async with Peer({"initialize": can}).session(hooks={"Stop": [blocking]}) as session:
+                with pytest.raises(RequestError, match="must block"):
+                    await session.initialize()
+        async with Peer({"initialize": {"hook_on_failure_supported": True}}).session(hooks={"Stop": [blocking]}) as s:
+            await s.initialize()
+
+    async def hook(request: HookCallbackRequest) -> None: ...
+
+    blocking = HookMatcher(hook, on_failure="block")
+    backend.run(main)

@@ -1,0 +1,538 @@
+"""Recorded sessions as scripts, and a host that does with a Session what the recorded host did.
+
+What differs by design, and is compared with that in mind:
+
+* ids that a host chooses: of its requests, and of its hooks (``callback_id``), which are translated;
+* ``toolUseID``, which a Session adds to each permission, as the TypeScript SDK does;
+* :data:`NOT_SENT`, what no Session sends, which is left out of what is played;
+* :data:`NAMED_BY_A_FLAG`, :data:`NO_FIELDS` and :data:`BAD_ANSWER`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import anyio
+import msgspec
+
+import recordings
+from claude_wire import (
+    CanUseToolRequest,
+    ControlRequest,
+    ControlRequestProgressMessage,
+    Decoder,
+    ElicitationRequest,
+    HookCallbackRequest,
+    HookMatcher,
+    InitializeRequest,
+    InterruptRequest,
+    InvalidLine,
+    McpMessageRequest,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ProcessError,
+    RequestRefusedError,
+    Session,
+    TurnError,
+    UnknownRequest,
+    UserMessage,
+    decode,
+)
+from claude_wire.testing import Recording, Step
+from same_json import differences
+
+__all__ = [
+    "NAMES",
+    "NOT_SENT",
+    "WITH_CONTROL",
+    "Host",
+    "Script",
+    "callback_ids",
+    "check",
+    "object_in",
+    "request_in",
+    "script",
+    "with_callback_ids",
+]
+
+
+#: What recorded hosts sent that no Session sends, and why: by recording, in the order in which it was sent.
+NO_JSON = "is no JSON object"
+NO_PROMPT = "is neither prompt nor request nor answer"
+NO_ID = "is a request without an id"
+NO_REQUEST = "is no request that a host has"
+NO_QUESTION = "answers what was not asked"
+NOT_SENT = {
+    "08_control": [
+        *[NO_REQUEST] * 2,  # set_permission_mode without a mode, no_such_subtype
+        NO_REQUEST,  # list_directory
+        *[NO_REQUEST] * 4,  # subtypes "", null and 5, and none at all
+        NO_QUESTION,
+        *[NO_PROMPT] * 3,  # a withdrawal of what was not asked, keep_alive, update_environment_variables
+    ],
+    "14_bad_assistant_in": [NO_PROMPT],
+    "14_bad_blank": [NO_JSON] * 2,
+    "14_bad_ctl_noid": [NO_ID],
+    "14_bad_ctl_old": [NO_PROMPT],
+    "14_bad_deep": [NO_JSON],
+    "14_bad_keep_alive": [NO_PROMPT],
+    "14_bad_midsession": [NO_JSON],
+    "14_bad_num_content": [NO_PROMPT],
+    "14_bad_partial_eof": [NO_JSON],
+    "14_bad_permission_old": [NO_PROMPT],
+    "14_bad_result_in": [NO_PROMPT],
+    "14_bad_spaces": [NO_JSON],
+    "14_bad_string": [NO_JSON],
+    "14_bad_system_in": [NO_PROMPT],
+    "14_bad_true": [NO_JSON],
+    "14_bad_unknown_type": [NO_PROMPT],
+}
+#: The recorded host named its MCP server by ``--mcp-config``; a Session does it in ``initialize``.
+NAMED_BY_A_FLAG = {"07_mcp", "16_mcp_elicit", "17_sdk_client_full"}
+#: Fields of recorded prompts that no UserMessage has.
+NO_FIELDS = {"12_multi_meta_fields": ["lost $.zzz"]}
+#: The recorded host decided ``{"behavior": "perhaps"}``; a Session takes that from no callback, and says so.
+BAD_ANSWER = "05_perm_badresp"
+
+NAMES = [name for name in recordings.names() if recordings.load(name).stdout]
+WITH_CONTROL = [
+    name
+    for name in NAMES
+    if b'"control_re' in recordings.load(name).stdout or b'"control_re' in recordings.load(name).stdin
+]
+
+
+# --- what was recorded ------------------------------------------------------------------------------------------------
+
+
+class Action(NamedTuple):
+    """What the host did of its own accord: a prompt or a request."""
+
+    line: dict[str, Any]
+    #: How many messages the CLI had written before, control messages not counted, and how many requests.
+    messages_before: int
+    questions_before: int
+
+
+class Question(NamedTuple):
+    """A request of the CLI."""
+
+    request: ControlRequest
+    #: The host's answer, None if there was none; and how many actions of the host came before it.
+    answer: dict[str, Any] | None
+    actions_before: int
+    withdrawn: bool
+
+
+class Script(NamedTuple):
+    """A recording, without what no Session sends."""
+
+    name: str
+    steps: list[Step]
+    actions: list[Action]
+    questions: list[Question]
+    #: The CLI's answers to the host, by the ids of the requests.
+    answers: dict[str, dict[str, Any]]
+    #: What an iteration must give.
+    messages: list[Any]
+    #: Why lines were left out.
+    left_out: list[str]
+
+    @property
+    def initialize(self) -> InitializeRequest | None:
+        """What the host opened the session with."""
+        first = self.actions[0].line if self.actions else {}
+        if first.get("request", {}).get("subtype") != "initialize":
+            return None
+        request = request_in(first).request
+        assert isinstance(request, InitializeRequest)
+        return request
+
+
+def object_in(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def message_in(line: dict[str, Any]) -> Any:
+    return decode(json.dumps(line).encode())
+
+
+def request_in(line: dict[str, Any]) -> ControlRequest:
+    message = message_in(line)
+    assert isinstance(message, ControlRequest)
+    return message
+
+
+def why_not_sent(line: dict[str, Any] | None, asked: set[str]) -> str | None:
+    """Why no Session sends this line of a host; None if one does."""
+    if line is None:
+        return NO_JSON
+    match line.get("type"):
+        case "user":
+            return None if isinstance(message_in(line), UserMessage) else NO_PROMPT
+        case "control_request":
+            if "request_id" not in line:
+                return NO_ID
+            return NO_REQUEST if isinstance(request_in(line).request, UnknownRequest) else None
+        case "control_response":
+            return None if line["response"]["request_id"] in asked else NO_QUESTION
+    return NO_PROMPT
+
+
+def is_for_the_consumer(line: dict[str, Any] | None) -> bool:
+    if line is None:
+        return True
+    if line.get("subtype") == "session_state_changed" and line.get("sdk_host_only"):
+        return False
+    kind = line.get("type")
+    return kind != "keep_alive" and not (isinstance(kind, str) and kind.startswith("control_"))
+
+
+@functools.cache
+def script(name: str) -> Script:
+    recorded = recordings.load(name)
+    found = Script(name, [], [], [], {}, [], [])
+    asked: dict[str, ControlRequest] = {}
+    answered: dict[str, tuple[dict[str, Any], int]] = {}
+    withdrawn: set[str] = set()
+    count = 0
+    for step in Recording.from_files(recorded.files, name).steps:
+        line = object_in(step.data)
+        if step.direction == "in":
+            reason = why_not_sent(line, set(asked))
+            if reason is not None:
+                found.left_out.append(reason)
+                continue
+            assert line is not None
+            if line["type"] == "control_response":
+                answered[line["response"]["request_id"]] = line, len(found.actions)
+            else:
+                found.actions.append(Action(line, count, len(asked)))
+        elif line is not None and line.get("type") == "control_request":
+            asked[line["request_id"]] = request_in(line)
+        elif line is not None and line.get("type") == "control_cancel_request":
+            withdrawn.add(line["request_id"])
+        elif line is not None and line.get("type") == "control_response":
+            found.answers[str(line["response"].get("request_id"))] = line["response"]
+        elif step.data.strip() and is_for_the_consumer(line):
+            count += 1
+        found.steps.append(step)
+    for request_id, request in asked.items():
+        answer, actions_before = answered.get(request_id, (None, 0))
+        found.questions.append(Question(request, answer, actions_before, request_id in withdrawn))
+    lines = [object_in(line) for line in recorded.stdout.split(b"\n") if line.strip()]
+    decoder = Decoder()
+    messages = decoder.feed(recorded.stdout) + decoder.close()
+    for line, message in zip(lines, messages, strict=True):
+        if is_for_the_consumer(line):
+            found.messages.append(message)
+    assert len(found.messages) == count
+    return found
+
+
+def callback_ids(recorded: InitializeRequest | None, sent: dict[str, Any]) -> dict[str, str]:
+    """The ids that a Session gave to the hooks, by the recorded ones."""
+    found: dict[str, str] = {}
+    for event, matchers in ((recorded and recorded.hooks) or {}).items():
+        for old, new in zip(matchers, sent["request"]["hooks"][event], strict=True):
+            found.update(zip(old.hookCallbackIds, new["hookCallbackIds"], strict=True))
+    return found
+
+
+def with_callback_ids(data: bytes, ids: dict[str, str]) -> bytes:
+    """A line of output with the ids of the Session's hooks."""
+    line = object_in(data) if ids and b'"callback_id"' in data else None
+    if line is None:
+        return data
+    old = line["request"]["callback_id"]
+    return data.replace(b'"callback_id":"%b"' % old.encode(), b'"callback_id":"%b"' % ids[old].encode(), 1)
+
+
+# --- the host ---------------------------------------------------------------------------------------------------------
+
+
+class Server:
+    """An MCP server that says what the recorded one said."""
+
+    def __init__(self, host: Host, name: str) -> None:
+        self._host = host
+        self._name = name
+        self.closed = 0
+
+    def connect(self, send: Callable[[dict[str, Any]], Any]) -> None:
+        self.send = send
+
+    async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        request = McpMessageRequest(server_name=self._name, message=message)
+        payload = await self._host.decision(request)
+        response: dict[str, Any] = payload["mcp_response"]
+        return response if "method" in message and "id" in message else None
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+class Host:
+    """Does with a Session what the recorded host did, and keeps what comes of it.
+
+    Args:
+        away: do not iterate before all is done that the recorded host did.
+    """
+
+    def __init__(self, script: Script, away: bool = False) -> None:
+        self.script = script
+        self._away = away
+        self._changed = anyio.Event()
+        #: Lines that the Session has sent: prompts and requests, and answers.
+        self.sent: list[dict[str, Any]] = []
+        self.answered: list[dict[str, Any]] = []
+        self.received: list[Any] = []
+        #: What the iteration has raised.
+        self.failure: ProcessError | TurnError | None = None
+        #: What came of each action that is a request: the typed answer, or the error.
+        self.outcomes: dict[str, Any] = {}
+        self.asked: set[int] = set()
+        self.cancelled: set[int] = set()
+        bodies = [question.request.request for question in script.questions]
+        named = {body.server_name for body in bodies if isinstance(body, McpMessageRequest)}
+        self.servers = {name: Server(self, name) for name in sorted(named)}
+
+    @property
+    def callbacks(self) -> dict[str, Any]:
+        """The arguments of the Session."""
+        kinds = {type(question.request.request) for question in self.script.questions}
+        found: dict[str, Any] = {"mcp_servers": self.servers}
+        if CanUseToolRequest in kinds:
+            found["can_use_tool"] = self.can_use_tool
+        if ElicitationRequest in kinds:
+            found["on_elicitation"] = self.elicit
+        recorded = self.script.initialize
+        if recorded is not None and recorded.hooks:
+            found["hooks"] = {
+                event: [
+                    HookMatcher(
+                        *[functools.partial(self.hook, id) for id in matcher.hookCallbackIds],
+                        matcher=matcher.matcher,
+                        timeout=matcher.timeout,
+                        on_failure=matcher.onFailure,
+                    )
+                    for matcher in matchers
+                ]
+                for event, matchers in recorded.hooks.items()
+            }
+        return found
+
+    @property
+    def opening(self) -> InitializeRequest:
+        """What the recorded ``initialize`` had besides callbacks."""
+        return msgspec.structs.replace(self.script.initialize or InitializeRequest(), hooks=None, sdkMcpServers=None)
+
+    def changed(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            await self._changed.wait()
+
+    def see_sent(self, line: bytes) -> None:
+        message = json.loads(line)
+        (self.answered if message["type"] == "control_response" else self.sent).append(message)
+        self.changed()
+
+    # --- callbacks
+
+    async def decision(self, request: Any) -> dict[str, Any]:
+        """The payload of the recorded answer to this request."""
+        number = next(
+            number
+            for number, question in enumerate(self.script.questions)
+            if question.request.request == request and number not in self.asked
+        )
+        self.asked.add(number)
+        self.changed()
+        question = self.script.questions[number]
+        while question.answer is None:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self.cancelled.add(number)
+        await self.until(functools.partial(self.has_sent, question.actions_before))
+        response: dict[str, Any] = question.answer["response"]
+        payload: dict[str, Any] = response["response"]
+        return payload
+
+    async def can_use_tool(self, request: CanUseToolRequest) -> Any:
+        payload = await self.decision(request)
+        result = CanUseToolRequest.parse_answer(payload)
+        if isinstance(result, PermissionResultAllow):
+            return request.allow() if result.updatedInput == request.input else request.allow(result.updatedInput)
+        if isinstance(result, PermissionResultDeny):
+            return request.deny(result.message, interrupt=result.interrupt)
+        return payload
+
+    async def hook(self, recorded_id: str, request: HookCallbackRequest) -> Any:
+        payload = await self.decision(msgspec.structs.replace(request, callback_id=recorded_id))
+        return HookCallbackRequest.parse_answer(payload) if payload else None
+
+    async def elicit(self, request: ElicitationRequest) -> Any:
+        return ElicitationRequest.parse_answer(await self.decision(request))
+
+    # --- prompts, requests and messages
+
+    async def run(self, session: Session, *, is_open: bool = False) -> None:
+        """Do it all, and iterate to the end of the output.
+
+        Args:
+            is_open: the first action, ``initialize``, is done.
+        """
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._act, session, group, is_open)
+            if self._away:
+                await self.until(lambda: self.finished)
+            try:
+                async for message in session:
+                    self.received.append(message)
+                    self.changed()
+            except (ProcessError, TurnError) as error:
+                self.failure = error
+            group.cancel_scope.cancel()
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything that the recorded host sent was sent, and its requests are answered."""
+        requests = sum(action.line["type"] == "control_request" for action in self.script.actions)
+        answers = sum(question.answer is not None for question in self.script.questions)
+        return (
+            len(self.sent) == len(self.script.actions)
+            and len(self.outcomes) == requests
+            and len(self.answered) == answers
+            and len(self.asked) == len(self.script.questions)
+        )
+
+    def has_sent(self, count: int) -> bool:
+        return len(self.sent) >= count
+
+    def has_answered(self, request_id: str) -> bool:
+        return any(line["response"]["request_id"] == request_id for line in self.answered)
+
+    def _is_time_for(self, action: Action) -> bool:
+        has_come = self._away or len(self.received) >= action.messages_before
+        return has_come and len(self.asked) >= action.questions_before
+
+    async def _act(self, session: Session, group: Any, is_open: bool) -> None:
+        for number, action in enumerate(self.script.actions):
+            if number == 0 and is_open:
+                self.outcomes[action.line["request_id"]] = session.info
+                self.changed()
+                continue
+            await self.until(functools.partial(self._is_time_for, action))
+            if action.line["type"] == "user":
+                await session.query(message_in(action.line))
+            else:
+                group.start_soon(self._request, session, action.line)
+            await self.until(functools.partial(self.has_sent, number + 1))
+        await self.until(lambda: self.finished)
+        with contextlib.suppress(TypeError):  # there may be no process, whose input could end
+            await session.end_input()
+
+    async def _request(self, session: Session, line: dict[str, Any]) -> None:
+        request: Any = request_in(line).request
+        outcome: Any
+        try:
+            if isinstance(request, McpMessageRequest) and request.server_name in self.servers:
+                outcome = await self.servers[request.server_name].send(request.message)
+            elif isinstance(request, InitializeRequest) and line is self.script.actions[0].line:
+                outcome = await session.initialize(self.opening)
+            elif request == InterruptRequest():
+                outcome = await session.interrupt()
+            else:
+                outcome = await session.request(request)
+        except RequestRefusedError as error:
+            outcome = error
+        self.outcomes[line["request_id"]] = outcome
+        self.changed()
+
+
+def check(host: Host) -> None:
+    """Compare what came of it with what was recorded."""
+    check_messages(host)
+    check_actions(host)
+    check_answers(host)
+    assert [server.closed for server in host.servers.values()] == [1] * len(host.servers)
+
+
+def check_messages(host: Host) -> None:
+    """Every message arrives, in order, and nothing else."""
+    assert len(host.received) == len(host.script.messages)
+    recorded_ids = [action.line.get("request_id") for action in host.script.actions]
+    own = {recorded: line.get("request_id") for recorded, line in zip(recorded_ids, host.sent, strict=True)}
+    for received, recorded in zip(host.received, host.script.messages, strict=True):
+        if isinstance(recorded, InvalidLine):
+            # Its offset has moved, if ids before it are longer than the recorded ones.
+            assert isinstance(received, InvalidLine)
+            assert received.raw == recorded.raw
+        elif isinstance(recorded, ControlRequestProgressMessage):
+            assert received == msgspec.structs.replace(recorded, request_id=own[recorded.request_id])
+        else:
+            assert type(received) is type(recorded)
+            assert received == recorded
+
+
+def check_actions(host: Host) -> None:
+    """Prompts and requests go out as recorded, in that order, and requests have the recorded answers, typed."""
+    ids = callback_ids(host.script.initialize, host.sent[0]) if host.sent else {}
+    found: list[str] = []
+    for action, sent in zip(host.script.actions, host.sent, strict=True):
+        recorded = json.loads(json.dumps(action.line))
+        if "request_id" in recorded:
+            recorded["request_id"] = sent["request_id"]
+        for matchers in (recorded.get("request", {}).get("hooks") or {}).values():
+            for matcher in matchers:
+                matcher["hookCallbackIds"] = [ids[id] for id in matcher["hookCallbackIds"]]
+        if host.script.name in NAMED_BY_A_FLAG and recorded.get("request", {}).get("subtype") == "initialize":
+            recorded["request"]["sdkMcpServers"] = list(host.servers)
+        found += differences(message_in(sent), recorded, sent)
+    assert found == NO_FIELDS.get(host.script.name, [])
+    requests = [action.line for action in host.script.actions if action.line["type"] == "control_request"]
+    assert len({line["request_id"] for line in host.sent if "request_id" in line}) == len(requests)
+    for line in requests:
+        request: Any = request_in(line).request
+        outcome, answer = host.outcomes[line["request_id"]], host.script.answers[line["request_id"]]
+        if answer["subtype"] == "error":
+            assert isinstance(outcome, RequestRefusedError)
+            assert (outcome.subtype, outcome.error) == (line["request"]["subtype"], answer["error"])
+            assert outcome.error_code == answer.get("error_code")
+        elif isinstance(request, McpMessageRequest) and request.server_name in host.servers:
+            assert outcome is None
+        else:
+            typed = type(request).parse_answer(answer.get("response") or {})
+            assert type(outcome) is type(typed)
+            assert outcome == typed
+
+
+def check_answers(host: Host) -> None:
+    """Each request of the CLI has the recorded answer, once; one that the recorded host left unanswered has none."""
+    by_id = {line["response"]["request_id"]: line for line in host.answered}
+    assert len(by_id) == len(host.answered)
+    assert set(by_id) == {q.request.request_id for q in host.script.questions if q.answer is not None}
+    assert host.cancelled == {n for n, question in enumerate(host.script.questions) if question.answer is None}
+    for question in host.script.questions:
+        if question.answer is None:
+            continue
+        sent, recorded = by_id[question.request.request_id], question.answer
+        if host.script.name == BAD_ANSWER:
+            assert sent["response"]["subtype"] == "error"
+            assert "can_use_tool returned dict" in sent["response"]["error"]
+            continue
+        if isinstance(question.request.request, CanUseToolRequest):
+            assert sent["response"]["response"].pop("toolUseID") == question.request.request.tool_use_id
+        assert differences(message_in(sent), recorded, sent) == []
