@@ -37,10 +37,11 @@ test-page: $(VENV)/.native $(VENV)/.dev $(VENV)/.page
 	browser=$$(sh tools/browser.sh) && env -u PYTHONDONTWRITEBYTECODE CLAUDE_WIRE_BROWSER="$$browser" \
 	  $(if $(PICTURES),CLAUDE_WIRE_PICTURES=1) $(BIN)/pytest -p no:benchmark -n 2 --dist loadfile tests/page
 
-## The real CLI against a fake API, and agents of ours against both official SDKs, in a network namespace of its own: Linux,
-## and leave to make one.
-e2e: $(VENV)/.native $(VENV)/.dev $(VENV)/.typescript
-	$(BIN)/python tests/e2e/run.py
+## The real CLI against a fake API, agents of ours against both official SDKs, and the page in Chromium with the real CLI behind
+## it, in a network namespace of its own: Linux, and leave to make one. With PICTURES=1 the pictures of docs are taken anew.
+e2e: $(VENV)/.native $(VENV)/.dev $(VENV)/.page $(VENV)/.typescript
+	browser=$$(sh tools/browser.sh) || echo "The tests of the page are skipped: there is no Chromium."; \
+	  CLAUDE_WIRE_BROWSER="$$browser" $(if $(PICTURES),CLAUDE_WIRE_PICTURES=1) $(BIN)/python tests/e2e/run.py
 
 ## All linters and type checkers, warnings being errors; every public name has a type.
 lint: $(VENV)/.native $(VENV)/.dev | cargo

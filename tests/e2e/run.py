@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 #: Set inside; tests/e2e/conftest.py collects nothing without it.
 INSIDE = "CLAUDE_WIRE_E2E"
 #: What the caller may set.
-PASSED_ON = ("CLAUDE_WIRE_E2E_ROUNDS", "CLAUDE_WIRE_E2E_PAUSE")
+PASSED_ON = ("CLAUDE_WIRE_E2E_ROUNDS", "CLAUDE_WIRE_E2E_PAUSE", "CLAUDE_WIRE_BROWSER", "CLAUDE_WIRE_PICTURES")
 
 
 def outside(arguments: list[str]) -> int:

@@ -13,7 +13,7 @@ another script, so the requests of both are told apart. A turn that the CLI begi
 has ended, goes on with the script of the last prompt.
 
 A `Reply` may wait behind a *gate*, until the test calls `FakeAPI.open`: so two conversations that run at the same time
-always speak in the same order.
+always speak in the same order. A gate within a text lets a test look at the part before it for as long as it wants.
 
 Ids are made of the script's name and the step, so that two runs of one script give the same bytes; tokens are counted
 in characters. Requests that name no script, which the CLI makes on its own account, get a short harmless reply.
@@ -40,16 +40,20 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Block:
-    """One content block: what it starts as, the deltas that fill it, and the seconds between two of them."""
+    """One content block: what it starts as, the deltas that fill it, and the seconds between two of them.
+
+    The last delta waits behind the `gate` of that name.
+    """
 
     start: Mapping[str, Any]
     deltas: Sequence[Mapping[str, Any]]
     pause: float = 0.0
+    gate: str | None = None
 
 
-def text(*pieces: str) -> Block:
-    """A text block, one delta for each piece."""
-    return Block({"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces])
+def text(*pieces: str, gate: str | None = None) -> Block:
+    """A text block, one delta for each piece. The last piece waits behind the `gate` of that name."""
+    return Block({"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces], gate=gate)
 
 
 def deltas(count: int, *, pause: float = 0.0) -> Block:
@@ -133,29 +137,31 @@ class Reply:
             "usage": _usage(output=len(json.dumps(content))),
         }
 
-    def events(self, name: str, model: str) -> Iterator[tuple[dict[str, Any], float]]:
-        """The stream's events, each with the seconds to wait before it."""
+    def events(self, name: str, model: str) -> Iterator[tuple[dict[str, Any], float, str | None]]:
+        """The stream's events, each with the seconds to wait before it, and the gate that it waits behind, if any."""
         started: dict[str, Any] = {
             **self.message(name, model),
             "content": [],
             "stop_reason": None,
             "usage": _usage(output=1),
         }
-        yield {"type": "message_start", "message": started}, self.stall
-        yield {"type": "ping"}, 0.0
+        yield {"type": "message_start", "message": started}, self.stall, None
+        yield {"type": "ping"}, 0.0, None
         size = 0
         for index, block in enumerate(self.blocks):
             yield (
                 {"type": "content_block_start", "index": index, "content_block": self._started(block, name, index)},
                 0.0,
+                None,
             )
-            for delta in block.deltas:
+            for number, delta in enumerate(block.deltas, 1):
                 size += len(str(delta))
-                yield {"type": "content_block_delta", "index": index, "delta": delta}, block.pause
-            yield {"type": "content_block_stop", "index": index}, 0.0
+                gate = block.gate if number == len(block.deltas) else None
+                yield {"type": "content_block_delta", "index": index, "delta": delta}, block.pause, gate
+            yield {"type": "content_block_stop", "index": index}, 0.0, None
         ended = {"stop_reason": self.stop_reason, "stop_sequence": None}
-        yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": size}}, 0.0
-        yield {"type": "message_stop"}, 0.0
+        yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": size}}, 0.0, None
+        yield {"type": "message_stop"}, 0.0, None
 
     @staticmethod
     def _started(block: Block, name: str, index: int) -> dict[str, Any]:
@@ -353,8 +359,8 @@ def _handler(api: FakeAPI) -> type[BaseHTTPRequestHandler]:
             self.send_header("request-id", f"req_{name}")
             self.send_header("transfer-encoding", "chunked")
             self.end_headers()
-            for number, (event, pause) in enumerate(reply.events(name, model)):
-                if not api.wait(pause):
+            for number, (event, pause, gate) in enumerate(reply.events(name, model)):
+                if not api.wait(pause) or (gate is not None and not api.wait_for(gate)):
                     self.close_connection = True
                     return
                 if number == reply.cut:

@@ -1,0 +1,95 @@
+"""What the journal of a session says happened, and what a page shows of it: rows in the same form, in their order.
+
+A row is a kind and what tells it from others: ``["text", content]``, ``["tool", id, title, state]``, ``["question", id,
+tool, outcome]``, ``["prompt", text]``, ``["notice", text]`` and ``["turn", ok]``. Each thing has one row.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from claude_wire.bridge import (
+    Bridge,
+    ClaudeResponse,
+    Notice,
+    Operation,
+    PermissionCancelled,
+    PermissionRequest,
+    TurnComplete,
+)
+from claude_wire.codec.decoder import Decoder
+from claude_wire.testing import Recording
+
+__all__ = ["ROWS", "Row", "journal_rows", "journaled"]
+
+Row = list[Any]
+
+#: The same of the elements of a page.
+ROWS = """() => {
+  const text = (one, selector) => {
+    const found = one.querySelector(selector)?.cloneNode(true);
+    for (const more of found?.querySelectorAll(".more, .hint") ?? []) more.remove();
+    return found?.textContent ?? null;
+  };
+  const of = {
+    response: (one) => ["text", text(one, ".body")],
+    operation: (one) => ["tool", one.dataset.id, text(one, ".row > .name"), one.dataset.state],
+    question: (one) => ["question", one.dataset.id, text(one, ".tool"), one.dataset.outcome ?? "open"],
+    prompt: (one) => ["prompt", text(one, ".body")],
+    notice: (one) => ["notice", text(one, ".body")],
+    turn: (one) => ["turn", !one.classList.contains("failed")],
+  };
+  return [...document.querySelectorAll("[data-kind]")].map((one) => of[one.dataset.kind](one));
+}"""
+
+
+def journaled(state: Path, session: str) -> list[tuple[str, bytes]]:
+    """The lines of a session with their directions, ``in`` or ``out``, in their order: from its journal on the disk."""
+    found: list[tuple[str, bytes]] = []
+    for part in sorted((state / "sessions" / session / "parts").iterdir()):
+        found += [(step.direction, step.data) for step in Recording.load(part).steps]
+    return found
+
+
+def journal_rows(lines: list[tuple[str, bytes]], *, partial: bool = True) -> list[Row]:
+    """What a page has to show of the lines of a journal, made by a bridge of our own.
+
+    Args:
+        lines: as :func:`journaled` has them.
+        partial: whether a text that is not whole has a row.
+    """
+    ui, decoder = Bridge(partial=partial), Decoder()
+    rows: dict[object, Row] = {}
+    for direction, line in lines:
+        if direction == "in":
+            _sent(json.loads(line), rows)
+            continue
+        for event in (event for message in decoder.feed(line) for event in ui.add(message)):
+            if isinstance(event, ClaudeResponse):
+                row = rows.setdefault(("text", event.id or len(rows)), ["text", ""])
+                row[1] = row[1] + event.content if event.partial else event.content
+            elif isinstance(event, Operation):
+                rows.setdefault(("tool", event.id), ["tool", event.id, event.title, ""])[3] = event.state
+            elif isinstance(event, PermissionRequest):
+                rows["question", event.requestId] = ["question", str(event.requestId), event.tool, "open"]
+            elif isinstance(event, PermissionCancelled):
+                row = rows["question", event.requestId]
+                row[3] = event.reason if row[3] == "open" else row[3]
+            elif isinstance(event, Notice):
+                rows[len(rows)] = ["notice", event.text]
+            elif isinstance(event, TurnComplete):
+                rows[len(rows)] = ["turn", event.ok]
+    return list(rows.values())
+
+
+def _sent(message: Any, rows: dict[object, Row]) -> None:
+    """Take a line that was sent to the CLI: a prompt, or the answer to a question."""
+    if message["type"] == "user":
+        rows["prompt", message["uuid"]] = ["prompt", message["message"]["content"]]
+    elif message["type"] == "control_response":
+        answer = message["response"]
+        row = rows.get(("question", answer["request_id"]))
+        if row is not None:
+            row[3] = "allowed" if answer["response"]["behavior"] == "allow" else "denied"

@@ -1,0 +1,134 @@
+"""What the model says to sessions of the page, and the folders that they work in.
+
+A folder names its script in its CLAUDE.md, which the CLI shows to the model: so prompts are as a person types them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from claude_wire.testing.offline.fake_api import Reply, Step, text, tool
+
+__all__ = ["FOUND", "HOSTILE", "LOOK", "MENDED", "SCRIPTS", "hostile_text", "make_folder"]
+
+CART = """\
+def total(items):
+    return sum(round(price * count, 2) for price, count in items)
+"""
+MENDED = """\
+def total(items):
+    return round(sum(price * count for price, count in items), 2)
+"""
+TEST = """\
+import unittest
+from cart import total
+
+class Total(unittest.TestCase):
+    def test_total(self):
+        self.assertEqual(total([(0.335, 1), (0.335, 1)]), 0.67)
+"""
+PLAN = """\
+The total of the cart is **one cent too high** for some customers. `total()` rounds each item, and then adds up:
+
+```python
+def total(items):
+    return sum(round(price * count, 2) for price, count in items)
+```
+
+I will:
+
+1. round the sum and not the items
+2. run the tests
+3. remove what the last build has left\
+"""
+LOOK = "I will look for the place where the cart is added up. "
+FOUND = "It is in `cart.py`, and there is one test for it."
+
+
+def bash(command: str, description: str) -> Reply:
+    """One call of Bash."""
+    return Reply(tool("Bash", command=command, description=description))
+
+
+def read(name: str) -> Reply:
+    """One call of Read, which needs no permission in the folder."""
+    return Reply(tool("Read", file_path=name))
+
+
+#: A text for each way in which text could become something else.
+HOSTILE: Mapping[str, str] = {
+    "script": "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'><svg onload='window.hit = 1'>",
+    "frame": "<iframe srcdoc='<p>hit'></iframe><style>*{display:none}</style><base href='//evil.example/'>",
+    "link": "[press](javascript:window.hit=1) <a href='javascript:window.hit=1'>press</a> &lt;b&gt; {{7*7}} ${7*7}",
+    "bidi": "\u202egnp.exe\u2066\u2067\u202a abc \u05d0\u05d1\u05d2",
+}
+
+
+def hostile_text() -> str:
+    """All of them, a line each."""
+    return "\n".join(HOSTILE.values())
+
+
+SCRIPTS: Mapping[str, Sequence[Step]] = {
+    # A text that stops in the middle; tool calls, of which one tells how far it is; a second text that stops.
+    "streams": [
+        Reply(text(LOOK, FOUND, gate="streams-0"), tool("Read", file_path="cart.py")),
+        bash("echo '[2/5] Reading the tests'", "Count the files that are read"),
+        Reply(text("The sum is right, ", "but each item is rounded ", "on its own.", gate="streams-1")),
+        Reply(text("You are ", "welcome.")),
+    ],
+    # Three questions: an edit, a command that is run twice, and a command that nobody wants.
+    "cart": [
+        Reply(text(LOOK), tool("Read", file_path="cart.py")),
+        Reply(text(PLAN), tool("Edit", file_path="cart.py", old_string=CART, new_string=MENDED)),
+        bash("python3 -m unittest -q", "Run the tests of the cart"),
+        bash("python3 -m unittest -q", "Run them once more"),
+        bash("rm -r build", "Remove what the last build has left"),
+        Reply(text("The total is right, and its test passes. The folder `build` is still there, as you wanted.")),
+    ],
+    "reloaded": [
+        read("cart.py"),
+        Reply(text("I have read it. ", "Now I ask."), tool("Write", file_path="first.txt", content="first\n")),
+        Reply(text("The first half, ", "and the second.", gate="reloaded")),
+    ],
+    "tabs": [
+        bash("touch first", "Make the first file"),
+        bash("touch second", "Make the second file"),
+        bash("touch third", "Make the third file"),
+        Reply(text("One for each.")),
+        Reply(text("Again ", "for all.")),
+    ],
+    "narrow": [
+        Reply(
+            text("The notes are long, so I write them into a file of their own."),
+            tool("Write", file_path="a/folder/with/a/rather/long/name/release-notes-of-this-version.md", content=PLAN),
+        ),
+        Reply(text("They are there.")),
+    ],
+    "restarted": [
+        Reply(text(LOOK, FOUND, gate="restarted-0"), tool("Read", file_path="cart.py")),
+        bash("python3 -m unittest -q 2> result.txt", "Run the tests of the cart"),
+        Reply(text("The test fails: each item is rounded on its own. ", "I will round the sum.", gate="restarted-1")),
+        Reply(text("The connection ", "holds.")),
+    ],
+    "hostile": [
+        Reply(text(*hostile_text().splitlines(keepends=True)), tool("Read", file_path="hostile.txt")),
+        bash("cat hostile.txt", HOSTILE["script"]),
+        Reply(tool("Bash", command=f"exit 3 # {HOSTILE['link']}", description=f"Fail {HOSTILE['bidi']}")),
+        Reply(tool("Write", file_path=f"{HOSTILE['bidi']} <b>.txt", content=hostile_text())),
+        Reply(text("```html\n", HOSTILE["frame"], "\n```\n", f"# {HOSTILE['link']}\n", f"**{HOSTILE['bidi']}**")),
+    ],
+}
+
+
+def make_folder(folder: Path, script: str) -> Path:
+    """A small project for one session, whose model follows that script."""
+    folder.mkdir()
+    (folder / "CLAUDE.md").write_text(f"This is a shop. [[{script}]]\n")
+    (folder / "cart.py").write_text(CART)
+    (folder / "test_cart.py").write_text(TEST)
+    (folder / "build").mkdir()
+    # The output of a command is looked at for progress, and this line tells of some.
+    (folder / "hostile.txt").write_text(f"{hostile_text()}\n[5/20] {HOSTILE['script'][:60]}\n")
+    return folder

@@ -1,0 +1,186 @@
+"""``claude-wire serve`` as a user starts it, with the real CLI in its profile; tabs are compared with its journals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from browsing import Tab
+from claude_wire.testing.offline import sandbox
+from claude_wire.testing.offline.fake_api import FakeAPI
+from page_rows import ROWS, Row, journal_rows, journaled
+from page_scripts import make_folder
+from places import CLI
+
+__all__ = ["PageService", "PageSession"]
+
+#: Seconds in which a program has ended, or answered.
+SECONDS = 60.0
+#: Milliseconds between two looks at a tab or a journal, and how many there are until one gives up.
+LOOK_MS = 50
+LOOKS = 400
+
+
+class PageService:
+    """The service and its supervisor, each a process of its own.
+
+    Args:
+        folder: in which all is that they have.
+        api: the one that the CLI asks.
+    """
+
+    def __init__(self, folder: Path, api: FakeAPI) -> None:
+        sandbox.require()
+        self.api: FakeAPI = api
+        self.state: Path = folder / "host"
+        self.projects: Path = folder / "projects"
+        self.projects.mkdir(parents=True)
+        (folder / "home").mkdir()
+        self._environment = sandbox.environment(folder / "home", api.url)
+        self._config = folder / "serve.toml"
+        options = f'cli_path = "{CLI}"\nsystem_prompt = ""\npermission_prompt_tool = "stdio"\n'
+        self._config.write_text(
+            f"[profiles.work]\nroots = {json.dumps([str(self.projects)])}\nenv = {json.dumps([*self._environment])}\n"
+            f"[profiles.work.options]\n{options}"
+        )
+        self._port = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start the service; the second time on the port that it had."""
+        arguments = ["serve", "--config", str(self._config), "--folder", str(self.state), "--port", str(self._port)]
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "claude_wire.cli", *arguments],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._child.stdout is not None
+        #: The address with the token.
+        self.entry = self._child.stdout.readline().split()[-1]
+        self.url, _, token = self.entry.partition("/#token=")
+        self._port = int(self.url.rpartition(":")[2])
+        self._headers = {"Authorization": f"Bearer {token}"}
+
+    def stop(self) -> None:
+        """Stop the service as Ctrl-C does. Its supervisor goes on, with all sessions."""
+        self._child.send_signal(signal.SIGINT)
+        self._child.communicate(timeout=SECONDS)
+        assert self._child.returncode == 0
+
+    def close(self) -> None:
+        """Stop both."""
+        try:
+            self.stop()
+        finally:
+            command = [sys.executable, "-m", "claude_wire.cli", "host", "stop", "--all", "--folder", str(self.state)]
+            subprocess.run(command, env=self._environment, check=True, timeout=SECONDS, capture_output=True)
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the service, and return its answer."""
+        answer = httpx.request(
+            method, self.url + path, json=body, headers=self._headers, timeout=SECONDS, trust_env=False
+        )
+        answer.raise_for_status()
+        return answer.json()
+
+    def create(self, script: str, name: str | None = None, *, folder: str | None = None) -> PageSession:
+        """Start a session in a folder of its own, which is named after the script if no other name is given."""
+        made = make_folder(self.projects / (folder or script), script)
+        body = {"profile": "work", "folder": made.name, **({"name": name} if name else {})}
+        return self.session(self.call("POST", "/sessions", body)["id"])
+
+    def session(self, id: str) -> PageSession:
+        """A session that is there."""
+        (info,) = (one for one in self.call("GET", "/sessions")["sessions"] if one["id"] == id)
+        return PageSession(self, id, Path(info["cwd"]))
+
+
+class PageSession:
+    """A session of the service.
+
+    Args:
+        service: that has it.
+        id: of the session.
+        folder: in which the CLI works.
+    """
+
+    def __init__(self, service: PageService, id: str, folder: Path) -> None:
+        self._service = service
+        self.id: str = id
+        self.folder: Path = folder
+
+    @property
+    def entry(self) -> str:
+        """The address that opens its page in a browser without a cookie."""
+        return f"{self._service.entry}&session={self.id}"
+
+    def lines(self) -> list[tuple[str, bytes]]:
+        """The lines of its journal."""
+        return journaled(self._service.state, self.id)
+
+    def sent(self, type: str) -> list[dict[str, Any]]:
+        """The messages of a type that were sent to the CLI: those in its journal."""
+        return self._messages("in", type)
+
+    def said(self, type: str) -> list[dict[str, Any]]:
+        """The messages of a type that the CLI has written: those in its journal."""
+        return self._messages("out", type)
+
+    def _messages(self, direction: str, type: str) -> list[dict[str, Any]]:
+        found = (json.loads(line) for one, line in self.lines() if one == direction)
+        return [message for message in found if message["type"] == type]
+
+    def answers(self) -> list[tuple[str, Any]]:
+        """What the CLI was answered to its questions, in order: behavior and changes of permissions."""
+        given = [answer["response"]["response"] for answer in self.sent("control_response")]
+        return [(one["behavior"], one.get("updatedPermissions")) for one in given]
+
+    def results(self) -> list[tuple[str, bool]]:
+        """The results of tools, in order, each with whether it is an error."""
+        blocks = [block for message in self.said("user") for block in message["message"]["content"]]
+        return [(block["content"], bool(block.get("is_error"))) for block in blocks if block["type"] == "tool_result"]
+
+    def rows(self) -> list[Row]:
+        """What a page has to show of it now."""
+        lines = self.lines()
+        rows = journal_rows(lines)
+        whole = journal_rows(lines, partial=False)
+        assert [row for row in rows if row in whole] == whole, "deltas give the same texts as messages"
+        return rows
+
+    def is_shown(self, tab: Tab, *, prompts: bool = True) -> None:
+        """Wait until a tab shows what the journal has, each thing once and in its order.
+
+        Args:
+            tab: which shows this session.
+            prompts: whether it has been sent the prompts, or has opened in the same browser.
+        """
+        for _ in range(LOOKS):
+            wanted = [row for row in self.rows() if prompts or row[0] != "prompt"]
+            shown = _settled_as(wanted, tab.page.evaluate(ROWS))
+            if shown == wanted:
+                return
+            tab.page.wait_for_timeout(LOOK_MS)
+        assert shown == wanted
+
+    def waits_for(self, type: str, count: int) -> None:
+        """Wait until the CLI has written so many messages of a type."""
+        for _ in range(LOOKS):
+            if len(self.said(type)) >= count:
+                return
+            time.sleep(LOOK_MS / 1000)
+        raise AssertionError(f"there are no {count} messages of type {type}: {self.lines()[-3:]}")
+
+
+def _settled_as(wanted: list[Row], shown: list[Row]) -> list[Row]:
+    """What is shown, where a question that was answered elsewhere has the answer that counts."""
+    answers = {row[1]: row[3] for row in wanted if row[0] == "question" and row[3] != "open"}
+    return [[*row[:3], answers.get(row[1], row[3])] if row[3:] == ["answered"] else row for row in shown]

@@ -1,0 +1,321 @@
+"""The page in Chromium, on ``claude-wire serve`` and the real CLI: it shows what the journal has, each thing once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browsing import Tab, open_page
+from chromium import another, running_chromium
+from claude_wire.testing.offline.fake_api import FakeAPI
+from page_scripts import FOUND, HOSTILE, LOOK, MENDED, SCRIPTS, make_folder
+from page_service import PageService
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+#: With this the pictures of the documentation are taken anew.
+PICTURES = bool(os.environ.get("CLAUDE_WIRE_PICTURES"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, for this file alone: while it runs, the loops of other tests cannot."""
+    with running_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[PageService]:
+    """The service. Its folder is in the home of the tests, which is new: so paths are short on the pictures."""
+    with FakeAPI(SCRIPTS) as api:
+        service = PageService(Path.home() / "page", api)
+        try:
+            yield service
+        finally:
+            service.close()
+
+
+def picture(tab: Tab, name: str) -> None:
+    if PICTURES:
+        tab.page.screenshot(path=str(DOCS / f"page-{name}.png"))
+
+
+def type_prompt(tab: Tab, text: str) -> None:
+    """Write a prompt by keyboard, once all that there was is shown."""
+    tab.wait_level()
+    tab.page.focus("#prompt")
+    tab.page.keyboard.type(text)
+    tab.page.keyboard.press("Enter")
+
+
+def asked(tab: Tab, text: str) -> None:
+    """Wait for an open question with this text."""
+    tab.page.locator("#questions .question", has_text=text).wait_for()
+
+
+def live_text(tab: Tab, text: str) -> None:
+    """Wait until a text that is being written has come so far."""
+    tab.wait_for_text(".response.live .body", text)
+
+
+def test_a_typed_prompt_streams(browser: Any, service: PageService) -> None:
+    make_folder(service.projects / "shop", "streams")
+    with open_page(browser, service.entry, color_scheme="dark") as tab:
+        tab.page.click("#new")
+        tab.page.get_by_label("Folder").fill("shop")
+        tab.page.get_by_label("Name").fill("Where is the sum?")
+        tab.page.keyboard.press("Enter")
+        tab.wait_for_text("#name", "Where is the sum?")
+        session = service.session(tab.page.evaluate("location.hash").removeprefix("#session="))
+        type_prompt(tab, "Where is the total of the cart added up?")
+        # The first text stands there in part, then the second one, and the CLI has not ended its turn.
+        live_text(tab, LOOK)
+        session.is_shown(tab)
+        service.api.open("streams-0")
+        live_text(tab, "The sum is right, but each item is rounded ")
+        session.is_shown(tab)
+        assert tab.shown()["texts"] == [LOOK + FOUND, "The sum is right, but each item is rounded "]
+        assert session.said("result") == []
+        tab.wait_for_text("#progress-step", "Reading the tests")
+        picture(tab, "streaming-dark")
+        service.api.open("streams-1")
+        tab.wait_for_turns(1)
+        session.is_shown(tab)
+        type_prompt(tab, "Thank you.")
+        tab.wait_for_turns(2)
+        session.is_shown(tab)
+        kinds = [row[0] for row in session.rows()]
+        assert kinds == ["prompt", "text", "tool", "tool", "text", "turn", "prompt", "text", "turn"]
+
+
+def test_answers_by_mouse_and_by_keyboard(browser: Any, service: PageService) -> None:
+    """One is allowed by mouse, one by a suggestion of the CLI, one is denied; the CLI does what was answered."""
+    session = service.create("cart", "The cart is one cent off")
+    with open_page(browser, session.entry) as tab:
+        type_prompt(tab, "The total of the cart is one cent too high for some customers. Please mend it.")
+        asked(tab, "Allow Edit?")
+        session.is_shown(tab)
+        picture(tab, "question-light")
+        tab.page.get_by_role("button", name="Allow once").click()
+        asked(tab, "Run the tests of the cart")
+        assert (session.folder / "cart.py").read_text() == MENDED
+        session.is_shown(tab)
+        # Of the suggestion by its number: the same command, which comes again, is not asked for.
+        tab.page.keyboard.press("Escape")
+        tab.page.keyboard.press("2")
+        asked(tab, "Remove what the last build has left")
+        session.is_shown(tab)
+        tab.page.keyboard.press("Escape")
+        tab.page.keyboard.press("ArrowUp")
+        tab.page.keyboard.press("Enter")
+        tab.wait_for_turns(1)
+        session.is_shown(tab)
+        assert tab.page.evaluate("document.activeElement.id") == "prompt"
+    assert (session.folder / "build").is_dir()
+    once, rule, never = session.answers()
+    assert (once, never) == (("allow", None), ("deny", None))
+    assert rule[0] == "allow"
+    assert rule[1][0]["rules"] == [{"toolName": "Bash", "ruleContent": "python3 -m unittest -q"}]
+    *_, first, second, denied = session.results()
+    assert [is_error for _, is_error in (first, second, denied)] == [False, False, True]
+    assert "Ran 1 test" in first[0]
+    assert "Ran 1 test" in second[0]
+    assert [row[3] for row in session.rows() if row[0] == "tool"] == [*["succeeded"] * 4, "denied"]
+
+
+def test_reload_in_mid_turn(browser: Any, service: PageService) -> None:
+    """Once with an open question, and once in the middle of a text: nothing is lost, nothing stands there twice."""
+    session = service.create("reloaded", "Write the first file")
+    with open_page(browser, session.entry) as tab:
+        type_prompt(tab, "Write the first file, please.")
+        asked(tab, "Allow Write?")
+        session.is_shown(tab)
+        tab.page.reload()
+        asked(tab, "Allow Write?")
+        tab.wait_level()
+        session.is_shown(tab)
+        tab.page.get_by_role("button", name="Allow once").click()
+        live_text(tab, "The first half, ")
+        tab.page.reload()
+        live_text(tab, "The first half, ")
+        tab.wait_level()
+        session.is_shown(tab)
+        assert session.said("result") == []
+        service.api.open("reloaded")
+        tab.wait_for_turns(1)
+        session.is_shown(tab)
+    assert (session.folder / "first.txt").read_text() == "first\n"
+    assert session.answers() == [("allow", None)]
+
+
+def test_two_tabs_and_another_browser(browser: Any, service: PageService) -> None:
+    """All show the same, and a question that is answered in one is settled in each; of two answers one counts."""
+    session = service.create("tabs", "Make three files")
+    with ExitStack() as stack:
+        first = stack.enter_context(open_page(browser, session.entry))
+        second = Tab(first.page.context.new_page())
+        second.page.goto(first.page.url)
+        elsewhere = stack.enter_context(another(browser))
+        third = stack.enter_context(open_page(elsewhere, session.entry))
+        tabs = [first, second, third]
+
+        def all_show() -> None:
+            for tab in tabs:
+                session.is_shown(tab, prompts=tab is not third)
+
+        for tab in tabs:
+            tab.wait_level()
+        type_prompt(first, "Make three files.")
+        for tab in tabs:
+            asked(tab, "Make the first file")
+        all_show()
+        second.page.get_by_role("button", name="Deny").click()
+        for tab in tabs:
+            asked(tab, "Make the second file")
+        all_show()
+        third.page.get_by_role("button", name="Allow once").click()
+        for tab in tabs:
+            asked(tab, "Make the third file")
+        all_show()
+        # Two answers at once, of which the pages do not know from each other.
+        first.page.evaluate("document.querySelector('#questions .main').click()")
+        third.page.evaluate("document.querySelector('#questions .deny')?.click()")
+        for tab in tabs:
+            tab.wait_for_turns(1)
+        all_show()
+        answers = [behavior for behavior, _ in session.answers()]
+        assert answers[:2] == ["deny", "allow"]
+        assert len(answers) == 3
+        made = [(session.folder / name).exists() for name in ("first", "second", "third")]
+        assert made == [behavior == "allow" for behavior in answers]
+        type_prompt(second, "Once more.")
+        for tab in tabs:
+            tab.wait_for_turns(2)
+        all_show()
+        assert second.faults == []
+
+
+def test_narrow_screen(browser: Any, service: PageService) -> None:
+    """On 360 pixels nothing scrolls sideways, and a question is answered by touch."""
+    session = service.create("narrow", "Write the release notes")
+    with open_page(
+        browser, session.entry, width=360, height=740, has_touch=True, is_mobile=True, color_scheme="dark"
+    ) as tab:
+        type_prompt(tab, "Write the release notes into a file.")
+        asked(tab, "Allow Write?")
+        session.is_shown(tab)
+        picture(tab, "question-360")
+        assert sideways(tab) == 0
+        allow = tab.page.get_by_role("button", name="Allow once")
+        assert is_in_view(tab, "#questions .main")
+        assert is_in_view(tab, "#prompt")
+        allow.tap()
+        tab.wait_for_turns(1)
+        session.is_shown(tab)
+        assert sideways(tab) == 0
+    assert len(list(session.folder.rglob("release-notes-*.md"))) == 1
+    assert session.answers() == [("allow", None)]
+
+
+def sideways(tab: Tab) -> int:
+    """How many pixels of the page and of the conversation are beyond the right edge."""
+    return int(
+        tab.page.evaluate(
+            "[document.documentElement, document.getElementById('main'), document.getElementById('questions')]"
+            ".reduce((most, one) => Math.max(most, one.scrollWidth - one.clientWidth), 0)"
+        )
+    )
+
+
+def is_in_view(tab: Tab, selector: str) -> bool:
+    """Whether all of an element is in the window, and nothing stands before it."""
+    return bool(
+        tab.page.locator(selector).evaluate(
+            "(one) => { const { left, right, top, bottom } = one.getBoundingClientRect();"
+            " const found = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);"
+            " return left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight && one.contains(found); }"
+        )
+    )
+
+
+def test_the_service_restarts_in_mid_turn(browser: Any, service: PageService) -> None:
+    """The page says that it has lost the service, and that it is back; the CLI goes on meanwhile."""
+    session = service.create("restarted", "Why does the test fail?")
+    with open_page(browser, session.entry) as tab:
+        type_prompt(tab, "Why does the test of the cart fail?")
+        live_text(tab, LOOK)
+        assert tab.link("live") == "Live"
+        service.stop()
+        assert tab.link("lost").endswith("trying again")
+        service.api.open("restarted-0")
+        session.waits_for("control_request", 1)
+        assert tab.shown()["texts"] == [LOOK]
+        service.start()
+        assert tab.link("live") == "Live · reconnected once"
+        asked(tab, "Allow Bash?")
+        session.is_shown(tab)
+        # An answer that does not arrive can be given again, and counts once.
+        service.stop()
+        tab.link("lost")
+        tab.page.get_by_role("button", name="Allow once").click()
+        tab.page.get_by_text("The answer was not sent: The service cannot be reached.").wait_for()
+        service.start()
+        assert tab.link("live") == "Live · reconnected 2 times"
+        tab.page.get_by_role("button", name="Allow once").click()
+        live_text(tab, "The test fails: each item is rounded on its own. ")
+        session.is_shown(tab)
+        picture(tab, "reconnected-light")
+        assert session.said("result") == []
+        service.api.open("restarted-1")
+        tab.wait_for_turns(1)
+        session.is_shown(tab)
+        assert session.answers() == [("allow", None)]
+        type_prompt(tab, "Thank you.")
+        tab.wait_for_turns(2)
+        session.is_shown(tab)
+    assert "FAILED" in (session.folder / "result.txt").read_text()
+
+
+def test_hostile_content_is_text(browser: Any, service: PageService) -> None:
+    """Of the model, of a tool's input and result, of a prompt, and of the session's own name and folder."""
+    folder = HOSTILE["script"].replace("/", "")
+    session = service.create("hostile", HOSTILE["script"] + HOSTILE["bidi"], folder=folder)
+    with open_page(browser, session.entry) as tab:
+        type_prompt(tab, HOSTILE["frame"])
+        for tool in ("Bash", "Write"):
+            asked(tab, f"Allow {tool}?")
+            is_text(tab)
+            session.is_shown(tab)
+            # Of the output of a command this is what the page shows.
+            tab.wait_for_text("#progress-step", HOSTILE["script"][:60])
+            tab.page.get_by_role("button", name="Allow once").click()
+        tab.wait_for_turns(1)
+        session.is_shown(tab)
+        is_text(tab)
+        tab.page.reload()
+        tab.wait_for_turns(1)
+        tab.wait_level()
+        session.is_shown(tab)
+        is_text(tab)
+        assert tab.page.text_content("#name") == HOSTILE["script"] + HOSTILE["bidi"]
+        assert tab.page.text_content("#folder") == str(session.folder)
+    read, output, failed, _ = session.results()
+    assert HOSTILE["frame"] in read[0]
+    assert HOSTILE["script"] in output[0]
+    assert failed[1]
+    assert session.rows()[-2][1].endswith(f"**{HOSTILE['bidi']}**")
+
+
+def is_text(tab: Tab) -> None:
+    """Look that nothing of the content is an element or runs, and that texts keep their direction to themselves."""
+    found = tab.page.evaluate("[...document.querySelectorAll('*')].map((one) => one.localName)")
+    assert not {"img", "svg", "iframe", "style", "base", "b"} & set(found)
+    assert (found.count("script"), found.count("a")) == (1, 1)
+    assert tab.page.evaluate("window.hit") is None
+    styles = "(all) => all.map((one) => getComputedStyle(one).unicodeBidi)"
+    for selector in (".foreign", "#name", "#folder", "#progress-step"):
+        assert set(tab.page.locator(selector).evaluate_all(styles)) == {"isolate"}
