@@ -22,6 +22,7 @@ if sys.platform != "linux":
 
 import claude_wire.host
 from claude_wire import ControlRequest, decode
+from claude_wire.control.host_frames import Serves
 from claude_wire.host.disk.folder import StateFolder
 from claude_wire.host.hosted import Hosted
 from claude_wire.host.ledger import Ledger
@@ -250,6 +251,39 @@ def test_of_a_handshake_above_the_bound_nothing_is_remembered(monkeypatch: pytes
     assert list(ledger.handshakes) == ["small"]
 
 
+def test_a_handshake_that_comes_again_takes_the_room_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    lower(monkeypatch, MOST_HANDSHAKE_BYTES=1_000)
+    ledger = Ledger()
+    for _ in ledger.drive(Serves(mcp=["tools"])):
+        pass
+    for number in range(50):  # as many processes of the CLI
+        ledger.process_started()
+        for method in ("initialize", "notifications/initialized", "tools/list"):
+            message = {"jsonrpc": "2.0", "id": number, "method": method}
+            request = {"subtype": "mcp_message", "server_name": "tools", "message": message}
+            id = f"{number}-{method}"
+            ledger.received(
+                decode(json.dumps({"type": "control_request", "request_id": id, "request": request}).encode())
+            )
+            result = {"mcp_response": {"jsonrpc": "2.0", "id": number, "result": {"of": number}}}
+            response = {"subtype": "success", "request_id": id, "response": result}
+            line = json.dumps({"type": "control_response", "response": response}).encode()
+            ledger.written(ledger.look_at(line, is_driver=True), line)
+        assert [message["id"] for message in ledger.handshakes["tools"]] == [number, number]
+        assert ledger._answers["tools", "tools/list"] == {"of": number}
+
+
+def test_many_names_of_servers_take_the_room_of_handshakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    lower(monkeypatch, MOST_HANDSHAKE_BYTES=10_000)
+    ledger = Ledger()
+    for number in range(50):
+        request = {"subtype": "mcp_message", "server_name": f"{number}" * 1_000, "message": {"method": "initialize"}}
+        ledger.received(
+            decode(json.dumps({"type": "control_request", "request_id": f"{number}", "request": request}).encode())
+        )
+    assert sum(map(len, ledger.handshakes)) < 10_000
+
+
 # --- the input of the CLI ---------------------------------------------------------------------------------------------
 
 DEAF = """
@@ -297,9 +331,9 @@ async def test_the_standard_error_of_a_cli_is_kept_up_to_its_bound(
     lower(monkeypatch, STDERR_BYTES=1_000, TAIL_BYTES=100)
     async with hosting(tmp_path / "h") as host:
         client, answer = await host.create()
-        client.prompt("p1", stderr="e" * 5_000, exit=1)
+        client.prompt("p1", stderr="e" * 5_000 + "d" * 60, exit=1)
         ended = (await client.until("host_ended"))[-1]
-        assert ended["stderr"] == "e" * 100
+        assert ended["stderr"] == "e" * 40 + "d" * 60
         assert (host.path / "sessions" / answer["id"] / "parts" / "000001" / "stderr.txt").stat().st_size == 1_000
 
 

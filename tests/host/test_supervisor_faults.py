@@ -366,9 +366,28 @@ async def test_without_descriptors_everybody_is_told_and_it_goes_on_with_some(
             late.close()
             for descriptor in waits:
                 os.close(descriptor)
+        assert os.listdir(host.path / "sessions") == []
         driver, _ = await host.create()
         driver.prompt("p1")
         await driver.until("result")
+
+
+async def test_a_cli_may_have_as_many_descriptors_as_its_supervisor_was_given(tmp_path: Path) -> None:
+    given = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(given[0], given[1] - 1, 700), given[1]))
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        async with hosting(tmp_path / "h") as host:
+            assert resource.getrlimit(resource.RLIMIT_NOFILE) == (given[1], given[1])
+            client = await host.client()
+            argv = script('printf \'{"soft":"%s","hard":"%s"}\\n\' "$(ulimit -Sn)" "$(ulimit -Hn)"')
+            await client.ask({"create": host.spec(argv=argv)})
+            assert (await client.get())["type"] == "control_response"
+            said = await client.get()
+            assert [said["soft"], said["hard"]] == [str(limit) for limit in before]
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, given)
 
 
 async def test_a_cli_without_a_pidfd_is_not_left_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

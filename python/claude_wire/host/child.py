@@ -10,6 +10,7 @@ import asyncio
 import ctypes
 import errno
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
@@ -27,6 +28,7 @@ class Child:
         argv: its command line.
         cwd: its working directory.
         env: its whole environment.
+        descriptors: how many it may have open (the soft limit), since its supervisor has taken all that there are.
 
     Attributes:
         stdin, stdout, stderr: descriptors of our ends. The first two are None once they were closed.
@@ -37,13 +39,15 @@ class Child:
         OSError: it cannot be started.
     """
 
-    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
+    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], descriptors: int) -> None:
         supervisor, prctl = os.getpid(), ctypes.CDLL(None).prctl
+        limit = descriptors, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
         def die_with_supervisor() -> None:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != supervisor:  # it has ended in the meantime
                 os._exit(1)
+            resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
         self._popen: subprocess.Popen[bytes] = subprocess.Popen(
             argv,

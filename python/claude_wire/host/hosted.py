@@ -107,6 +107,8 @@ class Hosted:
         self._cost: CostLimit | None = None
         self._inlet: Inlet | None = None
         self._reads = False
+        # The end of the standard error of the process.
+        self._stderr = b""
         self._retry: asyncio.TimerHandle | None = None
 
     # --- what it is
@@ -171,6 +173,7 @@ class Hosted:
         self.told = self.told_before = Place(self.journal.number, 0)
         self.told_next = self._turn_line = self._news_line = self.journal.next
         self.ledger.process_started()
+        self._stderr = b""
         self.limit_cost()
         try:
             self._read()
@@ -289,6 +292,7 @@ class Hosted:
             if not data:
                 self._loop.remove_reader(child.stderr)
                 return
+            self._stderr = (self._stderr + data)[-TAIL_BYTES:]
             with suppress(OSError):  # a full disk: the lines of output are what matters
                 self.journal.last.add_stderr(data)
             self._send_all(Stderr(data.decode(errors="replace")))
@@ -337,7 +341,7 @@ class Hosted:
             owed=owed,
             died=died,
             calls=calls,
-            stderr=part.stderr_tail(TAIL_BYTES),
+            stderr=self._stderr.decode(errors="replace"),
         )
         self.record.ended = ended
         self._life = Life.ENDED

@@ -168,6 +168,7 @@ class Ledger:
     __slots__ = (
         "_answers",
         "_handshake_bytes",
+        "_handshake_sizes",
         "_handshakes",
         "_open",
         "_open_bytes",
@@ -196,7 +197,9 @@ class Ledger:
             for server, results in (declared or {}).items()
             for method, result in results.items()
         }
+        # Bytes of both, without what was declared; and how many of them by server and method (None: its handshake).
         self._handshake_bytes = 0
+        self._handshake_sizes: dict[tuple[str, Any], int] = {}
 
     # --- what there is
 
@@ -368,10 +371,11 @@ class Ledger:
 
     def _remember_handshake(self, request: McpMessageRequest) -> None:
         method = request.message.get("method")
-        if method in ("initialize", "notifications/initialized") and self._has_room(request.message):
-            if method == "initialize":
-                self._handshakes[request.server_name] = []
-            self._handshakes.setdefault(request.server_name, []).append(request.message)
+        if method in ("initialize", "notifications/initialized"):
+            begins = method == "initialize"
+            if self._has_room((request.server_name, None), request.message, replaces=begins):
+                begun = [] if begins else self._handshakes.get(request.server_name, [])
+                self._handshakes[request.server_name] = [*begun, request.message]
 
     def _remember_answer(self, question: ControlRequest, answer: ControlResponse) -> None:
         body = question.request
@@ -384,13 +388,16 @@ class Ledger:
             and method in HANDSHAKE
             and isinstance(response, dict)
             and "result" in response
-            and self._has_room(response)
+            and self._has_room((body.server_name, method), response, replaces=True)
         ):
             self._answers[body.server_name, method] = response["result"]
 
-    def _has_room(self, value: Any) -> bool:
-        size = len(msgspec.json.encode(value))
-        if self._handshake_bytes + size > MOST_HANDSHAKE_BYTES:
+    def _has_room(self, key: tuple[str, Any], value: Any, *, replaces: bool) -> bool:
+        """Whether there is room for a value, in place of those of the same key or beside them. If so, it is counted."""
+        before = self._handshake_sizes.get(key, 0)
+        size = len(msgspec.json.encode((key, value))) + (0 if replaces else before)
+        if self._handshake_bytes - before + size > MOST_HANDSHAKE_BYTES:
             return False
-        self._handshake_bytes += size
+        self._handshake_bytes += size - before
+        self._handshake_sizes[key] = size
         return True

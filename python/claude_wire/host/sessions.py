@@ -79,15 +79,25 @@ class Sessions:
         folder: which this process has taken.
         limits: what is taken on.
         syncs: whether each line is on the disk before anybody gets to know it.
+        descriptors: how many a CLI may have open.
         ended: is called when the CLI of a session has ended.
     """
 
-    def __init__(self, folder: StateFolder, limits: Limits, *, syncs: bool, ended: Callable[[Hosted], object]) -> None:
+    def __init__(
+        self,
+        folder: StateFolder,
+        limits: Limits,
+        *,
+        syncs: bool,
+        descriptors: int,
+        ended: Callable[[Hosted], object],
+    ) -> None:
         #: Decodes whole lines of all sessions, those that a ledger looks at.
         self.decoder: Decoder[Any] = Decoder(only=MARKS)
         self._folder = folder
         self._limits = limits
         self._syncs = syncs
+        self._descriptors = descriptors
         self._ended = ended
         self._boot = boot_id()
         # By id: what is known of each session; those of them that run, or are followed.
@@ -304,6 +314,9 @@ class Sessions:
             if hosted is not None:
                 hosted.close()
             shutil.rmtree(path, ignore_errors=True)
+            for folder in (os.path.join(path, "parts"), path):  # rmtree needs descriptors, of which there may be none
+                with suppress(OSError):
+                    os.rmdir(folder)
             raise
         self._records[record.id] = record
         return hosted
@@ -313,7 +326,7 @@ class Sessions:
         record = hosted.record
         before = record.boot, record.runs, record.ended
         try:
-            child = Child(argv, cwd=record.cwd, env=env)
+            child = Child(argv, cwd=record.cwd, env=env, descriptors=self._descriptors)
         except (OSError, ValueError, SubprocessError) as error:
             raise RefusedError("start", f"the CLI cannot be started: {error}") from None
         try:

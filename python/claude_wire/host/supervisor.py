@@ -68,7 +68,10 @@ class Supervisor:
     def __init__(self, folder: StateFolder, *, limits: Limits | None = None, syncs: bool = False) -> None:
         self._folder = folder
         self._limits = limits or Limits()
-        self._sessions = Sessions(folder, self._limits, syncs=syncs, ended=self._on_end)
+        self._descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._sessions = Sessions(
+            folder, self._limits, syncs=syncs, descriptors=self._descriptors[0], ended=self._on_end
+        )
         self._connections: set[Connection] = set()
         # Who waits for the end of a session, or for the end of all (None).
         self._waiting: dict[str | None, list[Connection]] = {}
@@ -93,7 +96,10 @@ class Supervisor:
         """
         self._loop = asyncio.get_running_loop()
         self._over = self._loop.create_future()
-        _raise_descriptors()
+        # As many descriptors as the system allows: a session has seven, a client one.
+        hard = self._descriptors[1]
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self._sessions.recover()
         self._spare = socket.socket(socket.AF_UNIX)
         listener = _listen(self._folder.socket)
@@ -119,6 +125,7 @@ class Supervisor:
             for connection in list(self._connections):
                 connection.close()
             self._sessions.close()
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._descriptors)
             self._folder.log("ended")
 
     def _on_error(self, handler: Any, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -365,10 +372,3 @@ def _user_of(client: socket.socket) -> int:
     size = struct.calcsize("3i")
     _, user, _ = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return int(user)
-
-
-def _raise_descriptors() -> None:
-    """Take as many descriptors as the system allows: a session has seven, a client one."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

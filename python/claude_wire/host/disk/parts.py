@@ -13,7 +13,6 @@ import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import suppress
 
 import msgspec
 
@@ -297,17 +296,6 @@ class Part:
                 os.write(descriptor, data[:room])
         finally:
             os.close(descriptor)
-
-    def stderr_tail(self, size: int) -> str:
-        """The last characters of the standard error that was kept, of ``size`` bytes at most."""
-        with suppress(OSError):
-            descriptor = open_private(os.path.join(self.path, _STDERR), os.O_RDONLY)
-            try:
-                start = max(0, os.fstat(descriptor).st_size - size)
-                return os.pread(descriptor, size, start).decode(errors="replace")
-            finally:
-                os.close(descriptor)
-        return ""
 
     def _add_order(self) -> None:
         """Write the order of the lines that have none, those of the output first.
