@@ -100,7 +100,8 @@ def start(
         (seeds / f"{number:03}").write_bytes(options + data)
     command = [
         *[str(binary), str(corpus), str(seeds), f"-artifact_prefix={artifacts}/", f"-dict={FUZZ / 'dictionary.txt'}"],
-        *[f"-max_total_time={seconds}", "-max_len=2000", "-timeout=20", "-rss_limit_mb=4096", "-print_final_stats=1"],
+        # An input has much wall time, for the fuzzers may have to wait for what runs beside them: it is to end loops.
+        *[f"-max_total_time={seconds}", "-max_len=2000", "-timeout=90", "-rss_limit_mb=4096", "-print_final_stats=1"],
     ]
     log = seeds.with_suffix(".log")
     with log.open("w") as out:
