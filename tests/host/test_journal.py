@@ -27,7 +27,7 @@ def line_at(journal: Journal, number: int) -> bytes:
     place = journal.place_of(number)
     part = journal.open_part(place.part)
     try:
-        data = os.pread(part.descriptor, part.end - place.offset, place.offset)
+        data = os.pread(part.output.descriptor, part.output.end - place.offset, place.offset)
     finally:
         journal.release_part(place.part)
     return data[: data.index(b"\n") + 1]
@@ -105,7 +105,7 @@ def test_a_part_that_is_read_stays(tmp_path: Path) -> None:
         journal.add_output(b'{"n":%d}\n' % n)
     assert journal.first == 1
     assert journal.held_by_readers
-    assert os.pread(part.descriptor, 8, 0) == b'{"n":0}\n'
+    assert os.pread(part.output.descriptor, 8, 0) == b'{"n":0}\n'
     assert journal.line_at(Place(place.part, 0)) == 1
     assert journal.line_at(Place(place.part, 8)) == 2
     journal.release_part(place.part)
@@ -133,8 +133,15 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(OSError, match="No space"):
         journal.add_input(b'{"prompt":1}\n')
     assert journal.next_input == 1
+    room[0] = 10
+    journal.add_output(b"")
+    assert not journal.is_blocked
+    with pytest.raises(OSError, match="No space"):
+        journal.add_order()
+    assert journal.is_blocked
     room[0] = 10_000
     journal.add_output(b"")
+    journal.add_order()
     assert not journal.is_blocked
     journal.add_input(b'{"prompt":1}\n')
     journal.close()
@@ -217,6 +224,7 @@ class Crashes(RuleBasedStateMachine):
         self.crashing(after)
         try:
             self.journal.add_output(chunk)
+            self.journal.add_order()
             self.output += chunk
         except _CrashError:
             os.write = self.write

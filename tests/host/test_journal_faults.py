@@ -74,6 +74,7 @@ class FullDisk(RuleBasedStateMachine):
         self.given += data
         try:
             self.journal.add_output(data)
+            self.journal.add_order()
         except OSError:
             assert self.journal.is_blocked
 
@@ -123,6 +124,7 @@ class FullDisk(RuleBasedStateMachine):
             return
         if self.journal.is_blocked:
             self.journal.add_output(b"")
+            self.journal.add_order()
         self.the_journal_has_what_was_taken_once_and_in_order()
         self.journal.close()
         Journal(self.folder, budget=self.budget).close()
@@ -196,6 +198,7 @@ def test_an_order_of_lines_that_a_loss_of_power_has_taken_is_dropped(tmp_path: P
     journal = begun(tmp_path)
     for n in range(10):
         journal.add_output(b'{"n":%d}\n' % n)
+        journal.add_order()
         journal.add_input(b'{"i":%d}\n' % n)
     journal.close()
     folder = tmp_path / "parts" / "000001"

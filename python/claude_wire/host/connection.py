@@ -197,8 +197,8 @@ class Connection:
             self.state = State.LEVEL
         self._fall_behind()
 
-    def more(self, chunk: bytes | None) -> None:
-        """Whole lines were written to the journal: these, or None for such that are to be read from there."""
+    def more(self, chunk: bytes | None, start: int) -> None:
+        """Whole lines were written to the journal, at an offset: these, or None for such that are read from there."""
         if self.state is not State.LEVEL:
             return
         assert self.hosted is not None
@@ -214,7 +214,7 @@ class Connection:
             self._close_soon()
             return
         try:
-            self._go_on_from(self.hosted.told_before, sent)
+            self._go_on_from(Place(self.hosted.told.part, start), sent)
         except OSError:  # no descriptors
             self._close_soon()
             return
@@ -288,14 +288,14 @@ class Connection:
         if self.hosted is None or self._part is None:
             return True
         number, told = self.hosted.told
-        end = told if number == self._part_number else self._part.end
+        end = told if number == self._part_number else self._part.output.end
         if self._offset < end:
             if self._frames and self._frames[0][0] <= here:
                 end = self._end_of_line(min(end, self._offset + CHUNK_BYTES))
             elif self._frames and self._frames[0][0].part == self._part_number:
                 end = min(end, self._frames[0][0].offset)
             count = min(end - self._offset, CHUNK_BYTES)
-            self._offset += os.sendfile(self._client.fileno(), self._part.descriptor, self._offset, count)
+            self._offset += os.sendfile(self._client.fileno(), self._part.output.descriptor, self._offset, count)
             return False
         if self._part_number < number:
             self._release()
@@ -306,12 +306,12 @@ class Connection:
     def _at_line_start(self) -> bool:
         if self._part is None or self._offset == 0:
             return True
-        return os.pread(self._part.descriptor, 1, self._offset - 1) == b"\n"
+        return os.pread(self._part.output.descriptor, 1, self._offset - 1) == b"\n"
 
     def _end_of_line(self, end: int) -> int:
         assert self._part is not None
         offset = self._offset
-        for data in blocks(self._part.descriptor, offset, end):
+        for data in blocks(self._part.output.descriptor, offset, end):
             if (place := data.find(b"\n")) >= 0:
                 return offset + place + 1
             offset += len(data)

@@ -58,6 +58,8 @@ CHUNK_BYTES = 64 * 1024
 MOST_PIPE_BYTES = 1024 * 1024
 #: Seconds after which a full disk is tried again.
 RETRY_SECONDS = 1.0
+#: How lines begin that no ledger looks at. Most are read alone: the decoder, which would pass them over, is not asked.
+PASSED_OVER = (b'{"type":"stream_event",', b'{"type":"assistant",', b'{"type":"user",')
 #: Bytes of standard error that are reported at the end of a CLI.
 TAIL_BYTES = 8 * 1024
 
@@ -97,9 +99,8 @@ class Hosted:
         self._loop = asyncio.get_running_loop()
         self._child: Child | None = None
         self._life = Life.ENDED if record.ended is None or record.ended.exit_code is not None else Life.LOST
-        #: The place behind the last line that the ledger and clients were told of, and where the last news began.
-        self.told: Place = Place(journal.number, journal.last.end if journal.number else 0)
-        self.told_before: Place = self.told
+        # The place behind the last line that the ledger and clients were told of.
+        self._part_number, self._told_end = journal.number, journal.last.output.end if journal.number else 0
         #: The number of the line at :attr:`told`: the next one that the ledger and clients are told of.
         self.told_next: int = journal.next
         # The first line of the last news, and of those with the last result: no call before it is without its own.
@@ -122,6 +123,11 @@ class Hosted:
     def epoch(self) -> int:
         """The epoch of its journal."""
         return self.record.epoch
+
+    @property
+    def told(self) -> Place:
+        """The place behind the last line that the ledger and clients were told of."""
+        return Place(self._part_number, self._told_end)
 
     @property
     def life(self) -> Life:
@@ -170,7 +176,7 @@ class Hosted:
         self.journal.add_input(line)
         self._child = child
         self._inlet = Inlet(child, self._drained)
-        self.told = self.told_before = Place(self.journal.number, 0)
+        self._part_number, self._told_end = self.journal.number, 0
         self.told_next = self._turn_line = self._news_line = self.journal.next
         self.ledger.process_started()
         self._stderr = b""
@@ -222,32 +228,39 @@ class Hosted:
             self._blocked(error)
             return
         self._tell(data)
-        if self.ledger.is_full:
-            self._read()
+        try:
+            self.journal.add_order()
+        except OSError as error:
+            self._blocked(error)
 
     def _tell(self, data: bytes = b"") -> None:
         """Tell of the lines that are complete in the journal, and were not told of; ``data`` was written last.
 
         The clients come first: until each of them has these lines, nothing may be said to any of them.
         """
-        part, number = self.journal.last, self.journal.number
-        if number != self.told.part:  # all that the part before it has was told
-            self.told = Place(number, 0)
+        journal = self.journal
+        part = journal.last
+        if journal.number != self._part_number:  # all that the part before it has was told
+            self._part_number, self._told_end = journal.number, 0
             self._cut_who_holds_parts()
-        start, end = self.told.offset, part.end
+        output = part.output
+        start, end, line = self._told_end, output.end, self.told_next
         if end == start:
             return
-        self.told_before, self.told = self.told, Place(number, end)
-        self._news_line, self.told_next = self.told_next, self.journal.next
-        chunk = data[: end - start] if part.output_size - len(data) == start else None
-        for client in list(self.clients):
-            client.more(chunk)
-        for block in (chunk,) if chunk is not None else blocks(part.descriptor, start, end):
+        self._told_end, self._news_line, self.told_next = end, line, part.info.first + output.count
+        chunk = data[: end - start] if output.size - len(data) == start else None
+        for client in self.clients:
+            client.more(chunk, start)
+        if chunk is not None and self.told_next == line + 1 and chunk.startswith(PASSED_OVER):
+            return
+        for block in (chunk,) if chunk is not None else blocks(output.descriptor, start, end):
             for message in self._house.decoder.feed(block):
                 try:
                     self._received_mark(message)
                 except Exception as error:
                     self._house.log_error(error, self)
+        if self.ledger.is_full:
+            self._read()
 
     def _received_mark(self, message: Any) -> None:
         answer = self.ledger.received(message)

@@ -142,7 +142,7 @@ class Journal:
     @property
     def next(self) -> int:
         """The number that the next line of output gets."""
-        return 1 if self._last is None else self._last.info.first + self._last.lines
+        return 1 if self._last is None else self._last.info.first + self._last.output.count
 
     @property
     def next_input(self) -> int:
@@ -205,26 +205,38 @@ class Journal:
     def add_output(self, data: bytes) -> Part:
         """Append what the CLI wrote, cut anywhere. Returns the part that it was written to.
 
-        That is another part than before if the last one was full, and ended with a line.
+        That is another part than before if the last one was full, and ended with a line. :meth:`add_order` is called
+        behind this, when those who wait for the lines have them.
 
         Raises:
             OSError: not all could be written. The rest is kept, and written by the next call, which may be with b"".
                 The caller reads nothing more from the CLI meanwhile.
         """
-        part = self.last
-        self._unwritten += data
-        was_blocked, self.is_blocked = self.is_blocked, True
-        if not was_blocked and part.size * PARTS >= self._budget and part.output_size == part.end:
-            part = self._pass_on(part)
-        size = part.output_size
+        part, data = self.last, self._unwritten + data
+        size = part.output.size
         try:
-            part.add_output(self._unwritten)
-        finally:
-            self._unwritten = self._unwritten[part.output_size - size :]
-        if self._syncs:
-            part.sync()
-        self.is_blocked = False
+            if part.size * PARTS >= self._budget and size == part.output.end and not self.is_blocked:
+                part, size = self._pass_on(part), 0
+            part.output.append(data)
+            if self._syncs:
+                part.sync()
+        except BaseException:
+            self.is_blocked, self._unwritten = True, data[part.output.size - size :]
+            raise
+        self.is_blocked, self._unwritten = False, b""
         return part
+
+    def add_order(self) -> None:
+        """Write the order of the lines of output. Until this is done, a crash takes the times at which they came.
+
+        Raises:
+            OSError: it could not be written. It is by the next call, before which the caller reads nothing more.
+        """
+        try:
+            self.last.add_order()
+        except BaseException:
+            self.is_blocked = True
+            raise
 
     def give_up(self) -> int:
         """Drop what could not be written: its process has ended. Returns how many bytes that is."""
@@ -292,7 +304,7 @@ class Journal:
         while number <= self._number:
             part = self.open_part(number)
             try:
-                yield from blocks(part.descriptor, offset, part.end)
+                yield from blocks(part.output.descriptor, offset, part.output.end)
             finally:
                 self.release_part(number)
             number, offset = number + 1, 0

@@ -55,21 +55,31 @@ def blocks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
         start += len(data)
 
 
-class _Lines:
-    """A file to which lines are appended, and how many there are."""
+class Lines:
+    """A file to which lines are appended, and how many there are.
 
-    __slots__ = ("count", "descriptor", "end", "marks", "offsets", "ordered", "ordered_end", "size")
+    Attributes:
+        descriptor: of the open file, which can be read at any offset.
+        count: how many lines are complete.
+        end: the offset in bytes behind the last of them.
+        size: the bytes of the file, of a line that is not complete, too.
+    """
+
+    __slots__ = ("_marks", "_next_mark", "_offsets", "count", "descriptor", "end", "ordered", "ordered_end", "size")
 
     def __init__(self, path: str) -> None:
-        self.descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        self.descriptor: int = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
-            #: Complete lines, their bytes, and the bytes of all that the file has.
-            self.count = self.end = self.size = 0
+            self.count: int = 0
+            self.end: int = 0
+            self.size: int = 0
             #: Lines whose order is written, and their bytes: so those without an order are found without a search.
-            self.ordered = self.ordered_end = 0
-            #: Numbers of some lines, counted from 0, and their offsets: each is the first behind those of a write. To
-            #: look for every 256th line takes 80 µs more for a block of 64 KiB, which takes 130 without.
-            self.marks, self.offsets = array("Q", [0]), array("Q", [0])
+            self.ordered: int = 0
+            self.ordered_end: int = 0
+            # Numbers of some lines, counted from 0, and their offsets: each is the first behind those of a write. To
+            # look for every 256th line takes 80 µs more for a block of 64 KiB, which takes 130 without.
+            self._marks, self._offsets = array("Q", [0]), array("Q", [0])
+            self._next_mark = STRIDE
             offset = 0
             while data := os.pread(self.descriptor, BLOCK_BYTES, offset):
                 self._counted(data)
@@ -94,17 +104,18 @@ class _Lines:
         if lines:
             self.count += lines
             self.end = self.size + data.rindex(b"\n") + 1
-            if self.count >= self.marks[-1] + STRIDE:
-                self.marks.append(self.count)
-                self.offsets.append(self.end)
+            if self.count >= self._next_mark:
+                self._marks.append(self.count)
+                self._offsets.append(self.end)
+                self._next_mark = self.count + STRIDE
         self.size += len(data)
 
     def offset_of(self, line: int) -> int:
         """The offset of a line, counted from 0; of the end of all lines if it is the next one."""
         if line == self.count:
             return self.end
-        mark = bisect_right(self.marks, line) - 1
-        offset, left = self.offsets[mark], line - self.marks[mark]
+        mark = bisect_right(self._marks, line) - 1
+        offset, left = self._offsets[mark], line - self._marks[mark]
         while left and (data := os.pread(self.descriptor, BLOCK_BYTES, offset)):
             place = 0
             while left and (next_place := data.find(b"\n", place) + 1) > 0:
@@ -114,13 +125,20 @@ class _Lines:
 
     def line_at(self, offset: int) -> int:
         """The line, counted from 0, that the byte at an offset belongs to."""
-        mark = bisect_right(self.offsets, offset) - 1
-        return self.marks[mark] + sum(data.count(b"\n") for data in blocks(self.descriptor, self.offsets[mark], offset))
+        mark = bisect_right(self._offsets, offset) - 1
+        start = self._offsets[mark]
+        return self._marks[mark] + sum(data.count(b"\n") for data in blocks(self.descriptor, start, offset))
 
-    def sizes(self) -> list[int]:
-        """The sizes of the lines without an order, without their line feeds."""
+    def rows(self, seconds: float, direction: str) -> bytes:
+        """The order of the lines that have none: since the process was started, so many seconds have passed."""
+        begin = f'[{seconds:.6f},"{direction}",'
         if self.count == self.ordered + 1:
-            return [self.end - self.ordered_end - 1]
+            return f"{begin}{self.end - self.ordered_end - 1}]\n".encode()
+        # One join writes the rows of a block in 0.4 of the time of a formatted row for each line.
+        return (begin + f"]\n{begin}".join(map(str, self._sizes())) + "]\n").encode()
+
+    def _sizes(self) -> list[int]:
+        """The sizes of the lines without an order, without their line feeds."""
         sizes: list[int] = []
         size = 0
         for data in blocks(self.descriptor, self.ordered_end, self.end):
@@ -143,8 +161,9 @@ class _Lines:
         """Drop what stands behind the first ``count`` lines, which end at ``end``."""
         os.ftruncate(self.descriptor, end)
         self.count, self.end, self.size = count, end, end
-        known = bisect_right(self.marks, count)
-        del self.marks[known:], self.offsets[known:]
+        known = bisect_right(self._marks, count)
+        del self._marks[known:], self._offsets[known:]
+        self._next_mark = self._marks[-1] + STRIDE
         self.has_order(min(self.ordered, count))
 
     def close(self) -> None:
@@ -163,7 +182,7 @@ class Part:
         ValueError: ``part.json`` is not what it should be.
     """
 
-    __slots__ = ("_closing", "_input", "_order", "_output", "info", "path")
+    __slots__ = ("_closing", "_input", "_order", "info", "output", "path")
 
     def __init__(self, path: str, info: PartInfo | None = None) -> None:
         self.path: str = path
@@ -174,15 +193,16 @@ class Part:
             private_folder(path)
             write_whole(os.path.join(path, "part.json"), msgspec.json.encode(info))
         self.info: PartInfo = info
-        self._closing: list[_Lines] = []
+        self._closing: list[Lines] = []
         try:
-            self._output = self._open(_OUTPUT)
+            #: What the CLI wrote. :meth:`add_order` is called behind what is appended.
+            self.output: Lines = self._open(_OUTPUT)
             self._input = self._open(_INPUT)
             self._order = self._open(_ORDER)
             if self._input.size > self._input.end:  # a line whose writing was cut by a crash never counted
                 self._input.keep(self._input.count, self._input.end)
             self._read_order()
-            self._add_order()
+            self.add_order()
         except BaseException:
             self.close()
             raise
@@ -192,27 +212,22 @@ class Part:
         rows = self._order.read()
         inputs = rows.count(b'"in"')
         outputs = self._order.count - inputs
-        if inputs > self._input.count or outputs > self._output.count:
+        if inputs > self._input.count or outputs > self.output.count:
             inputs = outputs = 0
             for row in rows.splitlines():
                 is_input = b'"in"' in row
-                if inputs + is_input > self._input.count or outputs + (not is_input) > self._output.count:
+                if inputs + is_input > self._input.count or outputs + (not is_input) > self.output.count:
                     break
                 inputs, outputs = inputs + is_input, outputs + (not is_input)
         self._input.has_order(inputs)
-        self._output.has_order(outputs)
+        self.output.has_order(outputs)
 
-    def _open(self, name: str) -> _Lines:
-        lines = _Lines(os.path.join(self.path, name))
+    def _open(self, name: str) -> Lines:
+        lines = Lines(os.path.join(self.path, name))
         self._closing.append(lines)
         return lines
 
     # --- what was written
-
-    @property
-    def lines(self) -> int:
-        """How many lines of output are complete."""
-        return self._output.count
 
     @property
     def inputs(self) -> int:
@@ -220,28 +235,13 @@ class Part:
         return self._input.count
 
     @property
-    def end(self) -> int:
-        """The offset in bytes behind the last complete line of output."""
-        return self._output.end
-
-    @property
-    def output_size(self) -> int:
-        """The bytes of output, of the line that is not complete, too."""
-        return self._output.size
-
-    @property
     def size(self) -> int:
         """The bytes of all files that grow without bound."""
-        return self._output.size + self._input.size + self._order.size
-
-    @property
-    def descriptor(self) -> int:
-        """The open file of the output, which can be read at any offset."""
-        return self._output.descriptor
+        return self.output.size + self._input.size + self._order.size
 
     def offset_of(self, line: int) -> int:
         """The offset in bytes of a line of output, by its number in the session; of the end if it is the next one."""
-        return self._output.offset_of(line - self.info.first)
+        return self.output.offset_of(line - self.info.first)
 
     def input_blocks(self) -> Iterator[bytes]:
         """The lines of input, in blocks cut anywhere."""
@@ -249,20 +249,9 @@ class Part:
 
     def line_at(self, offset: int) -> int:
         """The number in the session of the line of output that the byte at an offset belongs to."""
-        return self._output.line_at(offset) + self.info.first
+        return self.output.line_at(offset) + self.info.first
 
     # --- writing
-
-    def add_output(self, data: bytes) -> None:
-        """Append what the CLI wrote, cut anywhere.
-
-        Raises:
-            OSError: not all of it could be written, or not its order. ``size`` says how much was.
-        """
-        before = self._output.count
-        self._output.append(data)
-        if self._output.count > before:
-            self._add_order()
 
     def add_input(self, data: bytes, *, syncs: bool = False) -> None:
         """Append whole lines that are sent to the CLI.
@@ -276,7 +265,7 @@ class Part:
         count, end = self._input.count, self._input.end
         try:
             self._input.append(data)
-            self._add_order()
+            self.add_order()
             if syncs:
                 self.sync()
         except OSError:
@@ -297,27 +286,24 @@ class Part:
         finally:
             os.close(descriptor)
 
-    def _add_order(self) -> None:
-        """Write the order of the lines that have none, those of the output first.
-
-        There are lines of both kinds only if an earlier order could not be written.
+    def add_order(self) -> None:
+        """Write the order of the lines that have none, those of the output first: input is written with its order.
 
         Raises:
             OSError: not all could be written. No line counts as one that has its order, then.
         """
-        order = self._order
-        kept = self._output.ordered + self._input.ordered
-        if order.size > order.end or order.count > kept:  # rows that a call wrote which then failed
+        output, inputs, order = self.output, self._input, self._order
+        has_output, has_input = output.count != output.ordered, inputs.count != inputs.ordered
+        if not (has_output or has_input):
+            return
+        kept = output.ordered + inputs.ordered
+        if order.size != order.end or order.count != kept:  # rows that a call wrote which then failed
             order.keep(kept, order.offset_of(kept))
-        seconds, rows = time.time() - self.info.began, ""
-        for lines, direction in ((self._output, "out"), (self._input, "in")):
-            if lines.count > lines.ordered:
-                # One join writes the rows of a block in 0.4 of the time of a formatted row for each line.
-                begin = f'[{seconds:.6f},"{direction}",'
-                rows += begin + f"]\n{begin}".join(map(str, lines.sizes())) + "]\n"
-        order.append(rows.encode())
-        for lines in (self._output, self._input):
-            lines.ordered, lines.ordered_end = lines.count, lines.end
+        seconds = time.time() - self.info.began
+        rows = output.rows(seconds, "out") if has_output else b""
+        order.append(rows + inputs.rows(seconds, "in") if has_input else rows)
+        output.ordered, output.ordered_end = output.count, output.end
+        inputs.ordered, inputs.ordered_end = inputs.count, inputs.end
 
     def end_process(self, exit_code: int | None) -> None:
         """The process of this part has ended: what it had not finished is a line, and its exit code is written.
@@ -325,8 +311,9 @@ class Part:
         Raises:
             OSError: it could not be written.
         """
-        if self._output.size > self._output.end:
-            self.add_output(b"\n")
+        if self.output.size > self.output.end:
+            self.output.append(b"\n")
+        self.add_order()
         if exit_code is not None:
             write_whole(os.path.join(self.path, "exit.json"), msgspec.json.encode({"rc": exit_code}))
 
