@@ -115,7 +115,7 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
     "hostile": [
         Reply(text(*hostile_text().splitlines(keepends=True)), tool("Read", file_path="hostile.txt")),
         bash("cat hostile.txt", HOSTILE["script"]),
-        Reply(tool("Bash", command=f"exit 3 # {HOSTILE['link']}", description=f"Fail {HOSTILE['bidi']}")),
+        bash(f"exit 3 # {HOSTILE['link']} {HOSTILE['bidi']}", f"Fail {HOSTILE['bidi']}"),
         Reply(tool("Write", file_path=f"{HOSTILE['bidi']} <b>.txt", content=hostile_text())),
         Reply(text("```html\n", HOSTILE["frame"], "\n```\n", f"# {HOSTILE['link']}\n", f"**{HOSTILE['bidi']}**")),
     ],

@@ -41,7 +41,7 @@ class PageService:
         self.api: FakeAPI = api
         self.state: Path = folder / "host"
         self.projects: Path = folder / "projects"
-        self.projects.mkdir(parents=True)
+        self.projects.mkdir()
         (folder / "home").mkdir()
         self._environment = sandbox.environment(folder / "home", api.url)
         self._config = folder / "serve.toml"

@@ -32,7 +32,7 @@ def browser() -> Iterator[Any]:
 def service() -> Iterator[PageService]:
     """The service. Its folder is in the home of the tests, which is new: so paths are short on the pictures."""
     with FakeAPI(SCRIPTS) as api:
-        service = PageService(Path.home() / "page", api)
+        service = PageService(Path.home(), api)
         try:
             yield service
         finally:
@@ -98,6 +98,7 @@ def test_answers_by_mouse_and_by_keyboard(browser: Any, service: PageService) ->
     with open_page(browser, session.entry) as tab:
         type_prompt(tab, "The total of the cart is one cent too high for some customers. Please mend it.")
         asked(tab, "Allow Edit?")
+        tab.wait_for_text("#sessions [aria-current] .life", "asks you")
         session.is_shown(tab)
         picture(tab, "question-light")
         tab.page.get_by_role("button", name="Allow once").click()
@@ -129,7 +130,7 @@ def test_answers_by_mouse_and_by_keyboard(browser: Any, service: PageService) ->
 
 def test_reload_in_mid_turn(browser: Any, service: PageService) -> None:
     """Once with an open question, and once in the middle of a text: nothing is lost, nothing stands there twice."""
-    session = service.create("reloaded", "Write the first file")
+    session = service.create("reloaded", "Write the first file", folder="stock")
     with open_page(browser, session.entry) as tab:
         type_prompt(tab, "Write the first file, please.")
         asked(tab, "Allow Write?")
@@ -201,7 +202,7 @@ def test_two_tabs_and_another_browser(browser: Any, service: PageService) -> Non
 
 def test_narrow_screen(browser: Any, service: PageService) -> None:
     """On 360 pixels nothing scrolls sideways, and a question is answered by touch."""
-    session = service.create("narrow", "Write the release notes")
+    session = service.create("narrow", "Write the release notes", folder="notes")
     with open_page(
         browser, session.entry, width=360, height=740, has_touch=True, is_mobile=True, color_scheme="dark"
     ) as tab:
@@ -244,7 +245,7 @@ def is_in_view(tab: Tab, selector: str) -> bool:
 
 def test_the_service_restarts_in_mid_turn(browser: Any, service: PageService) -> None:
     """The page says that it has lost the service, and that it is back; the CLI goes on meanwhile."""
-    session = service.create("restarted", "Why does the test fail?")
+    session = service.create("restarted", "Why does the test fail?", folder="checkout")
     with open_page(browser, session.entry) as tab:
         type_prompt(tab, "Why does the test of the cart fail?")
         live_text(tab, LOOK)
@@ -290,6 +291,7 @@ def test_hostile_content_is_text(browser: Any, service: PageService) -> None:
             asked(tab, f"Allow {tool}?")
             is_text(tab)
             session.is_shown(tab)
+            assert HOSTILE["bidi"][0] not in tab.page.text_content("#questions")
             # Of the output of a command this is what the page shows.
             tab.wait_for_text("#progress-step", HOSTILE["script"][:60])
             tab.page.get_by_role("button", name="Allow once").click()

@@ -84,6 +84,20 @@ def test_text_stays_text(browser: Any, server: PageServer, kind: str) -> None:
         assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_what_a_person_decides_on_hides_nothing(browser: Any, server: PageServer) -> None:
+    """In a question and in a call, characters that are not seen, or change the order of others, are escapes."""
+    command = "rm -r \u202e\u2066build\u2069\u200b\u00a0\u0007 \U0001f600 caf\u00e9\n\t\u05d0"
+    seen = "rm -r \\u202e\\u2066build\\u2069\\u200b\\u00a0\\u0007 \U0001f600 caf\u00e9\n\t\u05d0"
+    call = {"type": "operation", "id": "t", "kind": "command", "title": "Clean up", "state": "started"}
+    asked = {"type": "permission_request", "requestId": "q", "tool": command, "options": ["allow once"]}
+    server.add("one", {**call, "command": command}, {**asked, "input": {command: command, "more": [command]}})
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#questions .main")
+        for selector in (".call code", ".question .tool", ".input dt >> nth=0", ".input dd >> nth=0"):
+            assert tab.page.text_content(selector) == seen, selector
+        assert tab.page.text_content(".input dd >> nth=1").count("\\u202e") == 1
+
+
 def test_refusals_of_the_service_stay_text(browser: Any, server: PageServer) -> None:
     text = HOSTILE["script"]
     server.add("one", refusal=(500, text, text))

@@ -188,6 +188,32 @@ def test_prompts_that_are_kept(browser: Any, server: PageServer) -> None:
         assert tab.shown()["prompts"] == [*map(str, range(1, 300)), "x" * 4_000 + " …"]
 
 
+def test_a_description_stands_in_a_question_once(browser: Any, server: PageServer) -> None:
+    asked = {"type": "permission_request", "requestId": "q", "tool": "Bash", "options": ["allow once"]}
+    server.add("one", {**asked, "description": "List", "input": {"command": "ls", "description": "List"}})
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#questions .main")
+        assert tab.page.locator("#questions dt").all_text_contents() == ["command"]
+        assert tab.page.text_content("#questions .description") == "List"
+
+
+def test_the_list_says_what_the_conversation_knows(browser: Any, server: PageServer) -> None:
+    """The service says that the session is idle, as it does until it is asked again."""
+    session = server.add("one", life="idle")
+    asked = {"type": "permission_request", "requestId": "q", "tool": "Bash", "input": {}, "options": ["allow once"]}
+    steps = [
+        ({"type": "claude_response", "id": "m", "content": "I", "partial": True}, "working"),
+        (asked, "asks you"),
+        ({"type": "permission_cancelled", "requestId": "q", "reason": "withdrawn"}, "working"),
+        ({"type": "turn_complete", "ok": True}, "ready"),
+    ]
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        for step, words in steps:
+            session.publish(step)
+            tab.wait_for_text("#sessions .life", words)
+
+
 def test_input_with_many_fields(browser: Any, server: PageServer) -> None:
     asked = {"type": "permission_request", "requestId": "q", "tool": "Bash", "options": ["allow once"]}
     server.add("one", {**asked, "input": {f"field {number}": number for number in range(20)}})

@@ -2,7 +2,7 @@
 
 import { Agents } from "./agents.js";
 import { Questions } from "./questions.js";
-import { fill, foreign, make } from "./text.js";
+import { exact, fill, foreign, make } from "./text.js";
 
 /** Entries that the page shows, and characters that it keeps for them. Above that the oldest go. */
 const MOST_ENTRIES = 3_000;
@@ -202,7 +202,7 @@ export class Conversation {
 
   detail(event, text) {
     const detail = make("div", event.command === undefined ? "detail path" : "detail command");
-    detail.append(foreign("code", "", text));
+    detail.append(foreign("code", "", exact(text)));
     if (text.length <= 200 && (text.match(/\n/g) ?? []).length < 3) return detail;
     detail.classList.add("folded");
     const button = make("button", "more", "Show all");

@@ -141,12 +141,15 @@ function list() {
     const button = make("button", "session");
     button.type = "button";
     button.dataset.id = info.id;
-    button.dataset.life = info.life;
+    const life = lifeOf(info);
+    button.dataset.life = life;
     if (info.id === shown) button.setAttribute("aria-current", "true");
+    const path = make("span", "path");
+    path.append(foreign("span", "", info.cwd));
     button.append(
       foreign("span", "name", info.name || lastOf(info.cwd)),
-      make("span", "life", LIVES[info.life] ?? info.life),
-      foreign("span", "path", info.cwd),
+      make("span", "life", LIVES[life] ?? life),
+      path,
     );
     row.append(button);
     return row;
@@ -155,6 +158,14 @@ function list() {
   at("sessions").replaceChildren(...rows);
   if (focus) at("sessions").querySelector(`[data-id="${CSS.escape(focus)}"]`)?.focus();
   at("no-sessions").hidden = rows.length > 0;
+}
+
+/** What a session does. The conversation knows it sooner than the list. */
+function lifeOf(info) {
+  if (info.id !== shown || !isLevel) return info.life;
+  if (conversation.ended !== null) return "ended";
+  if (conversation.questions.count) return "asking";
+  return conversation.isBusy ? "running" : info.life;
 }
 
 function lastOf(path) {
@@ -226,6 +237,7 @@ function fault(text) {
 }
 
 let isChangeDue = false;
+let wasBusy = false;
 /** Bring what stands around the conversation up to date, once for many events. */
 function changed() {
   if (isChangeDue) return;
@@ -250,6 +262,10 @@ function changed() {
           ? "Claude is working …"
           : "";
     if (isAtEnd) down();
+    const row = at("sessions").querySelector("[aria-current]");
+    if (row && row.dataset.life !== lifeOf(sessions.find((one) => one.id === shown))) list();
+    if (wasBusy && !conversation.isBusy) look();
+    wasBusy = conversation.isBusy;
   });
 }
 

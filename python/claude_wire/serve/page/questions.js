@@ -1,6 +1,6 @@
 // Permission questions. An open one stands above the prompt; one that is settled stands where it was asked.
 
-import { fill, foreign, make } from "./text.js";
+import { exact, fill, foreign, make } from "./text.js";
 
 const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Dropped" };
 /** The fields of a tool's input that are shown at once; the others are counted. */
@@ -47,7 +47,7 @@ export class Questions {
     card.tabIndex = -1;
     const title = make("h3", "ask");
     title.id = `question-${Questions.made++}`;
-    title.append("Allow ", foreign("span", "tool", event.tool), "?");
+    title.append("Allow ", foreign("span", "tool", exact(event.tool)), "?");
     card.setAttribute("aria-labelledby", title.id);
     const outcome = make("p", "outcome");
     outcome.setAttribute("role", "status");
@@ -57,7 +57,7 @@ export class Questions {
       fill(description, event.description);
       card.append(description);
     }
-    const input = inputOf(event.input);
+    const input = inputOf(event);
     card.append(input);
     const options = make("div", "options");
     const question = { card, slot, input, options, outcome, isSent: false, event };
@@ -168,15 +168,15 @@ function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** What a tool is called with: its fields, one below the other. */
-function inputOf(input) {
+/** What a tool is called with: its fields, one below the other. A description stands above them. */
+function inputOf({ input, description }) {
   const list = make("dl", "input");
-  const fields = Object.entries(input);
+  const fields = Object.entries(input).filter(([name, value]) => name !== "description" || value !== description);
   for (const [name, value] of fields.slice(0, MOST_FIELDS)) {
     const field = make("div");
     const text = make("dd");
-    fill(text, typeof value === "string" ? value : JSON.stringify(value, null, 2));
-    field.append(foreign("dt", "", name), text);
+    fill(text, typeof value === "string" ? value : JSON.stringify(value, null, 2), { isExact: true });
+    field.append(foreign("dt", "", exact(name)), text);
     list.append(field);
   }
   if (fields.length > MOST_FIELDS) list.append(make("div", "hint", `and ${fields.length - MOST_FIELDS} more fields`));

@@ -29,12 +29,18 @@ function cutAt(text, place) {
   return code >= 0xd800 && code < 0xdc00 ? place - 1 : place;
 }
 
+/** Characters that are not seen, or that change the order of others, as escapes: for texts that a person decides on. */
+export function exact(text) {
+  return text.replace(/(?![\n\t ])[\p{C}\p{Z}]/gu, (one) => `\\u${one.codePointAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** Fill an element with a text. A long one is cut, and a button shows more of it. */
-export function fill(element, text, { markdown = false } = {}) {
+export function fill(element, text, { markdown = false, isExact = false } = {}) {
   element.replaceChildren();
+  const written = isExact ? exact : (piece) => piece;
   let shown = cutAt(text, FIRST);
   if (markdown && text.length <= PLAIN) writeMarkdown(element, text);
-  else element.append(foreign("div", "plain", text.slice(0, shown)));
+  else element.append(foreign("div", "plain", written(text.slice(0, shown))));
   if (shown === text.length) return;
   const button = make("button", "more");
   button.type = "button";
@@ -43,7 +49,7 @@ export function fill(element, text, { markdown = false } = {}) {
   };
   button.addEventListener("click", () => {
     const next = cutAt(text, shown + MORE);
-    button.before(foreign("div", "plain", text.slice(shown, next)));
+    button.before(foreign("div", "plain", written(text.slice(shown, next))));
     shown = next;
     if (shown === text.length) button.remove();
     else say();
