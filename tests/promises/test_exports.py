@@ -281,6 +281,18 @@ print([name for name in (*optional, *slow) if name in sys.modules and name not i
     assert done.stdout == "[]\n"
 
 
+def test_the_commands_of_a_host_need_no_session_and_no_event_loop() -> None:
+    """Importing both takes as long as the rest of ``claude-wire host ps``."""
+    script = """
+import sys
+from claude_wire.cli.supervisor import command
+slow = "anyio", "asyncio", "claude_wire.session", "claude_wire.host.sessions", "importlib.metadata"
+print(command.ps.name, [name for name in slow if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "ps []\n"
+
+
 @pytest.mark.parametrize(
     "ask",
     [

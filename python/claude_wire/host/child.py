@@ -6,7 +6,6 @@ the kernel's signal at a parent's death follows the thread that spawned, not the
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import errno
 import os
@@ -15,6 +14,10 @@ import signal
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Child", "began_at", "end_leftover", "is_alive", "memory_of"]
 
@@ -85,6 +88,8 @@ class Child:
 
     def insist(self, grace: float) -> None:
         """Send SIGTERM after ``grace`` seconds, and SIGKILL after as many again; sooner if called again with less."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 2 * grace)):
             timer = self._insisting.get(number)

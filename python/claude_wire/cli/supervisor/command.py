@@ -28,8 +28,6 @@ from claude_wire.control.host_frames import Cursor
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.host.disk.folder import StateFolder
 from claude_wire.host.frames import Create, Remove, Resume, SessionInfo, Stop
-from claude_wire.host.sessions import Limits
-from claude_wire.session.open import STATE_VARIABLE
 
 __all__ = ["host"]
 
@@ -102,6 +100,8 @@ def start(
 
     state = folder_of(folder)
     if foreground or detached:
+        from claude_wire.host.sessions import Limits
+
         given = {"sessions": sessions, "memory_bytes": memory, "journal_bytes": journal_bytes}
         limits = Limits(**{name: value for name, value in given.items() if value is not None})
         in_foreground(state, limits, syncs=fsync is not None, detached=detached)
@@ -298,6 +298,8 @@ def resume(names: tuple[str, ...], folder: str | None) -> None:
 
     Exit code: 0; 2 if there is no such session, its CLI runs or cannot be started, or no supervisor runs.
     """
+    from claude_wire.session.open import STATE_VARIABLE
+
     with failures(), connect(folder_of(folder)) as client:
         for session in _named(client, names):
             client.ask(Resume(resume=session.id, env={STATE_VARIABLE: "1", **os.environ}, detach=True))

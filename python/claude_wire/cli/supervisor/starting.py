@@ -11,14 +11,17 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.supervisor.client import Client, running
 from claude_wire.errors import HostError
 from claude_wire.foundation.printable import printable
 from claude_wire.host.disk.folder import StateFolder, Supervision
-from claude_wire.host.supervisor import Limits, Supervisor
+
+if TYPE_CHECKING:
+    from claude_wire.host.sessions import Limits
+    from claude_wire.host.supervisor import Supervisor
 
 __all__ = ["in_background", "in_foreground", "note"]
 
@@ -108,6 +111,8 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
     Raises:
         Failure: it cannot be started.
     """
+    from claude_wire.host.supervisor import Supervisor
+
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a client that goes away is no reason to end
     try:
         folder.take()

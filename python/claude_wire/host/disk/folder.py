@@ -18,7 +18,6 @@ import os
 import time
 import traceback
 from contextlib import suppress
-from importlib.metadata import version
 
 import msgspec
 
@@ -118,6 +117,8 @@ class StateFolder:
 
     def announce(self) -> None:
         """Say who runs the folder, once its socket is there."""
+        from importlib.metadata import version  # of which those who only look for the supervisor need nothing
+
         pid = os.getpid()
         mine = Supervision(
             pid=pid, pid_began=began_at(pid), version=VERSION, package=version("claude-wire"), socket=self.socket
