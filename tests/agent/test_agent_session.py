@@ -123,7 +123,7 @@ BLOCKS = list(msgspec.inspect.type_info(ContentBlock).types)
 REQUESTS = [info.cls for info in msgspec.inspect.type_info(ControlRequestPayload).types]
 
 
-@pytest.mark.parametrize("cls", [info.cls for info in BLOCKS], ids=lambda cls: cls.__name__)  # type: ignore[attr-defined]
+@pytest.mark.parametrize("cls", [info.cls for info in BLOCKS], ids=lambda cls: cls.__name__)
 def test_every_block_that_an_agent_says_is_read_as_it_was(cls: type) -> None:
     blocks = [msgspec.convert(make(cls), ContentBlock) for make in (minimal, full)]
 

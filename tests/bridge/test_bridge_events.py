@@ -99,7 +99,7 @@ def test_any_text_has_its_json(text: str) -> None:
     ],
 )
 def test_what_a_person_should_see_is_a_notice(line: bytes, kind: str, text: str) -> None:
-    assert Bridge().add(decode(line)) == [Notice(kind=kind, text=text)]  # type: ignore[arg-type]
+    assert Bridge().add(decode(line)) == [Notice(kind=kind, text=text)]
 
 
 def test_a_rate_limit_that_allows_is_no_notice() -> None:
@@ -135,8 +135,8 @@ def test_a_turn_costs_what_it_has_used_and_comes_once() -> None:
 def test_what_is_no_message_is_refused() -> None:
     for wrong in ({"type": "assistant"}, b"{}", [AssistantMessage.of("Hi")], None):
         with pytest.raises(TypeError, match="a Bridge takes"):
-            Bridge().add(wrong)  # type: ignore[arg-type]
+            Bridge().add(wrong)
     with pytest.raises(TypeError, match="project must be a function"):
-        Bridge(project="p")  # type: ignore[arg-type]
+        Bridge(project="p")
     with pytest.raises(TypeError, match="progress takes functions"):
-        Bridge(progress=[5])  # type: ignore[list-item]
+        Bridge(progress=[5])

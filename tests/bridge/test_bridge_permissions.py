@@ -101,7 +101,7 @@ def test_a_question_is_answered_once_and_an_unknown_one_never() -> None:
         with pytest.raises(ValueError, match="option must be"):
             ui.answer("r1", allow=True, option=wrong)
     with pytest.raises(TypeError, match="option must be an int"):
-        ui.answer("r1", allow=True, option="1")  # type: ignore[arg-type]
+        ui.answer("r1", allow=True, option="1")
     assert answered(ui.answer("r1", allow=False))["response"]["behavior"] == "deny"
     for _ in range(2):
         with pytest.raises(AnswerError, match="is settled") as settled:
@@ -215,7 +215,7 @@ def test_a_question_is_settled_elsewhere(message: Message, reason: str) -> None:
     ui.add(called("t1", "s"))
     ui.add(asked(tool_use_id="t1"))
     events = [event for event in ui.add(message) if isinstance(event, PermissionCancelled)]
-    assert events == [PermissionCancelled(requestId="r1", reason=reason, conversationId="s")]  # type: ignore[arg-type]
+    assert events == [PermissionCancelled(requestId="r1", reason=reason, conversationId="s")]
     assert ui.add(message) == []
     with pytest.raises(AnswerError, match="is settled"):
         ui.answer("r1", allow=True)
@@ -373,7 +373,7 @@ def test_a_question_outside_of_a_session_is_answered_too(backend: Backend) -> No
 
 def test_wrong_arguments_are_refused_at_once() -> None:
     with pytest.raises(TypeError, match="Questions takes a Bridge"):
-        Questions(print, Bridge())  # type: ignore[arg-type]
+        Questions(print, Bridge())
     with pytest.raises(TypeError, match="send must be a function"):
-        Questions(Bridge(), 5)  # type: ignore[arg-type]
+        Questions(Bridge(), 5)
     assert Peer

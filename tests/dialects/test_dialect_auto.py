@@ -23,16 +23,16 @@ def test_a_dialect_is_a_value(dialect: Dialect) -> None:
     assert dialect_of(dialect) is dialect
     assert dialect.connect() is not dialect.connect()
     with pytest.raises(AttributeError):
-        dialect.name = "other"  # type: ignore[misc]
+        dialect.name = "other"
     assert dialect.plain == (dialect in (STREAM_JSON, STREAM_JSON_2_1_7))
 
 
 def test_only_auto_has_a_name_for_users() -> None:
     assert dialect_of("auto") is AUTO
     with pytest.raises(ValueError, match="not 'miriad'"):
-        dialect_of("miriad")  # type: ignore[arg-type]
+        dialect_of("miriad")
     with pytest.raises(TypeError, match="not int"):
-        dialect_of(5)  # type: ignore[arg-type]
+        dialect_of(5)
 
 
 @pytest.mark.parametrize(

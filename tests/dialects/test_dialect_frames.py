@@ -160,7 +160,7 @@ def test_classic_says_at_the_beginning_what_there_is() -> None:
 
 @pytest.mark.parametrize("dialect", OTHERS)
 def test_an_agent_asks_no_more_than_its_dialect_can(dialect: Dialect) -> None:
-    bodies: list[Any] = [HookCallbackRequest(callback_id="h", input=UnknownMessage(a=1))]  # type: ignore[arg-type]
+    bodies: list[Any] = [HookCallbackRequest(callback_id="h", input=UnknownMessage(a=1))]
     if dialect is not CLASSIC:
         bodies.append(CanUseToolRequest(tool_name="Bash", input={}))
     for body in bodies:

@@ -49,7 +49,7 @@ def test_classic_is_interrupted_by_a_signal(backend: Backend) -> None:
     async def main() -> None:
         async with open_session(python(INTERRUPTED), dialect=CLASSIC) as session:
             await session.query("go")
-            assert (await session.__anext__()).subtype == "init"  # type: ignore[union-attr]
+            assert (await session.__anext__()).subtype == "init"
             await session.interrupt()
             with pytest.raises(DialectError, match="cancel_queued"):
                 await session.interrupt(cancel_queued=True)
@@ -140,7 +140,7 @@ with open(sys.argv[1], "wb") as log:
 
     async def main() -> None:
         with anyio.fail_after(60):
-            async with open_session(python(child, log), dialect=dialect) as session:  # type: ignore[arg-type]
+            async with open_session(python(child, log), dialect=dialect) as session:
                 await session.query("go")
                 await session.__anext__()
 

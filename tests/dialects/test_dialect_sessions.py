@@ -102,7 +102,7 @@ async def test_miriad_answers_interrupt_and_status_while_nobody_iterates() -> No
     # The status went to its asker alone; the interruption is told once.
     assert [type(message) for message in received][:1] == [InterruptedMessage]
     assert len(received) == 2
-    assert received[1].cancelled  # type: ignore[union-attr]
+    assert received[1].cancelled
 
 
 async def test_an_interrupt_of_nothing_is_done_in_miriad() -> None:

@@ -424,9 +424,9 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"shlex\.split"):
         connect(command="ssh -T host")
     with pytest.raises(TypeError, match="a Cursor, not int"):
-        connect(tmp_path).at(7)  # type: ignore[arg-type]
+        connect(tmp_path).at(7)
     with pytest.raises(ValueError, match="role"):
-        connect(tmp_path).at("s", role="god")  # type: ignore[arg-type]
+        connect(tmp_path).at("s", role="god")
     with pytest.raises(TypeError, match="options is for a CLI that is started"):
         open_session(ClaudeOptions(), attach="s")
     with pytest.raises(TypeError, match="cwd is for a CLI that is started"):

@@ -216,7 +216,7 @@ class Crashes(RuleBasedStateMachine):
             left -= count
             return self.write(descriptor, data[:count])
 
-        os.write = write  # type: ignore[assignment]
+        os.write = write
 
     @rule(data=st.text("ab\n", max_size=30), after=st.none() | st.integers(0, 80))
     def writes(self, data: str, after: int | None) -> None:

@@ -53,7 +53,7 @@ class FullDisk(RuleBasedStateMachine):
         self.given = b""
         self.inputs = 0
         self.room: int | None = None
-        os.write = self.limited  # type: ignore[assignment]
+        os.write = self.limited
 
     def limited(self, descriptor: int, data: bytes) -> int:
         if self.room is None:

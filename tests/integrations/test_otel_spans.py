@@ -128,7 +128,7 @@ def test_every_span_that_starts_ends_and_no_stream_raises(name: str) -> None:
         started.append(original(*arguments, **named))
         return started[-1]
 
-    spans.tracer.start_span = start_span  # type: ignore[method-assign]
+    spans.tracer.start_span = start_span
     otel.record(decoded(load(name).stdout), spans.tracer)
     assert all(span.end_time is not None and span.end_time >= span.start_time for span in started)
 

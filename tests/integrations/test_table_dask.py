@@ -18,7 +18,7 @@ needed("pyarrow")
 pandas = needed("pandas")
 dask = needed("dask")
 
-from claude_wire.integrations import dask as integration  # noqa: E402
+from claude_wire.integrations import dask as integration  # noqa: E402 - imports dask
 
 dataframe = integration.dataframe
 PART = 500_000

@@ -11,7 +11,7 @@ from claude_wire.tables import scan
 
 duckdb = needed("duckdb")
 
-from claude_wire.integrations.duckdb import register  # noqa: E402
+from claude_wire.integrations.duckdb import register  # noqa: E402 - imports duckdb
 
 
 def test_sums_are_those_of_the_api(tmp_path: Path) -> None:

@@ -15,16 +15,16 @@ import pytest
 
 from all_sessions import needed, sums, unpack_all, wanted
 from arrow_reader import rows
+from claude_wire.cli.app import cli
+from claude_wire.integrations.parts import files
 from claude_wire.tables import columns_of, scan
+from shown import RUNNER
 
 pyarrow = needed("pyarrow")
 
-from pyarrow import dataset, parquet  # noqa: E402
+from pyarrow import dataset, parquet  # noqa: E402 - where it is installed
 
-from claude_wire.cli.app import cli  # noqa: E402
-from claude_wire.integrations import export as module  # noqa: E402
-from claude_wire.integrations.parts import files  # noqa: E402
-from shown import RUNNER  # noqa: E402
+from claude_wire.integrations import export as module  # noqa: E402 - imports pyarrow
 
 export = module.export
 
@@ -201,7 +201,7 @@ def test_a_folder_that_cannot_be_replaced_is_refused_at_once(tmp_path: Path, mon
         export(source, str(mounted))
     for wrong in ({"table": "message"}, {"format": "xml"}):
         with pytest.raises(ValueError, match="must be one of"):
-            export(source, str(tmp_path / "out"), **wrong)  # type: ignore[arg-type]
+            export(source, str(tmp_path / "out"), **wrong)
     assert (tmp_path / "file").read_bytes() == b"kept"
     assert sorted(os.listdir(tmp_path)) == ["empty", "file", "mounted", "x.jsonl"]
 

@@ -14,7 +14,7 @@ from claude_wire.tables import columns_of, scan
 needed("pyarrow")
 polars = needed("polars")
 
-from claude_wire.integrations import polars as integration  # noqa: E402
+from claude_wire.integrations import polars as integration  # noqa: E402 - imports polars
 
 lazyframe = integration.lazyframe
 PART = 500_000

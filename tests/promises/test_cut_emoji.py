@@ -40,7 +40,7 @@ def test_halves_meet_again_where_deltas_are_merged_or_accumulated() -> None:
     accumulator = Accumulator()
     for message in Decoder().feed(START + BLOCK + cut_emoji.LINES):
         assert not isinstance(message, type(None))
-        partial = accumulator.add(message)  # type: ignore[arg-type]
+        partial = accumulator.add(message)
     assert partial is not None
     assert [block.text for block in partial.blocks] == ["Hi \N{GRINNING FACE}!"]
 

@@ -119,7 +119,7 @@ def test_cancelling_it_ends_the_process(backend: Backend, tmp_path: Any) -> None
 def test_a_wrong_prompt_is_refused_before_anything_runs() -> None:
     async def main() -> None:
         with pytest.raises(TypeError, match="a prompt is text"):
-            await claude_wire.ask(5, ["/nosuch/program"])  # type: ignore[arg-type]
+            await claude_wire.ask(5, ["/nosuch/program"])
 
     anyio.run(main)
 

@@ -513,9 +513,9 @@ def test_wrong_arguments_are_refused_with_words_that_lead_on() -> None:
     with pytest.raises(TypeError, match="a function that sends to the host"):
         Session(MessageStream(empty()), attached=answer)
     with pytest.raises(TypeError, match="attached must be the Attached that the host has answered, not dict"):
-        Session(MessageStream(empty()), print, attached={})  # type: ignore[arg-type]
+        Session(MessageStream(empty()), print, attached={})
     with pytest.raises(DialectError, match="hosts"):
-        Session(MessageStream(empty()), print, attached=answer, dialect=dialects.CLASSIC)  # type: ignore[arg-type]
+        Session(MessageStream(empty()), print, attached=answer, dialect=dialects.CLASSIC)
 
 
 @every_backend

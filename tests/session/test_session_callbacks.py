@@ -116,7 +116,7 @@ def test_hooks_that_are_equal_get_a_number_behind_and_no_two_ids_are_the_same() 
 
 def test_the_name_of_a_matcher_is_a_text_that_is_not_empty() -> None:
     with pytest.raises(TypeError, match="name must be a str such as 'guard', not int"):
-        HookMatcher(guard, name=1)  # type: ignore[arg-type]
+        HookMatcher(guard, name=1)
     with pytest.raises(ValueError, match="name must not be empty"):
         HookMatcher(guard, name="")
 

@@ -87,7 +87,7 @@ class Json:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, str) and json.loads(other) == self.value
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"Json({self.value!r})"

@@ -161,8 +161,8 @@ class Client:
             if isinstance(frame, Accepted):
                 self.reach(f"{self.written[frame.lines - 1]} acknowledged")
 
-        SocketWay.send, CommandWay.send = dying(send_socket), dying(send_command)  # type: ignore[method-assign]
-        link.Link._take = took  # type: ignore[method-assign]
+        SocketWay.send, CommandWay.send = dying(send_socket), dying(send_command)
+        link.Link._take = took
 
     def after_answer(self, id: bytes) -> None:
         """An answer was written. Die when it is in the journal, or when the CLI has said that it has taken it."""

@@ -237,7 +237,7 @@ def test_outside_of_its_block_it_says_so() -> None:
             call()
     session.close()
     with pytest.raises(TypeError, match="session"):
-        Session()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+        Session()
     never = opened()
     never.close()
     with pytest.raises(HandleError, match="open another one"):

@@ -62,14 +62,14 @@ def test_arguments_are_refused_with_what_to_write(tmp_path: Path) -> None:
         ({"strict": 1}, TypeError, "strict must be"),
     ]:
         with pytest.raises(error, match=text):
-            scan(b"", **arguments)  # type: ignore[arg-type]
+            scan(b"", **arguments)
     with pytest.raises(FileNotFoundError):
         scan(tmp_path / "none")
     with pytest.raises(IsADirectoryError, match="a directory"):
         scan([tmp_path])
     for source in (5, [5], [None]):
         with pytest.raises(TypeError, match="paths, Ranges or bytes, not"):
-            scan(source)  # type: ignore[arg-type]
+            scan(source)
     with pytest.raises(ValueError, match="start"):
         scan(Range(str(tmp_path), -1, 5))
     with pytest.raises(ValueError, match="target_bytes"):

@@ -113,7 +113,7 @@ def test_tables_that_cannot_be_combined() -> None:
     with pytest.raises(ValueError, match="columns are not those"):
         usage.combine([found, scan(b"", "usage")])
     with pytest.raises(TypeError, match="Arrow streams, such as Scans, not dict"):
-        usage.combine([{}])  # type: ignore[list-item]
+        usage.combine([{}])
     with pytest.raises(ValueError, match="at least one"):
         usage.combine([])
     assert tokens(b"", b"") == []

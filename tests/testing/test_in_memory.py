@@ -133,5 +133,5 @@ async def test_what_the_lifespan_raises_comes_out() -> None:
 
 async def test_options_are_no_dict() -> None:
     with pytest.raises(TypeError, match=r"open_agent takes ClaudeOptions\(model=...\), not dict"):
-        async with open_agent(echo, {"model": "mine"}):  # type: ignore[arg-type]  # pyright: ignore
+        async with open_agent(echo, {"model": "mine"}):
             pytest.fail("it was entered")

@@ -178,7 +178,7 @@ def test_a_model_without_a_price_costs_nothing_that_is_known(tmp_path: Path) -> 
         assert models["y"].cost_usd == pytest.approx((150_000 * 10 + 1) / 1e6)
         assert index.sums()[""]["y"].unpriced == 2
         with pytest.raises(ValueError, match="did you mean 'day'"):
-            index.sums("days")  # type: ignore[arg-type]
+            index.sums("days")
 
 
 ODD: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {

@@ -147,7 +147,7 @@ class Turn:
         finally:
             for one in {id(one): one for one in (pieces, text)}.values():
                 if hasattr(one, "aclose"):
-                    await one.aclose()  # pyright: ignore  # of generators
+                    await one.aclose()  # pyright: ignore[reportAttributeAccessIssue]  # of generators
         if self._ready():
             self.speech.finish_block()
         await self._written()

@@ -304,7 +304,7 @@ class Attachment:
             said = complete(msgspec.convert(command.create.initialize, InitializeRequest))
             spec = msgspec.structs.replace(command.create, initialize=msgspec.json.decode(encode(said)))
             command = msgspec.structs.replace(command, create=spec)
-        self._connection = connection = _Connection(self._host._way(command))  # pyright: ignore[reportPrivateUsage]
+        self._connection = connection = _Connection(self._host._way(command))  # pyright: ignore[reportPrivateUsage]  # of this module
         try:
             self._answer = answer = await connection.ask(command, Attached, self._host.seconds(command))
         except BaseException:

@@ -1,4 +1,5 @@
 # pyright: basic, reportMissingImports=false
+# Dask and pandas need not be installed, and have few types.
 """A dataframe of Dask over lines: partitions are read by workers, and only in the columns that are used.
 
 ::

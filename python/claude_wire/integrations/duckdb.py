@@ -1,4 +1,5 @@
 # pyright: basic, reportMissingImports=false
+# DuckDB need not be installed.
 """A relation of DuckDB over lines, which SQL knows by its name.
 
 ::

@@ -1,4 +1,5 @@
 # pyright: basic, reportMissingImports=false
+# pyarrow need not be installed.
 """A table of lines as files of Parquet or CSV, written by threads in bounded memory: all of them, or none.
 
 What this module knows: pyarrow, days and files. What it must not know: the command line.

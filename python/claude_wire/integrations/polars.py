@@ -1,4 +1,5 @@
 # pyright: basic, reportMissingImports=false
+# polars need not be installed.
 """A LazyFrame of polars over lines: what a query does not use is not read.
 
 ::

@@ -1,4 +1,5 @@
 # pyright: basic, reportMissingImports=false
+# Ray and pyarrow need not be installed, and have few types.
 """A dataset of Ray Data over lines, which tasks read; and sessions on all nodes of a cluster.
 
 ::

@@ -145,7 +145,7 @@ def read(
 ) -> Reader[dict[str, Any]]: ...
 # The last two take any type, so they overlap these: the first that fits is meant.
 @overload
-def read(  # pyright: ignore[reportOverlappingOverload]
+def read(  # pyright: ignore[reportOverlappingOverload]  # as told above
     source: Source,
     type: type[F],
     *,
@@ -153,7 +153,7 @@ def read(  # pyright: ignore[reportOverlappingOverload]
     **arguments: Unpack[FamilyArguments],
 ) -> Reader[F | UnknownMessage | InvalidLine]: ...
 @overload
-def read(  # pyright: ignore[reportOverlappingOverload]
+def read(  # pyright: ignore[reportOverlappingOverload]  # as told above
     source: Source,
     type: type[F],
     *,

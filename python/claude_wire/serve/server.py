@@ -52,7 +52,7 @@ class BoundedProtocol(H11Protocol):
     _head: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn has TCP alone
         super().connection_made(transport)
         if len(self.connections) > self.most_connections:
             transport.abort()

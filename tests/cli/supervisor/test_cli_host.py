@@ -242,7 +242,7 @@ def test_the_log_of_the_supervisor_tells_what_it_did(host: Commands) -> None:
 def test_the_table_has_80_columns_at_most() -> None:
     def info(**fields: object) -> SessionInfo:
         common = {"epoch": 1, "pid": 1, "cli_session_id": None, "clients": 13, "driver": True}
-        return SessionInfo(**{**common, **fields})  # type: ignore[arg-type]
+        return SessionInfo(**{**common, **fields})
 
     large = info(
         id="0123456789ab",

@@ -110,7 +110,7 @@ def test_a_slow_host_gets_everything(tmp_path: Path, folder: str) -> None:
     cli = cli_of(tmp_path / "cli", "for number in range(40_000): say(str(number))\n")
     with start(tap_of(cli, folder)) as process:
         assert process.stdout is not None
-        came = b"".join(iter(lambda: os.read(process.stdout.fileno(), 1000), b""))  # type: ignore[union-attr]
+        came = b"".join(iter(lambda: os.read(process.stdout.fileno(), 1000), b""))
         assert process.wait(SECONDS) == 0
     assert came == b"".join(b"%d\n" % number for number in range(40_000))
 
@@ -271,7 +271,7 @@ def test_a_signal_ends_a_tap_whose_cli_has_ended_and_whose_host_does_not_read(tm
 
 def command(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
     run = [sys.executable, "-m", "claude_wire.cli", "tap", *arguments]
-    return subprocess.run(run, capture_output=True, text=True, timeout=SECONDS, **options)  # type: ignore[call-overload, no-any-return]
+    return subprocess.run(run, capture_output=True, text=True, timeout=SECONDS, **options)
 
 
 def install(path: Path, cli: str, *options: str) -> None:

@@ -1,4 +1,5 @@
 # pyright: basic, reportMissingImports=false
+# Ray need not be installed.
 """Sessions of a Ray cluster, for clients anywhere in it.
 
 Knows actors and nodes; not what goes over a session. Ray places sessions, carries bytes, and says which actor has died.

@@ -1,4 +1,5 @@
 # pyright: basic, reportMissingImports=false
+# Ray need not be installed.
 """The actor of a node: it holds a supervisor, and relays between its socket and clients elsewhere in the cluster.
 
 Knows sockets and memory that is reserved; not what goes over a connection. As a program,
