@@ -108,6 +108,28 @@ async def closed(feed: Feed) -> None:
     await asyncio.wait_for(wait(), 30)
 
 
+@pytest.mark.parametrize("is_replaced", [True, False])
+async def test_a_feed_whose_older_lines_are_gone_ends_with_its_last_connection(
+    tmp_path: Path, is_replaced: bool
+) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create({"lines": 2})
+        feeds = service.server._app.state.service
+        async with feeds.feed(id) as stale:
+            stale.is_stale = True
+            if is_replaced:
+                async with feeds.feed(id) as new:
+                    assert new is not stale
+            assert stale.error is None
+        await asyncio.wait_for(ended(stale), 30)
+        assert stale not in feeds._feeds.values()
+
+
+async def ended(feed: Feed) -> None:
+    while feed.error is None:
+        await asyncio.sleep(0.01)
+
+
 async def test_raw_lines_come_as_the_cli_wrote_them(tmp_path: Path) -> None:
     async with served(tmp_path) as service:
         id = await service.create({"lines": 2, "exit": 0})

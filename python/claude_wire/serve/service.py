@@ -185,6 +185,8 @@ class Service:
             yield feed
         finally:
             feed.users -= 1
+            if not feed.users and self._feeds.get(id) is not feed:  # another one has taken its place
+                feed.close()
             self._drop_idle()
 
     @asynccontextmanager
@@ -210,8 +212,8 @@ class Service:
 
     def _drop_idle(self) -> None:
         for id, feed in list(self._feeds.items()):
-            if feed.error is not None and not feed.users:
-                del self._feeds[id]
+            if (feed.error is not None or feed.is_stale) and not feed.users:
+                self._feeds.pop(id).close()
         idle = [id for id, feed in self._feeds.items() if not feed.users]
         for id in idle[: max(0, len(idle) - MOST_IDLE_FEEDS)]:
             self._feeds.pop(id).close()
