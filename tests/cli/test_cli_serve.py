@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from children import exists, wait_until
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.serve import load_config
 from folders import ROOT
@@ -23,7 +25,9 @@ from supervised import SECONDS, Commands
 
 
 @contextmanager
-def serving(environment: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client, Path]]:
+def serving(
+    environment: dict[str, str], *arguments: str, ends_by: signal.Signals = signal.SIGINT
+) -> Iterator[tuple[subprocess.Popen[str], httpx.Client, Path]]:
     """A service that runs: the process, a client with the token, and the file of the token."""
     command = [sys.executable, "-m", "claude_wire.cli", "serve", "--port=0", *arguments]
     with subprocess.Popen(
@@ -42,9 +46,10 @@ def serving(environment: dict[str, str], *arguments: str) -> Iterator[tuple[subp
             with httpx.Client(base_url=url[1], headers=headers, timeout=SECONDS, trust_env=False) as client:
                 yield process, client, Path(file[1])
         finally:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(ends_by)
             _, err = process.communicate(timeout=SECONDS)
-        assert (process.returncode, re.sub(r"note: .*\n", "", err)) == (0, "")
+        code = 0 if ends_by == signal.SIGINT else 128 + signal.SIGTERM
+        assert (process.returncode, re.sub(r"note: .*\n", "", err)) == (code, "")
 
 
 def test_the_demo_serves_a_recorded_session_and_leaves_nothing(tmp_path: Path) -> None:
@@ -61,6 +66,16 @@ def test_the_demo_serves_a_recorded_session_and_leaves_nothing(tmp_path: Path) -
                     break
         assert {"claude_response", "operation", "permission_request", "turn_complete"} <= types
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ends_by", [signal.SIGTERM, signal.SIGHUP])
+def test_the_demo_leaves_nothing_when_it_is_ended_by_a_signal(tmp_path: Path, ends_by: signal.Signals) -> None:
+    environment = {**os.environ, "TMPDIR": os.fspath(tmp_path)}
+    with serving(environment, "--demo", ends_by=ends_by) as (_, client, token):
+        supervisor = json.loads((token.parent / "supervisor.json").read_text())["pid"]
+        assert len(client.get("/sessions").json()["sessions"]) == 1
+    assert list(tmp_path.iterdir()) == []
+    wait_until(lambda: not exists(supervisor))
 
 
 def test_the_sessions_of_the_supervisor_are_served_by_the_same_token(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Generator
@@ -61,7 +62,11 @@ def serve(config: str | None, folder: str | None, listen: str, port: int, demo: 
     if demo and (config or folder):
         raise click.UsageError("--demo has a configuration and a folder of its own")
     if demo:
-        with tempfile.TemporaryDirectory(prefix="claude-wire-") as temporary, _supervised(temporary) as state:
+        with (
+            tempfile.TemporaryDirectory(prefix="claude-wire-") as temporary,
+            _unwound(),
+            _supervised(temporary) as state,
+        ):
             settings = _demo_config(temporary)
             with failures():
                 spec = settings.profiles["demo"].spec(temporary, "demo")
@@ -101,6 +106,26 @@ def _demo_config(folder: str) -> Config:
 
     argv = Replay(SESSION, speed=1.0, wait=False).argv()
     return Config(profiles={"demo": Profile(roots=[folder], argv=argv)})
+
+
+@contextmanager
+def _unwound() -> Generator[None]:
+    """SIGTERM and the end of the terminal leave the block as an exception does: what was started in it ends, too."""
+
+    def leave(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    def hang_up(number: int, _: object) -> None:
+        signal.raise_signal(signal.SIGTERM)  # uvicorn has a handler of its own for it while it serves
+
+    handlers = {signal.SIGTERM: leave, signal.SIGHUP: hang_up}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
