@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+import recordings
 from async_backends import Backend, every_backend
 from claude_wire import (
     AnswerError,
@@ -18,6 +19,7 @@ from claude_wire import (
     ControlRequest,
     ControlResponse,
     ControlSuccess,
+    Decoder,
     Message,
     MessageParam,
     PermissionReply,
@@ -197,28 +199,55 @@ def test_a_result_settles_the_question_for_its_own_call_alone() -> None:
     assert [event.requestId for event in events] == ["for t2"]
 
 
-def result(id: str, session: str, is_error: bool = False) -> UserMessage:
-    return UserMessage(message=MessageParam("user", [ToolResultBlock(id, "x", is_error)]), session_id=session)
+def result(id: str, session: str, is_error: bool = False, decision: str | None = None) -> UserMessage:
+    return UserMessage(
+        message=MessageParam("user", [ToolResultBlock(id, "x", is_error)]),
+        session_id=session,
+        tool_result_meta=[{"id": id, "permission_decision": {"decision": decision}}] if decision else None,
+    )
 
 
 @pytest.mark.parametrize(
-    ("message", "reason"),
+    ("message", "reason", "allowed"),
     [
-        (ControlCancelRequest("r1"), "withdrawn"),
-        (ControlResponse.success("r1", {"behavior": "allow"}), "answered"),
-        (ControlResponse.failure("r1", "no"), "answered"),
-        (result("t1", "s"), "answered"),
+        (ControlCancelRequest("r1"), "withdrawn", None),
+        (ControlResponse.success("r1", {"behavior": "allow"}), "answered", True),
+        (ControlResponse.success("r1", {"behavior": "deny", "message": "no"}), "answered", False),
+        (ControlResponse.success("r1", {"behavior": "perhaps"}), "answered", None),
+        (ControlResponse.failure("r1", "no"), "answered", None),
+        (result("t1", "s"), "answered", True),
+        (result("t1", "s", is_error=True), "answered", None),
+        (result("t1", "s", is_error=True, decision="accept"), "answered", True),
+        (result("t1", "s", is_error=True, decision="reject"), "answered", False),
+        (result("t1", "s", is_error=True, decision="cancelled"), "answered", None),
     ],
 )
-def test_a_question_is_settled_elsewhere(message: Message, reason: str) -> None:
+def test_a_question_is_settled_elsewhere(message: Message, reason: Any, allowed: bool | None) -> None:
     ui = Bridge()
     ui.add(called("t1", "s"))
     ui.add(asked(tool_use_id="t1"))
     events = [event for event in ui.add(message) if isinstance(event, PermissionCancelled)]
-    assert events == [PermissionCancelled(requestId="r1", reason=reason, conversationId="s")]
+    assert events == [PermissionCancelled(requestId="r1", reason=reason, allowed=allowed, conversationId="s")]
     assert ui.add(message) == []
     with pytest.raises(AnswerError, match="is settled"):
         ui.answer("r1", allow=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [
+        ("05_perm_allow_deny", [True, False, True]),
+        ("05_perm_badresp", [False, False, False]),
+        ("05_perm_cancel", [None]),
+        ("05_perm_eof", [False]),
+        ("07_mcp_viainit", [True, True]),
+    ],
+)
+def test_the_cli_says_how_a_question_was_answered(name: str, allowed: list[bool | None]) -> None:
+    """By its output alone, which has no answers: also for a tool that was allowed, and has failed."""
+    ui = Bridge()
+    events = [event for message in Decoder().feed(recordings.load(name).stdout) for event in ui.add(message)]
+    assert [event.allowed for event in events if isinstance(event, PermissionCancelled)] == allowed
 
 
 def test_a_call_that_was_not_allowed_ends_as_denied() -> None:

@@ -106,6 +106,45 @@ def test_question_settled_by_another_client(browser: Any, server: PageServer) ->
         assert [row[2] for row in tab.shown()["questions"]] == ["answered", "withdrawn"]
 
 
+@pytest.mark.parametrize(("allowed", "words"), [(True, "Allowed"), (False, "Denied")])
+def test_how_another_client_has_answered(browser: Any, server: PageServer, allowed: bool, words: str) -> None:
+    """The service knows at once that a question is settled; the result of the tool tells how. So does a reload."""
+    session = server.add("one", question(7), question("7"))
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector('#questions [data-key="7"]')
+        session.settle(7)
+        tab.page.wait_for_selector('#log [data-key="7"]')
+        assert [row[2] for row in tab.shown()["questions"]] == ["answered", "open"]
+        session.publish({"type": "permission_cancelled", "requestId": 7, "reason": "answered", "allowed": allowed})
+        for _ in range(2):
+            tab.page.wait_for_selector(f'#log [data-key="7"][data-outcome="{words.lower()}"]')
+            assert tab.page.text_content("#log .outcome") == words
+            assert tab.page.locator("#questions .question").count() == 1
+            tab.page.reload()
+
+
+def test_the_option_that_was_chosen_here_stays(browser: Any, server: PageServer) -> None:
+    session = server.add("one", question("q"))
+    with open_page(browser, server.entry) as tab:
+        tab.page.get_by_role("button", name=OPTIONS[2]).click()
+        tab.page.wait_for_selector("#log [data-id=q]")
+        session.publish(
+            {"type": "permission_cancelled", "requestId": "q", "reason": "answered", "allowed": True},
+            {"type": "claude_response", "content": "Done."},
+        )
+        tab.page.locator("#log").get_by_text("Done.").wait_for()
+        assert tab.page.text_content("[data-id=q] .outcome").lower() == OPTIONS[2].lower()
+
+
+def test_a_question_that_is_open_when_the_session_ends_was_not_answered(browser: Any, server: PageServer) -> None:
+    session = server.add("one", question("q"))
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#questions .main")
+        session.end()
+        tab.page.wait_for_selector("#log [data-id=q]")
+        assert tab.page.text_content("[data-id=q] .outcome") == "The session has ended"
+
+
 def test_an_answer_that_is_refused_can_be_given_again(browser: Any, server: PageServer) -> None:
     session = server.add("one", question("q"), refusal=(504, "timeout", "no time"))
     with open_page(browser, server.entry) as tab:

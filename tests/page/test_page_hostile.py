@@ -58,6 +58,7 @@ def everywhere(text: str) -> list[dict[str, Any]]:
         {"type": "turn_complete", "ok": False, "error": text},
         {"type": "progress_update", "currentStep": text, "completedSteps": 1, "totalSteps": 2, "percentage": 50.0},
         {"type": text, "content": text},
+        {"type": "user_prompt", "content": text, "id": text},
     ]
 
 

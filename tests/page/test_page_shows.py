@@ -172,20 +172,29 @@ def test_an_error_that_is_a_text_stands_there_once(browser: Any, server: PageSer
         assert tab.page.locator(".turn .error").all_text_contents() == ["Another."]
 
 
-def test_prompts_that_are_kept(browser: Any, server: PageServer) -> None:
-    """The browser keeps the last 300 prompts, and of each the first 4,000 characters."""
-    session = server.add("one")
-    old = [{"session": "one", "uuid": str(number), "text": str(number), "after": None} for number in range(300)]
+def test_prompts_of_other_clients(browser: Any, server: PageServer) -> None:
+    """Each prompt stands there once, where the CLI has taken it, whoever sent it, also after a reload."""
+    session = server.add("one", {"type": "user_prompt", "content": "From a program"})
+    order = "[...document.querySelectorAll('#log .body')].map((one) => one.textContent)"
     with open_page(browser, server.entry) as tab:
-        tab.wait_level()
-        tab.page.evaluate("(old) => localStorage.setItem('claude_wire.prompts', JSON.stringify(old))", old)
-        tab.page.fill("#prompt", "x" * 5_000)
+        tab.page.get_by_text("From a program").wait_for()
+        session.repeats = False
+        tab.page.fill("#prompt", "From here")
         tab.page.press("#prompt", "Enter")
-        session.wait_for_posts(1)
-        tab.page.wait_for_selector("#stop:not([hidden])")
-        tab.page.reload()
-        tab.wait_level()
-        assert tab.shown()["prompts"] == [*map(str, range(1, 300)), "x" * 4_000 + " …"]
+        ((_, body),) = session.wait_for_posts(1)
+        session.publish({"type": "claude_response", "content": "Still busy."})
+        tab.page.locator("#log").get_by_text("Still busy.").wait_for()
+        assert tab.page.evaluate(order) == ["From a program", "From here", "Still busy."]
+        session.publish(
+            {"type": "user_prompt", "content": "From here", "id": body["uuid"]},
+            {"type": "user_prompt", "content": "", "attachments": 2, "id": "x"},
+            {"type": "turn_complete", "ok": True},
+        )
+        for _ in range(2):
+            tab.wait_for_turns(1)
+            assert tab.page.evaluate(order) == ["From a program", "Still busy.", "From here", ""]
+            tab.page.get_by_text("2 attachments").wait_for()
+            tab.page.reload()
 
 
 def test_a_description_stands_in_a_question_once(browser: Any, server: PageServer) -> None:

@@ -73,7 +73,7 @@ async def test_ids_are_the_same_where_older_events_come_from_the_journal(
     async with served(tmp_path) as service:
         id = await service.create({"lines": 300}, {"lines": 300, "exit": 0})
         found = await all_events(service, id)
-        assert len(found) == 601
+        assert len(found) == 603
         await service.stop()
         monkeypatch.setattr(feed_module, "MOST_KEPT", 2000)
         await service.start()

@@ -23,7 +23,7 @@ async def test_a_session_is_started_and_prompted_and_its_events_come(tmp_path: P
         id = await service.create({"lines": 2})
         async with service.events(id) as events:
             found = [named(piece)[1] for piece in await events.until("turn_complete")]
-        assert [one["type"] for one in found] == ["claude_response", "claude_response", "turn_complete"]
+        assert [one["type"] for one in found] == ["user_prompt", "claude_response", "claude_response", "turn_complete"]
         async with service.client() as client:
             listed = (await client.get("/sessions")).json()
         assert [one["id"] for one in listed["sessions"]] == [id]
@@ -41,7 +41,7 @@ async def test_a_prompt_that_is_sent_twice_is_run_once(tmp_path: Path) -> None:
         async with service.events(id) as events:
             found = await events.until("claude_response") + await events.until("claude_response")
         texts = [named(piece)[1].get("content") for piece in found]
-        assert texts == ["0 hello", None, "0 bye"]
+        assert texts == ["hello", "0 hello", None, "bye", "0 bye"]
 
 
 async def test_of_two_answers_the_second_gets_409_and_each_tab_is_told(tmp_path: Path) -> None:

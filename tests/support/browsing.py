@@ -34,7 +34,7 @@ Shown = dict[str, list[Any]]
 
 
 def shown_of(events: list[Event]) -> Shown:
-    """What a page has to show of events, each once; without prompts, which events do not hold."""
+    """What a page has to show of events, each once."""
     texts: dict[object, str] = {}
     calls: dict[str, list[str]] = {}
     questions: dict[str, list[str]] = {}
@@ -49,12 +49,13 @@ def shown_of(events: list[Event]) -> Shown:
         elif kind == "permission_request":
             questions[str(event["requestId"])] = [str(event["requestId"]), event["tool"], "open"]
         elif kind == "permission_cancelled":
-            questions[str(event["requestId"])][2] = event["reason"]
+            decided = {True: "allowed", False: "denied"}.get(event.get("allowed"), event["reason"])
+            questions[str(event["requestId"])][2] = decided
         elif kind == "subagent_progress":
             agents[event["agentId"]] = [event["agentId"], event["name"], event["status"]]
     return {
         "texts": list(texts.values()),
-        "prompts": [],
+        "prompts": [event["content"] for event in events if event["type"] == "user_prompt"],
         "calls": sorted(calls.values()),
         "questions": list(questions.values()),
         "agents": list(agents.values()),

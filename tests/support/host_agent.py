@@ -1,8 +1,9 @@
 """A stand-in for the CLI, as a program: it answers each prompt with a turn.
 
 A prompt can ask for more, as a JSON object: ``lines`` of text, so many; ``ask``, the id of a permission question that
-is to be answered before the result; ``mcp``, a message for the server "tools", likewise; ``call``, the id of a tool
-call without a result; ``cost``, in dollars; ``stderr``, a text; ``exit``, a code; ``hang``, in mid-turn. It uses the
+is to be answered before the result, and ``tool``, the id of the call that it is about; ``mcp``, a message for the
+server "tools", likewise; ``call``, the id of a tool call without a result; ``cost``, in dollars; ``stderr``, a text;
+``exit``, a code; ``hang``, in mid-turn. With ``--replay-user-messages`` it repeats prompts as the CLI does. It uses the
 standard library alone, so it starts fast.
 """
 
@@ -46,12 +47,15 @@ class Agent:
     def __init__(self) -> None:
         self.prompts: list[dict[str, Any]] = []
         self.waits: str | None = None
+        self.tool: str | None = None
         self.cost = 0.0
 
     def begin(self) -> None:
         """Begin the turn of the first prompt."""
         prompt = self.prompts[0]
         content = prompt["message"]["content"]
+        if "--replay-user-messages" in sys.argv:
+            say(**prompt, isReplay=True)
         try:
             wanted: dict[str, Any] = json.loads(content)
         except (ValueError, TypeError):
@@ -68,8 +72,10 @@ class Agent:
         if "exit" in wanted:
             sys.exit(wanted["exit"])
         if "ask" in wanted:
-            self.waits = wanted["ask"]
-            request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "t"}
+            self.waits, self.tool = wanted["ask"], wanted.get("tool")
+            if self.tool is not None:
+                speak({"type": "tool_use", "id": self.tool, "name": "Bash", "input": {}})
+            request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": self.tool or "t"}
             say(type="control_request", request_id=self.waits, request=request)
         elif "mcp" in wanted:
             self.waits = f"mcp-{prompt['uuid']}"
@@ -97,6 +103,17 @@ class Agent:
         if self.prompts:
             self.begin()
 
+    def run(self, tool: str, is_allowed: bool) -> None:
+        """Write the result of a tool call that was asked for, as the CLI does."""
+        decision = {"decision": "accept" if is_allowed else "reject"}
+        result = {"type": "tool_result", "tool_use_id": tool, "content": "ok", "is_error": not is_allowed}
+        say(
+            type="user",
+            message={"role": "user", "content": [result]},
+            session_id="cli-1",
+            tool_result_meta=[{"id": tool, "permission_decision": decision}],
+        )
+
     def take(self, message: dict[str, Any]) -> None:
         """Do what a line of the host asks for."""
         kind = message["type"]
@@ -109,7 +126,10 @@ class Agent:
                 self.end()
         elif kind == "control_response":
             if message["response"]["request_id"] == self.waits:
-                speak(text("answered " + json.dumps(message["response"].get("response"))))
+                answer = message["response"].get("response")
+                if self.tool is not None:
+                    self.run(self.tool, answer["behavior"] == "allow")
+                speak(text("answered " + json.dumps(answer)))
                 self.end()
         elif kind == "user":
             self.prompts.append(message)

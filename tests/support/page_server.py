@@ -57,6 +57,8 @@ class PlayedSession:
     posts: list[tuple[str, Any]] = field(default_factory=list)
     #: With this status and these words acts are refused, if it is there.
     refusal: tuple[int, str, str] | None = None
+    #: Whether prompts become events, as where the CLI repeats them.
+    repeats: bool = True
     #: The ``Last-Event-ID`` of each connection.
     connections: list[str | None] = field(default_factory=list)
     #: Rises when all connections shall end.
@@ -197,6 +199,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             session.settle(data["requestId"])
         self._empty({})
+        if what == "prompts" and session.repeats:
+            session.publish({"type": "user_prompt", "content": data["text"], "id": data["uuid"]})
 
     def _is_known(self) -> bool:
         if COOKIE in self.headers.get("Cookie", ""):

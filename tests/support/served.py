@@ -160,7 +160,7 @@ def id_of(piece: bytes) -> str:
 
 def agent_profile(folder: Path, **more: Any) -> Profile:
     """A profile whose CLI is ``host_agent.py``."""
-    argv = [sys.executable, "-B", host_agent.__file__]
+    argv = [sys.executable, "-B", host_agent.__file__, "--replay-user-messages"]
     return Profile(roots=[os.fspath(folder)], **{"argv": argv, **more})
 
 

@@ -20,6 +20,7 @@ from claude_wire.bridge import (
     SubagentProgress,
     TurnComplete,
     UiEvent,
+    UserPrompt,
     event_schema,
 )
 
@@ -48,6 +49,9 @@ def what_comes_out(event: UiEvent) -> str:
     assert_type(encode(event), bytes)
     assert_type(event.conversationId, str | None)
     match event:
+        case UserPrompt(content=prompt, id=uuid, attachments=attachments):
+            assert_type((uuid, attachments), tuple[str | None, int | None])
+            return prompt
         case ClaudeResponse(content=content, partial=partial):
             assert_type(partial, bool | None)
             return content

@@ -17,6 +17,7 @@ from claude_wire.bridge.events import (
     SubagentStatus,
     TurnComplete,
     UiEvent,
+    UserPrompt,
     event_schema,
 )
 from claude_wire.bridge.operations import MOST_OPERATIONS
@@ -49,6 +50,7 @@ __all__ = [
     "SubagentStatus",
     "TurnComplete",
     "UiEvent",
+    "UserPrompt",
     "event_schema",
     "find_step",
 ]

@@ -10,17 +10,17 @@ from typing import Any, ClassVar, TypeAlias, get_args
 
 from claude_wire import messages as m
 from claude_wire.bridge.conversation import Conversation
-from claude_wire.bridge.events import ClaudeResponse, Notice, SubagentStatus, TurnComplete, UiEvent
+from claude_wire.bridge.events import ClaudeResponse, Notice, SubagentStatus, TurnComplete, UiEvent, UserPrompt
 from claude_wire.bridge.notices import NOTICES
 from claude_wire.bridge.permissions import Permissions, Settled
 from claude_wire.bridge.progress import MOST_READ, PROGRESS_RULES, ProgressRule
 from claude_wire.bridge.subagents import find_mentions
 from claude_wire.bridge.tools import SUBAGENT_TOOLS
-from claude_wire.bridge.work import CALLS, Task, Work
+from claude_wire.bridge.work import CALLS, Task, Work, decision_of
 from claude_wire.dialects.frames import as_stream_json
 from claude_wire.errors.turns import words_of
 from claude_wire.foundation.arguments import require_function
-from claude_wire.foundation.ids import short_id
+from claude_wire.foundation.ids import Ids, short_id
 from claude_wire.messages.union import ResultSubtype, require_message
 from claude_wire.usage.meter import UsageMeter
 
@@ -30,6 +30,10 @@ __all__ = ["MOST_CONVERSATIONS", "Bridge"]
 MOST_CONVERSATIONS = 256
 #: At most this many streamed blocks of a message wait for the whole block.
 MOST_STREAMED = 64
+#: What the CLI's own commands print begins with one of these.
+PRINTED = ("<local-command-stdout>", "<local-command-stderr>")
+#: Blocks of a prompt that are no attachments.
+NO_ATTACHMENTS = (m.TextBlock, m.ToolResultBlock)
 
 Events: TypeAlias = "list[UiEvent]"
 
@@ -68,6 +72,8 @@ class Bridge:
         # The conversation of the message before.
         self._latest: Conversation | None = None
         self._messages = 0
+        # The uuids of prompts that were told: the CLI repeats a prompt each time that it is sent.
+        self._prompts = Ids()
         self._work = Work(self._rules)
         self._permissions = Permissions()
         self._meter = UsageMeter()
@@ -233,10 +239,31 @@ class Bridge:
 
     def _user(self, message: m.UserMessage, events: Events) -> None:
         to = self._conversation_of(message.session_id, events)
-        self._speaker_of(message, to, events)
+        agent = self._speaker_of(message, to, events)
         for result in message.tool_results:
             if self._work.result(result, to, events, message.tool_result_meta, message.tool_use_result):
-                events += self._permissions.withdraw_all(to.id, call=result.tool_use_id)
+                allowed = decision_of(result, message.tool_result_meta)
+                events += self._permissions.withdraw_all(to.id, call=result.tool_use_id, allowed=allowed)
+        if message.isReplay and agent is None:
+            self._prompt(message, to, events)
+
+    def _prompt(self, message: m.UserMessage, to: Conversation, events: Events) -> None:
+        """Tell a prompt that the CLI repeats. It writes what its own commands print in the same way."""
+        text, content = message.text, message.content
+        if message.isSynthetic or text.startswith(PRINTED) or (message.uuid or "") in self._prompts:
+            return
+        if message.uuid:
+            self._prompts.add(message.uuid)
+        others = 0 if isinstance(content, str) else sum(not isinstance(block, NO_ATTACHMENTS) for block in content)
+        if others or text.strip():
+            prompt = UserPrompt(
+                content=text,
+                id=short_id(message.uuid) if message.uuid else None,
+                attachments=others or None,
+                conversationId=to.id,
+                projectId=to.project,
+            )
+            events.append(prompt)
 
     def _tool_result(self, message: m.ToolResultMessage | m.SystemToolResultMessage, events: Events) -> None:
         meant = as_stream_json(message)
@@ -262,7 +289,9 @@ class Bridge:
             call = self._permissions.call_of(id)
             if call is not None and message.payload.get("behavior") == "deny":
                 self._work.operations.deny(short_id(call))
-            events += self._permissions.withdraw(id, "answered")
+            behavior = message.payload.get("behavior")
+            allowed = behavior == "allow" if behavior in ("allow", "deny") else None
+            events += self._permissions.withdraw(id, "answered", allowed)
         if isinstance(answer, (m.ControlSuccess, m.ControlError)):
             for request in answer.pending_permission_requests or ():
                 self._control_request(request, events)

@@ -24,6 +24,7 @@ __all__ = [
     "SubagentStatus",
     "TurnComplete",
     "UiEvent",
+    "UserPrompt",
     "event_schema",
 ]
 
@@ -40,6 +41,20 @@ class _Event(Wire, tag_field="type", kw_only=True, frozen=True):
     def to_json(self) -> str:
         """Return the event as compact JSON on one line, without a line feed."""
         return encode(self)[:-1].decode()
+
+
+class UserPrompt(_Event, tag="user_prompt", kw_only=True, frozen=True):
+    """A prompt of a person, when the CLI has taken it.
+
+    It comes if the CLI repeats prompts: with ``ClaudeOptions(replay_user_messages=True)``. ``id`` is the uuid with
+    which the prompt was sent. ``attachments`` counts the images and documents in it, if there are any.
+    """
+
+    content: str
+    id: str | None = None
+    attachments: int | None = None
+    conversationId: str | None = None
+    projectId: str | None = None
 
 
 class ClaudeResponse(_Event, tag="claude_response", kw_only=True, frozen=True):
@@ -120,10 +135,14 @@ class PermissionRequest(_Event, tag="permission_request", kw_only=True, frozen=T
 
 
 class PermissionCancelled(_Event, tag="permission_cancelled", kw_only=True, frozen=True):
-    """A question needs no answer any more: withdrawn, answered elsewhere, or dropped because too many were open."""
+    """A question needs no answer any more: withdrawn, answered elsewhere, or dropped because too many were open.
+
+    ``allowed`` is there if it was answered and the messages say how: the CLI says it in the result of the tool.
+    """
 
     requestId: str | Number
     reason: CancelReason
+    allowed: bool | None = None
     conversationId: str | None = None
     projectId: str | None = None
 
@@ -154,7 +173,8 @@ class Notice(_Event, tag="notice", kw_only=True, frozen=True):
 
 
 UiEvent: TypeAlias = (
-    ClaudeResponse
+    UserPrompt
+    | ClaudeResponse
     | ProgressUpdate
     | Operation
     | SubagentProgress

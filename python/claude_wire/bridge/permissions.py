@@ -132,16 +132,27 @@ class Permissions:
         while len(self._open) > MOST_QUESTIONS or self._size > MOST_QUESTION_BYTES:
             yield self._cancel(next(iter(self._open)), "dropped")
 
-    def withdraw(self, id: str | float, reason: CancelReason = "withdrawn") -> Iterator[PermissionCancelled]:
-        """Settle a question without an answer, if it is open."""
+    def withdraw(
+        self, id: str | float, reason: CancelReason = "withdrawn", allowed: bool | None = None
+    ) -> Iterator[PermissionCancelled]:
+        """Settle a question that was not answered here, if it is open."""
         key = _key(id)
         if key in self._open:
-            yield self._cancel(key, reason)
+            yield self._cancel(key, reason, allowed)
 
     def withdraw_all(
-        self, conversation: str | None, *, without_request: bool = False, call: str | None = None
+        self,
+        conversation: str | None,
+        *,
+        without_request: bool = False,
+        call: str | None = None,
+        allowed: bool | None = None,
     ) -> Iterator[PermissionCancelled]:
-        """Settle the questions of a conversation: all of them, those that no request asked, or those for one call."""
+        """Settle the questions of a conversation: all of them, those that no request asked, or those for one call.
+
+        Args:
+            allowed: whether the call was allowed, if that is known.
+        """
         over = [
             key
             for key, one in self._open.items()
@@ -150,7 +161,7 @@ class Permissions:
             and not (without_request and isinstance(one.asked, CanUseToolRequest))
         ]
         for key in over:
-            yield self._cancel(key, "withdrawn" if call is None else "answered")
+            yield self._cancel(key, "withdrawn" if call is None else "answered", allowed)
 
     def call_of(self, id: str | float) -> str | None:
         """The id of the tool call that an open question is about, if the question names it."""
@@ -182,13 +193,17 @@ class Permissions:
             question.settled(result)
         return ControlResponse.success(question.id, result)
 
-    def _cancel(self, key: Key, reason: CancelReason) -> PermissionCancelled:
+    def _cancel(self, key: Key, reason: CancelReason, allowed: bool | None = None) -> PermissionCancelled:
         question = self._remove(key)
         if question.settled is not None:
             question.settled(None)
         event = question.event
         return PermissionCancelled(
-            requestId=event.requestId, reason=reason, conversationId=event.conversationId, projectId=event.projectId
+            requestId=event.requestId,
+            reason=reason,
+            allowed=allowed,
+            conversationId=event.conversationId,
+            projectId=event.projectId,
         )
 
     def _remove(self, key: Key) -> _Question:

@@ -15,7 +15,7 @@ from claude_wire.bridge.tools import SUBAGENT_TOOLS, cut, described, fields_of, 
 from claude_wire.foundation.ids import short_id
 from claude_wire.foundation.printable import one_line
 
-__all__ = ["CALLS", "Work"]
+__all__ = ["CALLS", "Work", "decision_of"]
 
 #: Calls of tools: those that the CLI runs, and those that the API runs.
 CALLS = (m.ToolUseBlock, m.ServerToolUseBlock, m.McpToolUseBlock)
@@ -154,13 +154,25 @@ def _text_of(content: str | Iterable[m.ContentBlock] | None) -> str:
     return "\n".join(block.text for block in content if isinstance(block, m.TextBlock))
 
 
+def decision_of(result: m.ToolResultBlock, meta: object) -> bool | None:
+    """Whether the call was allowed; None if the message does not say it.
+
+    Args:
+        meta: ``tool_result_meta`` of the message.
+    """
+    for one in map(fields_of, items_of(meta)):
+        if one.get("id") == result.tool_use_id:
+            decision = fields_of(one.get("permission_decision")).get("decision")
+            if decision == "reject" or one.get("non_execution_kind") == "permission-rule":
+                return False
+            if decision == "accept":
+                return True
+    return None if result.is_error else True
+
+
 def _state_of(result: m.ToolResultBlock, text: str, meta: object) -> OperationState:
     if not result.is_error:
         return "succeeded"
-    for one in map(fields_of, items_of(meta)):
-        decision = fields_of(one.get("permission_decision")).get("decision")
-        if one.get("id") == result.tool_use_id and (
-            decision == "reject" or one.get("non_execution_kind") == "permission-rule"
-        ):
-            return "denied"
+    if decision_of(result, meta) is False:
+        return "denied"
     return "interrupted" if text.startswith(REJECTED) else "failed"

@@ -87,14 +87,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     def command(self) -> ClaudeOptions | list[str]:
-        """The command line, or the options that make one; text comes in pieces unless they say otherwise.
+        """The command line, or the options that make one.
+
+        Unless the options say otherwise, text comes in pieces, and the CLI repeats prompts for all clients to see.
 
         Raises:
             TypeError, ValueError: the options are none of the CLI.
         """
         if self.argv is not None:
             return self.argv
-        options: dict[str, Any] = {"include_partial_messages": True, **self.options}
+        options: dict[str, Any] = {"include_partial_messages": True, "replay_user_messages": True, **self.options}
         return ClaudeOptions(**options)
 
 

@@ -68,6 +68,10 @@ export class Conversation {
   /** Show an event. */
   add(event) {
     switch (event.type) {
+      case "user_prompt":
+        this.isBusy = true;
+        this.prompt(event.id, event.content, event.attachments);
+        break;
       case "claude_response":
         this.respond(event);
         break;
@@ -85,7 +89,7 @@ export class Conversation {
         this.questions.add(event, this.append(document.createComment("question"), 0));
         break;
       case "permission_cancelled":
-        this.questions.cancel(event.requestId, event.reason);
+        this.questions.cancel(event);
         break;
       case "turn_complete":
         this.complete(event);
@@ -149,17 +153,24 @@ export class Conversation {
     this.texts.clear();
   }
 
-  /** A prompt of this browser. The events do not hold it, so it stands where it was sent. */
-  prompt(id, text) {
-    if (this.prompts.has(id)) return;
+  /** A prompt: it is shown when it is sent here, and moves to where it stands for all when the CLI has taken it. */
+  prompt(id, text, attachments = 0) {
+    const sent = this.prompts.get(id);
+    if (sent) {
+      this.log.append(sent);
+      return;
+    }
     const entry = make("article", "entry prompt");
     entry.dataset.kind = "prompt";
-    entry.dataset.id = id;
     entry.setAttribute("aria-label", "You");
     const body = make("div", "body");
     fill(body, text);
     entry.append(body);
-    this.prompts.set(id, this.append(entry, text.length));
+    if (attachments) entry.append(make("p", "hint", attachments === 1 ? "1 attachment" : `${attachments} attachments`));
+    this.append(entry, text.length);
+    if (id === undefined) return;
+    entry.dataset.id = id;
+    this.prompts.set(id, entry);
   }
 
   /** Take back a prompt that was not sent. */
@@ -290,7 +301,7 @@ export class Conversation {
   state(event) {
     const hasEnded = event.ended && this.ended === null;
     this.ended = event.ended ? { exitCode: event.exitCode } : null;
-    this.questions.keep(event.open);
+    this.questions.keep(event.open, event.ended);
     if (event.ended) {
       this.finishAll();
       this.isBusy = false;

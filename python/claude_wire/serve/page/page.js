@@ -1,12 +1,13 @@
 // The page: which session is shown, what is sent to it, and how the parts stand together.
 
 import { Conversation, dollars } from "./conversation.js";
-import { Prompts } from "./prompts.js";
 import { Stream, words } from "./stream.js";
 import { foreign, make } from "./text.js";
 
 /** Milliseconds between two looks at the list of sessions, while the page is seen. */
 const LOOK = 4_000;
+/** Characters of a prompt that a browser sends when its page is gone: it takes 64 KiB, and each has up to 6 bytes. */
+const MOST_KEPT_ALIVE = 10_000;
 const LIVES = {
   starting: "starting",
   idle: "ready",
@@ -40,10 +41,6 @@ function level(is) {
 let sessions = [];
 let isAtEnd = true;
 
-const prompts = new Prompts({
-  sent: (session, id, text) => session === shown && conversation.prompt(id, text),
-  refused: (session, id) => session === shown && conversation.withdraw(id),
-});
 const conversation = new Conversation(places, {
   answer,
   ask: (text) => isLevel && (at("ask").textContent = text),
@@ -54,8 +51,8 @@ const conversation = new Conversation(places, {
 
 // --- the service
 
-async function call(method, path, body) {
-  const options = { method, headers: {}, cache: "no-store" };
+async function call(method, path, body, more = {}) {
+  const options = { method, headers: {}, cache: "no-store", ...more };
   if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
@@ -191,25 +188,13 @@ function show(id) {
   conversation.clear();
   head();
   list();
-  const waiting = prompts.of(id);
-  const before = (eventId) => {
-    while (waiting.length && (waiting[0].after === eventId)) {
-      const { uuid, text } = waiting.shift();
-      conversation.prompt(uuid, text);
-    }
-  };
-  before(null);
   stream = new Stream(urlOf(id, "events"), {
-    event(eventId, event) {
+    event(event) {
+      conversation.add(event);
       if (event.type === "session_state" && !isLevel) {
-        for (const { uuid, text } of waiting.splice(0)) conversation.prompt(uuid, text);
-        conversation.add(event);
         level(true);
         down();
-        return;
       }
-      conversation.add(event);
-      if (eventId !== null) before(eventId);
     },
     state(state, text, status) {
       link(state, text);
@@ -220,7 +205,6 @@ function show(id) {
     anew(text) {
       level(false);
       conversation.clear();
-      waiting.push(...prompts.of(id));
       fault(`The conversation is read anew: ${text}`);
     },
   });
@@ -288,11 +272,10 @@ async function send() {
   conversation.isBusy = true;
   fault("");
   changed();
-  prompts.keep(session, { uuid, text, after: stream.last });
   try {
-    await call("POST", urlOf(session, "prompts"), { text, uuid });
+    // It is sent also if the page is left at once; the CLI repeats it in the events.
+    await call("POST", urlOf(session, "prompts"), { text, uuid }, { keepalive: text.length < MOST_KEPT_ALIVE });
   } catch (error) {
-    prompts.forget(uuid);
     if (session !== shown) return;
     conversation.isBusy = false;
     conversation.withdraw(uuid);

@@ -3,6 +3,7 @@
 import { exact, fill, foreign, make } from "./text.js";
 
 const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Dropped" };
+const DECISIONS = new Map([[true, ["Allowed", "allowed"]], [false, ["Denied", "denied"]]]);
 /** The fields of a tool's input that are shown at once; the others are counted. */
 const MOST_FIELDS = 12;
 
@@ -44,6 +45,7 @@ export class Questions {
     const card = make("section", "question");
     card.dataset.kind = "question";
     card.dataset.id = String(event.requestId);
+    card.dataset.key = key;
     card.tabIndex = -1;
     const title = make("h3", "ask");
     title.id = `question-${Questions.made++}`;
@@ -116,16 +118,29 @@ export class Questions {
     }
   }
 
-  cancel(id, reason) {
-    const question = this.open.get(keyOf(id));
-    if (question && !question.isSent) this.settle(question, REASONS[reason] ?? "Settled", reason);
+  /** A question needs no answer any more. How it was answered elsewhere is often known only with the tool's result. */
+  cancel({ requestId, reason, allowed }) {
+    const [words, outcome] = DECISIONS.get(allowed) ?? [REASONS[reason] ?? "Settled", reason];
+    const key = keyOf(requestId);
+    const question = this.open.get(key);
+    if (question && !question.isSent) {
+      this.settle(question, words, outcome);
+    } else if (!question && DECISIONS.has(allowed)) {
+      const card = document.querySelector(`#log [data-key="${CSS.escape(key)}"][data-outcome="answered"]`);
+      if (card) {
+        card.dataset.outcome = outcome;
+        card.querySelector(".outcome").textContent = words;
+      }
+    }
   }
 
   /** Only these are open. */
-  keep(ids) {
+  keep(ids, hasEnded) {
     const open = new Set(ids.map(keyOf));
     for (const [key, question] of this.open) {
-      if (!open.has(key) && !question.isSent) this.settle(question, "Answered", "answered");
+      if (open.has(key) || question.isSent) continue;
+      if (hasEnded) this.settle(question, "The session has ended", "withdrawn");
+      else this.settle(question, "Answered", "answered");
     }
   }
 

@@ -10,7 +10,7 @@ const SLICE = 12;
 export class Stream {
   /**
    * @param {string} url of the events.
-   * @param {object} on `event(id, event)`, `state(state, words)` where state is "connecting", "live", "lost" or
+   * @param {object} on `event(event)`, `state(state, words)` where state is "connecting", "live", "lost" or
    *   "refused", and `anew()` when all events come again from the first.
    */
   constructor(url, on) {
@@ -119,7 +119,7 @@ export class Stream {
       event.whole = true;
       if (event.data.length && !this.closed) {
         const found = JSON.parse(event.data.join("\n"));
-        this.on.event(event.id, found);
+        this.on.event(found);
         if (event.id !== null) this.last = event.id;
       }
       return;
