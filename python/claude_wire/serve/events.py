@@ -10,6 +10,7 @@ the epoch names the line with which they began: ``1@5001.6000.0``.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from claude_wire.bridge.bridge import Bridge
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from claude_wire.bridge.events import UiEvent
 
-__all__ = ["Event", "EventId", "Place", "Source", "raw_event"]
+__all__ = ["Batch", "Event", "EventId", "Place", "Source", "raw_event"]
 
 _ID = re.compile(r"([1-9]\d{0,17})(?:@([1-9]\d{0,17}))?\.(\d{1,18})\.(\d{1,9})", re.ASCII)
 
@@ -94,6 +95,15 @@ class Event(NamedTuple):
     def websocket(self) -> str:
         """The event as a message of a WebSocket: a JSON object with ``id`` and ``event``."""
         return f'{{"id":"{self.id}","event":{self.json}}}'
+
+
+class Batch(list[Event]):
+    """Events that are sent at once, and are written for Server-Sent Events once for all connections."""
+
+    @cached_property
+    def sse(self) -> bytes:
+        """The events as :attr:`Event.sse` has each."""
+        return b"".join([event.sse for event in self])
 
 
 def stream_name(epoch: int, first: int) -> str:

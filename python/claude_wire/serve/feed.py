@@ -20,7 +20,7 @@ from claude_wire.control.host_frames import Attached, Cut, Ended
 from claude_wire.errors import HostError
 from claude_wire.foundation.ids import short_id
 from claude_wire.host.frames import Attach
-from claude_wire.serve.events import Event, EventId, Place, Source, raw_event
+from claude_wire.serve.events import Batch, Event, EventId, Place, Source, raw_event
 from claude_wire.serve.lines import Lines
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from claude_wire.host.attach import Host
 
-__all__ = ["Feed", "Signal", "follow_raw", "open_ids"]
+__all__ = ["BEAT_SECONDS", "Feed", "Signal", "follow_raw", "open_ids"]
 
 #: Characters of events that a feed keeps for its connections. The newest event is kept whatever its size.
 MOST_KEPT = 4 * 1024 * 1024
@@ -36,7 +36,7 @@ MOST_KEPT = 4 * 1024 * 1024
 MOST_AT_ONCE = 128 * 1024
 #: Connections that read a journal at once; others wait for their turn.
 MOST_OLDER = 4
-#: Seconds without an event after which a connection gets a sign of life.
+#: Seconds between two signs of life that a connection gets.
 BEAT_SECONDS = 15.0
 
 _START = Place(0, -1)
@@ -52,6 +52,9 @@ class Signal(NamedTuple):
 
     name: str
     json: str
+
+
+BEAT = Signal("beat", '{"type":"beat"}')
 
 
 class _State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="session_state"):
@@ -96,8 +99,10 @@ class Feed:
         self._line = self._level_line = 0
         self._ended: Ended | None = None
         self._is_level = False
-        # How often the state has changed.
-        self._states = 0
+        # How often the state has changed, and how often all connections were to get a sign of life.
+        self._states = self._beats = 0
+        # The events that a connection was given last, and the place behind which they stand: others stand there, too.
+        self._latest: tuple[Place, Batch] | None = None
         self._news = anyio.Event()
         self._scope = anyio.CancelScope()
         self._older_readers = anyio.Semaphore(MOST_OLDER)
@@ -167,6 +172,7 @@ class Feed:
         for event in events:
             self._events.append(event)
             self._size += len(event.json)
+            self._latest = None
         while self._size > MOST_KEPT and len(self._events) > 1:
             old = self._events.popleft()
             self._size -= len(old.json)
@@ -176,6 +182,11 @@ class Feed:
     def _tell(self) -> None:
         news, self._news = self._news, anyio.Event()
         news.set()
+
+    def beat(self) -> None:
+        """Give each connection a sign of life."""
+        self._beats += 1
+        self._tell()
 
     def close(self) -> None:
         """End the feed, and its connections."""
@@ -210,14 +221,14 @@ class Feed:
                 first=self._begins,
             )
 
-    async def follow(self, after: EventId | None) -> AsyncGenerator[list[Event] | Signal]:
+    async def follow(self, after: EventId | None) -> AsyncGenerator[Batch | Signal]:
         """The events behind an id, or all that there are; then those that come. It ends with the feed, or a ``cut``.
 
         Raises:
             HostError: as :meth:`check`, by which an id is to be checked first; and while older events are read.
         """
         place = _START if after is None else after.place
-        told = -1
+        told, beats = -1, self._beats
         while self.error is None:
             if place < self._dropped:
                 if self._is_level and told >= 0:
@@ -239,29 +250,31 @@ class Feed:
             elif self._is_level and told != self._states:
                 told = self._states
                 yield Signal("session_state", self._state())
+            elif beats != self._beats:
+                beats = self._beats
+                yield BEAT
             else:
-                with anyio.move_on_after(BEAT_SECONDS) as scope:
-                    await news.wait()
-                if scope.cancelled_caught:
-                    yield Signal("beat", '{"type":"beat"}')
+                await news.wait()
 
-    def _behind(self, place: Place) -> list[Event]:
+    def _behind(self, place: Place) -> Batch:
         """Events that are kept and stand behind a place; not too many."""
-        kept = self._events
+        if self._latest is not None and self._latest[0] == place:
+            return self._latest[1]
+        kept, found = self._events, Batch()
         if not kept or kept[-1].place <= place:
-            return []
+            return found
         number = len(kept) - 1
         if number and kept[number - 1].place > place:
             number = bisect_right(kept, place, key=lambda event: event.place)
-        found: list[Event] = []
         size = 0
         while number < len(kept) and (not found or size + len(kept[number].json) <= MOST_AT_ONCE):
             found.append(kept[number])
             size += len(kept[number].json)
             number += 1
+        self._latest = place, found
         return found
 
-    async def _older(self, place: Place) -> AsyncGenerator[list[Event]]:
+    async def _older(self, place: Place) -> AsyncGenerator[Batch]:
         """Events behind a place, from the journal: as they were made the first time."""
         async with self._older_readers, Lines(self._host, Attach(attach=self.session)) as lines:
             answer = lines.answer
@@ -270,7 +283,7 @@ class Feed:
                 raise HostError("gone", "older lines were removed for the byte budget", first=answer.after + 1)
             source = Source(self._epoch, self._begins)
             while received := await lines.receive():
-                events: list[Event] = []
+                events = Batch()
                 for one in received:
                     if isinstance(one, tuple):
                         events += [event for event in source.add(*one) if event.place > place]
@@ -295,7 +308,7 @@ class _Asked(msgspec.Struct):
     request_id: str | int | float
 
 
-async def follow_raw(lines: Lines) -> AsyncGenerator[list[Event] | Signal]:
+async def follow_raw(lines: Lines) -> AsyncGenerator[Batch | Signal]:
     """The lines of a session as events. The supervisor cuts a connection that is too slow.
 
     Args:
@@ -309,11 +322,11 @@ async def follow_raw(lines: Lines) -> AsyncGenerator[list[Event] | Signal]:
             yield _raw_state(answer.ended, answer)
         received = await lines.receive_within(BEAT_SECONDS)
         if received is None:
-            yield Signal("beat", '{"type":"beat"}')
+            yield BEAT
             continue
         if not received:
             return
-        events: list[Event] = []
+        events = Batch()
         for one in received:
             if isinstance(one, tuple):
                 number = one[0]
@@ -322,7 +335,7 @@ async def follow_raw(lines: Lines) -> AsyncGenerator[list[Event] | Signal]:
             elif isinstance(one, (Ended, Cut)):
                 if events:
                     yield events
-                    events = []
+                    events = Batch()
                 if isinstance(one, Cut):
                     id = EventId(answer.epoch, 1, Place(number, 0))
                     yield Signal("cut", msgspec.json.encode(_Cut(id=str(id))).decode())

@@ -20,7 +20,7 @@ from claude_wire.errors import AnswerError, HostError
 from claude_wire.foundation.ids import short_id
 from claude_wire.host.frames import Attach, Cursor
 from claude_wire.messages import ControlRequest, InterruptRequest, UserMessage
-from claude_wire.serve.feed import Feed
+from claude_wire.serve.feed import BEAT_SECONDS, Feed
 from claude_wire.serve.lines import Lines
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class Service:
         self._host = host
         self._config = config
         self._feeds: dict[str, Feed] = {}
+        # Those that read their session: also some that are served to nobody new.
+        self._running: set[Feed] = set()
         self._raw: set[Lines] = set()
         # Held while a line is sent to the session: the supervisor has one driver at a time.
         self._drivers: dict[str, _Turn] = {}
@@ -61,6 +63,7 @@ class Service:
     async def run(self) -> AsyncGenerator[None]:
         """Read sessions for clients as long as this is entered."""
         async with anyio.create_task_group() as self._tasks:
+            self._tasks.start_soon(self._beat)
             yield
             self._tasks.cancel_scope.cancel()
 
@@ -177,7 +180,7 @@ class Service:
         if feed is None or feed.error is not None or feed.is_stale:
             assert self._tasks is not None
             feed = Feed(self._host, id)
-            self._tasks.start_soon(feed.run)
+            self._tasks.start_soon(self._run, feed)
         self._feeds[id] = feed
         feed.users += 1
         try:
@@ -188,6 +191,18 @@ class Service:
             if not feed.users and self._feeds.get(id) is not feed:  # another one has taken its place
                 feed.close()
             self._drop_idle()
+
+    async def _run(self, feed: Feed) -> None:
+        self._running.add(feed)
+        await feed.run()
+        self._running.discard(feed)
+
+    async def _beat(self) -> None:
+        """Give all connections a sign of life again and again: one timer for all of them costs least."""
+        while True:
+            await anyio.sleep(BEAT_SECONDS)
+            for feed in self._running:
+                feed.beat()
 
     @asynccontextmanager
     async def lines(self, id: str, after: Cursor | None) -> AsyncGenerator[Lines]:

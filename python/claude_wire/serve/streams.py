@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.websockets import WebSocket
 
-    from claude_wire.serve.events import Event
+    from claude_wire.serve.events import Batch
     from claude_wire.serve.service import Service
 
 __all__ = ["events", "websocket"]
@@ -42,7 +42,7 @@ REFUSED = 1008
 class _Opened(AsyncExitStack):
     """The events of one connection, and all that is to be closed behind them."""
 
-    events: AsyncGenerator[list[Event] | Signal]
+    events: AsyncGenerator[Batch | Signal]
 
     async def open(self, connection: HTTPConnection) -> None:
         """Begin behind the id that the client has given.
@@ -92,12 +92,12 @@ async def events(request: Request) -> Response:
     return _Stream(opened)
 
 
-async def _sse(events: AsyncGenerator[list[Event] | Signal]) -> AsyncIterator[bytes]:
+async def _sse(events: AsyncGenerator[Batch | Signal]) -> AsyncIterator[bytes]:
     yield RETRY
     try:
         async for one in events:
             if not isinstance(one, Signal):
-                yield b"".join([event.sse for event in one])
+                yield one.sse
             elif one.name == "beat":
                 yield b":\n\n"
             else:

@@ -1,0 +1,213 @@
+"""The service and a plain endpoint of Starlette, each in a process of its own, and their clients, for the benches of it.
+
+Run as a program, it is one of the two: ``serving.py service FOLDER`` with the sessions of the supervisor of a folder,
+``serving.py plain`` with what comes on its standard input. Both run on uvicorn with the same settings, and send the
+same bytes at the same moments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import selectors
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import house
+import workloads
+
+SECONDS = 60.0
+TOKEN = "t" * 43
+#: How an event ends, and nothing else that is sent.
+END = b"}\n\n"
+
+
+def events() -> list[tuple[bytes, bytes]]:
+    """Lines of a CLI that give an event each, and the events as the service sends them, but for their ids."""
+    from claude_wire.serve.events import Source
+
+    found: list[tuple[bytes, bytes]] = []
+    source = Source(1, 1)
+    for number, line in enumerate(workloads.lines(workloads.deltas()), 1_000):
+        made = source.add(number, line[:-1])
+        if len(made) == 1:
+            found.append((line, made[0].sse))
+    return found
+
+
+class Served:
+    """A process that serves so many sessions, with connections that read their events.
+
+    Args:
+        argv: how :func:`main` is called.
+        sessions: the ids of the sessions.
+        write: writes an event into the session of a number.
+    """
+
+    def __init__(self, argv: list[str], sessions: list[str], write: Callable[[Served, int, int], None]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdin is not None
+        self.input: int = self._process.stdin.fileno()
+        self._port = int(self._process.stdout.readline())
+        self._sessions = sessions
+        self._write = write
+        self._random = random.Random(0)
+        self._selector = selectors.EpollSelector()
+        #: How many connections read each session.
+        self._readers = 0
+
+    def connect(self, count: int) -> None:
+        """Have so many connections more for each session."""
+        for session in self._sessions * count:
+            client = socket.create_connection(("127.0.0.1", self._port))
+            client.settimeout(SECONDS)
+            head = (
+                f"GET /sessions/{session}/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+            )
+            client.sendall(head.encode())
+            answer = b""
+            while b"event: session_state\n" not in answer or not answer.endswith(b"\n\n\r\n"):
+                answer += client.recv(1 << 16)
+            assert answer.startswith(b"HTTP/1.1 200"), answer
+            self._selector.register(client, selectors.EVENT_READ, [client, b""])
+        self._readers += count
+
+    def run(self, count: int, at_once: int) -> float:
+        """Write so many events, of which so many are under way at a time, each in another session.
+
+        So each connection gets each event by itself, however busy the machine is.
+
+        Returns:
+            The seconds of processor time for an event that one connection gets.
+        """
+        before = self.seconds
+        for done in range(0, count, at_once):
+            for number, session in enumerate(self._random.sample(range(len(self._sessions)), at_once)):
+                self._write(self, session, done + number)
+            arriving = at_once * self._readers
+            while arriving:
+                ready = self._selector.select(SECONDS)
+                assert ready, f"{arriving} events have not come"
+                for key, _ in ready:
+                    client, tail = key.data
+                    data = tail + client.recv(1 << 18)
+                    arriving -= data.count(END)
+                    key.data[1] = data[-2:]
+        return (self.seconds - before) / count / self._readers
+
+    @property
+    def seconds(self) -> float:
+        """The processor time that it has taken, its part of the kernel's included."""
+        tasks = Path(f"/proc/{self._process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+
+    @property
+    def resident(self) -> int:
+        """The bytes of memory that it holds, without those that it shares with other processes."""
+        fields = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().split()
+        return int(fields[fields.index("Pss:") + 1]) * 1024
+
+    def close(self) -> None:
+        for key in list(self._selector.get_map().values()):
+            key.data[0].close()
+        self._selector.close()
+        self._process.kill()
+        self._process.communicate()
+
+
+def service(supervisor: house.House, folder: Path, sessions: int) -> Served:
+    """The service, with so many sessions of a supervisor."""
+    supervisor.open(sessions, attached=False)
+    lines = [line for line, _ in events()]
+
+    def write(served: Served, session: int, number: int) -> None:
+        os.write(supervisor.sessions[session].output, lines[number % len(lines)])
+
+    return Served(["service", str(folder)], [session.id for session in supervisor.sessions], write)
+
+
+def plain(sessions: int) -> Served:
+    """An endpoint that sends what it is given, to those who read the session of a number."""
+    pieces = [sse for _, sse in events()]
+
+    def write(served: Served, session: int, number: int) -> None:
+        piece = pieces[number % len(pieces)]
+        os.write(served.input, b"%d %d\n%s" % (session, len(piece), piece))
+
+    return Served(["plain"], [str(number) for number in range(sessions)], write)
+
+
+def plain_app() -> Any:
+    """Server-Sent Events as a program writes them with Starlette: a queue for each connection."""
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import StreamingResponse
+    from starlette.routing import Route
+
+    queues: dict[str, set[asyncio.Queue[bytes]]] = {}
+
+    async def stream(session: str) -> AsyncIterator[bytes]:
+        queue: asyncio.Queue[bytes] = asyncio.Queue()
+        readers = queues.setdefault(session, set())
+        readers.add(queue)
+        try:
+            yield b"retry: 1000\n\nevent: session_state\n\n"
+            while True:
+                yield await queue.get()
+        finally:
+            readers.discard(queue)
+
+    async def events(request: Request) -> StreamingResponse:
+        return StreamingResponse(stream(request.path_params["id"]), media_type="text/event-stream")
+
+    rest = bytearray()
+
+    def on_input() -> None:
+        rest.extend(os.read(0, 1 << 18))
+        while b"\n" in rest:
+            head, _, tail = rest.partition(b"\n")
+            session, size = head.decode().split()
+            if len(tail) < int(size):
+                return
+            piece = bytes(tail[: int(size)])
+            for queue in queues.get(session, ()):
+                queue.put_nowait(piece)
+            rest[:] = tail[int(size) :]
+
+    app = Starlette(routes=[Route("/sessions/{id}/events", events)])
+    app.state.close = lambda: None
+    app.state.on_input = on_input
+    return app
+
+
+def main(what: str, folder: str = "") -> None:
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    from claude_wire.host.attach import connect
+    from claude_wire.serve import Config, create_app
+    from claude_wire.serve.server import BoundedProtocol, ServiceServer, listen
+
+    listener = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    app = plain_app() if what == "plain" else create_app(connect(folder), Config(), TOKEN, port=port)
+    protocol: Any = H11Protocol if what == "plain" else BoundedProtocol
+
+    async def run() -> None:
+        if what == "plain":
+            asyncio.get_running_loop().add_reader(0, app.state.on_input)
+        await ServiceServer(app, protocol).serve(sockets=[listener])
+
+    print(port, flush=True)
+    asyncio.run(run())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
