@@ -1,4 +1,4 @@
-"""The service and a plain endpoint of Starlette, each in a process of its own, and their clients, for the benches of it.
+"""The service and a plain endpoint of Starlette, each in a process of its own, and their clients, for test_serve.py.
 
 Run as a program, it is one of the two: ``serving.py service FOLDER`` with the sessions of the supervisor of a folder,
 ``serving.py plain`` with what comes on its standard input. Both run on uvicorn with the same settings, and send the

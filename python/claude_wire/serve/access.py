@@ -20,7 +20,7 @@ from claude_wire.host.disk.files import open_private
 from claude_wire.serve.refusals import refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -206,12 +206,12 @@ class SecureHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
+        def send_with_headers(message: Message) -> Awaitable[None]:
             if message["type"] in ("http.response.start", "websocket.http.response.start", "websocket.accept"):
                 message.setdefault("headers", [])
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-            await send(message)
+            return send(message)  # awaited there: each event comes this way
 
         await self._app(scope, receive, send_with_headers)

@@ -102,12 +102,12 @@ def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlett
 
     app = _Application(
         routes=[
-            Route("/login", login, methods=["POST"]),
+            _post("/login", login),
             Route("/sessions", _sessions, methods=["GET"]),
-            Route("/sessions", _create, methods=["POST"]),
-            Route("/sessions/{id}/prompts", _act(_prompt), methods=["POST"]),
-            Route("/sessions/{id}/answers", _act(_answer), methods=["POST"]),
-            Route("/sessions/{id}/interrupt", _act(_interrupt), methods=["POST"]),
+            _post("/sessions", _create),
+            _post("/sessions/{id}/prompts", _act(_prompt)),
+            _post("/sessions/{id}/answers", _act(_answer)),
+            _post("/sessions/{id}/interrupt", _act(_interrupt)),
             Route("/sessions/{id}/events", events, methods=["GET"]),
             WebSocketRoute("/sessions/{id}/events", websocket),
         ],
@@ -115,7 +115,6 @@ def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlett
             Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, *config.hosts], www_redirect=False),
             Middleware(Page),
             Middleware(Guard, access=access, rate=Rate(), open_paths=frozenset({"/login"})),
-            Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY_BYTES),
         ],
         exception_handlers={
             HTTPException: _http_error,
@@ -128,6 +127,12 @@ def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlett
     )
     app.state.service = service
     return app
+
+
+def _post(path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
+    """A route for requests with a body, which is bounded. Others read none."""
+    limit = Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY_BYTES)
+    return Route(path, endpoint, methods=["POST"], middleware=[limit])
 
 
 class _Application(Starlette):
