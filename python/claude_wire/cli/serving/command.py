@@ -17,7 +17,7 @@ import anyio
 import click
 
 from claude_wire.cli.failure import Failure
-from claude_wire.cli.supervisor.client import failures, folder_of
+from claude_wire.cli.supervisor.client import failures, folder_of, wait_for_end
 from claude_wire.foundation.printable import printable
 from claude_wire.host.attach import connect
 
@@ -30,6 +30,8 @@ __all__ = ["serve"]
 #: Where it listens, if nothing else is said.
 ADDRESS = "127.0.0.1"
 PORT = 8765
+#: Seconds in which the supervisor of ``--demo`` ends once it was told to.
+END_SECONDS = 10.0
 #: The session of ``--demo``, which is played as fast as it was recorded.
 SESSION = Path(__file__).parents[1] / "commands" / "data" / "session"
 
@@ -62,14 +64,10 @@ def serve(config: str | None, folder: str | None, listen: str, port: int, demo: 
     if demo and (config or folder):
         raise click.UsageError("--demo has a configuration and a folder of its own")
     if demo:
-        with (
-            tempfile.TemporaryDirectory(prefix="claude-wire-") as temporary,
-            _unwound(),
-            _supervised(temporary) as state,
-        ):
-            settings = _demo_config(temporary)
+        with _unwound(), tempfile.TemporaryDirectory(prefix="claude-wire-") as own, _supervised(own) as state:
+            settings = _demo_config(own)
             with failures():
-                spec = settings.profiles["demo"].spec(temporary, "demo")
+                spec = settings.profiles["demo"].spec(own, "demo")
                 anyio.run(connect(state.path).start, spec)
             _serve(state, settings, listen, port)
         return
@@ -135,12 +133,13 @@ def _supervised(temporary: str) -> Generator[StateFolder]:
 
     state = folder_of(os.path.join(temporary, "host"))
     with failures():
-        in_background(state, [])
+        found, _ = in_background(state, [])
     try:
         yield state
     finally:
         with failures():
             anyio.run(_stop, state.path)
+        wait_for_end(found.pid, found.pid_began, END_SECONDS)  # it is done with its folder then
 
 
 async def _stop(folder: str) -> None:
