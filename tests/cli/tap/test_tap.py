@@ -84,6 +84,18 @@ def test_bytes_arrive_over_sockets_as_node_has_them(folder: str) -> None:
     assert process.returncode == 0
 
 
+def test_an_input_that_is_cut_ends_and_the_session_goes_on(folder: str) -> None:
+    """A socket whose other end was closed with something unread raises an error where others end."""
+    ours, its = socket.socketpair()
+    its.send(b"unread")
+    script = "cat; echo end; exit 7"
+    with its, start([*tap_of("/bin/sh", folder), "-c", script], stdin=its) as process, ours:
+        ours.send(b"a line\n")
+        assert line(process) == "a line"
+        ours.close()
+        assert finished(process) == (b"end\n", b"", 7)
+
+
 def test_an_event_arrives_before_the_next_one_is_written(folder: str) -> None:
     with start(tap_of(CAT, folder)) as process:
         assert process.stdin is not None

@@ -271,7 +271,10 @@ class Pump:
                 return size
         if self._is_much and self._copies is not None and self._full_since is None:
             return self._pass_much(*self._copies)
-        data = os.read(self.source, READ_BYTES)
+        try:
+            data = os.read(self.source, READ_BYTES)
+        except OSError:  # a terminal or a connection that was cut; no pipe can pass that on but by an end
+            data = b""
         if not data:
             self.end()
             return 0
@@ -301,9 +304,7 @@ class Pump:
         except BlockingIOError:
             self._full_since = monotonic()
         except OSError:
-            self._copies = (
-                None  # its target may be one that nothing is spliced to; or it is gone, as the next write tells
-            )
+            self._copies = None  # nothing can be spliced to its target; or that is gone, as the next write tells
         if size:
             self._recording.put_from(copy, size)
             if self._recording.is_over:
