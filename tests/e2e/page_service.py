@@ -145,7 +145,9 @@ class PageSession:
 
     def results(self) -> list[tuple[str, bool]]:
         """The results of tools, in order, each with whether it is an error."""
-        blocks = [block for message in self.said("user") for block in message["message"]["content"]]
+        # The content of a prompt that the CLI repeats is a text.
+        contents = [message["message"]["content"] for message in self.said("user")]
+        blocks = [block for content in contents if isinstance(content, list) for block in content]
         return [(block["content"], bool(block.get("is_error"))) for block in blocks if block["type"] == "tool_result"]
 
     def rows(self) -> list[Row]:
@@ -161,11 +163,13 @@ class PageSession:
 
         Args:
             tab: which shows this session.
-            prompts: whether it has been sent the prompts, or has opened in the same browser.
+            prompts: whether prompts are compared, too. Those of another browser are not among the events.
         """
         for _ in range(LOOKS):
-            wanted = [row for row in self.rows() if prompts or row[0] != "prompt"]
-            shown = _settled_as(wanted, tab.page.evaluate(ROWS))
+            wanted, shown = self.rows(), tab.page.evaluate(ROWS)
+            if not prompts:
+                wanted, shown = ([row for row in rows if row[0] != "prompt"] for rows in (wanted, shown))
+            shown = _settled_as(wanted, shown)
             if shown == wanted:
                 return
             tab.page.wait_for_timeout(LOOK_MS)
