@@ -12,7 +12,7 @@ import pytest
 
 import recordings
 from claude_wire.serve import feed as feed_module
-from claude_wire.serve.events import EventId, Source
+from claude_wire.serve.events import Event, EventId, Source
 from claude_wire.serve.feed import Feed
 from claude_wire.testing import Replay
 from served import EventReader, Profile, Served, id_of, named, served
@@ -123,6 +123,34 @@ async def test_a_feed_whose_older_lines_are_gone_ends_with_its_last_connection(
             assert stale.error is None
         await asyncio.wait_for(ended(stale), 30)
         assert stale not in feeds._feeds.values()
+
+
+async def test_a_session_whose_events_cannot_be_made_ends_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    add = Source.add
+
+    def fails(self: Source, number: int, line: bytes) -> list[Event]:
+        if b"poison" in line:
+            raise ZeroDivisionError("poison")
+        return add(self, number, line)
+
+    monkeypatch.setattr(Source, "add", fails)
+    async with served(tmp_path) as service:
+        good, bad = await service.create({"lines": 1}), await service.create({"lines": 1})
+        async with service.events(good) as events, service.client() as client:
+            assert await events.until("turn_complete")
+            async with service.events(bad) as broken:
+                await client.post(f"/sessions/{bad}/prompts", json={"text": json.dumps({"pad": "poison", "lines": 1})})
+                while piece := await broken.piece():
+                    assert b"poison" not in piece
+            again = await client.get(f"/sessions/{bad}/events")
+            assert (again.status_code, again.json()["error"]) == (502, "system")
+            await client.post(f"/sessions/{good}/prompts", json={"text": json.dumps({"lines": 1})})
+            assert await events.until("turn_complete")
+        async with service.events(good) as events:
+            assert await events.until("turn_complete")
+    assert "the events of a session cannot be made: ZeroDivisionError" in caplog.text
 
 
 async def ended(feed: Feed) -> None:

@@ -8,6 +8,7 @@ asks for older events gets them from the journal again, through a bridge of its 
 from __future__ import annotations
 
 import asyncio
+import logging
 from bisect import bisect_right
 from collections import deque
 from contextlib import aclosing
@@ -41,6 +42,7 @@ MOST_OLDER = 4
 BEAT_SECONDS = 15.0
 
 _START = Place(0, -1)
+_log = logging.getLogger("claude_wire")
 _NOTHING = Batch()
 
 
@@ -130,6 +132,9 @@ class Feed:
             self.error = error
         except OSError as error:
             self.error = HostError("lost", f"the connection with the supervisor failed: {error}")
+        except Exception as error:  # a mistake of ours with one session, which is not to end all others
+            _log.error("the events of a session cannot be made: %s", type(error).__name__)
+            self.error = HostError("system", f"the events cannot be made: {type(error).__name__}")
         finally:
             self.error = self.error or HostError("lost", "the service ends")
             self.answered.set()
