@@ -158,13 +158,34 @@ def test_subagent_that_is_ended_in_mid_sentence_gives_up_the_floor() -> None:
 
 
 def test_thinking_is_dim() -> None:
+    shown = coloured(assistant({"type": "thinking", "thinking": "Hm.", "signature": ""}, "Yes."))
+    assert "\x1b[2;3mHm." in shown
+    assert "\nYes." in shown
+
+
+@pytest.mark.parametrize("is_error", [True, False])
+def test_a_call_that_failed_is_red_in_every_dialect(is_error: bool) -> None:
+    red_or_green = "\x1b[31m" if is_error else "\x1b[32m"
+    block = {"type": "tool_result", "tool_use_id": "a", "content": "told", "is_error": is_error}
+    for message in (
+        returned("a", "told", is_error=is_error),
+        {"type": "tool_result", "tool_use_id": "a", "result": "told", "is_error": is_error},
+        system("tool_result", tool_result=block),
+    ):
+        assert f"{red_or_green}  = told" in coloured(assistant(call("a", command="x")), message)
+
+
+def test_a_result_that_names_no_call_is_shown() -> None:
+    assert show(system("tool_result", content="told"), system("tool_result")) == "  = told\n  =\n"
+
+
+def coloured(*messages: dict[str, Any]) -> str:
     shown = io.StringIO()
-    console = Console(file=shown, force_terminal=True, color_system="standard", width=80)
-    with closing(Page(console)) as page:
+    with closing(Page(Console(file=shown, force_terminal=True, color_system="standard", width=80))) as page:
         live = LiveView(page)
-        live.show(decode(json.dumps(assistant({"type": "thinking", "thinking": "Hm.", "signature": ""}, "Yes."))))
-    assert "\x1b[2;3mHm." in shown.getvalue()
-    assert "\nYes." in shown.getvalue()
+        for message in messages:
+            live.show(decode(json.dumps(message)))
+    return shown.getvalue()
 
 
 @each("name", names(), str)

@@ -19,6 +19,7 @@ from claude_wire.bridge.tools import fields_of, items_of
 from claude_wire.cli.html.blocks import block_markup, content_markup
 from claude_wire.cli.html.calls import INPUT, Calls
 from claude_wire.cli.html.markup import Box, Room, clock, folded, inline, prose, rows
+from claude_wire.cli.show.calls import returned
 from claude_wire.cli.show.excerpts import plain_json
 from claude_wire.cli.show.names import tag
 from claude_wire.cli.show.notices import ERROR, WARNING, Notice, notice
@@ -199,13 +200,8 @@ class Story:
                     self._notice(Notice("? no longer asked", WARNING), name_and_place[1])
             case messages.ControlResponse(response=messages.ControlError(error=error)):
                 self._notice(Notice(f"! a request of the host failed: {one_line(error)}", ERROR), self._place())
-            case messages.SystemToolResultMessage():
-                self._tool_result(
-                    message.tool_result or messages.ToolResultBlock(message.tool_use_id or "", message.content), None
-                )
-            case messages.ToolResultMessage():
-                result = message.result if isinstance(message.result, (str, list)) else [message.result]
-                self._tool_result(messages.ToolResultBlock(message.tool_use_id, result, message.is_error), None)
+            case messages.SystemToolResultMessage() | messages.ToolResultMessage():
+                self._tool_result(returned(message), None)
             case _:
                 told = notice(message)
                 if told is not None:

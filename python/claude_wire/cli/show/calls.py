@@ -10,8 +10,9 @@ from typing import Any, cast
 
 from claude_wire.cli.show.excerpts import CUT, MOST_FIELDS, Cut, detail, excerpt, fields
 from claude_wire.foundation.printable import one_line
+from claude_wire.messages import SystemToolResultMessage, ToolResultBlock, ToolResultMessage, UserMessage
 
-__all__ = ["call_lines", "call_name"]
+__all__ = ["call_lines", "call_name", "returned"]
 
 #: The members that say what a call is mostly about, in the tools of the CLI and in many others. The first one counts.
 MAIN_MEMBERS = (
@@ -21,6 +22,16 @@ MAIN_MEMBERS = (
 
 #: What stands in the box of an item to do, by its status.
 TICKS = {"completed": "x", "in_progress": ">", "pending": " "}
+
+
+def returned(message: SystemToolResultMessage | ToolResultMessage) -> ToolResultBlock:
+    """What a call has returned, where an agent says that in a message of its own."""
+    from claude_wire.dialects.frames import as_stream_json  # which few sessions need
+
+    meant = as_stream_json(message)
+    if isinstance(meant, UserMessage):
+        return meant.tool_results[0]
+    return ToolResultBlock("", message.content if isinstance(message, SystemToolResultMessage) else None)
 
 
 def call_name(name: str) -> str:

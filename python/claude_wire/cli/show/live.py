@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from claude_wire import messages
 from claude_wire.accumulate.accumulator import Accumulator, PartialMessage
-from claude_wire.cli.show.calls import call_lines, call_name
+from claude_wire.cli.show.calls import call_lines, call_name, returned
 from claude_wire.cli.show.excerpts import (
     block_name,
     content_text,
@@ -160,12 +160,8 @@ class LiveView:
                 self._page.line(f"! a request of the host failed: {detail(error)}", ERROR)
             case messages.PermissionRequestMessage():
                 self._page.line(f"? may {call_name(message.tool_name or message.name or 'a tool')} run?", WARNING)
-            case messages.SystemToolResultMessage():
-                block = message.tool_result or messages.ToolResultBlock(message.tool_use_id or "", message.content)
-                self._tool_result(block, None)
-            case messages.ToolResultMessage():
-                result = message.result if isinstance(message.result, (str, list)) else [message.result]
-                self._tool_result(messages.ToolResultBlock(message.tool_use_id, result), None)
+            case messages.SystemToolResultMessage() | messages.ToolResultMessage():
+                self._tool_result(returned(message), None)
             case _:
                 self._notice(message)
 
