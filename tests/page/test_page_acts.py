@@ -226,6 +226,43 @@ def test_ended_session(browser: Any, server: PageServer) -> None:
         assert tab.page.locator("#questions > *").count() == 0
 
 
+def test_an_ended_session_is_resumed_by_keyboard(browser: Any, server: PageServer) -> None:
+    """With the keyboard alone: to the button, and on in the prompt."""
+    session = server.add("one")
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        session.end()
+        button = tab.page.locator("#resume:not([hidden])")
+        button.wait_for()
+        assert tab.page.is_hidden("#send")
+        tab.page.focus("#log")
+        while tab.page.evaluate("document.activeElement.id") != "resume":
+            tab.page.keyboard.press("Tab")
+            assert tab.page.evaluate("document.activeElement !== document.body")
+        tab.page.keyboard.press("Enter")
+        assert session.wait_for_posts(1) == [("resume", {})]
+        button.wait_for(state="hidden")
+        tab.page.wait_for_selector("#prompt:focus")
+        tab.page.keyboard.type("Go on")
+        tab.page.keyboard.press("Enter")
+        assert session.wait_for_posts(2)[1][1]["text"] == "Go on"
+
+
+@pytest.mark.parametrize("profiles", [["work"], ["work", "play"]])
+def test_a_session_without_its_environment_is_resumed_by_the_only_profile(
+    browser: Any, server: PageServer, profiles: list[str]
+) -> None:
+    server.profiles = profiles
+    session = server.add("one", refusal=(409, "environment", "no environment is kept on disk"))
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        session.end()
+        tab.page.click("#resume")
+        tab.page.get_by_text("The session was not resumed: no environment is kept on disk").wait_for()
+        assert session.posts == [("resume", {}), ("resume", {"profile": "work"})][: 3 - len(profiles)]
+        assert tab.page.is_enabled("#resume")
+
+
 def test_token(browser: Any, server: PageServer) -> None:
     """The token is traded for a cookie, and is gone from the address; without it the page says what it needs."""
     server.add("one", {"type": "claude_response", "content": "Welcome."})

@@ -160,6 +160,23 @@ def test_what_ends(browser: Any, service: Service) -> None:
         assert tab.page.is_disabled("#prompt")
 
 
+def test_a_session_that_has_ended_goes_on(browser: Any, service: Service) -> None:
+    """Also in a tab that did not resume it; what was said before stands there once."""
+    id = service.create({"lines": 2}, {"exit": 3})
+    with open_page(browser, service.entry) as tab:
+        tab.page.get_by_text("The session has ended with exit code 3.").wait_for()
+        other = tab.page.context.new_page()
+        other.goto(tab.page.url)
+        other.wait_for_selector("#resume:not([hidden])")
+        tab.page.get_by_role("button", name="Resume").click()
+        tab.page.wait_for_selector("#prompt:focus")
+        send(tab, lines=1)
+        tab.wait_for_turns(2)
+        other.locator("[data-kind=turn]").nth(1).wait_for()
+        assert other.is_enabled("#prompt")
+        assert tab.shown() == shown_of(service.events(id, 2))
+
+
 def test_files_of_the_page(service: Service) -> None:
     """Each has its type and the policy of the service; there is no other file, and nothing but GET."""
     with httpx.Client(base_url=service.program.url, trust_env=False) as client:

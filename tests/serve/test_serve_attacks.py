@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -40,6 +41,7 @@ def every_path(id: str) -> list[tuple[str, str]]:
         ("POST", f"/sessions/{id}/prompts"),
         ("POST", f"/sessions/{id}/answers"),
         ("POST", f"/sessions/{id}/interrupt"),
+        ("POST", f"/sessions/{id}/resume"),
         ("GET", f"/sessions/{id}/events"),
         ("GET", "/nothing"),
     ]
@@ -196,10 +198,11 @@ async def test_framed_page_and_each_reply_says_how_browsers_are_to_protect_it(tm
     "id", ["..", "%2e%2e", "..%2f..%2fetc", "%2e%2e%2f", "a%00b", ".", "x" * 5000, "%F0%9F%92%A9", "*", "sessions"]
 )
 async def test_path_traversal_in_ids(tmp_path: Path, id: str) -> None:
+    bodies: dict[str, dict[str, Any]] = {"prompts": {"text": "a"}, "answers": {"requestId": "a", "allow": True}}
     async with served(tmp_path) as service, service.client() as client:
         await service.create()
-        for method, path in every_path(id)[2:6]:
-            body = {"text": "a"} if path.endswith("prompts") else {"requestId": "a", "allow": True}
+        for method, path in every_path(id)[2:7]:
+            body = bodies.get(path.rpartition("/")[2], {})
             refused = await client.request(method, path, json=body if method == "POST" else None)
             assert refused.status_code in (404, 405), (path, refused.status_code)
         raw = await client.get(f"/sessions/{id}/events?raw=1")

@@ -92,6 +92,13 @@ class PlayedSession:
             self.states += 1
             self.news.notify_all()
 
+    def resume(self) -> None:
+        """A CLI goes on."""
+        with self.news:
+            self.ended, self.life = False, "idle"
+            self.states += 1
+            self.news.notify_all()
+
     def cut(self) -> None:
         """End all connections."""
         with self.news:
@@ -126,6 +133,7 @@ class PageServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.sessions: dict[str, PlayedSession] = {}
         self.created: list[Any] = []
+        self.profiles: list[str] = ["work"]
         #: While this is set, the service is as if it were not there.
         self.is_away = threading.Event()
 
@@ -193,6 +201,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, error, message = session.refusal
             self._json(status, {"error": error, "message": message})
             return
+        if what == "resume":
+            session.resume()
         if what == "answers":
             if data["requestId"] not in session.open:
                 self._json(409, {"error": "settled", "message": "the question is settled"})
@@ -212,7 +222,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self._is_known():
             names = ("id", "name", "cwd", "life", "began")
             found = [{name: getattr(one, name) for name in names} for one in self.server.sessions.values()]
-            self._json(200, {"sessions": found, "profiles": [{"name": "work", "roots": ["/home/user"]}]})
+            profiles = [{"name": name, "roots": ["/home/user"]} for name in self.server.profiles]
+            self._json(200, {"sessions": found, "profiles": profiles})
 
     def _events(self, session: PlayedSession) -> None:
         if not self._is_known():

@@ -64,6 +64,10 @@ class _Prompt(msgspec.Struct, forbid_unknown_fields=True):
     uuid: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
 
 
+class _Resume(msgspec.Struct, forbid_unknown_fields=True):
+    profile: str | None = None
+
+
 class _Answer(msgspec.Struct, forbid_unknown_fields=True):
     requestId: str | int | float
     allow: bool
@@ -108,6 +112,7 @@ def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlett
             _post("/sessions/{id}/prompts", _act(_prompt)),
             _post("/sessions/{id}/answers", _act(_answer)),
             _post("/sessions/{id}/interrupt", _act(_interrupt)),
+            _post("/sessions/{id}/resume", _act(_resume)),
             Route("/sessions/{id}/events", events, methods=["GET"]),
             WebSocketRoute("/sessions/{id}/events", websocket),
         ],
@@ -188,8 +193,20 @@ async def _interrupt(request: Request, service: Service, id: str) -> Response:
     return Response(status_code=204)
 
 
-async def _body(request: Request, kind: type[B]) -> B:
+async def _resume(request: Request, service: Service, id: str) -> Response:
+    body = await _body(request, _Resume, _Resume())
+    try:
+        info = await service.resume(id, body.profile)
+    except LookupError as error:
+        return refusal(404, "profile", str(error.args[0]))
+    return JSONResponse(_info(info))
+
+
+async def _body(request: Request, kind: type[B], default: B | None = None) -> B:
     """The body of a request, as JSON.
+
+    Args:
+        default: what stands for no body; None if there must be one.
 
     Raises:
         HTTPException: it is none of this kind, or takes too long.
@@ -199,6 +216,8 @@ async def _body(request: Request, kind: type[B]) -> B:
         data = await request.body()
     if data is None:
         raise HTTPException(408, f"the body has not come within {BODY_SECONDS:g} seconds", {"connection": "close"})
+    if not data and default is not None:
+        return default
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "the body is JSON, and its Content-Type says application/json")
     try:

@@ -15,6 +15,7 @@ __all__ = ["host_refusal", "refusal"]
 _STATUS = {
     "unknown": 404,
     "driver": 409,
+    "environment": 409,
     "ended": 409,
     "refused": 409,
     "running": 409,

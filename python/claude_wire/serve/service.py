@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from claude_wire.host.attach import Host
     from claude_wire.host.frames import SessionInfo
-    from claude_wire.serve.config import Config
+    from claude_wire.serve.config import Config, Profile
 
 __all__ = ["Service"]
 
@@ -97,10 +97,32 @@ class Service:
             FolderError: the folder is not below its roots.
             HostError, CLINotFoundError: it cannot be started.
         """
-        chosen = self._config.profiles.get(profile)
-        if chosen is None:
-            raise LookupError("there is no such profile")
+        chosen = self._profile(profile)
         return await self._host.start(chosen.spec(chosen.folder(folder), name))
+
+    async def resume(self, id: str, profile: str | None) -> SessionInfo:
+        """Start a CLI that goes on with a session that has ended.
+
+        Args:
+            profile: whose environment the CLI gets; None for the environment of before, if the supervisor has it.
+
+        Raises:
+            LookupError: there is no such profile.
+            FolderError: the session works in a folder that is not below the roots of the profile.
+            HostError, CLINotFoundError: it cannot be started.
+        """
+        info = await self.session(id)
+        env = None
+        if profile is not None:
+            chosen = self._profile(profile)
+            env = chosen.spec(chosen.folder(info.cwd), None).env
+        return await self._host.restart(id, env=env)
+
+    def _profile(self, name: str) -> Profile:
+        found = self._config.profiles.get(name)
+        if found is None:
+            raise LookupError("there is no such profile")
+        return found
 
     # --- what goes to a session
 

@@ -300,6 +300,7 @@ export class Conversation {
   /** What the service knows besides: whether the CLI has ended, and which questions are open. */
   state(event) {
     const hasEnded = event.ended && this.ended === null;
+    if (!event.ended && this.ended !== null) this.on.say("The session goes on.");
     this.ended = event.ended ? { exitCode: event.exitCode } : null;
     this.questions.keep(event.open, event.ended);
     if (event.ended) {

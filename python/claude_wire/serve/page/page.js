@@ -38,6 +38,8 @@ function level(is) {
   isLevel = is;
   at("log").setAttribute("aria-busy", String(!is));
 }
+/** The session that was resumed here, until the prompt can be written. */
+let resumed = null;
 let sessions = [];
 let isAtEnd = true;
 
@@ -235,6 +237,13 @@ function changed() {
     prompt.disabled = shown === null || hasEnded;
     prompt.placeholder = shown === null ? "Choose a session first" : hasEnded ? "The session has ended" : "Ask Claude …";
     at("send").disabled = prompt.disabled || !prompt.value.trim();
+    at("send").hidden = shown !== null && hasEnded;
+    at("resume").hidden = !at("send").hidden;
+    at("resume").disabled = resumed !== null && resumed === shown;
+    if (!hasEnded && resumed === shown && resumed !== null) {
+      resumed = null;
+      prompt.focus();
+    }
     at("stop").hidden = !conversation.isBusy || hasEnded;
     const count = conversation.questions.count;
     const code = hasEnded ? conversation.ended.exitCode : null;
@@ -302,6 +311,27 @@ async function stop() {
     at("say").textContent = "Stopping.";
   } catch (error) {
     fault(`The turn goes on: ${error.message}`);
+  }
+}
+
+/** Have a CLI go on with the session that has ended. The supervisor has its environment, unless that was started anew. */
+async function resume(profile) {
+  const session = shown;
+  resumed = session;
+  fault("");
+  changed();
+  try {
+    await call("POST", urlOf(session, "resume"), profile === undefined ? {} : { profile });
+    look();
+  } catch (error) {
+    const known = at("profile").options;
+    if (error.error === "environment" && profile === undefined && known.length === 1) {
+      await resume(known[0].value);
+      return;
+    }
+    resumed = null;
+    if (session === shown) fault(`The session was not resumed: ${error.message}`);
+    changed();
   }
 }
 
@@ -391,6 +421,7 @@ at("prompt").addEventListener("keydown", (event) => {
   }
 });
 at("stop").addEventListener("click", stop);
+at("resume").addEventListener("click", () => resume());
 at("main").addEventListener(
   "scroll",
   () => {
