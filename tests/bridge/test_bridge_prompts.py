@@ -19,13 +19,13 @@ def repeated(content: Any, uuid: str | None = "u1", **fields: Any) -> Message:
 
 
 def prompts(name: str) -> list[tuple[str, str | None]]:
-    ui = Bridge(partial=True)
+    ui = Bridge(partial=True, prompts=True)
     events = [event for message in Decoder().feed(recordings.load(name).stdout) for event in ui.add(message)]
     return [(event.content, event.id) for event in events if isinstance(event, UserPrompt)]
 
 
 def test_a_prompt_is_an_event_with_the_uuid_it_was_sent_with() -> None:
-    [event] = Bridge(project=lambda conversation: "p").add(repeated("Good morning"))
+    [event] = Bridge(project=lambda conversation: "p", prompts=True).add(repeated("Good morning"))
     assert event.to_dict() == {
         "type": "user_prompt",
         "content": "Good morning",
@@ -47,8 +47,12 @@ def test_what_commands_of_the_cli_print_is_no_prompt(name: str) -> None:
     assert prompts(name) == []
 
 
+def test_a_front_end_that_asks_for_no_prompts_gets_none() -> None:
+    assert Bridge().add(repeated("Good morning")) == []
+
+
 def test_two_prompts_without_a_uuid_are_two() -> None:
-    ui = Bridge()
+    ui = Bridge(prompts=True)
     events = ui.add(repeated("again", None)) + ui.add(repeated("again", None))
     assert events == [UserPrompt(content="again", conversationId="s")] * 2
 
@@ -66,7 +70,7 @@ RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
     ],
 )
 def test_the_blocks_of_a_prompt(content: Any, text: str, attachments: int | None) -> None:
-    assert Bridge().add(repeated(content)) == [
+    assert Bridge(prompts=True).add(repeated(content)) == [
         UserPrompt(content=text, id="u1", attachments=attachments, conversationId="s")
     ]
 
@@ -83,17 +87,17 @@ def test_the_blocks_of_a_prompt(content: Any, text: str, attachments: int | None
     ],
 )
 def test_what_is_no_prompt_of_a_person(fields: dict[str, Any]) -> None:
-    assert Bridge().add(repeated(**fields)) == []
+    assert Bridge(prompts=True).add(repeated(**fields)) == []
 
 
 def test_the_prompt_of_a_subagent_is_none_of_a_person() -> None:
-    events = Bridge().add(repeated("Look for it", parent_tool_use_id="t1"))
+    events = Bridge(prompts=True).add(repeated("Look for it", parent_tool_use_id="t1"))
     assert not any(isinstance(event, UserPrompt) for event in events)
 
 
 def test_the_last_event_of_its_line_is_the_prompt() -> None:
     """So events that lines gave before there were prompts keep their places in the line."""
-    ui = Bridge()
+    ui = Bridge(prompts=True)
     ui.add(decode(b'{"type":"assistant","session_id":"s","message":{"content":[{"type":"tool_use","id":"t",'
                   b'"name":"Bash","input":{}}]}}'))  # fmt: skip
     events = ui.add(repeated([RESULT, {"type": "text", "text": "Go on"}]))

@@ -60,7 +60,7 @@ def journal_rows(lines: list[tuple[str, bytes]], *, partial: bool = True) -> lis
         lines: as :func:`journaled` has them.
         partial: whether a text that is not whole has a row.
     """
-    ui, decoder = Bridge(partial=partial), Decoder()
+    ui, decoder = Bridge(partial=partial, prompts=True), Decoder()
     rows: dict[object, Row] = {}
     for direction, line in lines:
         if direction == "in":

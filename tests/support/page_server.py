@@ -34,7 +34,7 @@ Event = dict[str, Any]
 
 def events_of(recording: str) -> list[Event]:
     """What the bridge makes of a recording, with the pieces of texts."""
-    ui = Bridge(partial=True)
+    ui = Bridge(partial=True, prompts=True)
     messages = Decoder().feed(recordings.load(recording).stdout)
     return [event.to_dict() for message in messages for event in ui.add(message)]
 

@@ -378,7 +378,7 @@ async def usage_of_many_models() -> dict[str, Any]:
 def _bridge(most: int, messages: Iterator[dict[str, Any]]) -> dict[str, Any]:
     """Give a bridge these messages, and say what stays: in bytes, and at most in megabytes."""
     mark()
-    ui, sent = Bridge(partial=True), 0
+    ui, sent = Bridge(partial=True, prompts=True), 0
     for message in messages:
         encoded = json.dumps(message, ensure_ascii=False).encode()
         sent += len(encoded)

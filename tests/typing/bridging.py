@@ -34,7 +34,7 @@ def percent(text: str) -> list[Step]:
 
 
 def what_goes_in(message: Message | InvalidLine) -> None:
-    ui = Bridge(project=project_of, progress=[*PROGRESS_RULES, percent], partial=True)
+    ui = Bridge(project=project_of, progress=[*PROGRESS_RULES, percent], partial=True, prompts=True)
     assert_type(ui.add(message), list[UiEvent])
     assert_type(ui.end(), list[UiEvent])
     assert_type(ui.answer("r1", allow=True, option=1), ControlResponse | PermissionReply)

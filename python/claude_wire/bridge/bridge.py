@@ -53,6 +53,7 @@ class Bridge:
             None for none.
         progress: the rules that find progress in text; empty for none.
         partial: also give deltas of text while it streams.
+        prompts: also give the prompts that the CLI repeats.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Bridge:
         project: Callable[[str], str | None] | None = None,
         progress: Iterable[ProgressRule] = PROGRESS_RULES,
         partial: bool = False,
+        prompts: bool = False,
     ) -> None:
         if project is not None:
             require_function("project", project, "the session id", awaited=False)
@@ -73,7 +75,7 @@ class Bridge:
         self._latest: Conversation | None = None
         self._messages = 0
         # The uuids of prompts that were told: the CLI repeats a prompt each time that it is sent.
-        self._prompts = Ids()
+        self._prompts: Ids | None = Ids() if prompts else None
         self._work = Work(self._rules)
         self._permissions = Permissions()
         self._meter = UsageMeter()
@@ -244,16 +246,16 @@ class Bridge:
             if self._work.result(result, to, events, message.tool_result_meta, message.tool_use_result):
                 allowed = decision_of(result, message.tool_result_meta)
                 events += self._permissions.withdraw_all(to.id, call=result.tool_use_id, allowed=allowed)
-        if message.isReplay and agent is None:
-            self._prompt(message, to, events)
+        if self._prompts is not None and message.isReplay and agent is None:
+            self._prompt(message, self._prompts, to, events)
 
-    def _prompt(self, message: m.UserMessage, to: Conversation, events: Events) -> None:
+    def _prompt(self, message: m.UserMessage, told: Ids, to: Conversation, events: Events) -> None:
         """Tell a prompt that the CLI repeats. It writes what its own commands print in the same way."""
         text, content = message.text, message.content
-        if message.isSynthetic or text.startswith(PRINTED) or (message.uuid or "") in self._prompts:
+        if message.isSynthetic or text.startswith(PRINTED) or (message.uuid or "") in told:
             return
         if message.uuid:
-            self._prompts.add(message.uuid)
+            told.add(message.uuid)
         others = 0 if isinstance(content, str) else sum(not isinstance(block, NO_ATTACHMENTS) for block in content)
         if others or text.strip():
             prompt = UserPrompt(

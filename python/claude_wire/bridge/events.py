@@ -46,7 +46,8 @@ class _Event(Wire, tag_field="type", kw_only=True, frozen=True):
 class UserPrompt(_Event, tag="user_prompt", kw_only=True, frozen=True):
     """A prompt of a person, when the CLI has taken it.
 
-    It comes if the CLI repeats prompts: with ``ClaudeOptions(replay_user_messages=True)``. ``id`` is the uuid with
+    It comes with ``Bridge(prompts=True)``, if the CLI repeats prompts: with
+    ``ClaudeOptions(replay_user_messages=True)``. ``id`` is the uuid with
     which the prompt was sent. ``attachments`` counts the images and documents in it, if there are any.
     """
 

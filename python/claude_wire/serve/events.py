@@ -129,7 +129,7 @@ class Source:
 
     def __init__(self, epoch: int, first: int) -> None:
         self.name: str = stream_name(epoch, first)
-        self._ui = Bridge(partial=True)
+        self._ui = Bridge(partial=True, prompts=True)
         self._decoder: Decoder[Any] = Decoder()
         #: The questions without an answer, as the events have told them.
         self.open: dict[str | float, None] = {}
