@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from difflib import ndiff
 from pathlib import Path
 from typing import Any
 
@@ -158,22 +159,15 @@ class PageSession:
         assert [row for row in rows if row in whole] == whole, "deltas give the same texts as messages"
         return rows
 
-    def is_shown(self, tab: Tab, *, prompts: bool = True) -> None:
-        """Wait until a tab shows what the journal has, each thing once and in its order.
-
-        Args:
-            tab: which shows this session.
-            prompts: whether prompts are compared, too. Those of another browser are not among the events.
-        """
+    def is_shown(self, tab: Tab) -> None:
+        """Wait until a tab shows what the journal has, each thing once and in its order."""
         for _ in range(LOOKS):
             wanted, shown = self.rows(), tab.page.evaluate(ROWS)
-            if not prompts:
-                wanted, shown = ([row for row in rows if row[0] != "prompt"] for rows in (wanted, shown))
-            shown = _settled_as(wanted, shown)
             if shown == wanted:
                 return
             tab.page.wait_for_timeout(LOOK_MS)
-        assert shown == wanted
+        differences = ndiff([*map(repr, wanted)], [*map(repr, shown)])
+        raise AssertionError("\n".join(["the page does not show what the journal has:", *differences]))
 
     def waits_for(self, type: str, count: int) -> None:
         """Wait until the CLI has written so many messages of a type."""
@@ -182,9 +176,3 @@ class PageSession:
                 return
             time.sleep(LOOK_MS / 1000)
         raise AssertionError(f"there are no {count} messages of type {type}: {self.lines()[-3:]}")
-
-
-def _settled_as(wanted: list[Row], shown: list[Row]) -> list[Row]:
-    """What is shown, where a question that was answered elsewhere has the answer that counts."""
-    answers = {row[1]: row[3] for row in wanted if row[0] == "question" and row[3] != "open"}
-    return [[*row[:3], answers.get(row[1], row[3])] if row[3:] == ["answered"] else row for row in shown]

@@ -166,7 +166,7 @@ def test_two_tabs_and_another_browser(browser: Any, service: PageService) -> Non
 
         def all_show() -> None:
             for tab in tabs:
-                session.is_shown(tab, prompts=tab is not third)
+                session.is_shown(tab)
 
         for tab in tabs:
             tab.wait_level()

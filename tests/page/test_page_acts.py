@@ -95,6 +95,22 @@ def test_answered_elsewhere(browser: Any, server: PageServer) -> None:
         assert tab.page.text_content("#log [data-id=q] .outcome") == "Answered elsewhere"
 
 
+def test_answered_elsewhere_while_the_answer_is_on_its_way(browser: Any, server: PageServer) -> None:
+    """The event with the answer that counts comes before the service refuses the other one."""
+    session = server.add("one", question("q"))
+    with open_page(browser, server.entry) as tab:
+        on_their_way: list[Any] = []
+        tab.page.route("**/answers", lambda route: on_their_way.append(route))
+        with tab.page.expect_request("**/answers"):
+            tab.page.click("#questions .main")
+        cancelled = {"type": "permission_cancelled", "requestId": "q", "reason": "answered", "allowed": False}
+        session.publish(cancelled, {"type": "notice", "kind": "info", "text": "It was denied."})
+        tab.page.get_by_text("It was denied.", exact=True).wait_for()
+        on_their_way[0].fulfill(status=409, json={"error": "settled", "message": "the question is settled"})
+        tab.page.wait_for_selector("#log [data-id=q]")
+        assert tab.page.text_content("#log [data-id=q] .outcome") == "Denied"
+
+
 def test_question_settled_by_another_client(browser: Any, server: PageServer) -> None:
     session = server.add("one", question("q"), question("r"))
     with open_page(browser, server.entry) as tab:

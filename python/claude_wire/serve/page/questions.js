@@ -62,7 +62,7 @@ export class Questions {
     const input = inputOf(event);
     card.append(input);
     const options = make("div", "options");
-    const question = { card, slot, input, options, outcome, isSent: false, event };
+    const question = { card, slot, input, options, outcome, isSent: false, told: null, event };
     event.options.forEach((text, option) => {
       options.append(this.button(question, option, text, true));
     });
@@ -109,7 +109,7 @@ export class Questions {
     if (said.counts) {
       this.settle(question, allow ? sentence(text) : "Denied", allow ? "allowed" : "denied");
     } else if (said.over) {
-      this.settle(question, said.words, "answered");
+      this.settle(question, ...(question.told ?? [said.words, "answered"]));
     } else {
       question.isSent = false;
       for (const button of question.options.children) button.disabled = false;
@@ -123,9 +123,11 @@ export class Questions {
     const [words, outcome] = DECISIONS.get(allowed) ?? [REASONS[reason] ?? "Settled", reason];
     const key = keyOf(requestId);
     const question = this.open.get(key);
-    if (question && !question.isSent) {
+    if (question?.isSent) {
+      question.told = [words, outcome]; // the answer that was sent may come too late, which the service says
+    } else if (question) {
       this.settle(question, words, outcome);
-    } else if (!question && DECISIONS.has(allowed)) {
+    } else if (DECISIONS.has(allowed)) {
       const card = document.querySelector(`#log [data-key="${CSS.escape(key)}"][data-outcome="answered"]`);
       if (card) {
         card.dataset.outcome = outcome;
