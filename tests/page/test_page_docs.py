@@ -1,0 +1,36 @@
+"""The JavaScript of docs/serve.md in a browser: its few lines show the texts of a conversation, each once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from browsing import open_page, shown_of
+from folders import ROOT
+from page_server import PageServer, events_of
+from pages import blocks
+
+(PROGRAM,) = (block.text for block in blocks(ROOT / "docs" / "serve.md") if block.language == "js")
+
+SHOWS = """(texts) => {
+  const shown = [...document.querySelectorAll("body > p")].map((one) => one.textContent);
+  return JSON.stringify(shown) === JSON.stringify(texts);
+}"""
+
+
+@pytest.mark.parametrize("recording", ["04_tools_bypass_partial", "05_perm_allow_deny"])
+def test_the_lines_of_the_document_show_each_text_once(browser: Any, server: PageServer, recording: str) -> None:
+    """Also where the connection is lost in between."""
+    events = events_of(recording)
+    texts = shown_of(events)["texts"]
+    session = server.add("one", *events[: len(events) // 2])
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        tab.page.goto(f"{server.url}sessions")  # a document of the same origin, without the page's own scripts
+        tab.page.evaluate(f"(id) => {{ {PROGRAM} }}", "one")
+        session.wait_for_connections(2)
+        session.cut()
+        session.publish(*events[len(events) // 2 :])
+        tab.page.wait_for_function(SHOWS, arg=texts)
+        assert session.connections[-1] is not None
