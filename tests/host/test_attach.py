@@ -309,7 +309,7 @@ def test_an_answer_that_is_cut_anywhere_is_whole_and_nothing_behind_it_is_lost(
 @pytest.mark.parametrize(
     ("answers", "ends", "error", "words"),
     [
-        ([], True, "lost", "ended before the host had answered"),
+        ([], True, "lost", "ended before the supervisor had answered"),
         ([b'{"type":"host_error","error":"gone","message":"too late","first":7}\n'], True, "gone", "too late"),
         ([b'{"type":"of_tomorrow"}\n'], True, "version", "none of this version"),
         ([b"nonsense\n"], True, "version", "none of this version"),
@@ -433,7 +433,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
         open_session(attach="s", cwd=tmp_path)
     with pytest.raises(TypeError, match="host says where attach= is"):
         open_session(["cli"], host=tmp_path)
-    with pytest.raises(TypeError, match="knows its host"):
+    with pytest.raises(TypeError, match="knows its supervisor"):
         open_session(attach=connect(tmp_path).at("s"), host=tmp_path)
     with pytest.raises(TypeError, match="not NoneType"):
         open_session()

@@ -348,7 +348,7 @@ def test_a_refused_prompt_ends_its_asker_and_a_refused_request_its_own(
                     wire.say(type="host_refused", line=number, reason="the disk is full")
 
             group.start_soon(refuse)
-            with pytest.raises(PromptError, match="the host has refused the prompt: the disk is full"):
+            with pytest.raises(PromptError, match="the supervisor has refused the prompt: the disk is full"):
                 await session.ask("hi")
             with pytest.raises(RequestRefusedError, match="the disk is full"):
                 await session.set_model("opus")
@@ -510,9 +510,9 @@ def test_wrong_arguments_are_refused_with_words_that_lead_on() -> None:
     async def empty() -> Any:
         yield b""
 
-    with pytest.raises(TypeError, match="a function that sends to the host"):
+    with pytest.raises(TypeError, match="a function that sends to the supervisor"):
         Session(MessageStream(empty()), attached=answer)
-    with pytest.raises(TypeError, match="attached must be the Attached that the host has answered, not dict"):
+    with pytest.raises(TypeError, match="attached must be the Attached that the supervisor has answered, not dict"):
         Session(MessageStream(empty()), print, attached={})
     with pytest.raises(DialectError, match="hosts"):
         Session(MessageStream(empty()), print, attached=answer, dialect=dialects.CLASSIC)

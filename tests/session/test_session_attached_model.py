@@ -1,9 +1,9 @@
-"""A session of a host under any interleaving: what the CLI says, what is taken and answered, and connections that end.
+"""A session of a supervisor in any order: what the CLI says, what is taken and answered, and connections that end.
 
 The promises: over all connections each line reaches the consumer once, in order, wherever chunks are cut and whoever
 reads; the cursor is that of the last message taken; each question that is open when a driver attaches, or comes later,
-is asked there once, and one that is settled never; the host gets each prompt once, and at most one answer counts; what
-is owed is known to the run. A script runs in one event loop, in virtual time.
+is asked there once, and one that is settled never; the supervisor gets each prompt once, and at most one answer counts;
+what is owed is known to the run. A script runs in one event loop, in virtual time.
 
 ``CLAUDE_WIRE_LONG=1`` runs more of them.
 """
@@ -52,7 +52,7 @@ class CutWire(Wire):
 
 
 class World:
-    """A host, and one client after the other."""
+    """A supervisor, and one client after the other."""
 
     def __init__(self) -> None:
         self.host = HostPeer()
@@ -112,7 +112,7 @@ class World:
         elif not named:
             self.say({**RESULT, "user_message_uuids": []}, "result")
 
-    # --- the host
+    # --- the supervisor
 
     def frame(self, kind: int) -> None:
         frames: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""What a host that keeps sessions says to its clients between the lines of the CLI: one JSON object a line.
+"""What a supervisor says to its clients between the lines of the CLI: one JSON object a line.
 
 Knows the shapes, and which lines have them; not who says when what. Commands, and what answers them, are in
 :mod:`claude_wire.host.frames`.
@@ -31,7 +31,7 @@ __all__ = [
     "frame_of",
 ]
 
-#: The id of the host's own ``initialize``.
+#: The id of the supervisor's own ``initialize``.
 INITIALIZE_ID = "claude_wire_host_initialize"
 #: The type of the line by which a driver ends the input of the CLI.
 END_INPUT = "host_end_input"
@@ -44,7 +44,7 @@ class Cursor(msgspec.Struct, frozen=True):
     """Where a client stands in the output of a session: all that it must remember.
 
     Attributes:
-        id: of the session, the host's own.
+        id: of the session, the supervisor's own.
         epoch: of the journal. It changes if the journal lost lines.
         line: the number of the last line that was taken; 0 before the first.
     """

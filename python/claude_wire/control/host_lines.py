@@ -1,4 +1,4 @@
-"""Lines of a hosted session as its host sends them: the CLI's own, with frames of the host between them.
+"""Lines of a supervisor's session as it sends them: the CLI's own, with frames of the supervisor between them.
 
 Knows line feeds, and how a frame begins; not what lines mean. Sans-IO.
 """
@@ -14,7 +14,7 @@ __all__ = ["HostLines"]
 
 #: Bytes of a line by which it is known whether it is a frame.
 SURE_BYTES = 64
-#: Bytes of a frame. A host sends none above 1 MiB; one that is longer than this is passed on like a line.
+#: Bytes of a frame. A supervisor sends none above 1 MiB; one that is longer than this is passed on like a line.
 MOST_FRAME_BYTES = 4 * 1024 * 1024
 
 _MARK = b'"host_'

@@ -1,4 +1,4 @@
-"""Lines that were sent to a host and that it has not acknowledged: what is sent again after a lost connection.
+"""Lines that were sent to a supervisor and that it has not acknowledged: what is sent again after a lost connection.
 
 Knows numbers of lines, and which lines may be sent again; not how they are sent.
 """
@@ -12,8 +12,8 @@ import msgspec
 
 __all__ = ["MOST_UNACKNOWLEDGED_BYTES", "SentLine", "Unacknowledged"]
 
-#: Bytes of lines that the host has not acknowledged; and what a line counts besides its own bytes. Above it no prompt
-#: and no request is sent, and answers are not kept.
+#: Bytes of lines that the supervisor has not acknowledged; and what a line counts besides its own bytes. Above it no
+#: prompt and no request is sent, and answers are not kept.
 MOST_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
 ENTRY_BYTES = 256
 
@@ -82,7 +82,7 @@ class Unacknowledged:
             self._bytes += sent.size
 
     def settle(self, number: int) -> SentLine | None:
-        """The host has taken, or refused, all lines up to this number. Returns that line, if it is here."""
+        """The supervisor has taken, or refused, all lines up to this number. Returns that line, if it is here."""
         last = None
         while self._sent and self._sent[0].number <= number:
             last = self._sent.popleft()

@@ -16,7 +16,7 @@
     │   ├── RequestRefusedError         the other side answered that it failed
     │   ├── RequestTimeoutError (TimeoutError)  it did not answer in time
     │   └── SessionEndedError           it cannot answer any more: the output has ended, or the session was closed
-    ├── DetachedError                   the connection with the host of a session ended; its cursor says where to go on
+    ├── DetachedError                   the connection with a supervisor ended; the cursor says where to go on
     ├── HostError                       a supervisor of sessions refused a command, or there is none
     ├── AnswerError                     a permission question that cannot be answered: unknown, or settled before
     ├── PromptError                     no turn will answer a prompt

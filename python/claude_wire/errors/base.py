@@ -147,7 +147,7 @@ class ProcessError(ClaudeWireError):
         signal: the number of that signal, also where the process caught it and said so (143 is 128 + SIGTERM), or None.
         stderr_tail: the last 64 KiB of its standard error, as bytes: mostly what says why.
         last_result: the last result message that it sent, or None.
-        calls: ids of tool calls without a result, which were perhaps done. Only of a process that a host has run.
+        calls: ids of tool calls without a result, which were perhaps done. Only of a process that a supervisor has run.
 
     What the Claude Code CLI means (2.1.330, by the transcripts): 0, its last result has ``is_error: false``, or it was
     interrupted, or its input ended; 1, the last result has ``is_error: true``, or a flag or a line of its input is not

@@ -13,12 +13,12 @@ __all__ = ["DetachedError", "HostError"]
 
 
 class DetachedError(ClaudeWireError):
-    """The connection with the host of a session has ended. The session itself goes on there.
+    """The connection with the supervisor of a session has ended. The session itself goes on there.
 
     Attributes:
         cursor: where to attach again, so that each line comes once: behind the last message that was taken.
-        unacknowledged: prompts and answers that the host has not acknowledged, as lines, the oldest first. They can be
-            sent again by :meth:`~claude_wire.Session.send_again`: the host takes none of them twice.
+        unacknowledged: prompts and answers that the supervisor has not acknowledged, as lines, the oldest first. They
+            can be sent again by :meth:`~claude_wire.Session.send_again`: the supervisor takes none of them twice.
     """
 
     def __init__(self, problem: str, cursor: Cursor, unacknowledged: list[bytes]) -> None:

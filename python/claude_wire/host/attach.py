@@ -251,7 +251,7 @@ class Host:
 
 
 class Attachment:
-    """A connection with a session of a host. Made by :meth:`Host.at` and :meth:`Host.open`.
+    """A connection with a session of a supervisor. Made by :meth:`Host.at` and :meth:`Host.open`.
 
     ``async with`` connects, and gives this: ``stream`` and ``send`` with ``answer`` are what a
     :class:`~claude_wire.Session` takes. :func:`~claude_wire.open_session` does both.
@@ -271,7 +271,7 @@ class Attachment:
 
     @property
     def answer(self) -> Attached:
-        """What the host has answered.
+        """What the supervisor has answered.
 
         Raises:
             HandleError: it was not asked yet.
@@ -364,18 +364,19 @@ class _Connection:
                 pass  # a supervisor that has refused it says why
             line = await self._first_line()
         if scope.cancelled_caught:
-            raise HostError("timeout", f"the host has not answered within {seconds:g} seconds")
+            raise HostError("timeout", f"the supervisor has not answered within {seconds:g} seconds")
         if not line:
             why = await self.way.why_ended()
-            raise HostError("lost", "the connection ended before the host had answered" + (f"; {why}" if why else ""))
+            told = f"; {why}" if why else ""
+            raise HostError("lost", f"the connection ended before the supervisor had answered{told}")
         try:
             answer = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise HostError("version", f"the answer of the host is none of this version: {error}") from error
+            raise HostError("version", f"the answer of the supervisor is none of this version: {error}") from error
         if isinstance(answer, Failed):
             raise HostError(answer.error, answer.message, line=answer.line, first=answer.first)
         if not isinstance(answer, kind):
-            raise HostError("version", f"the host has answered a {type_of(command)} with a {type_of(answer)}")
+            raise HostError("version", f"the supervisor has answered a {type_of(command)} with a {type_of(answer)}")
         return answer
 
     async def _first_line(self) -> bytes:
@@ -395,7 +396,7 @@ class _Connection:
             if feed:
                 self.rest = _Behind(rest, chunks)
                 return b"".join(got)
-        raise HostError("limit", f"the answer of the host has more than {MOST_ANSWER_BYTES:,} bytes")
+        raise HostError("limit", f"the answer of the supervisor has more than {MOST_ANSWER_BYTES:,} bytes")
 
     async def aclose(self) -> None:
         """Close the connection. May be called again."""

@@ -5,12 +5,12 @@ it was read. One that is behind is fed by the kernel from the journal's file, so
 
 =========  ==================================================================================================
 ASKING     It sends commands, and has not attached.
-LEVEL      It has all lines that are complete, and everything that the host has said.
+LEVEL      It has all lines that are complete, and everything that the supervisor has said.
 BEHIND     The socket takes no more at the moment; the place of what is to be sent next is known.
 CLOSED     The socket is closed.
 =========  ==================================================================================================
 
-What the host itself says goes between two lines, so it waits while a line is sent in part.
+What the supervisor itself says goes between two lines, so it waits while a line is sent in part.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["Connection", "Owner", "State"]
 MOST_LINE_BYTES = 64 * 1024 * 1024
 #: Seconds that a client which is behind may take nothing. Then it is cut off, with its cursor.
 STALLED_SECONDS = 60.0
-#: Bytes of what the host says to one client that wait. Above it the client is cut off.
+#: Bytes of what the supervisor says to one client that wait. Above it the client is cut off.
 MOST_FRAME_BYTES = 1024 * 1024
 #: Bytes of that above which the standard error of a CLI is passed over: it is in the journal.
 MOST_STDERR_BYTES = MOST_FRAME_BYTES // 2
@@ -226,7 +226,7 @@ class Connection:
         self._part_number, self._offset = place.part, place.offset + sent
 
     def tell(self, frame: Any, *, behind: Place = _AT_ONCE) -> None:
-        """Say something of the host's own, between two lines of the CLI, and after all that stand before a place."""
+        """Say something of the supervisor's own, between two lines of the CLI, behind all that stand before a place."""
         line = line_of(frame)
         if self.state is State.CLOSED:
             return
@@ -236,7 +236,7 @@ class Connection:
             self._frames.append((behind, line))
             self._frame_bytes += len(line)
             if self._frame_bytes > MOST_FRAME_BYTES:
-                self.cut("too much waits for the client that the host has said")
+                self.cut("too much waits for the client that the supervisor has said")
             return
         sent = 0
         try:

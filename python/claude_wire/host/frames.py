@@ -3,8 +3,8 @@
 Knows their shapes; those that a session needs as well are in :mod:`claude_wire.control.host_frames`. A client sends
 commands, each with one answer. The key of a command says which it is: ``create``, ``attach``, ``resume``, ``list``,
 ``stop``, ``remove`` or ``prewarm``. After ``attach`` (also as a part of ``create`` and ``resume``) the lines of the CLI
-follow as they are, each once, and the lines of a driver go to the CLI. What the host itself says between them has a
-type that begins with ``host_``, and has no number.
+follow as they are, each once, and the lines of a driver go to the CLI. What the supervisor itself says between them has
+a type that begins with ``host_``, and has no number.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         argv: the command line, the CLI's path first.
         cwd: the working directory.
         env: the whole environment. It is kept in memory only, never on disk.
-        initialize: the payload of the ``initialize`` that the host sends, with its hooks and MCP servers.
+        initialize: the payload of the ``initialize`` that the supervisor sends, with its hooks and MCP servers.
         mcp: by MCP server and method (``initialize``, ``tools/list``, …), the result that is given while nobody serves
             it.
         name: for lists.

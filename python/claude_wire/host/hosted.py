@@ -116,7 +116,7 @@ class Hosted:
 
     @property
     def id(self) -> str:
-        """The host's own id of it."""
+        """The supervisor's own id of it."""
         return self.record.id
 
     @property

@@ -327,7 +327,7 @@ class Ledger:
             if self._question_of(message.request_id) is None:
                 return Taken(Verdict.KNOWN)
         elif isinstance(message, ControlRequest) and isinstance(message.request, InitializeRequest):
-            return Taken(Verdict.REFUSE, "the host has sent initialize; its answer is in that to attach")
+            return Taken(Verdict.REFUSE, "the supervisor has sent initialize; its answer is in that to attach")
         elif isinstance(message, UnknownMessage) and message.type == END_INPUT:
             return Taken(Verdict.END_INPUT)
         return Taken(Verdict.WRITE, message=message)

@@ -102,7 +102,7 @@ class SocketWay:
         view = memoryview(data)
         while view:
             if self._socket is None or self._room is None:
-                raise BrokenPipeError("the connection with the host is closed")
+                raise BrokenPipeError("the connection with the supervisor is closed")
             try:
                 view = view[self._socket.send(view) :]
             except BlockingIOError:

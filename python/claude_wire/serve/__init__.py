@@ -1,4 +1,4 @@
-"""Sessions of a host over HTTP, for programs and for a browser: the extra ``serve``.
+"""Sessions of a supervisor over HTTP, for programs and for a browser: the extra ``serve``.
 
 Knows HTTP, who may do what, and the events of the bridge; not how a CLI runs.
 """

@@ -72,9 +72,11 @@ def link_to_host(dialect: Dialect, stream: MessageStream[Any], send: Send | None
         DialectError: hosts know no sessions in the dialect.
     """
     if send is None or isinstance(stream, Process):
-        raise TypeError("an attached session takes the stream of its host, and a function that sends to the host")
+        raise TypeError(
+            "an attached session takes the stream of its supervisor, and a function that sends to the supervisor"
+        )
     if not isinstance(attached, (Attached, type(None))):
-        raise TypeError(f"attached must be the Attached that the host has answered, not {type_of(attached)}")
+        raise TypeError(f"attached must be the Attached that the supervisor has answered, not {type_of(attached)}")
     if not dialect.plain:
         raise DialectError(dialect.name, "is not spoken by hosts")
     return Link(send, attached)

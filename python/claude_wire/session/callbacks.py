@@ -206,7 +206,7 @@ class Callbacks:
             require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
         self._can_use_tool = can_use_tool
         self.mcp_servers: dict[str, McpServer] = dict(mcp_servers or {})
-        #: Whether the CLI belongs to a host, where another client may answer what these do not.
+        #: Whether the CLI belongs to a supervisor, where another client may answer what these do not.
         self.shared: bool = False
         #: By MCP server, what its calls wait for: it has to be told first what an earlier one was.
         self.greetings: dict[str, Event] = {}

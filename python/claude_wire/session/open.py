@@ -38,7 +38,7 @@ STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
 class AttachedArguments(TypedDict, total=False):
-    """The keyword arguments of :func:`open_session` that a session of a host takes, too."""
+    """The keyword arguments of :func:`open_session` that a session of a supervisor takes, too."""
 
     can_use_tool: CanUseTool | None
     hooks: Mapping[str, Sequence[HookMatcher]] | None
@@ -163,7 +163,7 @@ def open_session(
         of_cli = {"options": options, "initialize": initialize, "cwd": cwd, "env": env, "extra_env": extra_env}
         for name, given in {**of_cli, "user": user, "stderr": stderr}.items():
             if given is not None:
-                raise TypeError(f"{name} is for a CLI that is started, and with attach= the host has started it")
+                raise TypeError(f"{name} is for a CLI that is started, and with attach= the supervisor has started it")
         return _HostSession(_way_to(attach, host), dialect=dialect, **session)
     if host is not None:
         raise TypeError("host says where attach= is; it is for nothing else")
@@ -226,7 +226,7 @@ def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
 
 
 def _way_to(attach: str | Cursor | Attachment, host: StrPath | Sequence[StrPath] | None) -> Attachment:
-    """The way to a session of a host.
+    """The way to a session of a supervisor.
 
     Raises:
         TypeError: ``host`` is given beside a way that knows it.
@@ -238,12 +238,12 @@ def _way_to(attach: str | Cursor | Attachment, host: StrPath | Sequence[StrPath]
         client = connect(command=host) if is_command else connect(host)
         return cast("Attachment", client.at(attach))
     if host is not None:
-        raise TypeError("host is for an id or a cursor; what attach= is given here knows its host")
+        raise TypeError("host is for an id or a cursor; what attach= is given here knows its supervisor")
     return attach
 
 
 class _HostSession(Session):
-    """A session that begins by attaching to a host, and ends with its connection."""
+    """A session that begins by attaching to a supervisor, and ends with its connection."""
 
     def __init__(self, attachment: Attachment, **options: Any) -> None:
         self._attachment = attachment

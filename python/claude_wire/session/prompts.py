@@ -119,7 +119,7 @@ class Prompts:
             except StopAsyncIteration:
                 raise SessionEndedError("query", "the output ended before the result") from None
         if sent.refusal:
-            raise PromptError(prompt.uuid, f"the host has refused the prompt: {sent.refusal}")
+            raise PromptError(prompt.uuid, f"the supervisor has refused the prompt: {sent.refusal}")
         if sent.state is State.REPEATED:
             raise PromptAnsweredError(
                 prompt.uuid, "this prompt was answered before the session was resumed; a new uuid asks again"

@@ -56,7 +56,7 @@ class Reading:
 
     @property
     def cursor(self) -> Cursor | None:
-        """Where the consumer stands in the lines of a host; None for another stream."""
+        """Where the consumer stands in the lines of a supervisor; None for another stream."""
         return self._router.cursor
 
     def run_sees(self, message: Message | InvalidLine) -> bool:

@@ -188,7 +188,7 @@ class Router:
 
     @property
     def cursor(self) -> Cursor | None:
-        """Where the consumer stands in the lines of a host; None for another stream."""
+        """Where the consumer stands in the lines of a supervisor; None for another stream."""
         return None
 
     def end_cause(self) -> Exception | None:

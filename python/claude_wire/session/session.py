@@ -84,7 +84,7 @@ class Session:
             written.
         dialect: what the other side speaks, of :mod:`claude_wire.dialects`; ``"auto"`` finds it out by the first line
             that tells. Messages are those of stream-json in all dialects. docs/dialects.md says what each can say.
-        attached: for a CLI that belongs to a host: what the host has answered to ``attach``. ``stream`` begins behind
+        attached: for a CLI that belongs to a supervisor: what that has answered to ``attach``. ``stream`` begins behind
             that, and nothing of it was read. No ``initialize`` is sent. See :attr:`cursor`.
 
     Callbacks may be async functions or plain ones; a plain one runs in the loop's thread, and holds up the loop. They
@@ -116,7 +116,7 @@ class Session:
     _home: Home | None = None
     # What a session sends that runs its process itself, and that is to end with it.
     _opens: InitializeRequest | None = None
-    # The way to its host for a session that attaches by itself, and that is to end with it.
+    # The way to its supervisor, for a session that attaches by itself, and that is to end with it.
     _attachment: Attachment | None = None
 
     @tells_where(STREAM_PLACES, owner="Session")
@@ -174,7 +174,7 @@ class Session:
 
     @property
     def info(self) -> InitializeResponse | None:
-        """What the CLI answered to ``initialize``; of a session that is attached, to that of the host."""
+        """What the CLI answered to ``initialize``; of a session that is attached, to that of the supervisor."""
         return self._info if self._link is None else self._link.info
 
     @property
@@ -184,7 +184,7 @@ class Session:
 
     @property
     def unacknowledged(self) -> list[bytes]:
-        """Prompts and answers that the host has not acknowledged, as lines, the oldest first."""
+        """Prompts and answers that the supervisor has not acknowledged, as lines, the oldest first."""
         return [] if self._link is None else self._link.unacknowledged
 
     # --- from the beginning to the end
@@ -311,7 +311,7 @@ class Session:
             DialectError: the dialect has no ``initialize``, and ``request`` is given. Without it nothing is sent.
         """
         if self._link is not None:
-            raise HandleError("the host of this session has sent initialize; session.info is the answer")
+            raise HandleError("the supervisor of this session has sent initialize; session.info is the answer")
         if begins_without_initialize(self._dialect, request):
             return InitializeResponse()
         request = self._callbacks.complete(request or InitializeRequest())
@@ -347,7 +347,7 @@ class Session:
     async def send_again(self, lines: Sequence[bytes]) -> None:
         """Send what a connection has lost: ``unacknowledged`` of a :class:`~claude_wire.DetachedError`.
 
-        The host takes no prompt twice, and no answer to a question that is settled.
+        The supervisor takes no prompt twice, and no answer to a question that is settled.
         """
         await self._prompts.send_again(lines)
 

@@ -120,7 +120,7 @@ class Session:
 
     @property
     def unacknowledged(self) -> list[bytes]:
-        """Prompts and answers that the host has not acknowledged, as lines, the oldest first."""
+        """Prompts and answers that the supervisor has not acknowledged, as lines, the oldest first."""
         return self.session.unacknowledged
 
     def send_again(self, lines: Sequence[bytes]) -> None:

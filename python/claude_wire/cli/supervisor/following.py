@@ -1,6 +1,6 @@
 """What a session has said, and says on: shown on a page, or as raw lines.
 
-Knows lines of a session and frames of its host; not how they are shown.
+Knows lines of a session and frames of its supervisor; not how they are shown.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from claude_wire.host.frames import Attach
 
 __all__ = ["ended_line", "log_line", "own_log", "raw", "shown"]
 
-#: What each frame of a host begins with.
+#: What each frame of a supervisor begins with.
 FRAME = b'{"type":"host_'
 
 
 def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
-    """What a session and its host say, up to the end of its CLI: what is there, and with ``follow`` what comes.
+    """What a session and its supervisor say, up to the end of its CLI: what is there, and with ``follow`` what comes.
 
-    Gives whole lines and pieces of longer ones, and whether it is the host that says it.
+    Gives whole lines and pieces of longer ones, and whether it is the supervisor that says it.
     """
     left = attached.line - attached.after
     goes_on = follow and attached.ended is None

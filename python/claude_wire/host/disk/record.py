@@ -28,7 +28,7 @@ class Record(msgspec.Struct, kw_only=True):
     """What is kept of a session.
 
     Attributes:
-        id: the host's own.
+        id: the supervisor's own.
         name: for lists.
         created: in seconds since 1970.
         argv, cwd, initialize, mcp, cost_usd: as for :class:`~claude_wire.host.frames.Spec`.

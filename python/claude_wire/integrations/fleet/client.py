@@ -365,11 +365,11 @@ class _Way:
             piece, room = data[start : start + CHUNK_BYTES], False
             while room is False:
                 if self._node is None or self._items is None:
-                    raise BrokenPipeError("the connection with the host is closed")
+                    raise BrokenPipeError("the connection with the supervisor is closed")
                 room = await self._fleet.wait(self._node, self._node.actor.write.remote(self._client, piece))
                 piece = b""
             if room is None:
-                raise BrokenPipeError("the connection with the host is lost")
+                raise BrokenPipeError("the connection with the supervisor is lost")
 
     async def why_ended(self) -> str:
         """As :meth:`Way.why_ended`. Raises NodeLostError if that is why."""

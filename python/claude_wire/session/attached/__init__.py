@@ -1,1 +1,1 @@
-"""A session whose CLI belongs to a host."""
+"""A session whose CLI belongs to a supervisor."""

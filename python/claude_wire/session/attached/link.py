@@ -1,13 +1,13 @@
-"""What a session has to do with the host that its CLI belongs to.
+"""What a session has to do with the supervisor that its CLI belongs to.
 
-Knows frames of the host, and which lines of ours it has acknowledged; not sockets, nor what control messages mean. What
-a session does for its CLI is the same as elsewhere, but for this:
+Knows frames of the supervisor, and which lines of ours it has acknowledged; not sockets, nor what control messages
+mean. What a session does for its CLI is the same as elsewhere, but for this:
 
-* It sends no ``initialize``: the host has.
+* It sends no ``initialize``: the supervisor has.
 * Control messages up to the line where the session stood when it was attached are passed over. What was open of them is
-  in the answer of the host.
+  in the answer of the supervisor.
 * A viewer answers nothing, and sends nothing.
-* Each line that is sent is kept until the host has acknowledged it.
+* Each line that is sent is kept until the supervisor has acknowledged it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 __all__ = ["END_INPUT_LINE", "Attachment", "Link"]
 
-#: Tells the host that the input of the CLI ends.
+#: Tells the supervisor that the input of the CLI ends.
 END_INPUT_LINE = b'{"type":"%s"}\n' % END_INPUT.encode()
 #: Bytes of standard error that are kept, as of a process.
 STDERR_BYTES = 64 * 1024
@@ -70,7 +70,7 @@ _log = logging.getLogger("claude_wire")
 
 
 class Attachment(Protocol):
-    """A way to a session of a host; :class:`claude_wire.host.attach.Attachment` is one."""
+    """A way to a session of a supervisor; :class:`claude_wire.host.attach.Attachment` is one."""
 
     @property
     def stream(self) -> MessageStream[Any]:
@@ -96,16 +96,16 @@ class Attachment(Protocol):
 
 
 class Link:
-    """What a session has to do with the host that it is attached to.
+    """What a session has to do with the supervisor that it is attached to.
 
     Args:
-        send: writes a line to the host.
-        attached: the answer of the host; None if it comes before the session begins.
+        send: writes a line to the supervisor.
+        attached: the answer of the supervisor; None if it comes before the session begins.
     """
 
-    #: The answer of the host.
+    #: The answer of the supervisor.
     attached: Attached
-    #: Where the consumer of the session stands in what the host sends.
+    #: Where the consumer of the session stands in what the supervisor sends.
     lines: HostLines
 
     def __init__(self, send: Send, attached: Attached | None) -> None:
@@ -114,7 +114,7 @@ class Link:
         self._send = send
         #: Whether lines may be sent, and questions are answered.
         self.drives: bool = False
-        #: What the CLI has answered to the ``initialize`` of the host.
+        #: What the CLI has answered to the ``initialize`` of the supervisor.
         self.info: InitializeResponse | None = None
         #: The last result that was read.
         self.last_result: Any = None
@@ -123,7 +123,7 @@ class Link:
         self._why_not = "this session is not attached yet"
         self._stderr = b""
         self._unacknowledged = Unacknowledged()
-        # Processes that have begun between the cursor and the answer of the host.
+        # Processes that have begun between the cursor and the answer of the supervisor.
         self._processes = 0
         # The frame that ends the stream, once somebody has seen it.
         self._end: Ended | Cut | None = None
@@ -131,7 +131,7 @@ class Link:
         self._seen = 0
 
     def begin(self, control: Control, reading: Reading) -> None:
-        """The session begins: it goes on where the host says that it is."""
+        """The session begins: it goes on where the supervisor says that it is."""
         attached = self.attached
         self._control, self._reading = control, reading
         self.lines = HostLines(attached.after, attached.line, attached.ended)
@@ -175,17 +175,17 @@ class Link:
         self._reading.arrive(turn=attached.turn, restarted=restarted)
 
     def passed(self, message: Any) -> None:
-        """A control message was passed over that is older than the answer of the host."""
+        """A control message was passed over that is older than the answer of the supervisor."""
         if type(message) is ControlResponse and message.request_id == INITIALIZE_ID:
             self._processes += 1
 
     def initialized(self, answer: object) -> None:
-        """The CLI has answered the ``initialize`` of the host."""
+        """The CLI has answered the ``initialize`` of the supervisor."""
         if isinstance(answer, ControlResponse) and isinstance(answer.response, ControlSuccess):
             self.info = InitializeRequest().parse_answer(answer.response.response or {})
 
     def handle(self, message: Any) -> None:
-        """Take a control message of the CLI that is newer than the answer of the host."""
+        """Take a control message of the CLI that is newer than the answer of the supervisor."""
         if type(message) is ControlResponse and message.request_id == INITIALIZE_ID:
             self.initialized(message)
         elif self.drives:
@@ -201,17 +201,17 @@ class Link:
         Raises:
             HandleError: this is a viewer, or too much is not acknowledged.
             ProcessInputError: the CLI has ended.
-            DetachedError: the host has cut the connection.
+            DetachedError: the supervisor has cut the connection.
         """
         if isinstance(self._end, Ended):
             raise ProcessInputError("the CLI of this session has ended; Host.resume() starts it again")
         if self._end is not None:
-            raise self._detached("the host has cut the connection")
+            raise self._detached("the supervisor has cut the connection")
         if not self.drives:
             raise HandleError(self._why_not)
         if not is_answer and not self._unacknowledged.has_room(line):
             raise HandleError(
-                f"the host has not acknowledged {self._unacknowledged.size:,} bytes of what was sent to it, and at "
+                f"the supervisor has not acknowledged {self._unacknowledged.size:,} bytes of what was sent, and at "
                 f"most {MOST_UNACKNOWLEDGED_BYTES:,} are kept: wait until it has read on"
             )
 
@@ -219,7 +219,7 @@ class Link:
         """Write a line, and keep it until it is acknowledged.
 
         Raises:
-            DetachedError: the connection with the host is lost.
+            DetachedError: the connection with the supervisor is lost.
         """
         self._unacknowledged.add(line)
         try:
@@ -227,7 +227,7 @@ class Link:
             if isawaitable(sent):
                 await sent
         except OSError as error:
-            raise self._detached("the connection with the host is lost") from error
+            raise self._detached("the connection with the supervisor is lost") from error
 
     @property
     def unacknowledged(self) -> list[bytes]:
@@ -237,13 +237,13 @@ class Link:
     def _refused(self, number: int, reason: str) -> None:
         sent = self._unacknowledged.settle(number)
         kind, id = ("line", None) if sent is None else (sent.kind, sent.id)
-        _log.warning("the host has refused a %s: %s", kind, reason)
+        _log.warning("the supervisor has refused a %s: %s", kind, reason)
         if kind == "user" and id is not None:
             self._reading.refuse(id, reason)
         elif kind == "control_request" and id is not None:
             self._control.requests.refuse(id, reason)
 
-    # --- what the host says
+    # --- what the supervisor says
 
     def look_at(self, lines: HostLines) -> None:
         """Take the frames that were found, unless somebody has seen them before."""
@@ -264,13 +264,13 @@ class Link:
             self._stderr = (self._stderr + frame.text.encode(errors="replace"))[-STDERR_BYTES:]
         elif isinstance(frame, (Blocked, Limited)):
             if frame.message:
-                _log.warning("the host says of the session: %s", frame.message)
+                _log.warning("the supervisor says of the session: %s", frame.message)
         elif isinstance(frame, Ended):
             self._end = frame
             self._control.requests.fail("the output has ended", self._ended(frame))
         elif isinstance(frame, Cut):
             self._end = frame
-            self._control.requests.fail("the host has cut the connection")
+            self._control.requests.fail("the supervisor has cut the connection")
 
     def _become(self, role: Literal["viewer", "driver"]) -> None:
         was, self.drives = self.drives, role == "driver"
@@ -288,9 +288,9 @@ class Link:
         end = self.lines.end
         if isinstance(end, Ended):
             return self._ended(end)
-        why = (
-            "the connection with the host is lost" if end is None else f"the host has cut the connection: {end.message}"
-        )
+        why = "the connection with the supervisor is lost"
+        if end is not None:
+            why = f"the supervisor has cut the connection: {end.message}"
         error = self._detached(why)
         error.__cause__ = self.failure
         return error

@@ -1,4 +1,4 @@
-"""Reads the lines of a host for a session: its frames go to the link, the rest is numbered.
+"""Reads the lines of a supervisor for a session: its frames go to the link, the rest is numbered.
 
 Knows which line the consumer has taken last; not what frames mean.
 """
@@ -27,7 +27,7 @@ _RESULTS = frozenset((ResultMessage, *RESULT_BY_SUBTYPE.values()))
 
 
 class _CliChunks:
-    """The bytes of the CLI, without the frames of the host, for the decoder of a session."""
+    """The bytes of the CLI, without the frames of the supervisor, for the decoder of a session."""
 
     def __init__(self, chunks: Chunks, link: Link) -> None:
         self._chunks = chunks
@@ -68,10 +68,10 @@ class _CliChunks:
 
 
 class AttachedRouter(Router):
-    """A :class:`Router` for lines that come from a host.
+    """A :class:`Router` for lines that come from a supervisor.
 
     Args:
-        link: with the host. It begins before this is started.
+        link: with the supervisor. It begins before this is started.
     """
 
     def __init__(self, stream: MessageStream[Any], tap: Tap | None, control: Control, link: Link) -> None:
