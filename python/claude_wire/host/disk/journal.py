@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from claude_wire.host.disk.files import private_folder, write_whole
-from claude_wire.host.disk.parts import Part, PartInfo, blocks
+from claude_wire.host.disk.parts import Part, PartInfo
 
 __all__ = ["JOURNAL_BYTES", "GoneError", "Journal", "Place"]
 
@@ -294,20 +294,20 @@ class Journal:
         finally:
             self.release_part(number)
 
-    def output_from(self, line: int) -> Iterator[bytes]:
-        """The lines of output from one on, in blocks cut anywhere.
+    def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
+        """The lines from one of output on, with the input of the part that it is in and of all later ones.
+
+        They come in their order, in blocks cut anywhere; each with whether it is of the input.
 
         Raises:
             LookupError: there is no such line.
         """
-        number, offset = self.place_of(line)
-        while number <= self._number:
+        for number in range(self.place_of(line).part, self._number + 1):
             part = self.open_part(number)
             try:
-                yield from blocks(part.output.descriptor, offset, part.output.end)
+                yield from part.in_order(max(line, part.info.first))
             finally:
                 self.release_part(number)
-            number, offset = number + 1, 0
 
     def input_from(self, line: int) -> Iterator[bytes]:
         """The lines of input of the part that a line of output is in, and of all later ones, in blocks cut anywhere.

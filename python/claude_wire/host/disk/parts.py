@@ -13,6 +13,7 @@ import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import chain, groupby
 
 import msgspec
 
@@ -246,6 +247,22 @@ class Part:
     def input_blocks(self) -> Iterator[bytes]:
         """The lines of input, in blocks cut anywhere."""
         return blocks(self._input.descriptor, 0, self._input.end)
+
+    def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
+        """The lines of output from one on, by its number in the session, and those of input, in their order.
+
+        Gives blocks cut anywhere, and whether each is of the input.
+        """
+        begin, ends = self.offset_of(line), [0, 0]
+        files = (self.output, self._input)
+        runs = groupby(self._order.read().splitlines(), lambda row: b'"in"' in row)
+        rows = ((is_input, sum(int(row[row.rindex(b",") + 1 : -1]) + 1 for row in run)) for is_input, run in runs)
+        rest = ((is_input, file.end) for is_input, file in enumerate(files))  # an order that a loss of power has taken
+        for is_input, size in chain(rows, rest):
+            file, start = files[is_input], ends[is_input]
+            ends[is_input] = min(start + size, file.end)
+            for block in blocks(file.descriptor, start if is_input else max(start, begin), ends[is_input]):
+                yield bool(is_input), block
 
     def line_at(self, offset: int) -> int:
         """The number in the session of the line of output that the byte at an offset belongs to."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
+from claude_wire.foundation.ids import Ids
 from claude_wire.host.disk.journal import Journal
 from claude_wire.host.ledger import MARKS
 from claude_wire.messages import (
@@ -56,24 +57,17 @@ def review(journal: Journal, line: int) -> Review:
         LookupError: there is no such line.
     """
     turn = Turn()
-    answered: set[Any] = set()
-    for block in journal.input_from(line):
-        for message in _inputs.feed(block):
-            if isinstance(message, UserMessage):
-                turn.sent(encode(message))
-            elif isinstance(message, ControlResponse):
-                answered.add(message.request_id)
     asked: dict[str, None] = {}
+    settled = Ids()
     calls: dict[str, None] = {}
     cli_session_id: str | None = None
-    for block in journal.output_from(line):
-        for message in _outputs.feed(block):
-            if isinstance(message, ControlRequest):
-                if isinstance(message.request_id, str):
-                    asked[message.request_id] = None
-            elif isinstance(message, ControlCancelRequest):
-                if isinstance(message.request_id, str):
-                    asked.pop(message.request_id, None)
+    for is_input, block in journal.in_order(line):
+        for message in (_inputs if is_input else _outputs).feed(block):
+            if isinstance(message, (ControlRequest, ControlCancelRequest, ControlResponse)):
+                _asked(message, asked, settled, is_input=is_input)
+            elif is_input:
+                turn.sent(encode(message))
+                continue
             elif isinstance(message, AssistantMessage):
                 _called(message, calls)
             elif isinstance(message, UserMessage):
@@ -82,9 +76,28 @@ def review(journal: Journal, line: int) -> Review:
                 calls.clear()
             elif isinstance(message, InitMessage):
                 cli_session_id = message.session_id
-            turn.see((message,))
-    died = [id for id in asked if id not in answered]
-    return Review(turn.unfinished(), turn.asked, died, list(calls), cli_session_id)
+            if not is_input:
+                turn.see((message,))
+    return Review(turn.unfinished(), turn.asked, list(asked), list(calls), cli_session_id)
+
+
+def _asked(
+    message: ControlRequest | ControlCancelRequest | ControlResponse,
+    asked: dict[str, None],
+    settled: Ids,
+    *,
+    is_input: bool,
+) -> None:
+    """Note a question of the CLI, or what settles one: nobody asks it again."""
+    id = message.request_id
+    if not isinstance(id, str):
+        return
+    if isinstance(message, ControlRequest):
+        if id not in settled:
+            asked[id] = None
+    elif id in asked and (is_input or isinstance(message, ControlCancelRequest)):
+        del asked[id]
+        settled.add(id)
 
 
 def prompts_of(journal: Journal, line: int) -> list[str]:

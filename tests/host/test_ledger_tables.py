@@ -1,0 +1,557 @@
+"""A ledger under any script is held against the tables of docs/host.md, with a crash between any two steps.
+
+There are no processes and no clock: what the CLI and the clients say goes into a journal and to a ledger, as in a
+supervisor. After a crash the journal alone is left. ``CLAUDE_WIRE_LONG=1`` runs more scripts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from claude_wire.codec.decoder import decode
+from claude_wire.control.host_frames import INITIALIZE_ID, Life, Serves
+from claude_wire.host.disk.journal import Journal
+from claude_wire.host.disk.review import prompts_of, review
+from claude_wire.host.ledger import DRIVER, QUESTION, DriverEvent, Ledger, Question, Verdict
+from host_tables import DRIVERS, LIVES, QUESTIONS
+from long_tests import LONG
+
+#: What the creator has declared of an MCP server.
+DECLARED = {"declared": {"initialize": {"name": "declared"}, "tools/list": {"tools": []}}}
+#: Methods of an MCP server's handshake that have an answer.
+HANDSHAKE = ("initialize", "tools/list", "prompts/list", "resources/list", "resources/templates/list")
+
+ids = st.sampled_from(["q1", "q2", "q3", "q4"])
+#: Prompts by their numbers: -1 is the last one, 0 a new one.
+prompts = st.sampled_from([0, 0, -1, -2, -3])
+clients = st.sampled_from(["a", "b"])
+#: Who sends something: whoever drives, or somebody by name.
+senders = st.sampled_from(["driver", "driver", "driver", "a", "b"])
+servers = st.sampled_from(["one", "two", "declared"])
+calls = st.tuples(servers, st.sampled_from([*HANDSHAKE[:2], "notifications/initialized", "tools/call"]))
+bodies: st.SearchStrategy[Any] = st.sampled_from(["can_use_tool", "hook_callback"]) | calls
+
+
+class Mcp(NamedTuple):
+    """An MCP message that waits for an answer."""
+
+    server: str
+    message: dict[str, Any]
+
+
+class Oracle:
+    """What the page promises of one session, in its own words."""
+
+    def __init__(self) -> None:
+        #: The uuids of the prompts that are in the journal.
+        self.prompts: set[str] = set()
+        self.crashed()
+
+    def crashed(self) -> None:
+        """The supervisor is gone, with all clients."""
+        self.clients: dict[str, Serves | None] = {}
+        self.driver: str | None = None
+        self.was_driven = False
+        self.results: dict[tuple[str, Any], Any] = {
+            (server, method): result for server, by_method in DECLARED.items() for method, result in by_method.items()
+        }
+        self.handshakes: dict[str, list[Any]] = {}
+        self.ended("lost")
+
+    def ended(self, how: str) -> None:
+        """The process has ended, or another one has begun."""
+        self.process = how
+        self.states: dict[str, str] = {}
+        self.asked: dict[str, Mcp | None] = {}
+        self.owed: list[str] = []
+        self.is_open = False
+
+    @property
+    def open(self) -> list[str]:
+        """The ids of the questions that are open, the oldest first."""
+        return [id for id in self.asked if self.states[id] == "open"]
+
+    @property
+    def life(self) -> str:
+        """What the session does, by the middle column of the first table."""
+        if self.process != "idle":
+            return self.process
+        if self.open:
+            return "asking"
+        return "running" if self.is_open or self.owed else "idle"
+
+    def happens(self, id: str, event: str) -> str | None:
+        """Something happens to a question: what the table says of it."""
+        become = QUESTIONS[self.states.get(id, "answered")][event]
+        if become in QUESTIONS:
+            self.states[id] = become
+        return become
+
+    def reply(self, id: str) -> dict[str, Any] | None:
+        """What the host itself answers to a question, if it does."""
+        call = self.asked[id]
+        serves = None if self.driver is None else self.clients[self.driver]
+        if call is None or (serves is not None and call.server in serves.mcp):
+            return None
+        known = self.results.get((call.server, call.message["method"]))
+        if not self.was_driven and known is None:
+            return None
+        answer = {"jsonrpc": "2.0", "id": call.message.get("id")}
+        if "id" not in call.message:
+            return {"jsonrpc": "2.0", "result": {}}
+        if known is not None:
+            return {**answer, "result": known}
+        return {**answer, "error": {"code": -32001, "message": f"no client serves {call.server}"}}
+
+
+class CrashError(Exception):
+    """The supervisor is killed here."""
+
+
+def killable(step: Callable[..., None]) -> Callable[..., None]:
+    """A rule in which the supervisor may be killed."""
+
+    @wraps(step)
+    def run(self: Ledgers, *args: Any, **kwargs: Any) -> None:
+        try:
+            step(self, *args, **kwargs)
+        except CrashError:
+            self.crash()
+
+    return run
+
+
+class Ledgers(RuleBasedStateMachine):
+    """The ledgers of a session, one after each crash, its journal and what the page promises."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.mkdtemp()
+        self.oracle = Oracle()
+        self.ledger = Ledger(DECLARED)
+        self.journal = Journal(self.folder)
+        self.runs = False
+        self.life = "ended"
+        self.oracle.process = "ended"
+        #: Steps until the supervisor is killed.
+        self.fuse: int | None = None
+        self.count = 0
+        self.uuids: list[str] = ["p0"]
+
+    def teardown(self) -> None:
+        self.journal.close()
+        shutil.rmtree(self.folder)
+
+    # --- steps
+
+    def step(self) -> None:
+        if self.fuse is not None:
+            self.fuse -= 1
+            if self.fuse < 0:
+                raise CrashError
+
+    def crash(self) -> None:
+        """Only the journal is left. What it says of the end is held against what was open."""
+        self.fuse = None
+        oracle = self.oracle
+        self.journal.close()
+        self.journal = Journal(self.folder)
+        if self.runs:
+            self.journal.last.end_process(None)
+            found = review(self.journal, self.journal.process_line)
+            assert found.died == oracle.open
+            assert found.owed == oracle.owed
+            assert bool(found.unfinished) == bool(oracle.is_open or oracle.owed)
+            self.runs = False
+            oracle.crashed()
+        else:
+            ended = oracle.process
+            oracle.crashed()
+            oracle.process = ended
+        self.ledger = Ledger(DECLARED)
+        if self.journal.number:
+            self.ledger.remember_prompts(prompts_of(self.journal, self.journal.first))
+
+    def cli_says(self, **message: Any) -> Any:
+        """A line of the CLI, which may be cut. Returns the message."""
+        line = json.dumps(message).encode() + b"\n"
+        self.step()
+        self.journal.add_output(line[:20])
+        self.step()
+        self.journal.add_output(line[20:])
+        return decode(line)
+
+    def written(self, line: bytes, counts: Callable[[], object]) -> None:
+        """A line goes to the CLI. Once it is in the journal it ``counts``."""
+        self.step()
+        self.journal.add_input(line)
+        counts()
+        self.step()
+
+    def uuid(self, number: int) -> str:
+        """The uuid of a prompt, by its number."""
+        if number == 0:
+            self.uuids.append(f"p{len(self.uuids)}")
+        return self.uuids[max(number or -1, -len(self.uuids))]
+
+    # --- the process
+
+    @initialize(mcp=st.sets(servers), steps=st.sampled_from([0, 1, 2, 3, 3]))
+    def begin(self, mcp: set[str], steps: int) -> None:
+        """Most scripts begin where something may happen."""
+        for step in (self.start, self.initialized, lambda: self.drive(client="a", take=False, mcp=mcp))[:steps]:
+            step()
+            self.is_what_the_page_says()
+
+    @precondition(lambda self: not self.runs)
+    @rule()
+    @killable
+    def start(self) -> None:
+        self.journal.begin(["cli"], began=self.count)
+        self.count += 1
+        self.runs = True
+        self.oracle.ended("starting")  # and nothing of the process before is open
+        self.ledger.process_started()
+
+    @precondition(lambda self: self.runs)
+    @rule()
+    @killable
+    def initialized(self) -> None:
+        response = {"subtype": "success", "request_id": INITIALIZE_ID, "response": {}}
+        message = self.cli_says(type="control_response", response=response)
+        self.oracle.process = "idle"
+        assert self.ledger.received(message) is None
+
+    @precondition(lambda self: self.runs)
+    @rule(id=ids, body=bodies)
+    @killable
+    def ask(self, id: str, body: Any) -> None:
+        oracle, call = self.oracle, None
+        if isinstance(body, tuple):
+            self.count += 1
+            server, method = body
+            message = {"jsonrpc": "2.0", "method": method}
+            if method != "notifications/initialized":
+                message["id"] = self.count
+            call = Mcp(server, message)
+            request = {"subtype": "mcp_message", "server_name": server, "message": message}
+        elif body == "can_use_tool":
+            request = {"subtype": body, "tool_name": "Bash", "input": {}, "tool_use_id": "t"}
+        else:
+            request = {"subtype": body, "callback_id": "h", "input": {}}
+        received = self.cli_says(type="control_request", request_id=id, request=request)
+        if id in oracle.states:
+            assert self.ledger.received(received) is None
+            return
+        oracle.states[id], oracle.asked[id] = "open", call
+        if call is not None and call.message["method"] in ("initialize", "notifications/initialized"):
+            before = [] if call.message["method"] == "initialize" else oracle.handshakes.get(call.server, [])
+            oracle.handshakes[call.server] = [*before, call.message]
+        expected = oracle.reply(id)
+        reply = self.ledger.received(received)
+        assert (reply is None) == (expected is None)
+        if reply is not None:
+            self.replied(id, reply, expected)
+
+    def replied(self, id: str, reply: bytes, expected: Any) -> None:
+        """The host has answered for a server that nobody serves."""
+        response = json.loads(reply)["response"]
+        assert response == {"subtype": "success", "request_id": id, "response": {"mcp_response": expected}}
+        self.written(reply, lambda: self.oracle.happens(id, "answer"))
+
+    @precondition(lambda self: self.runs)
+    @rule(id=ids)
+    @killable
+    def withdraw(self, id: str) -> None:
+        message = self.cli_says(type="control_cancel_request", request_id=id)
+        self.oracle.happens(id, "withdraw")
+        assert self.ledger.received(message) is None
+
+    @precondition(lambda self: self.runs)
+    @rule()
+    @killable
+    def turn_begins(self) -> None:
+        message = self.cli_says(type="system", subtype="init", session_id="s", cwd="/", tools=[], model="x")
+        self.oracle.is_open = True
+        assert self.ledger.received(message) is None
+
+    @precondition(lambda self: self.runs)
+    @rule(numbers=st.lists(prompts, max_size=2))
+    @killable
+    def turn_ends(self, numbers: list[int]) -> None:
+        named = [self.uuid(number) for number in numbers]
+        said = {"is_error": False, "result": "ok", "duration_ms": 1, "duration_api_ms": 1, "num_turns": 1}
+        names = {"user_message_uuids": named} if named else {}
+        message = self.cli_says(type="result", subtype="success", session_id="s", **said, **names)
+        self.oracle.is_open = False
+        # A result without names is that of all prompts.
+        self.oracle.owed = [uuid for uuid in self.oracle.owed if named and uuid not in named]
+        assert self.ledger.received(message) is None
+
+    @precondition(lambda self: self.runs)
+    @rule(number=prompts, state=st.sampled_from(["queued", "started", "completed", "cancelled"]))
+    @killable
+    def prompt_is(self, number: int, state: str) -> None:
+        uuid = self.uuid(number)
+        message = self.cli_says(type="command_lifecycle", command_uuid=uuid, state=state, uuid="u", session_id="s")
+        if state in ("completed", "cancelled") and uuid in self.oracle.owed:
+            self.oracle.owed.remove(uuid)
+        assert self.ledger.received(message) is None
+
+    @precondition(lambda self: self.runs)
+    @rule(does=st.sampled_from([True, False, False]))
+    @killable
+    def end(self, does: bool) -> None:
+        if not does:
+            return
+        self.step()
+        self.journal.last.end_process(0)
+        oracle = self.oracle
+        assert self.ledger.owed == oracle.owed
+        died = [request.request_id for request in self.ledger.process_ended()]
+        assert died == oracle.open
+        assert [oracle.happens(id, "end") for id in died] == ["died"] * len(died)
+        settled = dict(oracle.states)
+        oracle.ended("ended")
+        # What died stays settled until another process may use its id.
+        oracle.states = settled
+        self.runs = False
+
+    # --- clients
+
+    @rule(client=clients, take=st.booleans(), mcp=st.sets(servers))
+    @killable
+    def drive(self, client: str, take: bool, mcp: set[str]) -> None:
+        oracle = self.oracle
+        if oracle.driver == client:
+            return
+        event = DriverEvent.TAKE if take else DriverEvent.ASK
+        become = DRIVERS[oracle.driver is not None][event.value]
+        assert DRIVER[oracle.driver is not None][event].value == become
+        if become == "refused":
+            return
+        assert become in ("driver", "replaces")
+        oracle.clients[client] = Serves(mcp=sorted(mcp))
+        oracle.driver, oracle.was_driven = client, True
+        self.serve(oracle.clients[client])
+
+    @rule(client=clients)
+    def view(self, client: str) -> None:
+        if client != self.oracle.driver:
+            self.oracle.clients[client] = None
+
+    @rule(client=clients)
+    @killable
+    def leave(self, client: str) -> None:
+        """It leaves, is killed or is cut."""
+        oracle = self.oracle
+        oracle.clients.pop(client, None)
+        if client == oracle.driver:
+            assert DRIVERS[True]["leave"] == DRIVER[True][DriverEvent.LEAVE].value == "nobody"
+            oracle.driver = None
+            self.serve(None)
+
+    def drives(self, client: str) -> bool:
+        """Whether somebody is the driver."""
+        return self.oracle.driver is not None and client in ("driver", self.oracle.driver)
+
+    def serve(self, serves: Serves | None) -> None:
+        oracle = self.oracle
+        expected = [(id, reply) for id in oracle.open if (reply := oracle.reply(id)) is not None]
+        for line in self.ledger.drive(serves):
+            self.replied(*self.next_of(expected, line))
+        assert expected == []
+
+    def next_of(self, expected: list[tuple[str, Any]], line: bytes) -> tuple[str, bytes, Any]:
+        id, reply = expected.pop(0)
+        return id, line, reply
+
+    @rule(client=senders, id=ids, result=st.integers(), fails=st.booleans())
+    @killable
+    def answer(self, client: str, id: str, result: int, fails: bool) -> None:
+        oracle, drives = self.oracle, self.drives(client)
+        call = oracle.asked.get(id)
+        payload: Any = {"behavior": "allow", "updatedInput": {}}
+        if call is not None:
+            payload = {"mcp_response": {"jsonrpc": "2.0", "id": call.message.get("id"), "result": {"n": result}}}
+        response = {"subtype": "success", "request_id": id, "response": payload}
+        if fails:
+            response = {"subtype": "error", "request_id": id, "error": "no"}
+        line = json.dumps({"type": "control_response", "response": response}).encode() + b"\n"
+        taken = self.ledger.look_at(line, is_driver=drives)
+        if not drives:
+            assert taken.verdict is Verdict.REFUSE
+            return
+        state = oracle.states.get(id, "answered")
+        late = QUESTIONS[state]["answer"] == "not written"
+        assert taken.verdict is (Verdict.KNOWN if late else Verdict.WRITE)
+        if late:
+            return
+
+        def counts() -> None:
+            oracle.happens(id, "answer")
+            if call is not None and call.message["method"] in HANDSHAKE and not fails:
+                oracle.results[call.server, call.message["method"]] = {"n": result}
+
+        self.written(line, counts)
+        self.ledger.written(taken, line)
+
+    @rule(client=senders, number=prompts | st.none())
+    @killable
+    def prompt(self, client: str, number: int | None) -> None:
+        oracle, drives = self.oracle, self.drives(client)
+        uuid = None if number is None else self.uuid(number)
+        named = {} if uuid is None else {"uuid": uuid}
+        line = json.dumps({"type": "user", "message": {"role": "user", "content": "x"}, **named}).encode() + b"\n"
+        taken = self.ledger.look_at(line, is_driver=drives)
+        if not drives or uuid is None:
+            assert taken.verdict is Verdict.REFUSE
+        elif uuid in oracle.prompts:
+            assert taken.verdict is Verdict.KNOWN
+        else:
+            assert taken.verdict is Verdict.WRITE
+            if self.runs:
+                self.written(line, lambda: (oracle.prompts.add(uuid), oracle.owed.append(uuid)))
+                self.ledger.written(taken, line)
+
+    @rule(client=senders)
+    def say_what_is_no_answer(self, client: str) -> None:
+        drives = self.drives(client)
+        for line, verdict in (
+            (b'{"type":"control_request","request_id":"i","request":{"subtype":"initialize"}}\n', Verdict.REFUSE),
+            (b'{"type":"control_request","request_id":"i","request":{"subtype":"interrupt"}}\n', Verdict.WRITE),
+            (b'{"type":"control_response","response":{"subtype":"success","request_id":null}}\n', Verdict.REFUSE),
+            (b'{"type":"host_end_input"}\n', Verdict.END_INPUT),
+            (b"{\n", Verdict.REFUSE),
+        ):
+            taken = self.ledger.look_at(line, is_driver=drives)
+            assert taken.verdict is (verdict if drives else Verdict.REFUSE)
+
+    # --- the supervisor
+
+    @rule(steps=st.integers(0, 30))
+    def is_killed_soon(self, steps: int) -> None:
+        self.fuse = steps
+
+    @invariant()
+    def is_what_the_page_says(self) -> None:
+        ledger, oracle = self.ledger, self.oracle
+        assert [question.request_id for question in ledger.open] == oracle.open
+        assert ledger.owed == oracle.owed
+        assert ledger.handshakes == oracle.handshakes
+        assert ledger.settled.strings() == [id for id in ledger.settled.strings() if oracle.states[id] != "open"]
+        assert {id for id, state in oracle.states.items() if state != "open"} == set(ledger.settled.strings())
+        life = oracle.life
+        if self.runs:
+            assert ledger.life.value == life
+        if life != self.life:
+            assert life in LIVES[self.life], (self.life, life)
+            self.life = life
+
+
+def test_the_tables_of_the_page_are_those_of_the_code() -> None:
+    names = {event.value for event in DriverEvent}
+    assert {driven: {event: become for event, become in row.items() if become} for driven, row in DRIVERS.items()} == {
+        driven: {event.value: become.value for event, become in row.items()} for driven, row in DRIVER.items()
+    }
+    assert all(row.keys() == names for row in DRIVERS.values())
+    assert {
+        state: {event: become for event, become in row.items() if become in QUESTIONS}
+        for state, row in QUESTIONS.items()
+    } == {state.value: {event.value: become.value for event, become in row.items()} for state, row in QUESTION.items()}
+    assert QUESTIONS.keys() == {question.value for question in Question}
+    assert LIVES.keys() == {life.value for life in Life}
+
+
+def test_a_ledger_does_what_the_tables_of_the_page_say_with_a_crash_between_any_two_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # nobody takes the power away
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        Ledgers,
+        settings=settings(
+            max_examples=3_000 if LONG else 250, stateful_step_count=60, deadline=None, derandomize=not LONG
+        ),
+    )
+
+
+#: How a session comes to what it does.
+REACHED: dict[str, list[str]] = {
+    "starting": ["start"],
+    "idle": ["start", "initialized"],
+    "running": ["start", "initialized", "turn_begins"],
+    "asking": ["start", "initialized", "ask"],
+    "ended": [],
+    "lost": ["start", "crash"],
+}
+#: What then leads to something else.
+LEADS: dict[tuple[str, str], list[str]] = {
+    ("starting", "idle"): ["initialized"],
+    ("starting", "running"): ["prompt", "initialized"],
+    ("starting", "asking"): ["ask", "initialized"],
+    ("idle", "running"): ["prompt"],
+    ("idle", "asking"): ["ask"],
+    ("running", "asking"): ["ask"],
+    ("running", "idle"): ["turn_ends"],
+    ("asking", "running"): ["turn_begins", "answer"],
+    ("asking", "idle"): ["withdraw"],
+    **{(life, "ended"): ["end"] for life in ("starting", "idle", "running", "asking")},
+    **{(life, "lost"): ["crash"] for life in ("starting", "idle", "running", "asking")},
+    **{(life, "starting"): ["start"] for life in ("ended", "lost")},
+}
+
+
+@pytest.mark.parametrize(("life", "then"), [(life, then) for life, can in LIVES.items() for then in sorted(can)])
+def test_what_can_happen_next_by_the_page_does_happen(life: str, then: str) -> None:
+    machine = Ledgers()
+    steps: dict[str, Callable[[], None]] = {
+        "ask": lambda: machine.ask(id="q1", body="can_use_tool"),
+        "withdraw": lambda: machine.withdraw(id="q1"),
+        "answer": lambda: machine.answer(client="a", id="q1", result=1, fails=False),
+        "prompt": lambda: machine.prompt(client="a", number=0),
+        "end": lambda: machine.end(does=True),
+        "turn_ends": lambda: machine.turn_ends(numbers=[]),
+    }
+    try:
+        for step in [*REACHED[life], "drive", *LEADS[life, then]]:
+            before = machine.oracle.life
+            if step == "drive":
+                assert before == life
+                machine.drive(client="a", take=False, mcp=set())
+            else:
+                steps.get(step, getattr(machine, step))()
+            machine.is_what_the_page_says()
+        assert machine.oracle.life == then
+    finally:
+        machine.teardown()
+
+
+def test_a_prompt_behind_a_result_that_names_no_prompt_is_reported_as_owed() -> None:
+    """Of what came first, the journal knows the order."""
+    machine = Ledgers()
+    try:
+        machine.begin(mcp=set(), steps=3)
+        machine.turn_ends(numbers=[])
+        machine.prompt(client="a", number=0)
+        assert machine.oracle.owed == ["p1"]
+        machine.crash()
+    finally:
+        machine.teardown()

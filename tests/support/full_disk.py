@@ -1,0 +1,137 @@
+"""What a supervisor does on a file system that is full: a program for a test, in a mount namespace of its own.
+
+    full_disk.py FOLDER
+
+A file system of 8 MiB is mounted at FOLDER, and a supervisor runs there. It prints what it has found, as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from claude_wire.host import hosted as hosteds
+from hosts import Client, Host, hosting
+
+#: Bytes of the file system, of what fills it at first, and of a prompt that needs pages of its own.
+DISK, BALLAST, LARGE = 8 * 1024 * 1024, 6 * 1024 * 1024, 8 * 1024
+#: Lines of a turn that does not fit beside the ballast: some 3 MB.
+LINES = 12_000
+
+
+def mount(folder: Path) -> None:
+    """Mount the file system."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder], check=True)
+
+
+def fill(path: Path, size: int = DISK) -> None:
+    """Write a file of a size, or up to the last byte that there is room for."""
+    with open(path, "wb", buffering=0) as file:
+        for piece in (64 * 1024, 4096, 1):
+            try:
+                while file.tell() + piece <= size:
+                    file.write(b"x" * piece)
+            except OSError:
+                continue
+
+
+def started(folder: Path) -> tuple[int, str]:
+    """The exit code of ``claude-wire host start``, and what it says."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "claude_wire.cli", "host", "start"],
+        env={**os.environ, "CLAUDE_WIRE_HOST": os.fspath(folder), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return ended.returncode, ended.stderr
+
+
+def lines_of(got: list[Any]) -> list[Any]:
+    """The lines of the CLI among those that a client got."""
+    return [line for line in got if not line["type"].startswith("host_")]
+
+
+async def blocked(host: Host, ballast: Path) -> dict[str, Any]:
+    """A turn that fills the disk: the session waits, and goes on when there is room."""
+    client, answer = await host.create(name="waits")
+    id = answer["id"]
+    client.prompt("p1")
+    got = await client.until("result")
+    fill(ballast, BALLAST)
+    client.prompt("p2", lines=LINES)
+    got += await client.until("host_blocked")
+    found: dict[str, Any] = {"blocked": got[-1]["message"]}
+    client.prompt("p3", content="x" * LARGE)
+    got += await client.until("host_refused")
+    found["refused"] = got[-1]["reason"]
+    other = await host.client()
+    found["create"] = await other.ask({"create": host.spec(), "detach": True})
+    found["folders"] = [name for name in os.listdir(host.path / "sessions") if name != id]
+    found["life"] = [session["life"] for session in (await other.ask({"list": {}}))["sessions"]]
+    viewer: Client = await host.client()
+    attached = await viewer.ask({"attach": id})
+    seen = [await viewer.get() for _ in range(attached["line"])]
+    ballast.unlink()
+    got += await client.until("result")
+    seen += await viewer.until("result")
+    client.prompt("p3", content="x" * LARGE)
+    got += await client.until("result")
+    seen += await viewer.until("result")
+    said = [json.loads(line) for line in journal(host, id, "stdout.ndjson")]
+    answered = said[0]  # to `initialize`
+    assert [answered, *lines_of(got)] == said
+    assert lines_of(seen) == said
+    found["results"] = [line["user_message_uuids"] for line in said if line["type"] == "result"]
+    found["prompts"] = [json.loads(line).get("uuid") for line in journal(host, id, "stdin.ndjson")][1:]
+    found["accepted"] = [line["lines"] for line in got if line["type"] == "host_accepted"]
+    return found
+
+
+def journal(host: Host, id: str, name: str) -> list[bytes]:
+    """The lines of a file of a session."""
+    return (host.path / "sessions" / id / "parts" / "000001" / name).read_bytes().splitlines()
+
+
+async def ended(host: Host, ballast: Path) -> dict[str, Any]:
+    """A session that is stopped on a full disk, and a supervisor that ends on it and is started on it."""
+    client, answer = await host.create(name="ends")
+    id = answer["id"]
+    client.prompt("p1")
+    got = await client.until("result")
+    fill(ballast)
+    stopped = await (await host.client()).ask({"stop": id, "grace": 5})
+    found: dict[str, Any] = {"stopped": {s["name"]: s["life"] for s in stopped["sessions"]}}
+    got += await client.until("host_ended")
+    found["code"] = got[-1]["exit_code"]
+    await host.end()
+    fill(ballast)
+    found["start"] = started(host.path)
+    ballast.unlink()
+    await host.start()
+    again = await host.client()
+    attached = await again.ask({"attach": id, "after": {"id": id, "epoch": 1, "line": 1}})
+    found["again"] = attached["life"], attached["line"]
+    assert [await again.get() for _ in range(attached["line"] - 1)] == lines_of(got)
+    resumed = await (await host.client()).ask({"resume": id, "env": dict(os.environ), "detach": True})
+    found["resumed"] = resumed["type"]
+    return found
+
+
+async def main(folder: Path) -> None:
+    """Find out."""
+    mount(folder)
+    hosteds.RETRY_SECONDS = 0.05
+    ballast = folder / "ballast"
+    async with hosting(folder / "h") as host:
+        print(json.dumps([await blocked(host, ballast), await ended(host, ballast)]))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1])))
