@@ -277,7 +277,6 @@ ROWS: dict[str, list[str]] = {
     "connections of the service, at once": ["tests/serve/test_serve_attacks.py"],
     "acts of all clients of the service": ["tests/serve/test_serve_attacks.py"],
     "a session on the page of the service": ["tests/page/test_page_shows.py", "tests/page/test_page_hostile.py"],
-    "prompts that the page keeps": ["tests/page/test_page_shows.py"],
 }
 
 
