@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,14 @@ import pytest
 from claude_wire.host.attach import connect
 from claude_wire.integrations.fleet import node as module
 from claude_wire.integrations.fleet.node import CHUNK_BYTES, Node
+from folders import ROOT
 from hosts import SECONDS, agent, hosting
 
 pytestmark = pytest.mark.anyio
+
+KIB = 1024
+#: What an actor holds before the items of a relay: asyncio pauses behind 128 KiB, and reads 256 KiB at once.
+HELD_KIB = 384
 
 
 @pytest.fixture
@@ -120,6 +127,74 @@ async def test_a_client_that_takes_nothing_has_the_actor_read_no_more(tmp_path: 
 async def line_of_many(items: Any) -> Any:
     """The first line of what a relay gives next."""
     return json.loads((await asyncio.wait_for(anext(items), SECONDS)).partition(b"\n")[0])
+
+
+@asynccontextmanager
+async def deaf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Node, Any, socket.socket]]:
+    """An actor, one of its relays, and the supervisor's end of that, which a test reads and writes."""
+    folder.mkdir()
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.fspath(folder / "socket"))
+        listener.listen()
+        async with node_of(folder) as node:
+
+            async def serves() -> None:
+                """There is a supervisor."""
+
+            monkeypatch.setattr(node, "_serve", serves)
+            items = node.relay("c1", "n1", 0)
+            assert await anext(items) == b""
+            with listener.accept()[0] as end:
+                end.setblocking(False)
+                yield node, items, end
+            await items.aclose()
+
+
+async def test_what_a_client_sends_waits_with_it_while_the_supervisor_takes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with deaf(tmp_path / "h", monkeypatch) as (node, _, end):
+        sent = 0
+        while await node.write("c1", b"x" * CHUNK_BYTES):
+            sent += CHUNK_BYTES
+            assert sent < 4_000_000
+        held = node._clients["c1"][1].transport.get_write_buffer_size()
+        assert CHUNK_BYTES < held <= 64 * KIB + 64 * KIB
+        for _ in range(5):
+            assert await node.write("c1", b"") is False
+        while not await node.write("c1", b""):
+            with suppress(BlockingIOError):
+                end.recv(CHUNK_BYTES)
+
+
+async def test_an_actor_holds_little_of_what_no_client_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with deaf(tmp_path / "h", monkeypatch) as (node, items, end):
+        reader = node._clients["c1"][1]._protocol._stream_reader  # type: ignore[attr-defined]
+        silence = 0
+        while silence < 5:
+            try:
+                end.send(b"x" * CHUNK_BYTES)
+                silence = 0
+            except BlockingIOError:
+                silence += 1
+                await asyncio.sleep(0.01)
+        assert CHUNK_BYTES < len(reader._buffer) <= HELD_KIB * KIB
+        assert len(await anext(items)) <= CHUNK_BYTES
+
+
+def test_the_page_of_limits_says_the_bounds_of_a_fleet() -> None:
+    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    client = (ROOT / "python/claude_wire/integrations/fleet/client.py").read_text(encoding="utf-8")
+    items, losses = (re.findall(rf"^{name} = (\d+)$", client, re.M)[0] for name in ("MOST_ITEMS", "MOST_UNTOLD"))
+    chunk = CHUNK_BYTES // KIB
+    for said in (
+        f"take it | {items} items of at most {chunk} KiB, and {HELD_KIB} KiB before them |",
+        f"has not taken | {chunk} KiB, and 64 KiB before them | the client waits, and asks again every "
+        f"{module.BEAT_SECONDS:g} seconds |",
+        f"has not told | {losses} |",
+    ):
+        assert said in page, said
 
 
 async def test_a_relay_ends_with_the_node_of_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

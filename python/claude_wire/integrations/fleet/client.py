@@ -42,6 +42,8 @@ SESSION_BYTES = 200_000_000
 LOST_SECONDS = 3 * BEAT_SECONDS
 #: Items of a relay that wait for a client, of at most CHUNK_BYTES each. Then the relay waits, too.
 MOST_ITEMS = 16
+#: Losses of nodes that are kept until they are told.
+MOST_UNTOLD = 256
 #: Calls that an actor takes at once: more than those of the 1024 clients that a supervisor takes.
 MOST_CALLS = 4096
 #: Seconds in which a node must have memory for a session.
@@ -109,7 +111,7 @@ class Fleet(Host):
         self._bytes = session_bytes
         self._timeout = timeout
         self._nodes: dict[str, _Node] = {}
-        self._untold: deque[NodeLostError] = deque(maxlen=256)
+        self._untold: deque[NodeLostError] = deque(maxlen=MOST_UNTOLD)
         # The node that all commands are for; None for that of each session.
         self._node: _Node | None = None
 
