@@ -24,8 +24,10 @@ import claude_wire.host
 from claude_wire import ControlRequest, decode
 from claude_wire.control.host_frames import Serves
 from claude_wire.host.disk.folder import StateFolder
+from claude_wire.host.disk.journal import Journal
+from claude_wire.host.disk.review import review
 from claude_wire.host.hosted import Hosted
-from claude_wire.host.ledger import Ledger
+from claude_wire.host.ledger import Ledger, Verdict
 from claude_wire.host.sessions import Limits
 from folders import ROOT
 from hosts import SECONDS, Client, Host, hosting
@@ -284,6 +286,47 @@ def test_many_names_of_servers_take_the_room_of_handshakes(monkeypatch: pytest.M
     assert sum(map(len, ledger.handshakes)) < 10_000
 
 
+def withdrawn(id: str) -> Any:
+    return decode(json.dumps({"type": "control_cancel_request", "request_id": id}).encode())
+
+
+def test_the_oldest_id_of_a_prompt_and_of_a_settled_question_is_forgotten() -> None:
+    ledger, most = Ledger(), 4096
+
+    def prompt(uuid: str) -> Verdict:
+        line = json.dumps({"type": "user", "uuid": uuid, "message": {"role": "user", "content": "x"}}).encode()
+        taken = ledger.look_at(line, is_driver=True)
+        if taken.verdict is Verdict.WRITE:
+            ledger.written(taken, line)
+        return taken.verdict
+
+    for number in range(most):
+        assert prompt(f"p{number}") is Verdict.WRITE
+        ledger.received(question(f"q{number}"))
+        ledger.received(withdrawn(f"q{number}"))
+    ledger.received(question("q0"))
+    assert (prompt("p0"), ledger.open) == (Verdict.KNOWN, [])
+    prompt("one more")
+    ledger.received(question("one more"))
+    ledger.received(withdrawn("one more"))
+    ledger.received(question("q0"))
+    assert prompt("p0") is Verdict.WRITE
+    assert [request.request_id for request in ledger.open] == ["q0"]
+
+
+async def test_of_the_settled_questions_a_client_gets_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lower(monkeypatch, MOST_SETTLED=2)
+    async with hosting(tmp_path / "h") as host:
+        client, answer = await host.create()
+        for id in ("q1", "q2", "q3"):
+            client.prompt(f"p-{id}", ask=id)
+            await client.until("control_request")
+            response = {"subtype": "success", "request_id": id, "response": {"behavior": "allow"}}
+            client.send({"type": "control_response", "response": response})
+            await client.until("result")
+        assert (await (await host.client()).ask({"attach": answer["id"]}))["settled"] == ["q2", "q3"]
+
+
 # --- the input of the CLI ---------------------------------------------------------------------------------------------
 
 DEAF = """
@@ -335,6 +378,44 @@ async def test_the_standard_error_of_a_cli_is_kept_up_to_its_bound(
         ended = (await client.until("host_ended"))[-1]
         assert ended["stderr"] == "e" * 40 + "d" * 60
         assert (host.path / "sessions" / answer["id"] / "parts" / "000001" / "stderr.txt").stat().st_size == 1_000
+
+
+async def test_above_its_budget_a_journal_has_its_last_parts_and_no_client_keeps_twice_as_much(
+    tmp_path: Path,
+) -> None:
+    budget = 200_000
+    async with hosting(tmp_path / "h", limits=Limits(journal_bytes=budget)) as host:
+        client, answer = await host.create()
+        slow = silent(host)
+        slow.sendall(json.dumps({"attach": answer["id"]}).encode() + b"\n")
+        await until(lambda: len(hosted_by(host, answer).clients) == 2)
+        journal, sizes = hosted_by(host, answer).journal, [0]
+        client.prompt("p1", lines=20_000)
+        while (await client.get())["type"] != "result":
+            sizes.append(journal.size)
+        chunk = 2 * 64 * 1024  # with the order of its lines
+        assert 1.25 * budget < max(sizes) <= 2 * budget + budget // 8 + chunk
+        assert len(hosted_by(host, answer).clients) == 1, "who reads nothing was cut off"
+        assert journal.size <= budget + budget // 8 + chunk
+        refused = await (await host.client()).ask(
+            {"attach": answer["id"], "after": {"id": answer["id"], "epoch": 1, "line": 1}}
+        )
+        assert (refused["error"], refused["first"]) == ("gone", journal.first)
+        await asyncio.to_thread(rest, slow)
+
+
+def test_of_the_calls_without_a_result_the_last_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lower(monkeypatch, MOST_CALLS=3)
+    journal = Journal(os.fspath(tmp_path))
+    journal.begin(["cli"], began=0.0)
+    for number in range(5):
+        call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {}}
+        body = {"id": "m", "role": "assistant", "model": "x", "content": [call]}
+        message = {"type": "assistant", "message": body, "session_id": "s", "parent_tool_use_id": None}
+        journal.add_output(json.dumps(message).encode() + b"\n")
+    journal.add_order()
+    assert review(journal, 1).calls == ["t2", "t3", "t4"]
+    journal.close()
 
 
 def test_the_log_is_two_files_up_to_their_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,8 +260,8 @@ ROWS: dict[str, list[str]] = {
         "tests/host/test_host_bounds.py"
     ],
     "a client of a supervisor that takes nothing though something is there for it": ["tests/host/test_host_bounds.py"],
-    "clients of a supervisor, at once": ["tests/host/test_host_bounds.py"],
-    "CLIs of a supervisor, at once, with those that are kept ready": ["tests/host/test_host_bounds.py"],
+    "clients of a supervisor, at once": ["tests/host/test_supervisor_limits.py"],
+    "CLIs of a supervisor, at once, with those that are kept ready": ["tests/host/test_supervisor_limits.py"],
     "questions of a CLI of a supervisor that are open": ["tests/host/test_host_bounds.py"],
     "what a supervisor remembers of the handshakes of the MCP servers of a session": ["tests/host/test_host_bounds.py"],
     "prompts and settled questions that a supervisor remembers by their ids": ["tests/host/test_host_bounds.py"],
