@@ -23,14 +23,15 @@ SHOWS = """(texts) => {
 def test_the_lines_of_the_document_show_each_text_once(browser: Any, server: PageServer, recording: str) -> None:
     """Also where the connection is lost in between."""
     events = events_of(recording)
-    texts = shown_of(events)["texts"]
-    session = server.add("one", *events[: len(events) // 2])
+    first = events[: len(events) // 2]
+    session = server.add("one", *first)
     with open_page(browser, server.entry) as tab:
         tab.wait_level()
         tab.page.goto(f"{server.url}sessions")  # a document of the same origin, without the page's own scripts
         tab.page.evaluate(f"(id) => {{ {PROGRAM} }}", "one")
         session.wait_for_connections(2)
+        tab.page.wait_for_function(SHOWS, arg=shown_of(first)["texts"])
         session.cut()
-        session.publish(*events[len(events) // 2 :])
-        tab.page.wait_for_function(SHOWS, arg=texts)
-        assert session.connections[-1] is not None
+        assert session.wait_for_connections(3)[2] is not None
+        session.publish(*events[len(first) :])
+        tab.page.wait_for_function(SHOWS, arg=shown_of(events)["texts"])
