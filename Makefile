@@ -162,7 +162,7 @@ $(VENV)/.pip: | $(BIN)/python
 # Groups of pyproject.toml: to build, to develop, to compare, to make wheels; and extras of the package itself, which is there by then.
 $(VENV)/.base: WHAT := --group build
 $(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,cli,drift,mcp,otel,serve]'
-$(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk]'
+$(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk,serve]'
 $(VENV)/.docs: WHAT := --group docs
 $(VENV)/.tables: WHAT := --group tables 'claude-wire[dask,duckdb,export,polars,ray]'
 $(VENV)/.page: WHAT := --group page

@@ -43,6 +43,7 @@ SECTIONS = {
     "test_accumulate": "Whole messages from deltas",
     "test_bridge": "Events for a front end",
     "test_host": "A host of many sessions",
+    "test_serve": "Events over HTTP",
     "test_tap": "The tap between a CLI and its host",
 }
 

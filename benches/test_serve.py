@@ -1,0 +1,84 @@
+"""The service: what a connection and an event cost it, beside an endpoint of Starlette that sends the same bytes.
+
+500 connections read 50 sessions. Both are processes of their own, on uvicorn with the same settings; serving.py says
+how each gets its events. Only what the two hold and take is counted, as for the host (test_host.py): the supervisor of
+the service has a process of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import house
+import serving
+from conftest import Contest, takes_own_time
+
+SESSIONS = 50
+#: Of each session.
+READERS = 10
+#: Events of a round. Each goes to all readers of its session.
+EVENTS = 1_000
+
+#: Of the memory of a connection: 1.3 times 27 KiB, in MB.
+MOST_MEMORY = 0.036
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[house.House]:
+    running = house.House(tmp_path / "host", "asyncio")
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def opened(supervisor: house.House, tmp_path: Path) -> Iterator[tuple[serving.Served, serving.Served]]:
+    """The service, and the plain endpoint."""
+    both = serving.service(supervisor, tmp_path / "host", SESSIONS), serving.plain(SESSIONS)
+    yield both
+    for one in both:
+        one.close()
+
+
+def test_memory(contest: Contest, opened: tuple[serving.Served, serving.Served]) -> None:
+    """Of connections that have got an event."""
+
+    def held(served: serving.Served) -> float:
+        served.connect(1)
+        served.run(EVENTS, SESSIONS)  # what is made once is made now
+        before = served.resident
+        served.connect(READERS)
+        served.run(SESSIONS, SESSIONS)
+        return (served.resident - before) / (SESSIONS * READERS)
+
+    service, plain = opened
+    contest.memory(
+        "the memory of a service for a connection",
+        lambda: held(service),
+        {"a plain endpoint of Starlette": lambda: held(plain)},
+        claim=MOST_MEMORY,
+    )
+
+
+@takes_own_time
+@pytest.mark.parametrize("at_once", [SESSIONS, 1], ids=["together", "alone"])
+def test_processor_time(contest: Contest, opened: tuple[serving.Served, serving.Served], at_once: int) -> None:
+    """An event to one connection; with events of all sessions under way, and with one event at a time.
+
+    Before it was measured, the service took 1.6 times the time: a cancel scope for each wait of a connection was a
+    third of the difference, generators and middleware around each event the rest. By instructions of the processes
+    themselves, without the kernel's, it takes 1.13 times those of the plain endpoint.
+    """
+    service, plain = opened
+    for one in opened:
+        one.connect(READERS)
+        one.run(EVENTS, at_once)
+    several = "events of all sessions" if at_once > 1 else "one event"
+    contest.measured(
+        f"an event to a connection, {several} at a time",
+        lambda: service.run(EVENTS, at_once),
+        at_most={"a plain endpoint of Starlette": (lambda: plain.run(EVENTS, at_once), 1.3)},
+        rounds=None,
+    )
