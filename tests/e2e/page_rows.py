@@ -7,6 +7,7 @@ tool, outcome]``, ``["prompt", text]``, ``["notice", text]`` and ``["turn", ok]`
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,11 @@ from claude_wire.bridge import (
     PermissionCancelled,
     PermissionRequest,
     TurnComplete,
+    UiEvent,
 )
 from claude_wire.codec.decoder import Decoder
+from claude_wire.control.host_frames import INITIALIZE_ID
+from claude_wire.messages import ControlResponse
 from claude_wire.testing import Recording
 
 __all__ = ["ROWS", "Row", "journal_rows", "journaled"]
@@ -60,13 +64,14 @@ def journal_rows(lines: list[tuple[str, bytes]], *, partial: bool = True) -> lis
         lines: as :func:`journaled` has them.
         partial: whether a text that is not whole has a row.
     """
-    ui, decoder = Bridge(partial=partial, prompts=True), Decoder()
+    ui = Bridge(partial=partial)
+    decoder: Decoder[Any] = Decoder()
     rows: dict[object, Row] = {}
     for direction, line in lines:
         if direction == "in":
             _sent(json.loads(line), rows)
             continue
-        for event in (event for message in decoder.feed(line) for event in ui.add(message)):
+        for event in _events(ui, decoder, line):
             if isinstance(event, ClaudeResponse):
                 row = rows.setdefault(("text", event.id or len(rows)), ["text", ""])
                 row[1] = row[1] + event.content if event.partial else event.content
@@ -82,6 +87,13 @@ def journal_rows(lines: list[tuple[str, bytes]], *, partial: bool = True) -> lis
             elif isinstance(event, TurnComplete):
                 rows[len(rows)] = ["turn", event.ok]
     return list(rows.values())
+
+
+def _events(ui: Bridge, decoder: Decoder[Any], line: bytes) -> Iterator[UiEvent]:
+    for message in decoder.feed(line):
+        if isinstance(message, ControlResponse) and message.request_id == INITIALIZE_ID:
+            yield from ui.end()  # what another process had begun is over
+        yield from ui.add(message)
 
 
 def _sent(message: Any, rows: dict[object, Row]) -> None:

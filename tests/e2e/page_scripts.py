@@ -112,6 +112,12 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
         Reply(text("The test fails: each item is rounded on its own. ", "I will round the sum.", gate="restarted-1")),
         Reply(text("The connection ", "holds.")),
     ],
+    "resumed": [
+        Reply(text("I have seen ", "the cart.")),
+        Reply(text("The cart again: ", "here it comes."), tool("Read", file_path="cart.py")),
+        Reply(text("This never ", "comes to an end.", gate="resumed")),
+        Reply(text("I still know ", "the cart.")),
+    ],
     "hostile": [
         Reply(text(*hostile_text().splitlines(keepends=True)), tool("Read", file_path="hostile.txt")),
         bash("cat hostile.txt", HOSTILE["script"]),

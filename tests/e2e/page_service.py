@@ -81,8 +81,13 @@ class PageService:
         try:
             self.stop()
         finally:
-            command = [sys.executable, "-m", "claude_wire.cli", "host", "stop", "--all", "--folder", str(self.state)]
-            subprocess.run(command, env=self._environment, check=True, timeout=SECONDS, capture_output=True)
+            self.end("--all")
+
+    def end(self, what: str) -> None:
+        """Kill the CLI of a session, given its id, by ``claude-wire host stop``. ``--all`` ends the supervisor, too."""
+        arguments = ["host", "stop", what, "--folder", str(self.state), "--grace", "0"]
+        command = [sys.executable, "-m", "claude_wire.cli", *arguments]
+        subprocess.run(command, env=self._environment, check=True, timeout=SECONDS, capture_output=True)
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the service, and return its answer."""

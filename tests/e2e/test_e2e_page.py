@@ -47,6 +47,7 @@ def picture(tab: Tab, name: str) -> None:
 def type_prompt(tab: Tab, text: str) -> None:
     """Write a prompt by keyboard, once all that there was is shown."""
     tab.wait_level()
+    tab.page.wait_for_selector("#prompt:enabled")
     tab.page.focus("#prompt")
     tab.page.keyboard.type(text)
     tab.page.keyboard.press("Enter")
@@ -279,6 +280,31 @@ def test_the_service_restarts_in_mid_turn(browser: Any, service: PageService) ->
         tab.wait_for_turns(2)
         session.is_shown(tab)
     assert "FAILED" in (session.folder / "result.txt").read_text()
+
+
+def test_a_session_that_ends_in_mid_turn_is_resumed(browser: Any, service: PageService) -> None:
+    """What was said before stands there once, the turn that was cut does not go on, and the CLI knows what was said."""
+    session = service.create("resumed", "Look at the cart")
+    with open_page(browser, session.entry) as tab:
+        type_prompt(tab, "Look at the cart.")
+        tab.wait_for_turns(1)
+        type_prompt(tab, "Once more.")
+        live_text(tab, "This never ")
+        session.is_shown(tab)
+        service.end(session.id)
+        tab.page.get_by_text("The session has ended").first.wait_for()
+        session.is_shown(tab)
+        assert tab.page.is_disabled("#prompt")
+        tab.page.click("#resume")
+        type_prompt(tab, "Do you still know it?")
+        tab.wait_for_turns(2)
+        session.is_shown(tab)
+        tab.page.reload()
+        tab.wait_for_turns(2)
+        tab.wait_level()
+        session.is_shown(tab)
+        assert tab.shown()["texts"][-2:] == ["This never ", "I still know the cart."]
+    assert "I have seen the cart." in str(service.api.asked("resumed")[-1].body["messages"])
 
 
 def test_hostile_content_is_text(browser: Any, service: PageService) -> None:
