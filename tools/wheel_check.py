@@ -1,8 +1,8 @@
 """Refuses a wheel that should not be published: ``wheel_check.py WHEEL…``.
 
-A wheel has less than 1.3 MB, its licences and the native library. It names no folder of its builder. The library takes
-from the system only what each system of the wheel's tag has: auditwheel knows what that is for manylinux, the lists
-below say it for the others. It exports nothing but our own functions.
+A wheel has less than 1.3 MB, its licences, the native library and each file of the package. It names no folder of its
+builder. The library takes from the system only what each system of the wheel's tag has: auditwheel knows what that is
+for manylinux, the lists below say it for the others. It exports nothing but our own functions.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ lief.disable_leak_warning()
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 1_300_000
 HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".rustup"}
+PACKAGE = ROOT / "python"
 LIBRARY = re.compile(r"/(lib)?_native\.(\w+\.)*(so|dylib|dll|pyd)$")
 TAG = re.compile(r"-py3-none-((?:many|musl)linux|macosx|win)")
 
@@ -48,6 +49,7 @@ def faults(wheel: Path) -> list[str]:
     for licence in ("LICENSE", "THIRD_PARTY_LICENSES"):
         if not any(name.endswith(f".dist-info/licenses/{licence}") for name in content):
             found.append(f"no {licence}")
+    found += [f"no {name}" for name in package_files() if name not in content]
     homes = [os.environ.get(name, str(home)) for name, home in HOMES.items()]
     for name, data in content.items():
         for folder in [str(ROOT), str(Path.home()), *homes]:
@@ -61,6 +63,13 @@ def faults(wheel: Path) -> list[str]:
     if libraries and tag is not None and tag[1] == "manylinux":
         found += manylinux_faults(wheel)
     return found
+
+
+def package_files() -> list[str]:
+    """The files of the package as they stand in its sources: modules, types, and what programs of it read."""
+    files = (path for path in (PACKAGE / "claude_wire").rglob("*") if path.is_file())
+    names = (path.relative_to(PACKAGE).as_posix() for path in files)
+    return sorted(name for name in names if "/__pycache__/" not in name and "/native/_native/" not in name)
 
 
 def library_faults(data: bytes, musl: bool = False) -> list[str]:

@@ -146,7 +146,7 @@ def test_a_wheel_that_should_not_be_published_is_refused(tmp_path: Path) -> None
     data = library.read_bytes()
     for folder in (str(ROOT), str(Path.home())):  # those of an editable installation are not renamed
         data = data.replace(f"{folder}/".encode(), b"-" * (len(folder) + 1))
-    content = {place: data, **dict.fromkeys(licences, b"")}
+    content = {place: data, **dict.fromkeys([*licences, *check.package_files()], b"")}
     content[record] = "".join(f"{name},,\n" for name in [*content, record]).encode()
     machine = platform.machine()
     good = tmp_path / f"claude_wire-1-py3-none-manylinux_2_39_{machine}.whl"
@@ -162,7 +162,8 @@ def test_a_wheel_that_should_not_be_published_is_refused(tmp_path: Path) -> None
     bad = tmp_path / "claude_wire-1-cp311-cp311-linux_x86_64.whl"
     write(bad, {place: f"{ROOT}/rust/src".encode() + os.urandom(check.MOST_BYTES)})
     said = "\n".join(check.faults(bad))
-    for part in ("the tag", "bytes; wanted", "no LICENSE", "no THIRD_PARTY", f"names {ROOT}", "is no library"):
+    page = "no claude_wire/serve/page/index.html"
+    for part in ("the tag", "bytes; wanted", "no LICENSE", "no THIRD_PARTY", page, f"names {ROOT}", "is no library"):
         assert part in said
 
 
