@@ -23,6 +23,11 @@ def begun(folder: Path, **options: int) -> Journal:
     return journal
 
 
+def add(journal: Journal, data: bytes) -> None:
+    journal.add_output(data)
+    journal.add_order()
+
+
 def line_at(journal: Journal, number: int) -> bytes:
     place = journal.place_of(number)
     part = journal.open_part(place.part)
@@ -84,7 +89,7 @@ def test_above_its_budget_the_oldest_parts_go(tmp_path: Path) -> None:
     journal = begun(tmp_path, budget=8000)
     sizes = []
     for n in range(1000):
-        journal.add_output(b'{"n":%d}\n' % n)
+        add(journal, b'{"n":%d}\n' % n)
         sizes.append(journal.size)
     assert max(sizes) <= 8000 * 9 / 8 + 100, "the part that is written comes on top"
     assert journal.first > 1
@@ -98,11 +103,11 @@ def test_above_its_budget_the_oldest_parts_go(tmp_path: Path) -> None:
 
 def test_a_part_that_is_read_stays(tmp_path: Path) -> None:
     journal = begun(tmp_path, budget=800)
-    journal.add_output(b'{"n":0}\n')
+    add(journal, b'{"n":0}\n')
     place = journal.place_of(1)
     part = journal.open_part(place.part)
     for n in range(1, 400):
-        journal.add_output(b'{"n":%d}\n' % n)
+        add(journal, b'{"n":%d}\n' % n)
     assert journal.first == 1
     assert journal.held_by_readers
     assert os.pread(part.output.descriptor, 8, 0) == b'{"n":0}\n'
@@ -110,7 +115,7 @@ def test_a_part_that_is_read_stays(tmp_path: Path) -> None:
     assert journal.line_at(Place(place.part, 8)) == 2
     journal.release_part(place.part)
     while journal.first == 1:
-        journal.add_output(b'{"n":400}\n')
+        add(journal, b'{"n":400}\n')
     assert not journal.held_by_readers
     journal.close()
 

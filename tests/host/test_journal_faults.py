@@ -27,13 +27,18 @@ def begun(folder: Path, **options: int) -> Journal:
     return journal
 
 
+def add(journal: Journal, data: bytes) -> None:
+    journal.add_output(data)
+    journal.add_order()
+
+
 def parts(folder: Path) -> list[str]:
     return sorted(os.listdir(folder / "parts"))
 
 
 def write_until_a_part_goes(journal: Journal) -> None:
     while journal.first == 1:
-        journal.add_output(b"{}\n")
+        add(journal, b"{}\n")
 
 
 def no_room(*_: object, **__: object) -> None:
@@ -144,7 +149,7 @@ def test_a_part_that_could_not_be_begun_is_no_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: object, fails: str
 ) -> None:
     journal = begun(tmp_path, budget=80)
-    journal.add_output(b'{"n":"0123456789"}\n')
+    add(journal, b'{"n":"0123456789"}\n')
     with monkeypatch.context() as patch:
         patch.setattr(module, fails, no_room)
         with pytest.raises(OSError, match="No space"):
@@ -179,7 +184,7 @@ def test_a_part_that_a_crash_has_half_removed_is_no_part(tmp_path: Path, monkeyp
 def test_a_loss_of_power_within_the_journal_leaves_no_gap(tmp_path: Path) -> None:
     journal = begun(tmp_path, budget=800)
     for n in range(30):
-        journal.add_output(b'{"n":%d}\n' % n)
+        add(journal, b'{"n":%d}\n' % n)
     journal.close()
     first, second = parts(tmp_path)[:2]
     output = tmp_path / "parts" / first / "stdout.ndjson"
@@ -198,8 +203,7 @@ def test_a_loss_of_power_within_the_journal_leaves_no_gap(tmp_path: Path) -> Non
 def test_an_order_of_lines_that_a_loss_of_power_has_taken_is_dropped(tmp_path: Path) -> None:
     journal = begun(tmp_path)
     for n in range(10):
-        journal.add_output(b'{"n":%d}\n' % n)
-        journal.add_order()
+        add(journal, b'{"n":%d}\n' % n)
         journal.add_input(b'{"i":%d}\n' % n)
     journal.close()
     folder = tmp_path / "parts" / "000001"

@@ -239,19 +239,20 @@ class Hosted:
         The clients come first: until each of them has these lines, nothing may be said to any of them.
         """
         journal = self.journal
-        part = journal.last
         if journal.number != self._part_number:  # all that the part before it has was told
             self._part_number, self._told_end = journal.number, 0
             self._cut_who_holds_parts()
-        output = part.output
-        start, end, line = self._told_end, output.end, self.told_next
+        output = journal.last.output
+        start, end = self._told_end, output.end
         if end == start:
             return
-        self._told_end, self._news_line, self.told_next = end, line, part.info.first + output.count
-        chunk = data[: end - start] if output.size - len(data) == start else None
+        self._told_end = end
+        # What was read is what was written last. If a line has begun before it, all of that is in the file alone.
+        chunk = (data if end == output.size else data[: end - start]) if output.size - len(data) == start else None
         for client in self.clients:
             client.more(chunk, start)
-        if chunk is not None and self.told_next == line + 1 and chunk.startswith(PASSED_OVER):
+        self._news_line, self.told_next = self.told_next, journal.next
+        if chunk is not None and self.told_next == self._news_line + 1 and chunk.startswith(PASSED_OVER):
             return
         for block in (chunk,) if chunk is not None else blocks(output.descriptor, start, end):
             for message in self._house.decoder.feed(block):

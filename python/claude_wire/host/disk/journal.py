@@ -78,12 +78,13 @@ class Journal:
         "_budget",
         "_closed",
         "_folder",
+        "_is_full",
         "_last",
-        "_number",
         "_read",
         "_syncs",
         "_unwritten",
         "is_blocked",
+        "number",
     )
 
     def __init__(self, folder: str, *, budget: int = JOURNAL_BYTES, syncs: bool = False) -> None:
@@ -93,11 +94,14 @@ class Journal:
         # By number: the parts before the last one; those that are being read, and by how many readers.
         self._closed: dict[int, _Closed] = {}
         self._read: dict[int, tuple[Part, int]] = {}
-        self._number = 0
+        #: The number of the part that is written; 0 if nothing was begun yet.
+        self.number: int = 0
         self._last: Part | None = None
         #: Whether output, or its order, could not be written yet: the disk is full.
         self.is_blocked: bool = False
         self._unwritten = b""
+        # Whether the next line goes to another part.
+        self._is_full = False
         try:
             for number in sorted(int(name) for name in os.listdir(self._folder) if name.isdecimal()):
                 self._open(number)
@@ -114,20 +118,20 @@ class Journal:
         if self._last is not None and part.info.first != self.next:
             # A loss of power has taken lines before this part. What is left of them would hide that: it is put aside.
             self._last.close()
-            for lost in (*self._closed, self._number):
+            for lost in (*self._closed, self.number):
                 os.rename(self._path(lost), f"{self._path(lost)}.lost")
             self._closed.clear()
         else:
             self._close_last()
-        self._number, self._last = number, part
+        self.number, self._last = number, part
 
     def _path(self, number: int) -> str:
         return os.path.join(self._folder, f"{number:06}")
 
     def _close_last(self) -> None:
         if self._last is not None:
-            self._closed[self._number] = _Closed(self._last.info.first, self._last.size, self._last.info.began)
-            if self._number not in self._read:
+            self._closed[self.number] = _Closed(self._last.info.first, self._last.size, self._last.info.began)
+            if self.number not in self._read:
                 self._last.close()
 
     # --- what there is
@@ -161,11 +165,6 @@ class Journal:
         return sum(part.size for part in self._closed.values()) + (0 if self._last is None else self._last.size)
 
     @property
-    def number(self) -> int:
-        """The number of the part that is written; 0 if nothing was begun yet."""
-        return self._number
-
-    @property
     def last(self) -> Part:
         """The part that is written.
 
@@ -188,7 +187,7 @@ class Journal:
         self._begin(info, msgspec.json.encode({"argv": argv}))
 
     def _begin(self, info: PartInfo, command: bytes) -> None:
-        path = self._path(self._number + 1)
+        path = self._path(self.number + 1)
         part: Part | None = None
         try:
             part = Part(path, info)
@@ -200,22 +199,23 @@ class Journal:
                 _remove(path)
             raise
         self._close_last()
-        self._number, self._last = self._number + 1, part
+        self.number, self._last, self._is_full = self.number + 1, part, False
 
-    def add_output(self, data: bytes) -> Part:
-        """Append what the CLI wrote, cut anywhere. Returns the part that it was written to.
+    def add_output(self, data: bytes) -> None:
+        """Append what the CLI wrote, cut anywhere: to another part than before if the last one was full.
 
-        That is another part than before if the last one was full, and ended with a line. :meth:`add_order` is called
-        behind this, when those who wait for the lines have them.
+        :meth:`add_order` is called behind this, when those who wait for the lines have them.
 
         Raises:
             OSError: not all could be written. The rest is kept, and written by the next call, which may be with b"".
                 The caller reads nothing more from the CLI meanwhile.
         """
-        part, data = self.last, self._unwritten + data
+        part = self.last
+        if self.is_blocked:
+            data = self._unwritten + data
         size = part.output.size
         try:
-            if part.size * PARTS >= self._budget and size == part.output.end and not self.is_blocked:
+            if self._is_full and size == part.output.end and not self.is_blocked:
                 part, size = self._pass_on(part), 0
             part.output.append(data)
             if self._syncs:
@@ -223,8 +223,8 @@ class Journal:
         except BaseException:
             self.is_blocked, self._unwritten = True, data[part.output.size - size :]
             raise
-        self.is_blocked, self._unwritten = False, b""
-        return part
+        if self.is_blocked:
+            self.is_blocked, self._unwritten = False, b""
 
     def add_order(self) -> None:
         """Write the order of the lines of output. Until this is done, a crash takes the times at which they came.
@@ -232,11 +232,13 @@ class Journal:
         Raises:
             OSError: it could not be written. It is by the next call, before which the caller reads nothing more.
         """
+        part = self.last
         try:
-            self.last.add_order()
+            part.add_order()
         except BaseException:
             self.is_blocked = True
             raise
+        self._is_full = part.size * PARTS >= self._budget
 
     def give_up(self) -> int:
         """Drop what could not be written: its process has ended. Returns how many bytes that is."""
@@ -285,9 +287,9 @@ class Journal:
             raise GoneError(self.first)
         if line > self.next:
             raise LookupError(f"the journal ends with line {self.next - 1}")
-        number = max((key for key, part in self._closed.items() if part.first <= line), default=self._number)
+        number = max((key for key, part in self._closed.items() if part.first <= line), default=self.number)
         if self._last is None or line >= self._last.info.first:
-            number = self._number
+            number = self.number
         part = self.open_part(number)
         try:
             return Place(number, part.offset_of(line))
@@ -302,7 +304,7 @@ class Journal:
         Raises:
             LookupError: there is no such line.
         """
-        for number in range(self.place_of(line).part, self._number + 1):
+        for number in range(self.place_of(line).part, self.number + 1):
             part = self.open_part(number)
             try:
                 yield from part.in_order(max(line, part.info.first))
@@ -315,7 +317,7 @@ class Journal:
         Raises:
             LookupError: there is no such line.
         """
-        for number in range(self.place_of(line).part, self._number + 1):
+        for number in range(self.place_of(line).part, self.number + 1):
             part = self.open_part(number)
             try:
                 yield from part.input_blocks()
@@ -332,7 +334,7 @@ class Journal:
 
     def open_part(self, number: int) -> Part:
         """A part to be read, which stays until :meth:`release_part`."""
-        known = self.last if number == self._number else None
+        known = self.last if number == self.number else None
         part, readers = self._read.get(number) or (known or Part(self._path(number)), 0)
         self._read[number] = part, readers + 1
         return part

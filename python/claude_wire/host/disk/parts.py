@@ -26,6 +26,7 @@ STRIDE = 256
 #: Bytes that are read at once where lines are counted.
 BLOCK_BYTES = 256 * 1024
 
+_LINE_FEED = 10
 _OUTPUT, _INPUT, _ORDER, _STDERR = "stdout.ndjson", "stdin.ndjson", "order.jsonl", "stderr.txt"
 #: Most bytes of standard error in a part. What comes behind them is dropped.
 STDERR_BYTES = 1024 * 1024
@@ -97,19 +98,22 @@ class Lines:
         """
         while data:
             written = os.write(self.descriptor, data)
+            if written == len(data):  # as always, but on a full disk
+                self._counted(data)
+                return
             self._counted(data[:written])
             data = data[written:]
 
     def _counted(self, data: bytes) -> None:
+        self.size = size = self.size + len(data)
         lines = data.count(b"\n")
         if lines:
-            self.count += lines
-            self.end = self.size + data.rindex(b"\n") + 1
-            if self.count >= self._next_mark:
-                self._marks.append(self.count)
+            self.end = size if data[-1] == _LINE_FEED else size - len(data) + data.rindex(b"\n") + 1
+            self.count = count = self.count + lines
+            if count >= self._next_mark:
+                self._marks.append(count)
                 self._offsets.append(self.end)
-                self._next_mark = self.count + STRIDE
-        self.size += len(data)
+                self._next_mark = count + STRIDE
 
     def offset_of(self, line: int) -> int:
         """The offset of a line, counted from 0; of the end of all lines if it is the next one."""
@@ -310,15 +314,16 @@ class Part:
             OSError: not all could be written. No line counts as one that has its order, then.
         """
         output, inputs, order = self.output, self._input, self._order
-        has_output, has_input = output.count != output.ordered, inputs.count != inputs.ordered
-        if not (has_output or has_input):
-            return
         kept = output.ordered + inputs.ordered
+        if output.count + inputs.count == kept:
+            return
         if order.size != order.end or order.count != kept:  # rows that a call wrote which then failed
             order.keep(kept, order.offset_of(kept))
         seconds = time.time() - self.info.began
-        rows = output.rows(seconds, "out") if has_output else b""
-        order.append(rows + inputs.rows(seconds, "in") if has_input else rows)
+        rows = output.rows(seconds, "out") if output.count > output.ordered else b""
+        if inputs.count > inputs.ordered:
+            rows += inputs.rows(seconds, "in")
+        order.append(rows)
         output.ordered, output.ordered_end = output.count, output.end
         inputs.ordered, inputs.ordered_end = inputs.count, inputs.end
 
