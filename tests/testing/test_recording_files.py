@@ -250,6 +250,14 @@ def test_folder_without_output_is_no_recording(tmp_path: Path) -> None:
         Recording.from_files({"stdin.ndjson": b""})
 
 
+def test_a_folder_of_recordings_names_one_of_them(tmp_path: Path) -> None:
+    for name in ("second", "first"):
+        (tmp_path / name).mkdir()
+        ONE_SHOT.save(tmp_path / name)
+    with pytest.raises(FileNotFoundError, match=r"no stdout\.ndjson in it, but there is one in 'first'"):
+        Recording.load(tmp_path)
+
+
 def test_file_that_is_not_what_it_should_be_is_a_value_error() -> None:
     for name in ("order.jsonl", "stdout.reads.jsonl"):
         for data in (b"[1,\n", b"1\n", b"\n1\n", b"[1]", b'["a", "b"]\n', b'[1, "in", "b"]\n', b"[1, 2, 3, 4]\n"):

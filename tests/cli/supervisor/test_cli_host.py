@@ -84,6 +84,16 @@ def test_without_a_supervisor_a_command_says_how_to_start_one(host: Commands, co
     assert f'no supervisor runs in {host.folder}. "claude-wire host start' in host.refused("host", *command)
 
 
+def test_only_what_starts_a_supervisor_makes_its_folder(host: Commands) -> None:
+    host.refused("host", "ps")
+    host.refused("attach", "x")
+    assert "no supervisor runs" in host.said("host", "stop", "--all")
+    assert host.said("host", "logs") == ""
+    assert not host.folder.exists()
+    host.serve()
+    assert host.folder.is_dir()
+
+
 def test_in_the_foreground_it_says_that_it_serves_and_ends_by_a_signal(host: Commands) -> None:
     with host.start("host", "start", "--foreground") as process:
         assert process.stdout is not None
@@ -158,11 +168,13 @@ def test_a_session_is_created_listed_shown_stopped_and_removed(host: Commands) -
     assert rest.decode().endswith("* the CLI ended with exit code 0\n")
     assert host.said("host", "ps", "-q") == ""
     assert [(session["name"], session["life"], session["line"]) for session in host.sessions()] == [
-        ("mine", "ended", 5)
+        ("mine", "ended", 6)
     ]
     in_order(host.said("host", "logs", id[:6]), '0 {"lines": 2}', '1 {"lines": 2}', "= ok", "* the CLI ended")
     lines = [json.loads(line) for line in host.said("host", "logs", "mine", "--json").splitlines()]
-    assert [line["type"] for line in lines] == ["control_response", "system", "assistant", "assistant", "result"]
+    assert [line["type"] for line in lines] == [
+        *("control_response", "user", "system", "assistant", "assistant", "result")
+    ]
     assert json.loads(host.said("host", "logs", "mine", "--json", "-n", "1"))["type"] == "result"
     assert host.said("host", "rm", "mine") == f"{id}\n"
     assert host.sessions() == []
@@ -221,9 +233,21 @@ def test_how_a_cli_has_ended_is_shown(host: Commands) -> None:
     assert "no more disk" in said
 
 
-def test_a_program_that_is_not_there_is_named(host: Commands) -> None:
+def test_a_program_that_cannot_be_run_is_named_with_the_reason(
+    host: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(program: str) -> str:
+        return host.refused("host", "run", "--", program)
+
     host.serve()
-    assert "'no-such-cli' cannot be run" in host.refused("host", "run", "--", "no-such-cli")
+    monkeypatch.chdir(tmp_path)
+    agent = tmp_path / "agent.py"
+    agent.write_text("")
+    assert "'no-such-cli' cannot be run: there is no such program" in refused("no-such-cli")
+    assert "cannot be run: it is a folder" in refused(os.fspath(host.folder))
+    assert "'agent.py' cannot be run: it is not executable" in refused("agent.py")
+    agent.chmod(0o700)
+    assert "'agent.py' cannot be run: it is not in PATH; say ./agent.py" in refused("agent.py")
 
 
 def test_the_log_of_the_supervisor_tells_what_it_did(host: Commands) -> None:

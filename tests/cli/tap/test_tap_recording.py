@@ -198,7 +198,7 @@ def test_a_folder_that_is_not_safe_is_not_used(tmp_path: Path, there: str) -> No
     with start(tap_of("/bin/cat", path)) as process:
         out, errors = process.communicate(b"a\n", timeout=SECONDS)
     assert (out, process.returncode) == (b"a\n", 0)
-    assert errors.startswith(b"claude-wire tap: nothing is recorded: ")
+    assert errors.startswith(b"claude-wire tap: nothing is recorded in %s: " % os.fsencode(path))
     assert errors.count(b"\n") == 1
     assert list((tmp_path / "elsewhere").iterdir()) == []
 

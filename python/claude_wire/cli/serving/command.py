@@ -72,7 +72,7 @@ def serve(config: str | None, folder: str | None, listen: str, port: int, demo: 
             _serve(state, settings, listen, port)
         return
     settings = _config(config)
-    state = folder_of(folder)
+    state = folder_of(folder, makes=True)
     from claude_wire.cli.supervisor.starting import in_background
 
     with failures():
@@ -131,7 +131,7 @@ def _supervised(temporary: str) -> Generator[StateFolder]:
     """A supervisor of its own, which ends with the block."""
     from claude_wire.cli.supervisor.starting import in_background
 
-    state = folder_of(os.path.join(temporary, "host"))
+    state = folder_of(os.path.join(temporary, "host"), makes=True)
     with failures():
         found, _ = in_background(state, [])
     try:

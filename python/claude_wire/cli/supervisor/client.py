@@ -145,10 +145,10 @@ class Client:
         return self.listed().sessions
 
 
-def folder_of(path: str | None) -> StateFolder:
-    """The state folder that a command is about."""
+def folder_of(path: str | None, *, makes: bool = False) -> StateFolder:
+    """The state folder that a command is about; only one that starts a supervisor makes it."""
     try:
-        return StateFolder(path)
+        return StateFolder(path, makes=makes)
     except OSError as error:
         where = printable(os.fsdecode(error.filename or path or default_folder()), keep="")
         raise Failure(f"{where}: {error.strerror}") from error

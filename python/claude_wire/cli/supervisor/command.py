@@ -98,7 +98,7 @@ def start(
     """
     from claude_wire.cli.supervisor.starting import in_background, in_foreground
 
-    state = folder_of(folder)
+    state = folder_of(folder, makes=True)
     if foreground or detached:
         from claude_wire.host.sessions import Limits
 

@@ -32,7 +32,7 @@ def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost
     if command:
         cli = shutil.which(command[0])
         if cli is None:
-            raise Failure(f"{one_line(command[0])!r} cannot be run: there is no such program")
+            raise Failure(f"{one_line(command[0])!r} cannot be run: {_why_not(command[0])}")
         cli = os.path.abspath(cli)
     try:
         argv = ClaudeOptions(
@@ -43,6 +43,17 @@ def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost
     given = command[1:]
     flags = [] if any(flag.partition("=")[0] == "--input-format" for flag in given) else argv[1:]
     return attach.spec_of([argv[0], *given, *flags], cwd=cwd, name=name, cost_usd=cost_usd)
+
+
+def _why_not(program: str) -> str:
+    """Why a program is not found."""
+    if os.path.isdir(program):
+        return "it is a folder"
+    if not os.path.exists(program):
+        return "there is no such program"
+    if not os.access(program, os.X_OK):
+        return "it is not executable"
+    return f"it is not in PATH; say ./{one_line(program)}"
 
 
 def created(client: Client, spec: Spec) -> str:

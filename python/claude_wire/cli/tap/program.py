@@ -99,7 +99,7 @@ def _recording(folder: str, how: str, argv: Sequence[str], began: float) -> Reco
 
         return (Recording if how == "plain" else RedactedRecording)(folder, argv, began, _say)
     except Exception as error:  # the session goes on, whatever there is
-        _say(f"nothing is recorded: {getattr(error, 'strerror', None) or error}")
+        _say(f"nothing is recorded in {folder}: {getattr(error, 'strerror', None) or error}")
         return None
 
 

@@ -61,14 +61,17 @@ class Supervision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StateFolder:
-    """The folder of one supervisor, which is made if need be.
+    """The folder of one supervisor.
+
+    Args:
+        makes: whether it is made if there is none.
 
     Raises:
         OSError: it cannot be made, or there is a link in its place, another user's folder, or one that others may
         change. HostError: its path is too long for a socket.
     """
 
-    def __init__(self, path: str | None = None) -> None:
+    def __init__(self, path: str | None = None, *, makes: bool = True) -> None:
         self.path: str = os.path.abspath(path or default_folder())
         self.socket: str = os.path.join(self.path, "socket")
         if len(os.fsencode(self.socket)) > SOCKET_PATH_BYTES:
@@ -76,7 +79,8 @@ class StateFolder:
                 "folder",
                 f"the path of the socket is too long: choose a folder of at most {SOCKET_PATH_BYTES - 7} bytes",
             )
-        private_folder(self.path)
+        if makes or os.path.lexists(self.path):
+            private_folder(self.path)
         self._lock: int | None = None
         self._log: int | None = None
 

@@ -204,7 +204,9 @@ class Link:
             DetachedError: the supervisor has cut the connection.
         """
         if isinstance(self._end, Ended):
-            raise ProcessInputError("the CLI of this session has ended; Host.resume() starts it again")
+            raise ProcessInputError(
+                'the CLI of this session has ended; Host.resume() or "claude-wire host resume" starts it again'
+            )
         if self._end is not None:
             raise self._detached("the supervisor has cut the connection")
         if not self.drives:

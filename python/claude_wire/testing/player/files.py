@@ -63,7 +63,9 @@ def read_files(path: str) -> dict[str, bytes]:
             files[name] = _contents(os.path.join(path, entry), left)
             left -= len(files[name]) if entry != name else 0
     if "stdout.ndjson" not in files:
-        raise FileNotFoundError(2, "no recording: there is no stdout.ndjson in it", path)
+        within = [entry for entry in os.listdir(path) if os.path.isfile(os.path.join(path, entry, "stdout.ndjson"))]
+        hint = f", but there is one in {min(within)!r}" if within else ""
+        raise FileNotFoundError(2, f"no recording: there is no stdout.ndjson in it{hint}", path)
     return files
 
 
