@@ -10,7 +10,7 @@ from pathlib import Path
 
 from claude_wire.testing.offline.fake_api import Reply, Step, text, tool
 
-__all__ = ["FOUND", "HOSTILE", "LOOK", "MENDED", "SCRIPTS", "hostile_text", "make_folder"]
+__all__ = ["FOUND", "HOSTILE", "LONG", "LOOK", "MENDED", "SCRIPTS", "hostile_text", "make_folder"]
 
 CART = """\
 def total(items):
@@ -44,6 +44,10 @@ I will:
 """
 LOOK = "I will look for the place where the cart is added up. "
 FOUND = "It is in `cart.py`, and there is one test for it."
+
+
+#: Five million characters.
+LONG = "word " * 1_000_000
 
 
 def bash(command: str, description: str) -> Reply:
@@ -118,6 +122,7 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
         Reply(text("This never ", "comes to an end.", gate="resumed")),
         Reply(text("I still know ", "the cart.")),
     ],
+    "long": [Reply(text(*[LONG[: len(LONG) // 100]] * 100))],
     "hostile": [
         Reply(text(*hostile_text().splitlines(keepends=True)), tool("Read", file_path="hostile.txt")),
         bash("cat hostile.txt", HOSTILE["script"]),

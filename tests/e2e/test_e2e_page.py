@@ -13,7 +13,7 @@ import pytest
 from browsing import Tab, open_page
 from chromium import another, running_chromium
 from claude_wire.testing.offline.fake_api import FakeAPI
-from page_scripts import FOUND, HOSTILE, LOOK, MENDED, SCRIPTS, make_folder
+from page_scripts import FOUND, HOSTILE, LONG, LOOK, MENDED, SCRIPTS, make_folder
 from page_service import PageService
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -347,3 +347,25 @@ def is_text(tab: Tab) -> None:
     styles = "(all) => all.map((one) => getComputedStyle(one).unicodeBidi)"
     for selector in (".foreign", "#name", "#folder", "#progress-step"):
         assert set(tab.page.locator(selector).evaluate_all(styles)) == {"isolate"}
+
+
+def test_five_million_characters(browser: Any, service: PageService) -> None:
+    """A text of this length is shown in part, once, also after a reload; a button gives more of it."""
+    session = service.create("long", "A long answer")
+    with open_page(browser, session.entry) as tab:
+        type_prompt(tab, "Say a lot.")
+        tab.wait_for_turns(1)
+        is_shown_in_part(tab)
+        tab.page.reload()
+        tab.wait_for_turns(1)
+        is_shown_in_part(tab)
+    assert session.rows() == [["prompt", "Say a lot."], ["text", LONG], ["turn", True]]
+
+
+def is_shown_in_part(tab: Tab) -> None:
+    """Look at the first 20,000 characters, and get more."""
+    tab.wait_level()
+    assert tab.shown()["texts"] == [LONG[:20_000]]
+    tab.page.click(".response .more")
+    tab.page.get_by_text("4,880,000 characters are left").wait_for()
+    assert tab.shown()["texts"] == [LONG[:120_000]]
