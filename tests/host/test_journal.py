@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from claude_wire.host.disk.files import open_private, private_folder, write_whole
 from claude_wire.host.disk.journal import GoneError, Journal, Place
-from claude_wire.host.disk.parts import STRIDE
+from claude_wire.host.disk.parts import BLOCK_BYTES, STRIDE
 from claude_wire.testing import Recording
 
 
@@ -117,6 +119,73 @@ def test_a_part_that_is_read_stays(tmp_path: Path) -> None:
     while journal.first == 1:
         add(journal, b'{"n":400}\n')
     assert not journal.held_by_readers
+    journal.close()
+
+
+def large(tmp_path: Path) -> None:
+    """A journal of three parts, with input, which was left as its session ended."""
+    journal = begun(tmp_path, budget=8 * 400_000)
+    for n in range(30_000):
+        journal.add_output(b'{"n":%d,"text":"%s"}\n' % (n, b"x" * 10))
+        journal.add_order()
+        if n % 100 == 0:
+            journal.add_input(b'{"in":%d}\n' % n)
+    journal.last.end_process(0)
+    journal.close()
+    assert len(os.listdir(tmp_path / "parts")) >= 3
+
+
+def test_a_session_that_has_ended_is_opened_without_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large(tmp_path)
+    read, pread = [0], os.pread
+
+    def counting(*arguments: Any) -> bytes:
+        data = pread(*arguments)
+        read[0] += len(data)
+        return data
+
+    monkeypatch.setattr(os, "pread", counting)
+    journal = Journal(os.fspath(tmp_path), budget=8 * 400_000)
+    assert read == [0]
+    assert [journal.next, journal.next_input] == [30_001, 301]
+    for line in (1, 7_000, 15_000, 29_999):
+        assert line_at(journal, line).startswith(b'{"n":%d,' % (line - 1))
+    assert read[0] < 4 * 2 * BLOCK_BYTES
+    journal.begin(["cli"], began=1.0)
+    journal.add_output(b'{"n":30000}\n')
+    journal.add_order()
+    assert line_at(journal, 30_001) == b'{"n":30000}\n'
+    journal.close()
+
+
+@pytest.mark.parametrize("what", ["boot", "grown", "changed", "damaged", "absent"])
+def test_what_was_counted_of_another_state_of_a_file_is_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    large(tmp_path)
+    last = tmp_path / "parts" / sorted(os.listdir(tmp_path / "parts"))[-1]
+    output, noted = last / "stdout.ndjson", last / "counted.json"
+    lines = 30_000
+    if what == "boot":
+        monkeypatch.setattr("claude_wire.host.disk.counted.boot_id", lambda: "another")
+        then = output.stat().st_mtime_ns
+        output.write_bytes(output.read_bytes().replace(b"\n", b"\0"))  # as a loss of power leaves it
+        os.utime(output, ns=(then, then))
+        before = msgspec.json.decode((last / "part.json").read_bytes())["first"]
+        lines = before - 1
+    elif what == "grown":
+        output.write_bytes(output.read_bytes() + b"{}\n")
+        lines += 1
+    elif what == "changed":
+        output.write_bytes(output.read_bytes()[:-1] + b" ")
+        os.utime(output, ns=(0, 0))
+        lines -= 1
+    elif what == "damaged":
+        noted.write_bytes(noted.read_bytes()[:-20])
+    else:
+        noted.unlink()
+    journal = Journal(os.fspath(tmp_path), budget=8 * 400_000)
+    assert journal.next == lines + 1
     journal.close()
 
 

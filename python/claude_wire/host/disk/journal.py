@@ -130,6 +130,7 @@ class Journal:
 
     def _close_last(self) -> None:
         if self._last is not None:
+            self._last.done()
             self._closed[self.number] = _Closed(self._last.info.first, self._last.size, self._last.info.began)
             if self.number not in self._read:
                 self._last.close()

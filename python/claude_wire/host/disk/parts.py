@@ -17,6 +17,7 @@ from itertools import chain, groupby
 
 import msgspec
 
+from claude_wire.host.disk.counted import Counted, load, save
 from claude_wire.host.disk.files import open_private, private_folder, write_whole
 
 __all__ = ["Part", "PartInfo", "blocks"]
@@ -69,7 +70,7 @@ class Lines:
 
     __slots__ = ("_marks", "_next_mark", "_offsets", "count", "descriptor", "end", "ordered", "ordered_end", "size")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, known: Counted | None = None) -> None:
         self.descriptor: int = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             self.count: int = 0
@@ -82,13 +83,29 @@ class Lines:
             # look for every 256th line takes 80 µs more for a block of 64 KiB, which takes 130 without.
             self._marks, self._offsets = array("Q", [0]), array("Q", [0])
             self._next_mark = STRIDE
-            offset = 0
-            while data := os.pread(self.descriptor, BLOCK_BYTES, offset):
+            if known is not None and known.is_of(self.descriptor):
+                self.count, self.end, self.size = known.count, known.end, known.size
+                self.ordered, self.ordered_end = known.ordered, known.ordered_end
+                self._marks, self._offsets = array("Q", known.marks), array("Q", known.offsets)
+                self._next_mark = known.marks[-1] + STRIDE
+            while data := os.pread(self.descriptor, BLOCK_BYTES, self.size):
                 self._counted(data)
-                offset += len(data)
         except BaseException:
             os.close(self.descriptor)
             raise
+
+    def counted(self) -> Counted:
+        """What there is, for one who opens the file again."""
+        return Counted(
+            size=self.size,
+            modified=os.fstat(self.descriptor).st_mtime_ns,
+            count=self.count,
+            end=self.end,
+            ordered=self.ordered,
+            ordered_end=self.ordered_end,
+            marks=self._marks.tolist(),
+            offsets=self._offsets.tolist(),
+        )
 
     def append(self, data: bytes) -> None:
         """Write ``data`` behind the file's end, all of it.
@@ -187,7 +204,7 @@ class Part:
         ValueError: ``part.json`` is not what it should be.
     """
 
-    __slots__ = ("_closing", "_input", "_order", "info", "output", "path")
+    __slots__ = ("_closing", "_input", "_noted", "_order", "info", "output", "path")
 
     def __init__(self, path: str, info: PartInfo | None = None) -> None:
         self.path: str = path
@@ -201,12 +218,15 @@ class Part:
         self._closing: list[Lines] = []
         try:
             #: What the CLI wrote. :meth:`add_order` is called behind what is appended.
-            self.output: Lines = self._open(_OUTPUT)
-            self._input = self._open(_INPUT)
-            self._order = self._open(_ORDER)
+            self.output: Lines
+            known = load(path, 3)
+            self.output, self._input, self._order = map(self._open, (_OUTPUT, _INPUT, _ORDER), known)
+            # What was counted when that was noted last.
+            self._noted: list[Counted] | list[None] = known
             if self._input.size > self._input.end:  # a line whose writing was cut by a crash never counted
                 self._input.keep(self._input.count, self._input.end)
-            self._read_order()
+            if self._order.count != self.output.ordered + self._input.ordered:
+                self._read_order()
             self.add_order()
         except BaseException:
             self.close()
@@ -227,8 +247,8 @@ class Part:
         self._input.has_order(inputs)
         self.output.has_order(outputs)
 
-    def _open(self, name: str) -> Lines:
-        lines = Lines(os.path.join(self.path, name))
+    def _open(self, name: str, known: Counted | None) -> Lines:
+        lines = Lines(os.path.join(self.path, name), known)
         self._closing.append(lines)
         return lines
 
@@ -338,6 +358,14 @@ class Part:
         self.add_order()
         if exit_code is not None:
             write_whole(os.path.join(self.path, "exit.json"), msgspec.json.encode({"rc": exit_code}))
+        self.done()
+
+    def done(self) -> None:
+        """Nothing is added any more: what was counted is noted, so that the part is opened without being read."""
+        counted = [lines.counted() for lines in self._closing]
+        if counted != self._noted:
+            self._noted = counted
+            save(self.path, counted)
 
     def sync(self) -> None:
         """Return when all that was written is on the disk, also after a loss of power."""
