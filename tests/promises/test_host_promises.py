@@ -77,12 +77,12 @@ def test_output_of_which_a_client_has_seen_a_part_comes_from_there_on_each_line_
     chance = random.Random(1)
     seen: list[bytes] = []
     after = None
-    while len(seen) < 1003:  # the answer to initialize, init, 1000 lines, the result
+    while len(seen) < 1004:  # the answer to initialize, the prompt again, init, 1000 lines, the result
         with Talker(host.folder) as client:
             answer = client.drive(id, after)
             assert answer["after"] == len(seen)
             wanted = chance.randrange(200)
-            while len(client.lines) < wanted and len(seen) + len(client.lines) < 1003:
+            while len(client.lines) < wanted and len(seen) + len(client.lines) < 1004:
                 client.line()
             seen += client.lines
             after = cursor(answer, len(seen))
