@@ -61,11 +61,12 @@ def lower(monkeypatch: pytest.MonkeyPatch, **bounds: Any) -> None:
         monkeypatch.setattr(module_of(name), name, value)
 
 
-def silent(host: Host) -> socket.socket:
-    """A client that reads only when it is told to, and whose socket holds little."""
+def silent(host: Host, session: str) -> socket.socket:
+    """A viewer of a session that reads only when it is told to, and whose socket holds little."""
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect(host.folder.socket)
+    client.sendall(json.dumps({"attach": session}).encode() + b"\n")
     return client
 
 
@@ -154,8 +155,7 @@ async def test_a_client_that_takes_nothing_is_cut_with_its_cursor(
     lower(monkeypatch, TICK_SECONDS=0.05)
     async with hosting(tmp_path / "h") as host:
         client, answer = await host.create()
-        slow = silent(host)
-        slow.sendall(json.dumps({"attach": answer["id"]}).encode() + b"\n")
+        slow = silent(host, answer["id"])
         client.prompt("p1", lines=20_000)
         await client.until("result")
         client.close()
@@ -172,8 +172,7 @@ async def test_a_client_that_does_not_take_what_the_host_says_is_cut(
     lower(monkeypatch, MOST_FRAME_BYTES=500)
     async with hosting(tmp_path / "h") as host:
         client, answer = await host.create()
-        slow = silent(host)
-        slow.sendall(json.dumps({"attach": answer["id"]}).encode() + b"\n")
+        slow = silent(host, answer["id"])
         client.prompt("p1", lines=20_000)
         await client.until("result")
         assert len(hosted_by(host, answer).clients) == 2
@@ -386,8 +385,7 @@ async def test_above_its_budget_a_journal_has_its_last_parts_and_no_client_keeps
     budget = 200_000
     async with hosting(tmp_path / "h", limits=Limits(journal_bytes=budget)) as host:
         client, answer = await host.create()
-        slow = silent(host)
-        slow.sendall(json.dumps({"attach": answer["id"]}).encode() + b"\n")
+        slow = silent(host, answer["id"])
         await until(lambda: len(hosted_by(host, answer).clients) == 2)
         journal, sizes = hosted_by(host, answer).journal, [0]
         client.prompt("p1", lines=20_000)

@@ -17,6 +17,7 @@ from claude_wire.errors import HandleError, HostError
 from claude_wire.foundation.arguments import require_one_of, require_seconds, type_of
 from claude_wire.host.disk.folder import default_folder
 from claude_wire.host.frames import (
+    MOST_ANSWER_BYTES,
     Attach,
     Create,
     Failed,
@@ -51,8 +52,6 @@ __all__ = ["Attachment", "Host", "connect", "spec_of"]
 #: Seconds in which a supervisor must have answered; those in which it must have started a CLI.
 ANSWER_SECONDS = 10.0
 START_SECONDS = 60.0
-#: Bytes of an answer: it has all questions that are open.
-MOST_ANSWER_BYTES = 96 * 1024 * 1024
 
 A = TypeVar("A")
 Role: TypeAlias = Literal["viewer", "driver"]

@@ -1,6 +1,8 @@
 """A connection with a supervisor, for commands that ask and wait for the answer.
 
-Knows sockets and frames; not what is shown.
+Knows sockets and frames; not what is shown. It waits without an event loop, because a command is to start fast: the
+imports of ``claude-wire host ps`` take 0.20 CPU seconds. With the client of :mod:`claude_wire.host.attach`, which has
+an event loop, they would take 0.34.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from claude_wire.errors import HostError
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.host.child import began_at
 from claude_wire.host.disk.folder import StateFolder, Supervision, default_folder
-from claude_wire.host.frames import VERSION, Ended, Failed, List, Listed, SessionInfo
+from claude_wire.host.frames import MOST_ANSWER_BYTES, VERSION, Ended, Failed, List, Listed, SessionInfo
 
 __all__ = [
     "Client",
@@ -36,8 +38,6 @@ __all__ = [
 
 #: Seconds in which a supervisor has answered a command that it need not wait for.
 ANSWER_SECONDS = 60.0
-#: Bytes of an answer.
-MOST_ANSWER_BYTES = 96 * 1024 * 1024
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="host_attached"):
