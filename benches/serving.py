@@ -1,20 +1,22 @@
 """The service and a plain endpoint of Starlette, each in a process of its own, and their clients, for test_serve.py.
 
-Run as a program, it is one of the two: ``serving.py service FOLDER`` with the sessions of the supervisor of a folder,
-``serving.py plain`` with what comes on its standard input. Both run on uvicorn with the same settings, and send the
-same bytes at the same moments.
+Run as a program, it is one of the two: ``serving.py service FOLDER`` or ``serving.py plain FOLDER``, with the folder of
+a supervisor. Both run on uvicorn with the same settings, read sessions of that supervisor, and send the same bytes for
+the same lines. The endpoint has them made already.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import json
 import os
 import random
 import selectors
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -41,24 +43,20 @@ def events() -> list[tuple[bytes, bytes]]:
 
 
 class Served:
-    """A process that serves so many sessions, with connections that read their events.
+    """A process that serves sessions, with connections that read their events.
 
     Args:
         argv: how :func:`main` is called.
-        sessions: the ids of the sessions.
-        write: writes an event into the session of a number.
+        sessions: those that it serves, and no other process does.
+        lines: what is written into them: each gives an event.
     """
 
-    def __init__(self, argv: list[str], sessions: list[str], write: Callable[[Served, int, int], None]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-        )
+    def __init__(self, argv: list[str], sessions: list[house.Hosted], lines: list[bytes]) -> None:
+        self._process = subprocess.Popen([sys.executable, __file__, *argv], stdout=subprocess.PIPE)
         assert self._process.stdout is not None
-        assert self._process.stdin is not None
-        self.input: int = self._process.stdin.fileno()
         self._port = int(self._process.stdout.readline())
         self._sessions = sessions
-        self._write = write
+        self._lines = lines
         self._random = random.Random(0)
         self._selector = selectors.EpollSelector()
         #: How many connections read each session.
@@ -69,10 +67,8 @@ class Served:
         for session in self._sessions * count:
             client = socket.create_connection(("127.0.0.1", self._port))
             client.settimeout(SECONDS)
-            head = (
-                f"GET /sessions/{session}/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
-            )
-            client.sendall(head.encode())
+            head = f"GET /sessions/{session.id}/events HTTP/1.1\r\nHost: localhost\r\n"
+            client.sendall(f"{head}Authorization: Bearer {TOKEN}\r\n\r\n".encode())
             answer = b""
             while b"event: session_state\n" not in answer or not answer.endswith(b"\n\n\r\n"):
                 answer += client.recv(1 << 16)
@@ -90,8 +86,8 @@ class Served:
         """
         before = self.seconds
         for done in range(0, count, at_once):
-            for number, session in enumerate(self._random.sample(range(len(self._sessions)), at_once)):
-                self._write(self, session, done + number)
+            for number, session in enumerate(self._random.sample(self._sessions, at_once)):
+                os.write(session.output, self._lines[(done + number) % len(self._lines)])
             arriving = at_once * self._readers
             while arriving:
                 ready = self._selector.select(SECONDS)
@@ -125,70 +121,73 @@ class Served:
 
 def service(supervisor: house.House, folder: Path, sessions: int) -> Served:
     """The service, with so many sessions of a supervisor."""
+    return _serves("service", supervisor, folder, sessions)
+
+
+def plain(supervisor: house.House, folder: Path, sessions: int) -> Served:
+    """The endpoint, with so many others."""
+    return _serves("plain", supervisor, folder, sessions)
+
+
+def _serves(what: str, supervisor: house.House, folder: Path, sessions: int) -> Served:
     supervisor.open(sessions, attached=False)
-    lines = [line for line, _ in events()]
-
-    def write(served: Served, session: int, number: int) -> None:
-        os.write(supervisor.sessions[session].output, lines[number % len(lines)])
-
-    return Served(["service", str(folder)], [session.id for session in supervisor.sessions], write)
+    opened = supervisor.sessions[-sessions:]
+    return Served([what, str(folder)], opened, [line for line, _ in events()])
 
 
-def plain(sessions: int) -> Served:
-    """An endpoint that sends what it is given, to those who read the session of a number."""
-    pieces = [sse for _, sse in events()]
+def plain_app(folder: str) -> Any:
+    """Server-Sent Events as a program writes them with Starlette: a queue for each connection.
 
-    def write(served: Served, session: int, number: int) -> None:
-        piece = pieces[number % len(pieces)]
-        os.write(served.input, b"%d %d\n%s" % (session, len(piece), piece))
-
-    return Served(["plain"], [str(number) for number in range(sessions)], write)
-
-
-def plain_app() -> Any:
-    """Server-Sent Events as a program writes them with Starlette: a queue for each connection."""
+    What it sends for a line was made before, and it knows nothing else of lines.
+    """
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import StreamingResponse
     from starlette.routing import Route
 
+    pieces = dict(events())
     queues: dict[str, set[asyncio.Queue[bytes]]] = {}
+
+    def follow(session: str) -> None:
+        supervisor = socket.socket(socket.AF_UNIX)
+        supervisor.connect(f"{folder}/socket")
+        supervisor.sendall(json.dumps({"attach": session}).encode() + b"\n")
+        supervisor.setblocking(False)
+        rest = b""
+
+        def on_readable() -> None:
+            nonlocal rest
+            *lines, rest = (rest + supervisor.recv(1 << 16)).split(b"\n")
+            for line in lines:
+                piece = pieces.get(line + b"\n")
+                if piece is not None:
+                    for queue in queues[session]:
+                        queue.put_nowait(piece)
+
+        asyncio.get_running_loop().add_reader(supervisor, on_readable)
 
     async def stream(session: str) -> AsyncIterator[bytes]:
         queue: asyncio.Queue[bytes] = asyncio.Queue()
-        readers = queues.setdefault(session, set())
-        readers.add(queue)
+        if session not in queues:
+            queues[session] = set()
+            follow(session)
+        queues[session].add(queue)
         try:
             yield b"retry: 1000\n\nevent: session_state\n\n"
             while True:
                 yield await queue.get()
         finally:
-            readers.discard(queue)
+            queues[session].discard(queue)
 
-    async def events(request: Request) -> StreamingResponse:
+    async def answer(request: Request) -> StreamingResponse:
         return StreamingResponse(stream(request.path_params["id"]), media_type="text/event-stream")
 
-    rest = bytearray()
-
-    def on_input() -> None:
-        rest.extend(os.read(0, 1 << 18))
-        while b"\n" in rest:
-            head, _, tail = rest.partition(b"\n")
-            session, size = head.decode().split()
-            if len(tail) < int(size):
-                return
-            piece = bytes(tail[: int(size)])
-            for queue in queues.get(session, ()):
-                queue.put_nowait(piece)
-            rest[:] = tail[int(size) :]
-
-    app = Starlette(routes=[Route("/sessions/{id}/events", events)])
-    app.state.close = lambda: None
-    app.state.on_input = on_input
+    app = Starlette(routes=[Route("/sessions/{id}/events", answer)])
+    app.state.service = argparse.Namespace(close=lambda: None)
     return app
 
 
-def main(what: str, folder: str = "") -> None:
+def main(what: str, folder: str) -> None:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     from claude_wire.host.attach import connect
@@ -197,16 +196,10 @@ def main(what: str, folder: str = "") -> None:
 
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    app = plain_app() if what == "plain" else create_app(connect(folder), Config(), TOKEN, port=port)
+    app = plain_app(folder) if what == "plain" else create_app(connect(folder), Config(), TOKEN, port=port)
     protocol: Any = H11Protocol if what == "plain" else BoundedProtocol
-
-    async def run() -> None:
-        if what == "plain":
-            asyncio.get_running_loop().add_reader(0, app.state.on_input)
-        await ServiceServer(app, protocol).serve(sockets=[listener])
-
     print(port, flush=True)
-    asyncio.run(run())
+    asyncio.run(ServiceServer(app, protocol).serve(sockets=[listener]))
 
 
 if __name__ == "__main__":
