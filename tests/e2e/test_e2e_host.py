@@ -172,6 +172,29 @@ async def test_a_turn_is_interrupted_when_its_session_has_cost_what_it_may(place
         assert not (place.work / "tick39").exists()
 
 
+async def test_a_prompt_that_waits_behind_an_interrupted_turn_is_owed_until_it_has_its_own_result(
+    place: Place, tmp_path: Path
+) -> None:
+    first, second = (f"10000000-0000-4000-8000-00000000000{n}" for n in (1, 2))
+    async with hosting(tmp_path / "h") as host:
+        client = await host.client()
+        answer = await client.ask({"create": spec(place, permission_mode="bypassPermissions"), "role": "driver"})
+        ledger = host.supervisor._sessions.open(answer["id"]).ledger
+        client.prompt(first, "[[ticks]] Go.")
+        await client.until("assistant")
+        client.prompt(second, "[[simple]] Hi.")
+        client.send({"type": "control_request", "request_id": "i1", "request": {"subtype": "interrupt"}})
+        results: list[Any] = []
+        while len(results) < 2:
+            line = await client.get()
+            if line["type"] == "result":
+                results.append((line["subtype"], line["user_message_uuids"]))
+            # The supervisor may be ahead of what was read here, by the whole second turn.
+            assert (second in ledger.owed, ledger.life.value) in [(True, "running"), (False, "idle")] or not results
+        assert results == [("error_during_execution", [first]), ("success", [second])]
+        assert (ledger.owed, ledger.life.value) == ([], "idle")
+
+
 async def test_a_cli_that_is_kept_ready_answers_the_first_prompt(place: Place, tmp_path: Path) -> None:
     async with hosting(tmp_path / "h") as host:
         client = await host.client()

@@ -36,6 +36,7 @@ from claude_wire.host.frames import (
     command_of,
     line_of,
 )
+from claude_wire.host.ledger import DRIVER, Become, DriverEvent
 from claude_wire.host.sessions import Limits, RefusedError, Sessions
 
 if TYPE_CHECKING:
@@ -258,7 +259,8 @@ class Supervisor:
             RefusedError: it cannot have the role, or the lines.
         """
         journal, after = hosted.journal, command.after
-        if command.role == "driver" and hosted.driver is not None and not command.take:
+        event = DriverEvent.TAKE if command.take else DriverEvent.ASK
+        if command.role == "driver" and DRIVER[hosted.driver is not None][event] is Become.REFUSED:
             raise RefusedError("driver", "another client drives the session: attach with take, or as a viewer")
         if after is not None and after.id != hosted.id:
             raise RefusedError("command", f"the cursor is of another session, {after.id!r}")
