@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -243,3 +244,32 @@ async def test_as_much_memory_stays_reserved_as_clis_run(tmp_path: Path, monkeyp
         await asyncio.wait_for(done.wait(), SECONDS)
         assert released == [2, 1]
         assert [item async for item in node.relay("c3", "n1", 7)] == [None]
+
+
+async def test_memory_that_is_reserved_for_a_client_that_has_gone_is_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on, released = threading.Event(), threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def reserve(self: Node, memory: int) -> str:
+        begun.set()
+        goes_on.wait(SECONDS)
+        return f"{memory} bytes"
+
+    def release(group: str) -> None:
+        assert group == "7 bytes"
+        loop.call_soon_threadsafe(released.set)
+
+    monkeypatch.setattr(Node, "_reserve", reserve)
+    monkeypatch.setattr(module, "_release", release)
+    async with node_of(tmp_path / "h") as node:
+        items = node.relay("c1", "n1", 7)
+        first = asyncio.ensure_future(anext(items))
+        await asyncio.to_thread(begun.wait, SECONDS)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        goes_on.set()
+        await asyncio.wait_for(released.wait(), SECONDS)
+        assert node._reserved == []

@@ -69,7 +69,7 @@ class Node:
         reserved: Any = None
         data = b""
         try:
-            if memory and (reserved := await asyncio.to_thread(self._reserve, memory)) is None:
+            if memory and (reserved := await self._room(memory)) is None:
                 yield None
                 return
             await self._serve()
@@ -142,6 +142,21 @@ class Node:
         select.select([self._supervisor.stdout], [], [], START_SECONDS)
 
     # --- memory
+
+    async def _room(self, memory: int) -> Any:
+        """As :meth:`_reserve`, in a thread. What is reserved for a client that has gone meanwhile is released."""
+        loop = asyncio.get_running_loop()
+
+        def release(done: asyncio.Future[Any]) -> None:
+            if done.exception() is None and done.result() is not None:
+                loop.run_in_executor(None, _release, done.result())
+
+        reserving = loop.run_in_executor(None, self._reserve, memory)
+        try:
+            return await asyncio.shield(reserving)
+        except asyncio.CancelledError:
+            reserving.add_done_callback(release)
+            raise
 
     def _reserve(self, memory: int) -> Any:
         """Reserve memory on this node, for as long as this actor lives; None if there is none."""
