@@ -273,3 +273,30 @@ async def test_memory_that_is_reserved_for_a_client_that_has_gone_is_released(
         goes_on.set()
         await asyncio.wait_for(released.wait(), SECONDS)
         assert node._reserved == []
+
+
+async def test_a_supervisor_whose_client_has_gone_while_it_started_is_not_started_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second process would take the place of the first one, which would end with its pipe."""
+    begun, goes_on = threading.Event(), threading.Event()
+    steps: list[str] = []
+
+    def start(self: Node) -> None:
+        steps.append("begins")
+        begun.set()
+        goes_on.wait(SECONDS)
+        steps.append("ends")
+
+    monkeypatch.setattr(Node, "_start", start)
+    async with node_of(tmp_path / "h") as node:
+        first, second = (asyncio.ensure_future(anext(node.relay(client, "n1", 0))) for client in ("c1", "c2"))
+        await asyncio.to_thread(begun.wait, SECONDS)
+        first.cancel()
+        await asyncio.sleep(0)
+        assert not second.done()
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert json.loads(await asyncio.wait_for(second, SECONDS) or b"")["error"] == "absent"
+    assert steps == ["begins", "ends"] * 2

@@ -127,7 +127,12 @@ class Node:
             except HostError as error:
                 if error.error != "absent":
                     raise
-                await asyncio.to_thread(self._start)
+                starting = asyncio.get_running_loop().run_in_executor(None, self._start)
+                try:
+                    await asyncio.shield(starting)
+                except asyncio.CancelledError:
+                    await asyncio.wait({starting})  # else the next client would start another one in its place
+                    raise
                 await connect(self._folder).list()
 
     def _start(self) -> None:
