@@ -159,5 +159,5 @@ async def test_drivers_that_die_lose_no_line_and_no_question_is_answered_twice(t
         kinds = Counter(message["request"]["subtype"] for message in said if message["type"] == "control_request")
         print(f"\ndrivers killed: {KILLS:,}; {dict(drivers.deaths)}; {dict(kinds)}; {drivers.prompts} prompts")
         least = {"can_use_tool": 200, "hook_callback": 100, "mcp_message": 50}
-        assert {kind: number for kind, number in kinds.items() if number < least[kind] // (1 if LONG else 10)} == {}
+        assert {kind: number for kind, number in kinds.items() if number < least[kind] // (1 if LONG else 20)} == {}
         assert min(kinds.values()) == drivers.prompts
