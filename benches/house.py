@@ -126,16 +126,28 @@ class Pace:
 
 
 class Writer:
-    """A writer.py and its reader, which receives what it writes: through a supervisor, or from a bare pipe.
+    """A writer.py and its reader, which receives what it writes: from a bare pipe, through a relay.py or a supervisor.
 
-    Both readers are the same: a callback of asyncio's, which reads what there is from a descriptor.
+    All readers are the same: a callback of asyncio's, which reads what there is from a descriptor.
+
+    Args:
+        lines: the file that the writer takes its lines from.
+        house: the supervisor.
+        relayed: the file of a relay.py.
     """
 
-    def __init__(self, lines: Path, house: House | None = None) -> None:
+    def __init__(self, lines: Path, house: House | None = None, relayed: Path | None = None) -> None:
         argv = [sys.executable, "-S", str(Path(__file__).with_name("writer.py")), str(lines)]
         self._process: subprocess.Popen[bytes] | None = None
         self._client: socket.socket | None = None
-        if house is None:
+        if relayed is not None:
+            self._client, its_end = socket.socketpair()
+            relay = [sys.executable, str(Path(__file__).with_name("relay.py")), str(relayed), *argv]
+            with its_end:
+                self._process = subprocess.Popen(relay, stdin=subprocess.PIPE, stdout=its_end, bufsize=0)
+            assert self._process.stdin is not None
+            self._commands, self._output = self._process.stdin.fileno(), self._client.fileno()
+        elif house is None:
             self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
             assert self._process.stdin is not None
             assert self._process.stdout is not None
