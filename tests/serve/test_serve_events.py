@@ -12,7 +12,8 @@ import pytest
 
 import recordings
 from claude_wire.serve import feed as feed_module
-from claude_wire.serve.events import Event, EventId, Source
+from claude_wire.serve import service as service_module
+from claude_wire.serve.events import Batch, Event, EventId, Source
 from claude_wire.serve.feed import Feed
 from claude_wire.testing import Replay
 from served import EventReader, Profile, Served, id_of, named, served
@@ -212,6 +213,7 @@ async def test_an_id_of_nothing_is_refused(tmp_path: Path, after: str, status: i
 
 async def test_a_slow_connection_is_cut_with_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_module, "MOST_KEPT", 1000)
+    monkeypatch.setattr(service_module, "BEAT_SECONDS", 3600.0)  # signs of life would come between
     async with served(tmp_path) as service:
         id = await service.create({"lines": 1})
         async with service.server._app.state.service.feed(id) as feed:
@@ -236,6 +238,35 @@ async def test_a_slow_connection_is_cut_with_its_id(tmp_path: Path, monkeypatch:
                 await anext(follower)
         async with service.events(id, got[-1].id) as events:
             assert await rest(events) == found[len(got) :]
+
+
+async def test_each_connection_gets_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one whose session says nothing. They have no id, so none comes again."""
+    monkeypatch.setattr(service_module, "BEAT_SECONDS", 0.01)
+    async with served(tmp_path) as service:
+        id = await service.create({"lines": 1})
+        async with service.client() as client, client.stream("GET", f"/sessions/{id}/events") as reply:
+            pieces = reply.aiter_raw()
+            got = b""
+            while got.count(b"\n\n:\n\n") < 2:
+                got += await asyncio.wait_for(anext(pieces), 30)
+        assert got.count(b'"type":"turn_complete"') == 1
+
+
+async def test_tabs_get_the_same_bytes_which_are_made_once(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create({"lines": 3})
+        async with service.events(id) as events:
+            await events.until("turn_complete")
+        async with service.server._app.state.service.feed(id) as feed:
+            batches = []
+            for _ in range(2):
+                one = await asyncio.wait_for(anext(feed.follow(None)), 30)
+                assert isinstance(one, Batch)
+                batches.append(one)
+            assert batches[0] is batches[1]
+            assert batches[0].sse is batches[1].sse
+            assert batches[0].sse == b"".join(event.sse for event in batches[0])
 
 
 def test_an_id_says_where_its_events_begin() -> None:

@@ -3,6 +3,10 @@
 Knows a supervisor, and how many events are kept; not HTTP. A feed reads the session from the beginning of its journal
 and keeps the last events, within bounds. A connection is a place in them, so it costs no memory of its own. One that
 asks for older events gets them from the journal again, through a bridge of its own.
+
+What a feed does for each connection and event is kept small, for it is done 500 times where 500 clients read: no
+cancel scope, no generator beside :meth:`Feed.follow`, and bytes that are joined once. ``benches/test_serve.py`` has the
+numbers.
 """
 
 from __future__ import annotations
