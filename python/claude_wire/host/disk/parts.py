@@ -186,6 +186,13 @@ class Lines:
         self.ordered_end = self.offset_of(count)
         self.ordered = count
 
+    def each(self) -> Iterator[bytes]:
+        """All complete lines, without their line feeds."""
+        rest = b""
+        for data in blocks(self.descriptor, 0, self.end):
+            *lines, rest = (rest + data).split(b"\n")
+            yield from lines
+
     def read(self) -> bytes:
         """All complete lines."""
         return b"".join(blocks(self.descriptor, 0, self.end))
@@ -290,7 +297,7 @@ class Part:
         """
         begin, ends = self.offset_of(line), [0, 0]
         files = (self.output, self._input)
-        runs = groupby(self._order.read().splitlines(), lambda row: b'"in"' in row)
+        runs = groupby(self._order.each(), lambda row: b'"in"' in row)
         rows = ((is_input, sum(int(row[row.rindex(b",") + 1 : -1]) + 1 for row in run)) for is_input, run in runs)
         rest = ((is_input, file.end) for is_input, file in enumerate(files))  # an order that a loss of power has taken
         for is_input, size in chain(rows, rest):
