@@ -28,7 +28,7 @@ VALIDATORS = {type: validator_of(type) for type in SCHEMA["discriminator"]["mapp
 
 @each("name", recordings.names(), str)
 def test_every_event_of_a_recorded_session_keeps_the_schema(name: str) -> None:
-    ui = Bridge(partial=True, project=lambda conversation: "p")
+    ui = Bridge(partial=True, prompts=True, project=lambda conversation: "p")
     events = [event for message in Decoder().feed(recordings.load(name).stdout) for event in ui.add(message)]
     for event in [*events, *ui.end()]:
         data = json.loads(event.to_json())

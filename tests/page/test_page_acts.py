@@ -264,6 +264,19 @@ def test_an_ended_session_is_resumed_by_keyboard(browser: Any, server: PageServe
         assert session.wait_for_posts(2)[1][1]["text"] == "Go on"
 
 
+def test_a_session_that_ends_again_at_once_can_be_resumed_again(
+    browser: Any, server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = server.add("one")
+    monkeypatch.setattr(session, "resume", session.end)
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        session.end()
+        for count in (1, 2):
+            tab.page.locator("#resume:enabled").click()
+            assert len(session.wait_for_posts(count)) == count
+
+
 @pytest.mark.parametrize("profiles", [["work"], ["work", "play"]])
 def test_a_session_without_its_environment_is_resumed_by_the_only_profile(
     browser: Any, server: PageServer, profiles: list[str]

@@ -192,6 +192,7 @@ function show(id) {
   list();
   stream = new Stream(urlOf(id, "events"), {
     event(event) {
+      if (event.type === "session_state" && event.ended) resumed = null; // it has ended again, or not begun
       conversation.add(event);
       if (event.type === "session_state" && !isLevel) {
         level(true);
