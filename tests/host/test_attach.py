@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -303,6 +304,28 @@ def test_an_answer_that_is_cut_anywhere_is_whole_and_nothing_behind_it_is_lost(
             await main(cut)
 
     backend.run(all_cuts)
+
+
+@every_backend
+def test_a_connection_that_cannot_be_read_is_closed(
+    backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sockets: list[int] = []
+
+    def fails(source: int, options: object) -> Any:
+        sockets.append(source)
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("claude_wire.host.ways.open_source", fails)
+
+    async def main() -> None:
+        async with answering(tmp_path / "h", ends=False):
+            with pytest.raises(OSError, match="Too many open files"):
+                await connect(tmp_path / "h").list()
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(sockets[0])
+
+    backend.run(main)
 
 
 @every_backend

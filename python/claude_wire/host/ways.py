@@ -94,8 +94,8 @@ class SocketWay:
             except OSError as error:
                 raise HostError("absent", f"the supervisor of {self._folder} cannot be reached: {error}") from error
         _require_own(connection)
-        self._room = Readiness(connection.fileno(), writable=True)
         self.chunks = open_source(connection.fileno(), DrainOptions())
+        self._room = Readiness(connection.fileno(), writable=True)
 
     async def send(self, data: bytes) -> None:
         """As :meth:`Way.send`."""
