@@ -19,7 +19,7 @@ from websockets.exceptions import InvalidStatus
 
 from claude_wire.serve.access import HEADERS, Access, Rate, load_token
 from claude_wire.serve.feed import Feed
-from claude_wire.serve.server import BoundedProtocol
+from claude_wire.serve.server import BoundedProtocol, BoundedWebSocket
 from served import TOKEN, Served, agent_profile, served
 
 pytestmark = pytest.mark.anyio
@@ -310,10 +310,31 @@ async def test_a_request_whose_body_comes_slowly_ends(tmp_path: Path, monkeypatc
         assert (await at_end(reader)).startswith(b"HTTP/1.1 408 ")
 
 
-async def test_a_client_that_reads_nothing_is_cut_off(tmp_path: Path) -> None:
+async def test_a_websocket_is_not_taken_for_a_slow_head(tmp_path: Path) -> None:
+    async with served(tmp_path, protocol=Impatient) as service:
+        id = await service.create({"lines": 1})
+        async with service.websocket(id) as events, connected(service) as later, service.client() as client:
+            assert await at_end(later) == b""  # which was cut off as one that sends no head
+            await client.post(f"/sessions/{id}/prompts", json={"text": '{"lines": 1, "more": "news"}'})
+            while "news" not in str(await asyncio.wait_for(events.recv(), 30)):
+                pass
+
+
+UPGRADE = (
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n"
+)
+
+
+@pytest.mark.parametrize("upgrade", ["", UPGRADE], ids=["SSE", "WebSocket"])
+async def test_a_client_that_reads_nothing_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, upgrade: str
+) -> None:
+    monkeypatch.setattr(BoundedWebSocket, "stalled_seconds", 0.2)
     async with served(tmp_path, protocol=Impatient) as service:
         id = await service.create({"lines": 600, "pad": "x" * 20_000})  # more than the sockets take
-        request = f"GET /sessions/{id}/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+        head = f"Host: localhost\r\nAuthorization: Bearer {TOKEN}\r\n{upgrade}\r\n"
+        request = f"GET /sessions/{id}/events HTTP/1.1\r\n{head}"
         feeds = service.server._app.state.service._feeds
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

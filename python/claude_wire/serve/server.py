@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, cast
 from uvicorn import Config as UvicornConfig
 from uvicorn import Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 if TYPE_CHECKING:
     import h11
     from starlette.applications import Starlette
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 
-__all__ = ["BoundedProtocol", "ServiceServer", "listen"]
+__all__ = ["BoundedProtocol", "BoundedWebSocket", "ServiceServer", "listen"]
 
 #: Bytes of the head of a request.
 MOST_HEAD_BYTES = 64 * 1024
@@ -38,19 +39,58 @@ MOST_MESSAGE_BYTES = 4096
 END_SECONDS = 3
 
 
-class BoundedProtocol(H11Protocol):
+class _BoundedWrites(asyncio.Protocol):
+    """Cuts off a client that takes nothing of what waits for it. One that is slow takes as long as it needs."""
+
+    #: As :data:`STALLED_SECONDS`.
+    stalled_seconds = STALLED_SECONDS
+
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+    _stalled: asyncio.TimerHandle | None = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._moves()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._stalled is None:
+            self._look_again(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._moves()
+
+    def _look_again(self, size: int) -> None:
+        self._stalled = self.loop.call_later(self.stalled_seconds, self._look, size)
+
+    def _look(self, before: int) -> None:
+        size = self.transport.get_write_buffer_size()
+        if size < before:
+            self._look_again(size)
+        else:
+            self.transport.abort()
+
+    def _moves(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+
+class BoundedProtocol(_BoundedWrites, H11Protocol):
     """HTTP/1.1 as uvicorn has it, with limits that uvicorn has not: slow heads, stalled readers, connections.
 
     It gives a request as much time as it wants to be answered: events go on for hours.
     """
 
-    #: As :data:`HEAD_SECONDS`, :data:`STALLED_SECONDS` and :data:`MOST_CONNECTIONS`.
+    #: As :data:`HEAD_SECONDS` and :data:`MOST_CONNECTIONS`.
     head_seconds = HEAD_SECONDS
-    stalled_seconds = STALLED_SECONDS
     most_connections = MOST_CONNECTIONS
 
     _head: asyncio.TimerHandle | None = None
-    _stalled: asyncio.TimerHandle | None = None
+    # Whether the connection is that of a :class:`BoundedWebSocket` by now.
+    _is_websocket = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn has TCP alone
         super().connection_made(transport)
@@ -62,10 +102,11 @@ class BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._head_is_there()
-        self._moves()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._is_websocket:
+            return
         cycle = cast("RequestResponseCycle | None", self.cycle)  # there is none before the first request
         if cycle is None or cycle.response_complete:
             self._wait_for_head()
@@ -74,20 +115,12 @@ class BoundedProtocol(H11Protocol):
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         self._head_is_there()
+        self._is_websocket = True
         super().handle_websocket_upgrade(event)
 
     def on_response_complete(self) -> None:
         self._head_is_there()
         super().on_response_complete()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        if self._stalled is None:
-            self._look_again(self.transport.get_write_buffer_size())
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._moves()
 
     def _wait_for_head(self) -> None:
         if self._head is None:
@@ -98,21 +131,9 @@ class BoundedProtocol(H11Protocol):
             self._head.cancel()
             self._head = None
 
-    def _look_again(self, size: int) -> None:
-        self._stalled = self.loop.call_later(self.stalled_seconds, self._look, size)
 
-    def _look(self, before: int) -> None:
-        """Cut off a client that has taken nothing; one that is slow takes as long as it needs."""
-        size = self.transport.get_write_buffer_size()
-        if size < before:
-            self._look_again(size)
-        else:
-            self.transport.abort()
-
-    def _moves(self) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
+class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
+    """A WebSocket as uvicorn has it, which ends also where its client takes not even the end."""
 
 
 class ServiceServer(Server):
@@ -127,7 +148,7 @@ class ServiceServer(Server):
             UvicornConfig(
                 app,
                 http=protocol,
-                ws="websockets-sansio",
+                ws=BoundedWebSocket,
                 ws_max_size=MOST_MESSAGE_BYTES,
                 ws_per_message_deflate=False,
                 h11_max_incomplete_event_size=MOST_HEAD_BYTES,

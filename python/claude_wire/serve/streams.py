@@ -150,7 +150,7 @@ async def websocket(websocket: WebSocket) -> None:
             tasks.cancel_scope.cancel()
         try:
             await websocket.close(code)
-        except RuntimeError:
+        except (WebSocketDisconnect, RuntimeError):
             pass  # it is closed
 
 
