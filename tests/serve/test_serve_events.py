@@ -126,6 +126,17 @@ async def test_a_feed_whose_older_lines_are_gone_ends_with_its_last_connection(
         assert stale not in feeds._feeds.values()
 
 
+async def test_a_service_that_ends_ends_the_feeds_too_that_others_have_replaced(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        id = await service.create({"lines": 2})
+        feeds = service.server._app.state.service
+        async with feeds.feed(id) as stale:
+            stale.is_stale = True
+            async with feeds.feed(id) as new:
+                feeds.close()
+                await asyncio.wait_for(asyncio.gather(ended(stale), ended(new)), 30)
+
+
 async def test_a_session_whose_events_cannot_be_made_ends_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -242,7 +242,7 @@ class Service:
 
     def close(self) -> None:
         """End all connections, because the service ends."""
-        for feed in self._feeds.values():
+        for feed in {*self._feeds.values(), *self._running}:
             feed.close()
         for lines in self._raw:
             lines.close()
