@@ -555,3 +555,39 @@ def test_a_prompt_behind_a_result_that_names_no_prompt_is_reported_as_owed() -> 
         machine.crash()
     finally:
         machine.teardown()
+
+
+def test_calls_of_a_driver_that_leaves_are_answered_and_its_handshake_is_remembered() -> None:
+    """The machine holds each step against the page; here it takes steps that chance takes seldom."""
+    machine = Ledgers()
+    try:
+        machine.begin(mcp={"one"}, steps=3)
+        machine.ask(id="q1", body=("one", "tools/list"))
+        machine.answer(client="a", id="q1", result=7, fails=False)
+        machine.ask(id="q2", body=("one", "tools/call"))
+        machine.ask(id="q3", body="hook_callback")
+        machine.ask(id="q4", body=("one", "tools/list"))
+        assert machine.oracle.open == ["q2", "q3", "q4"]
+        machine.leave(client="a")
+        machine.is_what_the_page_says()
+        assert machine.oracle.open == ["q3"]
+        lines = b"".join(block for is_input, block in machine.journal.in_order(1) if is_input).splitlines()
+        replies = [json.loads(line)["response"]["response"]["mcp_response"] for line in lines]
+        assert [reply.get("result") for reply in replies] == [{"n": 7}, None, {"n": 7}]
+        assert replies[1]["error"]["message"] == "no client serves one"
+    finally:
+        machine.teardown()
+
+
+def test_a_question_that_comes_again_after_its_answer_did_not_die() -> None:
+    machine = Ledgers()
+    try:
+        machine.begin(mcp=set(), steps=3)
+        for id in ("q1", "q2"):
+            machine.ask(id=id, body="can_use_tool")
+        machine.answer(client="a", id="q1", result=0, fails=False)
+        machine.ask(id="q1", body="can_use_tool")
+        assert machine.oracle.open == ["q2"]
+        machine.crash()
+    finally:
+        machine.teardown()
