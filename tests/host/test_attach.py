@@ -320,7 +320,7 @@ def test_a_connection_that_cannot_be_read_is_closed(
 
     async def main() -> None:
         async with answering(tmp_path / "h", ends=False):
-            with pytest.raises(OSError, match="Too many open files"):
+            with pytest.raises(HostError, match="Too many open files"):
                 await connect(tmp_path / "h").list()
             with pytest.raises(OSError, match="Bad file descriptor"):
                 os.fstat(sockets[0])

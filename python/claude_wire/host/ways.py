@@ -79,6 +79,16 @@ class SocketWay:
 
     async def open(self) -> None:
         """As :meth:`Way.open`."""
+        try:
+            await self._connect()
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise HostError(
+                "absent", f"no supervisor runs for {self._folder}; `claude-wire host start` starts one"
+            ) from None
+        except OSError as error:  # no descriptor is left, among others
+            raise HostError("absent", f"the supervisor of {self._folder} cannot be reached: {error}") from error
+
+    async def _connect(self) -> None:
         self._socket = connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.setblocking(False)
         while True:
@@ -87,12 +97,6 @@ class SocketWay:
                 break
             except BlockingIOError:  # its queue is full
                 await sleep(AGAIN_SECONDS)
-            except (FileNotFoundError, ConnectionRefusedError):
-                raise HostError(
-                    "absent", f"no supervisor runs for {self._folder}; `claude-wire host start` starts one"
-                ) from None
-            except OSError as error:
-                raise HostError("absent", f"the supervisor of {self._folder} cannot be reached: {error}") from error
         _require_own(connection)
         self.chunks = open_source(connection.fileno(), DrainOptions())
         self._room = Readiness(connection.fileno(), writable=True)
