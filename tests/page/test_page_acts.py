@@ -190,6 +190,21 @@ def test_prompt_and_interrupt_by_keyboard(browser: Any, server: PageServer) -> N
         tab.page.wait_for_selector("#stop", state="hidden")
 
 
+def test_an_interrupt_overtakes_no_prompt(browser: Any, server: PageServer) -> None:
+    session = server.add("one")
+    on_their_way: list[Any] = []
+    with open_page(browser, server.entry) as tab:
+        tab.wait_level()
+        tab.page.route("**/prompts", lambda route: on_their_way.append(route))
+        tab.page.fill("#prompt", "Hello")
+        tab.page.press("#prompt", "Enter")
+        tab.page.click("#stop")
+        tab.page.evaluate("() => fetch('sessions').then((reply) => reply.json())")  # comes behind what was sent before
+        assert session.posts == []
+        on_their_way[0].continue_()
+        assert [what for what, _ in session.wait_for_posts(2)] == ["prompts", "interrupt"]
+
+
 def test_a_prompt_that_is_refused_comes_back(browser: Any, server: PageServer) -> None:
     server.add("one", refusal=(409, "ended", "the CLI of the session has ended"))
     with open_page(browser, server.entry) as tab:

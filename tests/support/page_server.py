@@ -196,6 +196,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _act(self, session: PlayedSession, what: str, data: Any) -> None:
         with session.news:
             session.posts.append((what, data))
+            # At once: who waits for the post publishes what comes behind the prompt.
+            if what == "prompts" and session.repeats and not session.refusal:
+                session.publish({"type": "user_prompt", "content": data["text"], "id": data["uuid"]})
             session.news.notify_all()
         if session.refusal:
             status, error, message = session.refusal
@@ -209,8 +212,6 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             session.settle(data["requestId"])
         self._empty({})
-        if what == "prompts" and session.repeats:
-            session.publish({"type": "user_prompt", "content": data["text"], "id": data["uuid"]})
 
     def _is_known(self) -> bool:
         if COOKIE in self.headers.get("Cookie", ""):

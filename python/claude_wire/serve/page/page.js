@@ -40,6 +40,8 @@ function level(is) {
 }
 /** The session that was resumed here, until the prompt can be written. */
 let resumed = null;
+/** Ends when all prompts that were sent have their replies. */
+let repliesToPrompts = Promise.resolve();
 let sessions = [];
 let isAtEnd = true;
 
@@ -282,9 +284,11 @@ async function send() {
   conversation.isBusy = true;
   fault("");
   changed();
+  // It is sent also if the page is left at once; the CLI repeats it in the events.
+  const reply = call("POST", urlOf(session, "prompts"), { text, uuid }, { keepalive: text.length < MOST_KEPT_ALIVE });
+  repliesToPrompts = Promise.allSettled([repliesToPrompts, reply]).then(() => {});
   try {
-    // It is sent also if the page is left at once; the CLI repeats it in the events.
-    await call("POST", urlOf(session, "prompts"), { text, uuid }, { keepalive: text.length < MOST_KEPT_ALIVE });
+    await reply;
   } catch (error) {
     if (session !== shown) return;
     conversation.isBusy = false;
@@ -307,8 +311,10 @@ async function answer(requestId, allow, option) {
 }
 
 async function stop() {
+  const session = shown;
+  await repliesToPrompts; // an interrupt that overtakes a prompt would end nothing
   try {
-    await call("POST", urlOf(shown, "interrupt"));
+    await call("POST", urlOf(session, "interrupt"));
     at("say").textContent = "Stopping.";
   } catch (error) {
     fault(`The turn goes on: ${error.message}`);
