@@ -47,7 +47,7 @@ CHOICE = [
     "io/test_tasks",
 ]
 #: What stands on the packages that the wheel requires: each example of the README, msgspec, cffi, anyio, jiter, click,
-#: rich, jsonschema, claude-agent-sdk, mcp and OpenTelemetry.
+#: rich, jsonschema, claude-agent-sdk, mcp, OpenTelemetry, Starlette and uvicorn.
 LOWEST = [
     "agent/test_agent_schema",
     "integrations/test_agent_sdk_closing",
@@ -75,6 +75,7 @@ LOWEST = [
     "native/test_native_handles",
     "accumulate/test_partial_json",
     "promises/test_pages",
+    "serve/test_serve_sessions",
 ]
 
 #: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.
