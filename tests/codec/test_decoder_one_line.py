@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -513,3 +514,22 @@ def test_a_decoder_is_not_left_from_its_own_loads() -> None:
         assert decoder.feed(b'{"type":"a"}\n{"type":"a"}\n') == [{"type": "a"}] * 2
     assert refused == [HandleError] * len(refused)
     assert refused
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [(b'{"type":"keep_alive"' + b" " * 15_000 + b"}\n") * 4, b'{"type":"keep_alive"' + b" " * 60_000 + b"}\n"],
+    ids=["many lines", "one line"],
+)
+@pytest.mark.parametrize("type", [dict, None], ids=["dicts", "messages"])
+def test_a_fed_chunk_is_not_copied(chunk: bytes, type: Any) -> None:
+    decoder: Decoder[Any] = Decoder() if type is None else Decoder(type)
+    decoder.feed(KEEP_ALIVE + b"\n")  # builds the decoders that all streams share
+    decoder.feed(chunk)
+    tracemalloc.start()
+    try:
+        decoder.feed(chunk)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < len(chunk) // 4
