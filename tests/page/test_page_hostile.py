@@ -8,6 +8,7 @@ import pytest
 
 from browsing import open_page
 from page_server import PageServer
+from unseen import unseen
 
 HOSTILE = {
     "script": "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'><svg onload='window.hit = 1'>",
@@ -97,6 +98,40 @@ def test_what_a_person_decides_on_hides_nothing(browser: Any, server: PageServer
         for selector in (".call code", ".question .tool", ".input dt >> nth=0", ".input dd >> nth=0"):
             assert tab.page.text_content(selector) == seen, selector
         assert tab.page.text_content(".input dd >> nth=1").count("\\u202e") == 1
+
+
+#: The characters that ``exact`` escapes, without those that any engine escapes for their category.
+ESCAPED = """async () => {
+  const { exact } = await import("/text.js");
+  const found = [];
+  for (let number = 0; number < 0x110000; number++) {
+    const one = String.fromCodePoint(number);
+    if (exact(one) === one) continue;
+    const digits = number.toString(16);
+    const escape = number > 0xffff ? "\\\\U" + digits.padStart(8, "0") : "\\\\u" + digits.padStart(4, "0");
+    if (exact(`a${one}b`) !== `a${escape}b`) throw new Error(digits);
+    found.push([number, /[\\p{C}\\p{Z}]/u.test(one)]);
+  }
+  return found;
+}"""
+
+
+def test_what_is_drawn_as_nothing_is_an_escape_on_the_page_as_at_the_terminal(browser: Any, server: PageServer) -> None:
+    with open_page(browser, server.entry) as tab:
+        escaped = dict(tab.page.evaluate(ESCAPED))
+    assert set(escaped) >= unseen()
+    assert {number for number, of_its_category in escaped.items() if not of_its_category} <= unseen()
+
+
+def test_a_question_hides_nothing_in_any_of_its_texts(browser: Any, server: PageServer) -> None:
+    hidden = "rm build\u3164\u2800\U000e0100/"
+    seen = "rm build\\u3164\\u2800\\U000e0100/"
+    asked = {"type": "permission_request", "requestId": "q", "tool": hidden, "description": hidden}
+    server.add("one", {**asked, "input": {hidden: hidden}, "options": [hidden]})
+    with open_page(browser, server.entry) as tab:
+        tab.page.wait_for_selector("#questions .main")
+        for selector in (".question .tool", ".description", ".input dt", ".input dd", ".options .foreign >> nth=0"):
+            assert (tab.page.text_content(selector) or "").lower() == seen.lower(), selector
 
 
 def test_refusals_of_the_service_stay_text(browser: Any, server: PageServer) -> None:

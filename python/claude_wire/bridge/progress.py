@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from claude_wire.foundation.printable import one_line
+from claude_wire.foundation.printable import one_line, prose
 
 __all__ = ["MOST_READ", "PROGRESS_RULES", "ProgressRule", "Step", "find_step", "numbers_in_brackets", "numbers_with_of"]
 
@@ -154,4 +154,4 @@ def _rest_of_line(text: str, at: int, separated: bool = True) -> str:
 
 def _name(text: str) -> str:
     name = text.strip(_AROUND)
-    return one_line(name[:1].upper() + name[1:], NAME_CHARS)
+    return one_line(name[:1].upper() + name[1:], NAME_CHARS, prose)

@@ -7,7 +7,7 @@ import re
 from claude_wire.bridge.progress import NAME_CHARS, Step
 from claude_wire.bridge.tools import fields_of, items_of, text_in
 from claude_wire.foundation.ids import short_id
-from claude_wire.foundation.printable import one_line
+from claude_wire.foundation.printable import one_line, prose
 
 __all__ = ["MOST_TODOS", "Todos"]
 
@@ -59,7 +59,7 @@ class Todos:
 
 
 def _name(item: object) -> str:
-    return one_line(text_in(item, "activeForm", "content", "subject") or "", NAME_CHARS)
+    return one_line(text_in(item, "activeForm", "content", "subject") or "", NAME_CHARS, prose)
 
 
 def _step(items: list[tuple[str, str]]) -> Step | None:

@@ -1,14 +1,15 @@
 """Foreign text made safe to print: no control characters, no escapes, and no more than fits.
 
 Names and texts come from lines that anyone may have written. A terminal obeys escape sequences, direction marks reorder
-what is read, and a lone surrogate has no bytes at all. Knows text only.
+what is read, some characters are drawn as nothing, and a lone surrogate has no bytes at all. Knows text only.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-__all__ = ["NAME_CHARS", "one_line", "printable", "quoted", "reason_in"]
+__all__ = ["NAME_CHARS", "is_seen", "one_line", "printable", "prose", "quoted", "reason_in"]
 
 #: Names from the input, and the words of another program in an error, are cut to this many characters.
 NAME_CHARS = 80
@@ -16,22 +17,60 @@ NAME_CHARS = 80
 LOOKED_AT = 4096
 #: At most this many bytes of a standard error are looked at, from its end.
 STDERR_LOOKED_AT = 64 * 1024
+#: Characters that Python calls printable and that are drawn as nothing. First Default_Ignorable_Code_Point of Unicode's
+#: DerivedCoreProperties.txt, which regular expressions of JavaScript know by name, then blanks that it leaves out.
+#: ``exact`` in serve/page/text.js has the same rule.
+_UNSEEN = re.compile(
+    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\u2800\U00013441\U00013442\U00016fe4\U0001d159]"
+)
+#: What joins or varies the character before it: in an emoji, in Persian, in scripts of India. One at a time, and not
+#: after ASCII, but for the digit of a keycap. A text may begin with it: it may be a piece of a longer one.
+_JOINED = re.compile(
+    "(?:\\A|(?<=[^\x00-\x7f\xad\u2000-\u202f\u2060-\u206f\ufe00-\ufe0f]))(?:[\ufe0e\ufe0f]\u200d?|[\u200c\u200d])"
+    "|(?<=[0-9#*])\ufe0f(?=\u20e3)"
+)
 #: Colours, cursor movements and the like, which a program writes for a terminal.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 #: The beginning of a line that says what went wrong: ``Error:``, ``error:``, ``TypeError:``, ``Error processing --x:``.
 _ERROR = re.compile(r"(?:\w+ )?\w*error\b", re.IGNORECASE)
 
 
+def is_seen(text: str) -> bool:
+    """True if each character of a text shows as what it is, on one line: nothing in it needs an escape."""
+    return text.isprintable() and (text.isascii() or not _UNSEEN.search(text))
+
+
 def printable(text: str, *, keep: str = "\n\t") -> str:
-    """Escape what is not printable, as Python would write it (``\\x1b``), but for the characters in ``keep``."""
-    if text.isprintable():
+    """Escape what cannot be seen, as Python would write it (``\\x1b``), but for the characters in ``keep``.
+
+    For names, and for whatever a person decides on: a command is what it looks like. :func:`prose` is for texts.
+    """
+    if is_seen(text):
         return text
-    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii") for c in text)
+    return "".join(c if c in keep or is_seen(c) else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def one_line(text: str, most: int = NAME_CHARS) -> str:
-    """``text`` on one line, line feeds escaped too, cut to ``most`` characters with an ellipsis for the rest."""
-    line = printable(text[: most + 1], keep="")
+def prose(text: str, *, keep: str = "\n\t") -> str:
+    """As :func:`printable`, but what joins or varies another character stays, so that emoji and words can be read."""
+    if is_seen(text):
+        return text
+    found: list[str] = []
+    at = 0
+    for joined in _JOINED.finditer(text):
+        found += (printable(text[at : joined.start()], keep=keep), joined[0])
+        at = joined.end()
+    return "".join([*found, printable(text[at:], keep=keep)])
+
+
+def one_line(text: str, most: int = NAME_CHARS, escape: Callable[..., str] = printable) -> str:
+    """``text`` on one line, line feeds escaped too, cut to ``most`` characters with an ellipsis for the rest.
+
+    Args:
+        escape: :func:`prose` for what people say.
+    """
+    line = escape(text[: most + 1], keep="")
     return line if len(line) <= most else line[: most - 1] + "…"
 
 

@@ -14,7 +14,7 @@ import click
 
 from claude_wire.cli.folders import resume_command, takes_folder
 from claude_wire.cli.show.columns import fitted, terminal_width
-from claude_wire.foundation.printable import one_line, printable
+from claude_wire.foundation.printable import one_line, printable, prose
 from claude_wire.transcripts.sessions import SessionInfo, find_sessions
 
 __all__ = ["headline", "resume_line", "session_as_json", "sessions"]
@@ -101,7 +101,7 @@ def _local(time: datetime) -> str:
 
 
 def _line(text: str) -> str:
-    return one_line(" ".join(printable(text).split()), TEXT_CHARS)
+    return one_line(" ".join(prose(text).split()), TEXT_CHARS, prose)
 
 
 def _size(size: int) -> str:

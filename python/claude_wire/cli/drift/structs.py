@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from claude_wire import messages
 from claude_wire.cli.drift.typings import Anything, Real, Word
 from claude_wire.cli.drift.wire import Drift
-from claude_wire.foundation.printable import printable
+from claude_wire.foundation.printable import is_seen, printable
 from claude_wire.messages.base import Wire
 
 __all__ = ["structs_source"]
@@ -163,7 +163,7 @@ class _Writer:
         taken = keyword.iskeyword(name) or hasattr(Wire, name) or name in _IN_HINTS
         if _PLAIN_NAME.fullmatch(name) and not taken:
             return [*lines, f"    {name}: {hint} = None"]
-        if not name.isprintable() or set(name) & {'"', "\\"}:
+        if not is_seen(name) or set(name) & {'"', "\\"}:
             return [f"    # msgspec takes no such name: {name!r}"]
         attribute = f"named_{len(self._names)}_" + "_".join(re.findall(r"[A-Za-z0-9]+", name))
         self._names.add(attribute)

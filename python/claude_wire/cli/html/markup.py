@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from html import escape
 
-from claude_wire.foundation.printable import printable
+from claude_wire.foundation.printable import prose as readable
 
 __all__ = ["MOST_CHARS", "Box", "Room", "clock", "day", "folded", "inline", "picture", "prose", "rows"]
 
@@ -30,8 +30,8 @@ PICTURE_CHARS = 2_000_000
 #: A part of the page takes so much beside its characters.
 PART_CHARS = 100
 
-#: Beside what can be printed: white space that scripts use, and what joins the parts of an emoji or of a word.
-KEPT = "\n\t\u00a0\u200c\u200d\u3000"
+#: Beside what can be printed: white space that scripts use.
+KEPT = "\n\t\u00a0\u3000"
 
 _PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -103,7 +103,7 @@ class Box:
 
 def inline(text: str, most: int = 200) -> str:
     """A text on one line, cut, as an element that keeps its direction to itself."""
-    line = printable(text[: most + 1].strip(), keep=KEPT).replace("\n", " ")
+    line = readable(text[: most + 1].strip(), keep=KEPT).replace("\n", " ")
     return f"<bdi>{escape(line if len(line) <= most else line[: most - 1] + '…')}</bdi>"
 
 
@@ -143,7 +143,7 @@ def _element(found: re.Match[str]) -> str:
 
 
 def _shown(text: str) -> str:
-    return printable(text[:TEXT_CHARS].replace("\r\n", "\n"), keep=KEPT)
+    return readable(text[:TEXT_CHARS].replace("\r\n", "\n"), keep=KEPT)
 
 
 def _left_out(text: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias, cast
 
 from claude_wire.cli.show.names import tag
-from claude_wire.foundation.printable import one_line, printable
+from claude_wire.foundation.printable import is_seen, one_line, printable
 from claude_wire.messages import ContentBlock, TextBlock
 
 __all__ = ["CUT", "WHOLE", "Cut", "block_name", "content_text", "detail", "excerpt", "fields", "plain_json"]
@@ -81,7 +81,7 @@ def _members(members: dict[str, Any], cut: Cut) -> list[str]:
     texts = [member for member in members.values() if isinstance(member, str)]
     if not any(len(text) > ONE_LINE_CHARS or "\n" in text for text in texts):
         line = ", ".join(f"{one_line(name)}: {_short(member)}" for name, member in members.items())
-        if len(line) <= ONE_LINE_CHARS and line.isprintable():
+        if len(line) <= ONE_LINE_CHARS and is_seen(line):
             return [line]
     most_lines, most_chars, most_fields = cut
     lines: list[str] = []

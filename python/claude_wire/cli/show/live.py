@@ -29,7 +29,7 @@ from claude_wire.cli.show.page import Page
 from claude_wire.cli.show.questions import answer, prompt_of, question, request
 from claude_wire.cli.show.results import result_notices
 from claude_wire.codec.objects import SURROGATE
-from claude_wire.foundation.printable import one_line, printable
+from claude_wire.foundation.printable import one_line, printable, prose
 from claude_wire.messages import Message
 from claude_wire.messages.control.envelopes import RequestId
 from claude_wire.usage.meter import UsageMeter
@@ -239,7 +239,7 @@ class LiveView:
             piece, block.shown = text[block.shown :], len(text)
         level = self._speaks(stream.partial.parent_tool_use_id)
         self._page.activity("")
-        self._page.text(printable(piece), STYLES[type], level)
+        self._page.text(prose(piece), STYLES[type], level)
 
     def _yield_floor(self) -> None:
         self._page.end_text()
@@ -287,7 +287,7 @@ class LiveView:
             self._page.line("(cut off)", QUIET, self._speaks(parent))
 
     def _whole(self, text: str, style: str, shown: int, parent: str | None) -> None:
-        rest = printable(text[shown:])
+        rest = prose(text[shown:])
         if shown:
             self._page.text(rest, style, self._speaks(parent))
         elif rest.strip("\n"):

@@ -56,7 +56,7 @@ export class Questions {
     card.append(title);
     if (event.description) {
       const description = make("div", "description");
-      fill(description, event.description);
+      fill(description, event.description, { isExact: true });
       card.append(description);
     }
     const input = inputOf(event);
@@ -83,7 +83,7 @@ export class Questions {
       button.append(key, " ");
       button.setAttribute("aria-keyshortcuts", String(number + 1));
     }
-    button.append(foreign("span", "", sentence(text)));
+    button.append(foreign("span", "", sentence(exact(text))));
     button.addEventListener("click", () => this.answer(question, allow, allow ? number : 0, text));
     return button;
   }

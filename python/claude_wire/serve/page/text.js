@@ -29,9 +29,18 @@ function cutAt(text, place) {
   return code >= 0xd800 && code < 0xdc00 ? place - 1 : place;
 }
 
+/**
+ * Controls, separators, what nobody assigned, and what Unicode has drawn as nothing; behind that blanks which it does not name.
+ * foundation/printable.py has the same rule.
+ */
+const UNSEEN = /(?![\n\t ])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]/gu;
+
 /** Characters that are not seen, or that change the order of others, as escapes: for texts that a person decides on. */
 export function exact(text) {
-  return text.replace(/(?![\n\t ])[\p{C}\p{Z}]/gu, (one) => `\\u${one.codePointAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(UNSEEN, (one) => {
+    const code = one.codePointAt(0).toString(16);
+    return code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code.padStart(4, "0")}`;
+  });
 }
 
 /** Fill an element with a text. A long one is cut, and a button shows more of it. */
