@@ -59,20 +59,37 @@ class _Auto(Connection):
             self._decided = True
             self.dialect = found
             self._now = found.connect()
+            self._now.owed = self.owed
             if self._begun is not None:
                 self._now.to_host(self._begun)
             self.marks = self._now.marks
 
     def to_agent(self, message: Any) -> bytes:
-        return self._now.to_agent(message)
+        line = self._now.to_agent(message)
+        if not self._decided and isinstance(message, UserMessage):
+            self.owed += 1
+        return line
 
     def urgent(self, message: Any) -> bool:
         self._look_at(message)
         return self._now.urgent(message)
 
     def from_agent(self, message: Any) -> list[Any]:
+        if not self._decided and isinstance(message, ResultMessage):
+            self.owed = max(self.owed - 1, 0)
         self._look_at(message)
         return self._now.from_agent(message)
+
+    @property
+    def result_may_be_missing(self) -> bool:
+        return self._now.result_may_be_missing
+
+    def missing_result(self) -> list[Any]:
+        return self._now.missing_result()
+
+    @property
+    def interrupt_may_be_unanswered(self) -> bool:
+        return self._now.interrupt_may_be_unanswered
 
     def to_host(self, message: Any) -> bytes:
         if not self._decided:

@@ -13,7 +13,10 @@ from claude_wire.codec.encoder import encode
 from claude_wire.errors import DialectError
 from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlResponse, UnknownRequest
 
-__all__ = ["CONTROL", "Connection", "Dialect"]
+__all__ = ["CONTROL", "SILENCE_SECONDS", "Connection", "Dialect"]
+
+#: Seconds without a line after which an agent that may have nothing more to say has nothing more to say.
+SILENCE_SECONDS = 3.0
 
 #: The messages that requests are made of.
 CONTROL = (ControlRequest, ControlResponse, ControlCancelRequest)
@@ -32,6 +35,8 @@ class Connection:
     marks: tuple[bytes, ...] = (b"control_",)
     #: What the other side speaks, as far as it is known.
     dialect: Dialect
+    #: Prompts that a host has sent and that no result has answered.
+    owed: int = 0
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -56,6 +61,23 @@ class Connection:
     def urgent(self, message: Any) -> bool:
         """Whether a decoded line concerns a request, so that a host takes it at once."""
         return isinstance(message, CONTROL)
+
+    @property
+    def result_may_be_missing(self) -> bool:
+        """Whether the agent has stopped the turn under way, and may leave the turn without a result.
+
+        After :data:`SILENCE_SECONDS` without a line a host then takes :meth:`missing_result`.
+        """
+        return False
+
+    def missing_result(self) -> list[Any]:
+        """The result of a turn that the agent has left without one."""
+        return []
+
+    @property
+    def interrupt_may_be_unanswered(self) -> bool:
+        """Whether the agent may say nothing to an interrupt that is sent now, since no turn is known to run."""
+        return False
 
     def to_host(self, message: Any) -> bytes:
         """The lines of what an agent says; nothing if the dialect leaves it out.

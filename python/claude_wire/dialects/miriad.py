@@ -33,12 +33,15 @@ from claude_wire.messages import (
     InvalidLine,
     KeepAlive,
     QueuedMessage,
+    ResultCancelled,
     ResultMessage,
     StatusMessage,
     SystemErrorMessage,
     UnknownMessage,
     UserMessage,
 )
+from claude_wire.messages.tolerant import Findings
+from claude_wire.messages.union import build_message
 
 __all__ = ["MIRIAD", "MiriadConnection", "action_of", "frames_of", "problem_of", "status_payload"]
 
@@ -46,6 +49,10 @@ __all__ = ["MIRIAD", "MiriadConnection", "action_of", "frames_of", "problem_of",
 NOT_RUNNING = "No turn is currently running"
 #: Characters of a foreign word in an error.
 MOST_WORD_CHARS = 64
+
+
+#: What says that a turn goes on, or ends.
+_OF_TURNS = (InjectedMessage, InterruptedMessage, ResultMessage, SystemErrorMessage)
 
 
 class MiriadConnection(Connection):
@@ -77,18 +84,32 @@ class MiriadConnection(Connection):
 
 
 class _Miriad(MiriadConnection):
-    marks = (b"interrupted", b'"status"', b'"error"')
+    """The host's side follows which turn is under way.
+
+    The document promises a ``result`` with the subtype ``cancelled`` for an interrupt. miriad-code says ``interrupted``
+    first, and often no result at all: a turn that is aborted within a request to the model just ends. So an interrupt
+    is answered by whichever of the two comes first, and a turn that was ``interrupted`` ends for the host at the
+    latest after :data:`~claude_wire.dialects.dialect.SILENCE_SECONDS` without a line.
+    """
+
+    marks = (b"interrupted", b"injected", b'"running"', b'"error"', b'"result"')
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
         # The ids of a host's requests by action: the frames have no ids, and the answers come in the order of requests.
         self._asked: dict[str, deque[Any]] = {"interrupt": deque(), "status": deque()}
+        # What the agent said when it interrupted the turn under way, until the turn has its result.
+        self._interrupted: InterruptedMessage | None = None
+        # Whether a turn was given a result here, so that one that the agent still writes is not taken for another's.
+        self._was_given_result = False
 
     # --- the host's side
 
     def to_agent(self, message: Any) -> bytes:
         if isinstance(message, UserMessage):
-            return encode(sent_prompt(self, message))
+            line = encode(sent_prompt(self, message))
+            self.owed += 1
+            return line
         if isinstance(message, ControlCancelRequest):
             for asked in self._asked.values():
                 with suppress(ValueError):  # it is no request of this action
@@ -102,21 +123,53 @@ class _Miriad(MiriadConnection):
         return line
 
     def urgent(self, message: Any) -> bool:
-        if isinstance(message, StatusMessage):
-            return message.running is not None
-        return isinstance(message, (InterruptedMessage, SystemErrorMessage))
+        return isinstance(message, _OF_TURNS) or _status_of(message) is not None
 
     def from_agent(self, message: Any) -> list[Any]:
+        if isinstance(message, ResultMessage):
+            return self._result(message)
         if isinstance(message, InterruptedMessage):
-            return [message, *self._interrupted()]
-        if isinstance(message, StatusMessage) and message.running is not None:
+            self._interrupted = message if self.owed else None
+            self._was_given_result = False
+            return [message, *self._answers()]
+        if isinstance(message, InjectedMessage):  # the turn goes on, with prompts that have no results of their own
+            self.owed = max(self.owed - max(message.message_count, 0), min(self.owed, 1))
+        elif (status := _status_of(message)) is not None:
             asked = self._asked["status"]
-            return [ControlResponse.success(asked.popleft(), status_payload(message))] if asked else [message]
-        if isinstance(message, SystemErrorMessage) and message.message == NOT_RUNNING:
-            return self._interrupted() or [message]
+            return [ControlResponse.success(asked.popleft(), status_payload(status))] if asked else [message]
+        elif isinstance(message, SystemErrorMessage) and message.message == NOT_RUNNING:
+            return self._answers() or [message]
         return [as_stream_json(message)]
 
-    def _interrupted(self) -> list[Any]:
+    def _result(self, result: ResultMessage) -> list[Any]:
+        if self._was_given_result and result.cancelled:
+            self._was_given_result = False
+            return self._answers()
+        before: list[Any] = []
+        if self._interrupted is not None and self.owed > 1 and not result.cancelled:
+            before = self.missing_result()  # this result is the next turn's
+        self._interrupted = None
+        self._was_given_result = False
+        self.owed = max(self.owed - 1, 0)
+        return [*before, result, *self._answers()]
+
+    @property
+    def result_may_be_missing(self) -> bool:
+        return self._interrupted is not None
+
+    def missing_result(self) -> list[Any]:
+        interrupted, self._interrupted = self._interrupted, None
+        if interrupted is None:
+            return []
+        self._was_given_result = True
+        self.owed = max(self.owed - 1, 0)
+        return [ResultCancelled(is_error=False, session_id=interrupted.session_id)]
+
+    @property
+    def interrupt_may_be_unanswered(self) -> bool:
+        return not self.owed
+
+    def _answers(self) -> list[Any]:
         """The answers to all interrupts so far: no turn that they meant goes on, however often the agent says so."""
         asked = self._asked["interrupt"]
         answers = [ControlResponse.success(request_id, {}) for request_id in asked]
@@ -138,6 +191,8 @@ class _Miriad(MiriadConnection):
             return b""
         if not response.ok:
             return encode(_error(getattr(response.response, "error", "")))
+        if action == "interrupt" and not self._running:  # the turn has ended meanwhile
+            return encode(_error(NOT_RUNNING))
         if action == "interrupt":
             return encode(without_nulls(type="system", subtype="interrupted", session_id=self._session_id))
         return encode(_status(response.payload))
@@ -158,6 +213,20 @@ class _Miriad(MiriadConnection):
         elif not isinstance(message, KeepAlive):
             self._replies.append(encode(_error(problem_of(message))))
         return []
+
+
+def _status_of(message: Any) -> StatusMessage | None:
+    """What answers a status request; None for anything else.
+
+    The document names the fields and no subtype: miriad-code writes ``status``, and its later document
+    ``status_response``.
+    """
+    if isinstance(message, StatusMessage):
+        return None if message.running is None else message
+    if isinstance(message, UnknownMessage) and message.type == "system" and isinstance(message.get("running"), bool):
+        found = build_message({**message, "subtype": "status"}, Findings())
+        return found if isinstance(found, StatusMessage) else None
+    return None
 
 
 def action_of(connection: Connection, message: ControlRequest) -> str:

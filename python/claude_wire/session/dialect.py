@@ -7,12 +7,13 @@ cannot do then; not what a line means.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from claude_wire.dialects.auto import AUTO
-from claude_wire.dialects.dialect import CONTROL
-from claude_wire.errors import DialectError
+from claude_wire.dialects.dialect import CONTROL, SILENCE_SECONDS
+from claude_wire.errors import DialectError, RequestTimeoutError
+from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import InitializeRequest, InterruptRequest, InterruptResponse, InvalidLine, KeepAlive
 from claude_wire.process.process import Process, exchange_of
 from claude_wire.session.attached.router import AttachedRouter
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "begins_without_initialize",
     "interrupt_before_close",
+    "interrupt_by_request",
     "interrupt_by_signal",
     "require_callbacks",
     "require_status",
@@ -103,6 +105,18 @@ def interrupt_by_signal(
     return InterruptResponse()
 
 
+async def interrupt_by_request(
+    connection: Connection, request: InterruptRequest, ask: Callable[..., Awaitable[InterruptResponse]]
+) -> InterruptResponse:
+    """Ask an agent to interrupt. One that runs nothing may say nothing: then this takes a few seconds."""
+    if not connection.interrupt_may_be_unanswered:
+        return await ask(request)
+    try:
+        return await ask(request, timeout=SILENCE_SECONDS)
+    except RequestTimeoutError:
+        return InterruptResponse()
+
+
 class _TranslatingRouter(Router):
     """A :class:`Router` whose messages a connection translates.
 
@@ -129,7 +143,17 @@ class _TranslatingRouter(Router):
             raise DialectError(self._connection.dialect.name, problem)
         super().start(ends_with_stream=ends_with_stream)
 
+    async def _next_batch(self) -> list[Any]:
+        if not self._connection.result_may_be_missing:
+            return await super()._next_batch()
+        with move_on_after(SILENCE_SECONDS):
+            return await super()._next_batch()
+        self._give(self._connection.missing_result())
+        return []
+
     def _route(self, batch: list[Any]) -> None:
+        if not batch:  # what stands for a missing result was given already
+            return
         found = self._found
         if found.followed != self._ahead.direct:
             found.control.clear()
@@ -140,14 +164,17 @@ class _TranslatingRouter(Router):
             meant = self._seen_ahead(message)
             for one in self._connection.from_agent(message) if meant is None else meant:
                 (control if isinstance(one, CONTROL) else others).append(one)
-        others = [one for one in others if not isinstance(one, KeepAlive)]
-        self.types = set(map(type, others))
-        if self._saw is not None:
-            known = set(map(id, batch))
-            self._saw([one for one in others if id(one) not in known])
-        self.ready.extend(others)
+        known = set(map(id, batch))
+        self._give([one for one in others if not isinstance(one, KeepAlive)], known)
         for one in control:
             self._control.handle(one)
+
+    def _give(self, messages: list[Any], known: Collection[int] = ()) -> None:
+        """Give messages to the consumer. The process's observer has seen those whose ids are ``known``."""
+        self.types = set(map(type, messages))
+        if self._saw is not None:
+            self._saw([one for one in messages if id(one) not in known])
+        self.ready.extend(messages)
 
     def _seen_ahead(self, message: Any) -> list[Any] | None:
         """What the consumer still gets of a message that was translated ahead; None for any other message."""

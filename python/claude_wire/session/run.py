@@ -385,7 +385,8 @@ class Run:
                 self._due -= 1
             self._result(message)
         elif isinstance(message, InitMessage):
-            self._turn = self._announces = True
+            # A simple agent may greet its host with one, once. Its prompts are answered each by a result of its own.
+            self._turn = self._announces = self._merges
             self.reason = None
         elif isinstance(message, CommandLifecycleMessage):
             event = _LIFECYCLE.get(message.state or "")

@@ -43,6 +43,7 @@ from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
     begins_without_initialize,
     interrupt_before_close,
+    interrupt_by_request,
     interrupt_by_signal,
     require_callbacks,
     require_status,
@@ -419,7 +420,7 @@ class Session:
         self._sender.require_open()
         if self._connection.dialect.signals:
             return interrupt_by_signal(self._connection.dialect, self.process, cancel_queued)
-        return await self.request(InterruptRequest(cancel_queued=cancel_queued))
+        return await interrupt_by_request(self._connection, InterruptRequest(cancel_queued=cancel_queued), self.request)
 
     async def status(self) -> StatusMessage:
         """Ask whether a turn is under way, and how many prompts wait: ``running``, ``session_id``, ``queued_messages``.
