@@ -468,11 +468,34 @@ def huge(value: Any, key: str = "") -> Any:
 
 def test_repr_shows_the_fields_that_are_there_by_name() -> None:
     assert repr(TextBlock("a")) == "TextBlock(text='a')"
-    assert repr(UserMessage.of("hello")) == (
-        "UserMessage(message=MessageParam(role='user', content='hello'), session_id='')"
-    )
+    assert repr(UserMessage.of("hello")) == "UserMessage(content='hello', session_id='')"
     assert repr(KeepAlive()) == "KeepAlive()"
     assert repr(InterruptRequest()) == "InterruptRequest()"
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (
+            b'{"type":"assistant","message":{"id":"msg_0123456789","type":"message","role":"assistant","model":"opus",'
+            b'"content":[{"type":"text","text":"Hello!"}]},"uuid":"c54e087c","session_id":"3344c1"}',
+            "AssistantMessage(content=[TextBlock(text='Hello!')], model='opus', session_id='3344c1', uuid='…)",
+        ),
+        (
+            b'{"type":"assistant","message":{"id":"msg_01","role":"assistant",'
+            b'"content":[{"type":"tool_use","id":"toolu_0123456789","name":"Bash","input":{"command":"ls"}}]}}',
+            "AssistantMessage(content=[ToolUseBlock(name='Bash', input={'command': 'ls'}, id='toolu_012345678…)",
+        ),
+        (
+            b'{"type":"result","subtype":"success","session_id":"3344c1","is_error":false,"num_turns":2,'
+            b'"total_cost_usd":0.5,"result":"Done."}',
+            "ResultSuccess(result='Done.', num_turns=2, total_cost_usd=0.5, is_error=False, session_id='33…)",
+        ),
+    ],
+    ids=["text", "tool call", "result"],
+)
+def test_repr_shows_what_was_said_before_ids(line: bytes, shown: str) -> None:
+    assert repr(decode(line)) == shown
 
 
 @pytest.mark.parametrize(
@@ -603,5 +626,5 @@ for _ in range(40):
 print(repr(block))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.startswith("ToolResultBlock(tool_use_id='t', content=[ToolResultBlock(")
+    assert done.stdout.startswith("ToolResultBlock(content=[ToolResultBlock(")
     assert len(done.stdout) <= len("ToolResultBlock()\n") + 80

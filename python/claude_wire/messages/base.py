@@ -20,6 +20,7 @@ that was 549 comparisons, and is 106.
 from __future__ import annotations
 
 import reprlib
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
@@ -37,6 +38,23 @@ else:
 
 #: A repr shows at most this many characters of content; logs are no place for prompts and tool output.
 REPR_CHARS = 80
+
+#: A repr shows these fields after all others: they identify a value, or repeat its class, and tell a reader little.
+REPR_LAST = (
+    "type",
+    "subtype",
+    "id",
+    "request_id",
+    "tool_use_id",
+    "hook_id",
+    "command_uuid",
+    "uuid",
+    "session_id",
+    "parent_tool_use_id",
+    "agent_id",
+    "api_message_id",
+    "timestamp",
+)
 
 
 class _Short(reprlib.Repr):
@@ -58,11 +76,19 @@ _short.maxlist = _short.maxdict = 4
 _short.maxlevel = 3
 
 
+@cache
+def _repr_order(cls: type[Wire]) -> tuple[str, ...]:
+    """The attributes that the repr of a class shows, in order."""
+    fields = [field for field in cls.__struct_fields__ if field not in cls.repr_first and field != cls.repr_unwraps]
+    fields.sort(key=REPR_LAST.__contains__)
+    return (*cls.repr_first, *fields)
+
+
 def _named(message: Wire, level: int) -> str:
     name = type(message).__name__
     if level <= 0:
         return f"{name}(...)"
-    values = ((field, getattr(message, field)) for field in message.__struct_fields__)
+    values = ((field, getattr(message, field)) for field in _repr_order(type(message)))
     return short_repr(name, [(f, v) for f, v in values if v is not None and v is not msgspec.UNSET], level)
 
 
@@ -100,6 +126,10 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     #: Whether keys without a field are kept, in the field ``extra``, and written again at the message's top level.
     keeps_extra: ClassVar[bool] = False
+    #: Attributes that a repr shows before the fields: what a person who reads a log looks for.
+    repr_first: ClassVar[tuple[str, ...]] = ()
+    #: A field that a repr leaves out, because attributes of :attr:`repr_first` show what is in it.
+    repr_unwraps: ClassVar[str] = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object as plain Python objects, with the names and the presence that it has on the wire."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from claude_wire.messages.base import Number, Wire, null
 from claude_wire.messages.blocks.content import ContentBlock, ToolResultBlock, ToolUseBlock
@@ -41,6 +41,9 @@ class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True)
     ``agent_id``, ``subagent_type`` and ``task_description`` beside it; ``uuid`` and ``session_id`` may be missing
     both ways.
     """
+
+    repr_first: ClassVar[tuple[str, ...]] = ("content",)
+    repr_unwraps: ClassVar[str] = "message"
 
     message: MessageParam
     parent_tool_use_id: str | None = null()
@@ -101,6 +104,9 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
     lines that report an API failure; some dialects put it, or ``model``, on the other level. A non-null
     ``parent_tool_use_id`` names the tool call whose subagent speaks.
     """
+
+    repr_first: ClassVar[tuple[str, ...]] = ("content", "model", "error_reason")
+    repr_unwraps: ClassVar[str] = "message"
 
     message: ApiMessage
     parent_tool_use_id: str | None = null()

@@ -5,7 +5,7 @@ Background tasks can hold results back, so that those of several turns come late
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -87,6 +87,8 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     milliseconds, and ``duration_api_ms`` may exceed ``duration_ms``, as it too adds up; only ``subtype`` is always
     there.
     """
+
+    repr_first: ClassVar[tuple[str, ...]] = ("result", "errors", "num_turns", "total_cost_usd", "stop_reason")
 
     #: A running total of the session.
     duration_api_ms: Number | None = None
