@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import re
+import sys
 from contextlib import suppress
 
 import anyio
@@ -117,6 +120,35 @@ def test_a_process_is_opened_asked_and_ended(backend: Backend) -> None:
             assert isinstance(info.value.__cause__, (ProcessError, type(None)))
 
     backend.run(main)
+
+
+@every_backend
+def test_debug_logs_name_processes_prompts_and_requests_but_quote_nothing(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        with anyio.fail_after(DEADLINE):
+            async with open_session(python(CHILD, 0, "-"), can_use_tool=allow) as session:
+                await session.query("the secret of the prompt")
+                async for _ in session.receive_response():
+                    pass
+
+    with caplog.at_level(logging.DEBUG, "claude_wire"):
+        backend.run(main)
+    logged = [record.getMessage() for record in caplog.records if record.name == "claude_wire"]
+    kinds = [
+        re.sub(r"(process|prompt|request) \S+", r"\1 ID", text).replace(sys.executable, "PROGRAM") for text in logged
+    ]
+    assert kinds == [
+        "process ID started: PROGRAM",
+        "request ID sent: initialize",
+        "request ID succeeded: initialize",
+        "prompt ID sent",
+        "request ID received: CanUseToolRequest",
+        "request ID answered",
+        "process ID ended: exit code 0",
+    ]
+    assert "secret" not in caplog.text
 
 
 @every_backend

@@ -157,6 +157,7 @@ class Answers:
             self._refuse(inquiry, problem, "unsupported_request")
             return
         function, seconds, name = handler
+        _log.debug("request %s received: %s", inquiry.id, type(body).__name__)
         if seconds is not None:
             inquiry.timer = self._tasks.start(lambda: self._overrun(inquiry, seconds, name), "claude-wire-timer")
         self._turns[inquiry] = None
@@ -302,6 +303,7 @@ class Answers:
             try:
                 if line:
                     await send_quietly(self._send, line)
+                    _log.debug("request %s answered", inquiry.id)
             finally:
                 self.waiting_bytes -= len(line)
             if then is not None:

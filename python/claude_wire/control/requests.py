@@ -6,6 +6,7 @@ come from and go to. It does not mind which side of the protocol it is on.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +28,8 @@ from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import ControlCancelRequest, ControlError, ControlRequest, ControlResponse, ControlSuccess
 
 __all__ = ["Requests"]
+
+_log = logging.getLogger("claude_wire")
 
 
 class _Question:
@@ -86,6 +89,7 @@ class Requests:
             with move_on_after(seconds):
                 if line:
                     await self._send(line)
+                    _log.debug("request %s sent: %s", request_id, subtype)
                 if asked is not None:
                     asked()
                 await question.event.wait()
@@ -99,10 +103,13 @@ class Requests:
         if question.error is not None:
             raise question.error
         if question.answer is None:
+            _log.debug("request %s timed out: %s", request_id, subtype)
             raise RequestTimeoutError(subtype, seconds or 0.0)
         answer = question.answer.response
         if isinstance(answer, ControlSuccess):
+            _log.debug("request %s succeeded: %s", request_id, subtype)
             return answer
+        _log.debug("request %s was refused: %s", request_id, subtype)
         if isinstance(answer, ControlError):
             raise RequestRefusedError(subtype, answer.error, answer.error_code)
         raise RequestRefusedError(subtype, "the answer is neither a success nor an error")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import subprocess
 import threading
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Child", "Settings"]
 
+_log = logging.getLogger("claude_wire")
 
 _STDERR = DrainOptions(keep_last=STDERR_TAIL_BYTES)
 
@@ -77,6 +79,7 @@ class Child:
             )
         except FileNotFoundError as error:
             raise _not_found(settings, error) from error
+        _log.debug("process %d started: %s", popen.pid, settings.argv[0])
         _children.add(popen)
         self._last_stderr = b""
         self._pidfd: int | None = None
@@ -189,6 +192,7 @@ class Child:
             raise cancelled
 
     def _let_go(self) -> None:
+        _log.debug("process %d ended: exit code %s", self.popen.pid, self.popen.poll())
         if self._stderr is not None:
             with suppress(HandleError):
                 self._last_stderr = self._stderr.tail()

@@ -5,6 +5,7 @@ Knows what became of a prompt by its state in :mod:`claude_wire.session.run`; no
 
 from __future__ import annotations
 
+import logging
 import uuid as uuids
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from claude_wire.session.sending import Sender
 
 __all__ = ["Prompt", "Prompts", "message_of", "query_of"]
+
+_log = logging.getLogger("claude_wire")
 
 #: What a user gives as a prompt.
 Prompt: TypeAlias = "str | Sequence[ContentBlock] | UserMessage"
@@ -85,6 +88,7 @@ class Prompts:
 
         try:
             await self._sender.send(line, begun)
+            _log.debug("prompt %s sent", prompt.uuid)
         except BaseException as error:
             # One that is cancelled in the middle of its line is sent all the same.
             if sent is not None and (isinstance(error, Exception) or not has_begun):
