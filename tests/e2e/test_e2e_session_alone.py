@@ -64,6 +64,41 @@ def children() -> set[int]:
     return children_of(os.getpid())
 
 
+# --- what the CLI reads in the text of a prompt
+
+SECRET = "the harbour freezes in May"
+
+
+def test_the_cli_acts_on_the_text_of_a_prompt(place: Place) -> None:
+    assert place.api is not None
+    (place.work / "secret.txt").write_text(SECRET)
+
+    async def main() -> None:
+        async with Talk(place).session() as session:
+            assert (await session.ask("@secret.txt [[simple]]")).result == "Hello, world."
+            assert "cost" in (await session.ask("/cost")).result
+
+    within_deadline(main)
+    [asked] = place.api.asked("simple")
+    assert SECRET in json.dumps(asked.body)
+
+
+def test_verbatim_prompts_read_no_file_and_run_no_command(place: Place) -> None:
+    assert place.api is not None
+    (place.work / "secret.txt").write_text(SECRET)
+
+    async def main() -> None:
+        async with Talk(place).session(host={"verbatim_prompts": True}) as session:
+            assert (await session.ask("@secret.txt [[simple]]")).result == "Hello, world."
+            assert (await session.ask("/cost [[simple]]")).result == "Hello, world."
+
+    within_deadline(main)
+    requests = json.dumps([request.body for request in place.api.requests])
+    assert "@secret.txt [[simple]]" in requests
+    assert "/cost [[simple]]" in requests
+    assert SECRET not in requests
+
+
 # --- ask: the result, or the error that it stands for
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+import msgspec
 import pytest
 
 from async_backends import Backend, every_asyncio, every_backend
@@ -40,6 +41,28 @@ def test_query_sends_text_blocks_whole_messages_and_all_of_an_iterable(backend: 
         assert uuids[1:4] == ["11111111-1111-4111-8111-111111111111", "u2", "u3"]
         assert uuids[5] == "u4"
         assert len(set(uuids)) == len(uuids)
+
+    backend.run(main)
+
+
+@every_asyncio
+def test_verbatim_prompts_are_marked_as_composed_by_the_client(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened(verbatim_prompts=True) as (peer, session):
+            await session.query("@secret.txt", uuid="u1")
+            await session.query(UserMessage.of("/cost", uuid="u2"))
+            await session.query(msgspec.structs.replace(UserMessage.of("/cost", uuid="u3"), client_composed=False))
+        assert [prompt["client_composed"] for prompt in peer.prompts()] == [True, True, False]
+
+    backend.run(main)
+
+
+@every_asyncio
+def test_prompts_are_not_marked_unless_the_session_says_so(backend: Backend) -> None:
+    async def main() -> None:
+        async with opened() as (peer, session):
+            await session.query("@notes.txt")
+        assert ["client_composed" in prompt for prompt in peer.prompts()] == [False]
 
     backend.run(main)
 

@@ -65,7 +65,7 @@ PLACES = {
     "skills": "allowed_tools=['Skill(NAME)'] and setting_sources=['user', 'project']",
     "stderr": "open_session(ClaudeOptions(...), stderr=...)",
     "user": "open_session(ClaudeOptions(...), user=...)",
-    "verbatim_prompts": "claude_wire sends prompts as they are",
+    "verbatim_prompts": "open_session(ClaudeOptions(...), verbatim_prompts=True)",
 }
 
 #: In the form that the CLI takes; it refuses others.

@@ -47,6 +47,7 @@ class AttachedArguments(TypedDict, total=False):
     dialogs: Mapping[str, Dialog] | None
     callback_timeout: float | None
     request_timeout: float
+    verbatim_prompts: bool
     on_received: Callable[[bytes], object] | None
     on_sent: Callable[[bytes], object] | None
 
@@ -101,6 +102,7 @@ def open_session(
     dialogs: Mapping[str, Dialog] | None = None,
     callback_timeout: float | None = None,
     request_timeout: float = REQUEST_SECONDS,
+    verbatim_prompts: bool = False,
     cwd: StrPath | None = None,
     env: Mapping[str, str] | None = None,
     extra_env: Mapping[str, str] | None = None,
@@ -156,6 +158,7 @@ def open_session(
         "dialogs": dialogs,
         "callback_timeout": callback_timeout,
         "request_timeout": request_timeout,
+        "verbatim_prompts": verbatim_prompts,
         "on_received": on_received,
         "on_sent": on_sent,
     }

@@ -65,9 +65,15 @@ def query_of(prompt: Prompt, uuid: str | None, session_id: str, *, needs_uuid: b
 
 
 class Prompts:
-    """Sends prompts, and waits for what becomes of one."""
+    """Sends prompts, and waits for what becomes of one.
 
-    def __init__(self, sender: Sender, reading: Reading, encode: Callable[[Any], bytes] = encode) -> None:
+    ``verbatim`` marks each prompt as ``client_composed``, unless the prompt says itself what it is.
+    """
+
+    def __init__(
+        self, sender: Sender, reading: Reading, encode: Callable[[Any], bytes] = encode, *, verbatim: bool = False
+    ) -> None:
+        self._verbatim = verbatim
         self._encode = encode
         self._sender = sender
         self._reading = reading
@@ -75,6 +81,8 @@ class Prompts:
 
     async def send(self, prompt: UserMessage) -> SentPrompt | None:
         """Send a prompt. Returns None if no turn is owed for it."""
+        if self._verbatim and prompt.client_composed is None:
+            prompt = msgspec.structs.replace(prompt, client_composed=True)
         line = self._encode(prompt)
         has_begun = False
         # Before it is sent: another task may see the result before this one goes on.

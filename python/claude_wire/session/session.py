@@ -81,6 +81,8 @@ class Session:
         dialogs: functions that show a dialog, by its kind; a dialog of another kind is never answered.
         callback_timeout: seconds that a callback may take that has no time of its own. None: as long as the CLI waits.
         request_timeout: seconds that the answer to a request of ours may take, if the request says nothing else.
+        verbatim_prompts: send prompts marked ``client_composed``. The CLI then reads no file for an ``@path`` in a
+            prompt, and runs no command for a ``/`` at its start. Use it for text that no user of yours has typed.
         on_received, on_sent: are shown all bytes: those that were read, in chunks, and each line when its first byte is
             written.
         dialect: what the other side speaks, of :mod:`claude_wire.dialects`; ``"auto"`` finds it out by the first line
@@ -133,6 +135,7 @@ class Session:
         dialogs: Mapping[str, Dialog] | None = None,
         callback_timeout: float | None = None,
         request_timeout: float = REQUEST_SECONDS,
+        verbatim_prompts: bool = False,
         on_received: Callable[[bytes], object] | None = None,
         on_sent: Callable[[bytes], object] | None = None,
         dialect: Dialect | Literal["auto"] = STREAM_JSON,
@@ -161,7 +164,7 @@ class Session:
         self._router = router_for(connection, stream, on_received, self._control, link)
         self._reading = Reading(self._router, self._control.requests, self.process, merges=dialect.merges)
         self._ready = self._reading.ready
-        self._prompts = Prompts(self._sender, self._reading, to_agent)
+        self._prompts = Prompts(self._sender, self._reading, to_agent, verbatim=verbatim_prompts)
         # MCP servers that were connected to this session.
         self._connected: dict[str, McpServer] = {}
         # What the end of the session waits for.

@@ -71,10 +71,22 @@ class UserMessage(Wire, tag_field="type", tag="user", kw_only=True, frozen=True)
     plugin_prompt: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, content: str | Sequence[ContentBlock], *, session_id: str = "", uuid: str | None = None) -> Self:
-        """Make a prompt out of its text or its blocks. ``session_id`` is always sent, empty if it is not known yet."""
+    def of(
+        cls,
+        content: str | Sequence[ContentBlock],
+        *,
+        session_id: str = "",
+        uuid: str | None = None,
+        verbatim: bool = False,
+    ) -> Self:
+        """Make a prompt out of its text or its blocks. ``session_id`` is always sent, empty if it is not known yet.
+
+        ``verbatim`` sets ``client_composed``: the CLI then reads no file for an ``@path`` in the text, and runs no
+        command for a ``/`` at its start.
+        """
         content = content if isinstance(content, str) else _blocks(content)
-        return cls(message=MessageParam("user", content), session_id=session_id, uuid=uuid)
+        composed = True if verbatim else None
+        return cls(message=MessageParam("user", content), session_id=session_id, uuid=uuid, client_composed=composed)
 
     @property
     def content(self) -> str | list[ContentBlock]:
