@@ -10,18 +10,20 @@ import hmac
 import os
 import secrets
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import HTTPConnection
-from starlette.websockets import WebSocket
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from claude_wire.host.disk.files import open_private
-from claude_wire.serve.refusals import refusal
+from claude_wire.serve.refusals import refusal, too_many
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["Access", "Guard", "Rate", "SecureHeaders", "load_token"]
@@ -147,17 +149,23 @@ class Rate:
 
     Args:
         clock: seconds.
+        rate: acts a second; :data:`RATE` if not said.
+        burst: acts at once; :data:`BURST` if not said.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, *, rate: float | None = None, burst: int | None = None
+    ) -> None:
         self._clock = clock
-        self._left = float(BURST)
+        self._rate = RATE if rate is None else rate
+        self._burst = float(BURST if burst is None else burst)
+        self._left = self._burst
         self._at = clock()
 
     def passes(self) -> bool:
         """Whether there is room for one more act, which is counted then."""
         now = self._clock()
-        self._left = min(BURST, self._left + (now - self._at) * RATE)
+        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now
         if self._left < 1:
             return False
@@ -185,14 +193,16 @@ class Guard:
         is_websocket = scope["type"] == "websocket"
         acts = is_websocket or scope["method"] not in ("GET", "HEAD")
         refused = self._access.refuses(HTTPConnection(scope), acts=acts)
-        if refused is None and acts and not self._rate.passes():
-            refused = 429, "too many requests"
-        if refused is None:
+        response: Response
+        if refused is not None:
+            status, message = refused
+            extra = {"www-authenticate": "Bearer"} if status == 401 else None
+            response = refusal(status, {401: "token", 403: "origin"}[status], message, extra)
+        elif acts and not self._rate.passes():
+            response = too_many()
+        else:
             await self._app(scope, receive, send)
             return
-        status, message = refused
-        extra = {401: {"www-authenticate": "Bearer"}, 429: {"retry-after": "1"}}.get(status)
-        response = refusal(status, {401: "token", 403: "origin", 429: "rate"}[status], message, extra)
         if is_websocket:
             await WebSocket(scope, receive, send).send_denial_response(response)
         else:
@@ -200,7 +210,10 @@ class Guard:
 
 
 class SecureHeaders:
-    """Middleware that adds to each reply what a browser needs to know to protect it."""
+    """Middleware that adds to each reply what a browser needs to know to protect it.
+
+    A client that leaves in the middle of a request ends here: nobody is left to reply to, and a log has no use for it.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -214,4 +227,5 @@ class SecureHeaders:
                     headers.setdefault(name, value)
             return send(message)  # awaited there: each event comes this way
 
-        await self._app(scope, receive, send_with_headers)
+        with suppress(ClientDisconnect, WebSocketDisconnect):
+            await self._app(scope, receive, send_with_headers)

@@ -22,7 +22,7 @@ from claude_wire.errors import AnswerError, CLINotFoundError, HostError
 from claude_wire.serve.access import COOKIE_SECONDS, Access, Guard, Rate, SecureHeaders
 from claude_wire.serve.assets import Page
 from claude_wire.serve.config import FolderError
-from claude_wire.serve.refusals import host_refusal, refusal
+from claude_wire.serve.refusals import host_refusal, refusal, too_many
 from claude_wire.serve.service import Service
 from claude_wire.serve.streams import events, websocket
 
@@ -86,6 +86,8 @@ def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlett
     """
     service = Service(host, config)
     access = Access(token, port, config.origins)
+    # Of their own: who has no token keeps nobody from acting, and from logging in with the right one.
+    wrong_tokens = Rate()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[dict[str, Any]]:
@@ -97,6 +99,8 @@ def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlett
         if not access.is_own_origin(request.headers):
             return refusal(403, "origin", "the request is not from the page of this service")
         if not access.is_token(body.token):
+            if not wrong_tokens.passes():
+                return too_many()
             return refusal(401, "token", "the token is wrong")
         response = Response(status_code=204)
         response.set_cookie(

@@ -28,6 +28,8 @@ from claude_wire.foundation.ids import short_id
 from claude_wire.host.frames import Attach
 from claude_wire.serve.events import Batch, Event, EventId, Place, Source, raw_event
 from claude_wire.serve.lines import Lines
+from claude_wire.serve.turns import Place as Turn
+from claude_wire.serve.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
@@ -42,6 +44,8 @@ MOST_KEPT = 4 * 1024 * 1024
 MOST_AT_ONCE = 128 * 1024
 #: Connections that read a journal at once; others wait for their turn.
 MOST_OLDER = 4
+#: Seconds that such a connection may wait for its client, in all, while others wait for its place.
+OLDER_SECONDS = 3.0
 #: Seconds between two signs of life that a connection gets.
 BEAT_SECONDS = 15.0
 
@@ -115,7 +119,7 @@ class Feed:
         # Connections that wait for news. Futures cost a third of what an event of anyio costs.
         self._waiting: list[asyncio.Future[None]] = []
         self._scope = anyio.CancelScope()
-        self._older_readers = anyio.Semaphore(MOST_OLDER)
+        self._older_readers = Turns(MOST_OLDER, OLDER_SECONDS)
         #: Whether older events can be made no more, because their lines are gone.
         self.is_stale: bool = False
         #: How many connections there are.
@@ -248,11 +252,13 @@ class Feed:
         while self.error is None:
             if place < self._dropped:
                 if self._is_level and told >= 0:
-                    name = EventId(self._epoch, self._begins, place)
-                    yield Signal("cut", msgspec.json.encode(_Cut(id=str(name))).decode())
+                    yield self._cut(place)
                     return
                 async with aclosing(self._older(place)) as older:
                     async for events in older:
+                        if not events:
+                            yield self._cut(place)
+                            return
                         place = events[-1].place
                         yield events
                         if place >= self._dropped:
@@ -293,8 +299,8 @@ class Feed:
         return found
 
     async def _older(self, place: Place) -> AsyncGenerator[Batch]:
-        """Events behind a place, from the journal: as they were made the first time."""
-        async with self._older_readers, Lines(self._host, Attach(attach=self.session)) as lines:
+        """Events behind a place, from the journal: as they were made the first time. None if others are to read now."""
+        async with Turn(self._older_readers) as turn, Lines(self._host, Attach(attach=self.session)) as lines:
             answer = lines.answer
             if answer.epoch != self._epoch or answer.after + 1 != self._begins:
                 self.is_stale = True
@@ -306,8 +312,16 @@ class Feed:
                     if isinstance(one, tuple):
                         events += [event for event in source.add(*one) if event.place > place]
                 if events:
-                    yield events
+                    with turn.rests():
+                        yield events
+                    if turn.is_lost:
+                        yield _NOTHING
+                        return
                 await anyio.lowlevel.checkpoint()
+
+    def _cut(self, place: Place) -> Signal:
+        name = EventId(self._epoch, self._begins, place)
+        return Signal("cut", msgspec.json.encode(_Cut(id=str(name))).decode())
 
     def _state(self) -> str:
         assert self._source is not None

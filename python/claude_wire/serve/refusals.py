@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 if TYPE_CHECKING:
     from claude_wire.errors import HostError
 
-__all__ = ["host_refusal", "refusal"]
+__all__ = ["host_refusal", "refusal", "too_many"]
 
 #: The status of a refusal of the supervisor; 502 for others.
 _STATUS = {
@@ -35,6 +35,11 @@ def refusal(status: int, error: str, message: str, headers: dict[str, str] | Non
         message: the same for people.
     """
     return JSONResponse({"error": error, "message": message}, status, headers)
+
+
+def too_many() -> JSONResponse:
+    """A client asks more often than :class:`~claude_wire.serve.access.Rate` lets pass."""
+    return refusal(429, "rate", "too many requests", {"retry-after": "1"})
 
 
 def host_refusal(error: HostError) -> JSONResponse:

@@ -6,20 +6,28 @@ Knows uvicorn and sockets; not what the application does.
 from __future__ import annotations
 
 import asyncio
+import copy
+import logging
 import resource
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import h11
+import msgspec
 from uvicorn import Config as UvicornConfig
 from uvicorn import Server
+from uvicorn.config import LOGGING_CONFIG
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.server import ServerProtocol
+
+from claude_wire.serve.access import HEADERS, Rate
 
 if TYPE_CHECKING:
-    import h11
     from starlette.applications import Starlette
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
+    from websockets.http11 import Response
 
 __all__ = ["BoundedProtocol", "BoundedWebSocket", "ServiceServer", "listen"]
 
@@ -35,6 +43,9 @@ MOST_CONNECTIONS = 2048
 BACKLOG = 256
 #: Bytes of a message that a client sends over a WebSocket. It has nothing to say.
 MOST_MESSAGE_BYTES = 4096
+#: Lines of the log at once, and a second: what anybody can cause who connects is no more than these.
+LOG_BURST = 20
+LOG_RATE = 0.1
 #: Seconds that requests under way get when the service ends.
 END_SECONDS = 3
 
@@ -78,6 +89,20 @@ class _BoundedWrites(asyncio.Protocol):
             self._stalled = None
 
 
+class _Heads(h11.Connection):
+    """Refuses a head of more than :data:`MOST_HEAD_BYTES` also in one piece: h11 bounds what is still to come."""
+
+    def next_event(self) -> Any:
+        """As h11 has it."""
+        if self.their_state is not h11.IDLE:
+            return super().next_event()
+        before = len(self.trailing_data[0])
+        event = super().next_event()
+        if isinstance(event, h11.Request) and before - len(self.trailing_data[0]) > MOST_HEAD_BYTES:
+            raise h11.RemoteProtocolError("the head is too long")
+        return event
+
+
 class BoundedProtocol(_BoundedWrites, H11Protocol):
     """HTTP/1.1 as uvicorn has it, with limits that uvicorn has not: slow heads, stalled readers, connections.
 
@@ -91,6 +116,10 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
     _head: asyncio.TimerHandle | None = None
     # Whether the connection is that of a :class:`BoundedWebSocket` by now.
     _is_websocket = False
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.conn = _Heads(h11.SERVER, MOST_HEAD_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn has TCP alone
         super().connection_made(transport)
@@ -118,6 +147,18 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
         self._is_websocket = True
         super().handle_websocket_upgrade(event)
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, or the rest of one that has its reply already: that ends without a word."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = msgspec.json.encode({"error": "request", "message": msg})
+            headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+            response = h11.Response(
+                status_code=400, headers=[*headers.items(), *HEADERS.items()], reason=b"Bad Request"
+            )
+            for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
     def on_response_complete(self) -> None:
         self._head_is_there()
         super().on_response_complete()
@@ -132,8 +173,86 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
             self._head = None
 
 
+class _Handshakes(ServerProtocol):
+    """Gives its refusals of a handshake the headers that each reply has."""
+
+    def send_response(self, response: Response) -> None:
+        """As websockets has it."""
+        if response.status_code != 101:
+            for name, value in HEADERS.items():
+                if name not in response.headers:
+                    response.headers[name] = value
+        super().send_response(response)
+
+
 class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
-    """A WebSocket as uvicorn has it, which ends also where its client takes not even the end."""
+    """A WebSocket as uvicorn has it, with bounds: it ends also where its client takes not even the end.
+
+    A pong is written when there is room for it. Of the pings of a client that does not read, only the last one is
+    answered, which is all that RFC 6455, 5.5.3, asks for.
+    """
+
+    _pong: bytes = b""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.conn = _Handshakes(max_size=self.config.ws_max_size, logger=self.logger)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what a client sends; refuse a handshake, and end with frames, that websockets cannot read."""
+        self.conn.receive_data(data)
+        if self.conn.handshake_exc is not None and not self.handshake_initiated:
+            response = self.conn.reject(400, "The handshake cannot be read.")
+            response.headers.update(HEADERS)
+            self.handshake_complete = self.close_sent = True
+            self.transport.write(response.serialize())
+            self.transport.close()
+        elif self.conn.parser_exc is None:
+            self.handle_events()
+        elif self.conn.close_sent is not None:
+            self.handle_parser_exception()
+        else:  # frames of a client that did not wait for the end of the handshake
+            self.transport.abort()
+
+    def handle_ping(self) -> None:
+        """Answer a ping, or keep the answer."""
+        pongs = self.conn.data_to_send()
+        if self.writable.is_set():
+            self.transport.write(b"".join(pongs))
+        elif pongs:
+            self._pong = pongs[-1]
+
+    def resume_writing(self) -> None:
+        """There is room again."""
+        super().resume_writing()
+        pong, self._pong = self._pong, b""
+        self.transport.write(pong)
+
+
+class _Sparing(logging.Filter):
+    """Lets :data:`LOG_RATE` lines a second into the log, and says how many others there were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rate = Rate(rate=LOG_RATE, burst=LOG_BURST)
+        self._left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """True if a line goes into the log."""
+        if not self._rate.passes():
+            self._left_out += 1
+            return False
+        if self._left_out:
+            record.msg, record.args = f"{record.getMessage()} ({self._left_out:,} lines were left out before)", ()
+            self._left_out = 0
+        return True
+
+
+def _log_config() -> dict[str, Any]:
+    config = copy.deepcopy(LOGGING_CONFIG)
+    config["filters"] = {"sparing": {"()": _Sparing}}
+    config["handlers"]["default"]["filters"] = ["sparing"]
+    return config
 
 
 class ServiceServer(Server):
@@ -154,6 +273,7 @@ class ServiceServer(Server):
                 h11_max_incomplete_event_size=MOST_HEAD_BYTES,
                 timeout_graceful_shutdown=END_SECONDS,
                 lifespan="on",
+                log_config=_log_config(),
                 log_level="warning",
                 access_log=False,
                 server_header=False,
