@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
 import claude_wire
+from claude_wire.cli import signals
 from claude_wire.cli.failure import Failure
 
 __all__ = ["cli", "invoke"]
@@ -62,12 +61,21 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
-            return super().resolve_command(ctx, args)
+            name, command, rest = super().resolve_command(ctx, args)
+            if name is not None:
+                signals.arrange(name)
+            return name, command, rest
         except click.UsageError as error:
             near = get_close_matches(args[0], COMMANDS, n=1)
             if not near or "Did you mean" in error.message:  # later versions of click say so themselves
                 raise
             raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from None
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # click would exit with 1
+            return signals.end_by_sigpipe()
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -92,23 +100,17 @@ def invoke() -> int:
         sys.stdout.flush()
     except click.ClickException as error:
         return _ended(error)
+    except BrokenPipeError:
+        return signals.end_by_sigpipe()
     except OSError as error:
         if error.filename is not None:
             raise
         # What a command reads or runs it gives the blame itself.
-        _discard_output()
+        signals.discard_output()
         return _ended(Failure(f"the output cannot be written: {error.strerror}"))
     except click.Abort:
         raise KeyboardInterrupt from None
     return code if isinstance(code, int) else 0
-
-
-def _discard_output() -> None:
-    """What is left of the output would fail once more at the end of the interpreter, with an exit code of its own."""
-    with suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
 
 
 def _ended(error: click.ClickException) -> int:

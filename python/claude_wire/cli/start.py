@@ -1,11 +1,10 @@
-"""How the command starts and ends: the extra that may be missing, signals, exit codes.
+"""How the command starts and ends: the extra that may be missing, exit codes.
 
 A command and what it needs are imported when it starts: click and rich may be missing.
 """
 
 from __future__ import annotations
 
-import signal
 import sys
 from importlib.util import find_spec
 
@@ -19,7 +18,7 @@ def main() -> None:
     """Run the command with the arguments of the process, and exit.
 
     The exit code is the command's own, 2 for wrong usage, a missing extra or output that cannot be written, 130 after
-    Ctrl-C. When nobody reads its output any more it ends by SIGPIPE, as other filters do.
+    Ctrl-C. When nobody reads its output any more it ends by SIGPIPE, as other programs do.
     """
     try:
         code = _run()
@@ -33,10 +32,10 @@ def _run() -> int:
         if find_spec(module) is None:
             print(f'claude-wire needs {module}: pip install "claude-wire[cli]"', file=sys.stderr)
             return 2
+    from claude_wire.cli import signals
     from claude_wire.cli.app import invoke
 
-    if hasattr(signal, "SIGPIPE"):  # not on Windows
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signals.begin()
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")  # the terminal's encoding may lack what a model says

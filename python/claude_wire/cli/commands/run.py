@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from contextlib import closing
 from typing import Any
 
@@ -125,17 +123,9 @@ def _refuse_flags_of_a_cli(context: click.Context) -> None:
 
 
 def _run(argv: list[str], prompt: str, cwd: str | None, recorder: Recorder | None) -> int:
-    if os.name == "posix":
-        # A CLI that has ended must not end this process when it is written to.
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         with closing(Page(Output(), row=True)) as page:
             return anyio.run(Host(page, recorder).run, argv, prompt, cwd)
-    except BrokenPipeError:
-        if os.name == "posix":  # as other filters end when nobody reads them any more
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-            signal.raise_signal(signal.SIGPIPE)
-        return 1
     finally:
         if recorder is not None:
             recorder.close()

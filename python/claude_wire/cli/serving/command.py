@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from claude_wire.cli import signals
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.supervisor.client import failures, folder_of, wait_for_end
 from claude_wire.foundation.printable import printable
@@ -166,9 +167,8 @@ def _serve(state: StateFolder, config: Config, address: str, port: int) -> None:
         if not _is_loopback(address):
             click.echo("note: other machines can reach this, and nothing on the way is encrypted", err=True)
         server = ServiceServer(create_app(connect(state.path), config, token, port=port))
-        click.echo(f"claude-wire serves http://{name}:{port}/#token={token}")
-        click.echo(f"the token is also in {printable(token_file, keep='')}")
-        sys.stdout.flush()
+        signals.announce(f"claude-wire serves http://{name}:{port}/#token={token}")
+        signals.announce(f"the token is also in {printable(token_file, keep='')}")
         try:
             server.run(sockets=[listener])
         except KeyboardInterrupt:

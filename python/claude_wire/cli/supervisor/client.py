@@ -98,7 +98,10 @@ class Client:
         Raises:
             OSError: the connection has ended.
         """
-        self.socket.sendall(line)
+        try:
+            self.socket.sendall(line)
+        except BrokenPipeError as error:  # not to be taken for one of our output
+            raise ConnectionAbortedError(error.errno, "the supervisor has closed the connection") from error
 
     def line(self, most: int = MOST_ANSWER_BYTES) -> bytes:
         """The next line, with its line feed, or so many bytes of it; empty at the end of the connection.
@@ -203,6 +206,8 @@ def failures() -> Generator[None, None, None]:
         raise Failure(printable(str(error))) from error
     except TimeoutError as error:
         raise Failure(f"the supervisor has not answered in {ANSWER_SECONDS:.0f} s") from error
+    except BrokenPipeError:  # nobody reads our output
+        raise
     except (ConnectionError, FileNotFoundError) as error:
         raise Failure(f"the connection with the supervisor failed: {error.strerror}") from error
     except msgspec.DecodeError as error:

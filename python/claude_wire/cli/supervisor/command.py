@@ -206,6 +206,8 @@ def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, a
             raise click.UsageError("-f needs the ID of a session.")
         try:
             own_log(state.path, tail, lambda line: click.echo(line if as_lines else log_line(line), nl=not as_lines))
+        except BrokenPipeError:  # nobody reads the output
+            raise
         except OSError as error:
             raise Failure(f"the log cannot be read: {error.strerror}") from error
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -65,11 +64,5 @@ def _found(host: Host, name: str) -> Cursor:
 
 
 def _joined(act: Callable[[Any], Any], join: Any) -> int:
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    try:
-        code: int = anyio.run(act, join)
-    except BrokenPipeError:  # as other filters end when nobody reads them any more
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGPIPE)
-        return 1
+    code: int = anyio.run(act, join)
     return code

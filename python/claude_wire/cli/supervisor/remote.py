@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import sys
 import threading
@@ -57,7 +56,6 @@ def attach(name: str | None, folder: str | None, drive: bool, take: bool) -> Non
 
 def _relay(connection: socket.socket) -> None:
     """Pass bytes on in both directions, up to the end of the connection, or until nobody reads them."""
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     threading.Thread(target=_send_input, args=[connection], daemon=True).start()
     with suppress(OSError):
         while data := connection.recv(CHUNK_BYTES):

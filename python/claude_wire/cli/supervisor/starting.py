@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from claude_wire.cli import signals
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.supervisor.client import Client, running
 from claude_wire.errors import HostError
@@ -113,7 +113,6 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
     """
     from claude_wire.host.supervisor import Supervisor
 
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a client that goes away is no reason to end
     try:
         folder.take()
     except HostError as error:
@@ -150,7 +149,7 @@ def note(folder: StateFolder, error: Exception) -> None:
 
 
 def _say(folder: StateFolder) -> None:
-    print(f"supervisor {os.getpid()} serves {printable(folder.path, keep='')}", flush=True)
+    signals.announce(f"supervisor {os.getpid()} serves {printable(folder.path, keep='')}")
 
 
 def _let_go_of_output() -> None:
