@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from children import wait_until
 from claude_wire.host import sessions
-from claude_wire.host.child import began_at
+from claude_wire.host.child import MARK_VARIABLE, Child, began_at, is_alive
 from hosts import Host, hosting
 
 pytestmark = pytest.mark.anyio
@@ -132,3 +135,62 @@ async def test_a_damaged_session_is_told_in_the_log_and_the_others_are_there(tmp
         listed = (await (await host.client()).ask({"list": {}}))["sessions"]
         assert [session["id"] for session in listed] == [whole["id"]]
         assert '"unreadable"' in (host.path / "log.ndjson").read_text()
+
+
+#: Leads a session, leaves a process in it, says its pid, and ends.
+LEAVES_A_PROCESS = (
+    "import subprocess; print(subprocess.Popen(['sleep', '1000'], stdin=-3, stdout=-3, stderr=-3).pid, flush=True)"
+)
+
+
+def left_behind(**environment: str) -> tuple[int, int]:
+    """A session whose leader has ended: its number, and the pid of the process that is left in it."""
+    command = [sys.executable, "-c", LEAVES_A_PROCESS]
+    with subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.PIPE, env={**os.environ, **environment}
+    ) as leader:
+        left, _ = leader.communicate(timeout=30)
+    return leader.pid, int(left)
+
+
+@pytest.mark.parametrize("marks", [{}, {MARK_VARIABLE: "another"}], ids=["no mark", "another mark"])
+async def test_a_group_of_strangers_with_the_number_of_a_cli_is_left_alone(
+    tmp_path: Path, marks: dict[str, str]
+) -> None:
+    async with hosting(tmp_path / "h") as host:
+        answer = await cut_off(host)
+        part = session_file(host, answer).parent / "parts" / "000001" / "part.json"
+        group, stranger = left_behind(**marks)
+        try:
+            part.write_bytes(json.dumps({**json.loads(part.read_bytes()), "pid": group}).encode())
+            await host.start()
+            assert is_alive(stranger, began_at(stranger))
+            assert '"leftover-ended"' not in (host.path / "log.ndjson").read_text()
+        finally:
+            os.kill(stranger, signal.SIGKILL)
+
+
+async def test_what_a_cli_has_left_in_its_group_is_ended_by_its_mark(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host:
+        answer = await cut_off(host)
+        part = session_file(host, answer).parent / "parts" / "000001" / "part.json"
+        info = json.loads(part.read_bytes())
+        group, left = left_behind(**{MARK_VARIABLE: info["mark"]})
+        began = began_at(left)
+        part.write_bytes(json.dumps({**info, "pid": group}).encode())
+        await host.start()
+        wait_until(lambda: not is_alive(left, began))
+        assert '"leftover-ended"' in (host.path / "log.ndjson").read_text()
+
+
+async def test_a_cli_that_somebody_else_has_reaped_gets_no_signal() -> None:
+    child = Child(["true"], cwd="/", env={}, descriptors=64)
+    os.waitpid(child.pid, 0)
+    group, stranger = left_behind()
+    child.pid = group  # as if the pid had been given again
+    try:
+        child.signal(signal.SIGKILL)
+        child.close()
+        assert is_alive(stranger, began_at(stranger))
+    finally:
+        os.kill(stranger, signal.SIGKILL)

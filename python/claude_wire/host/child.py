@@ -2,6 +2,15 @@
 
 Knows processes and descriptors of Linux; not lines. It is spawned by the thread that runs the supervisor's loop, since
 the kernel's signal at a parent's death follows the thread that spawned, not the process.
+
+Only a process that is proved to be ours gets a signal. A pid alone proves nothing: it may be another process's by now.
+There are two proofs:
+
+- A child that nobody has reaped. The kernel keeps its pid, and so the number of its group, until it is reaped.
+- For what an earlier supervisor has left: the pid has the start time that was written down; or a process of the session
+  and the group with this number has the mark in its environment. Each CLI gets a mark of its own, which all that it
+  starts inherit. Nobody else can enter its session, and the kernel gives no process a pid that is still the number of
+  a session. So one process with the mark proves the whole session.
 """
 
 from __future__ import annotations
@@ -10,6 +19,8 @@ import ctypes
 import errno
 import os
 import resource
+import secrets
+import select
 import signal
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
@@ -19,9 +30,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Child", "began_at", "end_leftover", "is_alive", "memory_of"]
+__all__ = ["MARK_VARIABLE", "Child", "began_at", "end_leftover", "is_alive", "memory_of"]
 
 _PR_SET_PDEATHSIG = 1
+#: The variable in the environment of a CLI, and of all that it starts, that has its mark.
+MARK_VARIABLE = "CLAUDE_WIRE_HOST_PROCESS"
+#: Seconds that killed processes get to end before the group is looked through again.
+PASS_SECONDS = 0.05
+#: How often a group is looked through for processes that were started while the others were killed.
+MOST_PASSES = 100
 
 
 class Child:
@@ -37,12 +54,14 @@ class Child:
         stdin, stdout, stderr: descriptors of our ends. The first two are None once they were closed.
         pidfd: is readable once the process has ended.
         began: see :func:`began_at`.
+        mark: see the module.
 
     Raises:
         OSError: it cannot be started.
     """
 
     def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], descriptors: int) -> None:
+        self.mark: str = secrets.token_hex(16)
         supervisor, prctl = os.getpid(), ctypes.CDLL(None).prctl
         limit = descriptors, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
@@ -59,7 +78,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=cwd,
-            env=dict(env),
+            env={**env, MARK_VARIABLE: self.mark},
             start_new_session=True,
             preexec_fn=die_with_supervisor,  # the supervisor has one thread
         )
@@ -115,9 +134,10 @@ class Child:
             self.stdout = None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and all that it has started in its group."""
+        """Send a signal to the process and all that it has started in its group, until it is reaped."""
         self.is_killed |= number == signal.SIGKILL
-        with suppress(ProcessLookupError, PermissionError):
+        with suppress(ProcessLookupError, PermissionError, ChildProcessError):
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises if it is not our child
             os.killpg(self.pid, number)
 
     def close(self) -> None:
@@ -160,19 +180,56 @@ def _stat(pid: int) -> list[bytes] | None:
     return fields if len(fields) > 19 else None
 
 
-def end_leftover(pid: int, began: int | None) -> bool:
+def end_leftover(pid: int, began: int | None, mark: str) -> bool:
     """Kill a process of an earlier supervisor, and what it has left in its group. Returns whether there was anything.
 
-    The kernel gives no process a pid that is still the number of a group. So if the pid is another process's, nothing
-    is left; and if it is nobody's, a group of this number is of the process that was.
+    Args:
+        pid, began, mark: of the process, as :class:`Child` has them. Nothing is killed that they do not prove to be the
+            process's (see the module).
     """
-    if began is None or began_at(pid) not in (began, None):
-        return False
+    found = False
+    for _ in range(MOST_PASSES):
+        members = _members(pid)
+        try:
+            if not any(_is_proved(member, pid, began, mark) for member in members):
+                break
+            for member, pidfd in members.items():
+                # The descriptor is of the process that it was opened for, also if the pid is another one's by now.
+                if _is_member(member, pid):
+                    with suppress(ProcessLookupError, PermissionError):
+                        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                        found = True
+            select.select(list(members.values()), [], [], PASS_SECONDS)
+        finally:
+            for pidfd in members.values():
+                os.close(pidfd)
+    return found
+
+
+def _members(group: int) -> dict[int, int]:
+    """The processes of the session and group with this number that have not ended: by pid, a descriptor of each."""
+    found: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and _is_member(int(name), group):
+            with suppress(OSError):
+                found[int(name)] = os.pidfd_open(int(name))
+    return found
+
+
+def _is_member(pid: int, group: int) -> bool:
+    fields = _stat(pid)
+    return fields is not None and fields[0] not in (b"Z", b"X") and int(fields[2]) == int(fields[3]) == group
+
+
+def _is_proved(pid: int, group: int, began: int | None, mark: str) -> bool:
+    if pid == group and began is not None and began_at(pid) == began:
+        return True
     try:
-        os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            environment = file.read()
+    except OSError:
         return False
-    return True
+    return bool(mark) and f"{MARK_VARIABLE}={mark}".encode() in environment.split(b"\0")
 
 
 def memory_of(groups: Collection[int]) -> int:

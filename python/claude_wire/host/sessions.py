@@ -265,7 +265,7 @@ class Sessions:
             else:
                 part = journal.last
                 pid = part.info.pid if record.boot == self._boot else None
-                if pid is not None and end_leftover(pid, part.info.pid_began):
+                if pid is not None and end_leftover(pid, part.info.pid_began, part.info.mark):
                     self._folder.log("leftover-ended", session=record.id, pid=pid)
                 part.end_process(None)
                 found = review(journal, journal.process_line)
@@ -330,7 +330,7 @@ class Sessions:
         except (OSError, ValueError, SubprocessError) as error:
             raise RefusedError("start", f"the CLI cannot be started: {error}") from None
         try:
-            hosted.journal.begin(argv, began=time.time(), pid=child.pid, pid_began=child.began)
+            hosted.journal.begin(argv, began=time.time(), pid=child.pid, pid_began=child.began, mark=child.mark)
             record.boot, record.runs, record.ended = self._boot, True, None
             save(self._path(record.id), record)
             hosted.start(child)

@@ -178,13 +178,17 @@ class Journal:
 
     # --- writing
 
-    def begin(self, argv: list[str], *, began: float, pid: int | None = None, pid_began: int | None = None) -> None:
+    def begin(
+        self, argv: list[str], *, began: float, pid: int | None = None, pid_began: int | None = None, mark: str = ""
+    ) -> None:
         """A process was started: its lines go to a part of its own.
 
         Raises:
             OSError: the part could not be made. The journal is as it was.
         """
-        info = PartInfo(first=self.next, first_input=self.next_input, began=began, pid=pid, pid_began=pid_began)
+        info = PartInfo(
+            first=self.next, first_input=self.next_input, began=began, pid=pid, pid_began=pid_began, mark=mark
+        )
         self._begin(info, msgspec.json.encode({"argv": argv}))
 
     def _begin(self, info: PartInfo, command: bytes) -> None:

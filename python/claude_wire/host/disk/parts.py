@@ -45,6 +45,7 @@ class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
         began: when the process was started, in seconds since 1970.
         pid: of the process; None if it was not started.
         pid_began: what tells it from a later process with the same pid: field 22 of ``/proc/PID/stat``.
+        mark: what all processes have in their environment that it has started.
     """
 
     first: int
@@ -52,6 +53,7 @@ class PartInfo(msgspec.Struct, frozen=True, kw_only=True):
     began: float
     pid: int | None = None
     pid_began: int | None = None
+    mark: str = ""
 
 
 def blocks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
