@@ -126,7 +126,6 @@ def without(module: str) -> list[str]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--version"],
         ["check", "-"],
         ["demo"],
         ["drift", "."],
@@ -141,7 +140,20 @@ def test_missing_extra_is_one_line_that_says_what_to_install(module: str, argume
     done = run(*arguments, command=without(module))
     assert done.returncode == 2
     assert done.stdout == b""
-    assert done.stderr.decode().splitlines() == [f'claude-wire needs {module}: pip install "claude-wire[cli]"']
+    assert done.stderr.decode().splitlines() == [f'claude-wire needs {module}: pip install "click>=8.1" "rich>=13"']
+
+
+@pytest.mark.parametrize("module", ["click", "rich"])
+def test_version_and_help_need_no_extra(module: str) -> None:
+    version = run("--version", command=without(module))
+    assert (version.returncode, version.stdout) == (0, run("--version").stdout)
+    shown = run("--help", command=without(module))
+    assert shown.returncode == 0
+    assert shown.stdout.decode().splitlines()[-1] == f'claude-wire needs {module}: pip install "click>=8.1" "rich>=13"'
+
+
+def test_python_m_runs_the_command() -> None:
+    assert run("--version", command=[sys.executable, "-m", "claude_wire"]).stdout == run("--version").stdout
 
 
 def test_another_missing_module_is_not_blamed_on_the_extra() -> None:

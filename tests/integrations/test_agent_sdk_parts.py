@@ -86,7 +86,7 @@ def test_without_the_sdk_it_says_what_to_install() -> None:
             print(error.name, error)
     """)
     assert said.startswith("claude_agent_sdk claude_wire.integrations.agent_sdk needs claude-agent-sdk")
-    assert "pip install 'claude-wire[agent-sdk]'" in said
+    assert 'pip install "claude-agent-sdk>=0.2' in said
 
 
 def test_with_another_version_it_says_which_it_supports() -> None:

@@ -16,6 +16,7 @@ import msgspec
 
 from claude_wire.codec.encoder import encode_value
 from claude_wire.foundation.arguments import type_of
+from claude_wire.foundation.extras import install_extra
 from claude_wire.foundation.printable import one_line
 from claude_wire.messages import (
     ResultErrorDuringExecution,
@@ -88,7 +89,7 @@ def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
         from jsonschema.validators import validator_for
         from referencing import Registry
     except ImportError:
-        problem = "a host's JSON schema needs jsonschema: pip install 'claude-wire[agent]'"
+        problem = f"a host's JSON schema needs jsonschema: {install_extra('agent')}"
         raise ImportError(problem, name="jsonschema") from None
     try:
         kind: Any = validator_for(schema, Draft202012Validator)

@@ -1,7 +1,7 @@
 """The command ``claude-wire``: ``run`` the CLI and watch it, ``view``, ``check`` and ``replay`` what was recorded, add
 up its ``stats``, and ``demo`` without an account; the ``usage`` of the ``sessions`` on disk, and ``search`` in them.
 
-It needs the extra: ``pip install "claude-wire[cli]"``. ``start`` knows how the command starts and ends, ``app`` its
+It needs the extra ``cli``. ``start`` knows how the command starts and ends, ``app`` its
 subcommands, ``sources`` opens what the user names, ``folders`` finds the sessions on disk, and ``failure`` ends a
 subcommand that cannot do what it was told.
 

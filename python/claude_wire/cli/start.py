@@ -8,6 +8,9 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
+import claude_wire
+from claude_wire.foundation.extras import install_extra
+
 __all__ = ["main"]
 
 #: What a shell reports for a process that SIGINT ended.
@@ -27,11 +30,24 @@ def main() -> None:
     sys.exit(code)
 
 
+def _without(module: str) -> int:
+    """Answer ``--version`` and ``--help``, which need no other package; refuse anything else."""
+    advice = f"claude-wire needs {module}: {install_extra('cli')}"
+    if sys.argv[1:] == ["--version"]:
+        print(f"claude-wire {claude_wire.__version__} (protocol of CLI {claude_wire.PROTOCOL_VERSION})")
+    elif sys.argv[1:] == ["--help"]:
+        print("Usage: claude-wire COMMAND ...\n\nRun, record, view and count sessions of the Claude Code CLI.\n")
+        print(advice)
+    else:
+        print(advice, file=sys.stderr)
+        return 2
+    return 0
+
+
 def _run() -> int:
     for module in ("click", "rich"):
         if find_spec(module) is None:
-            print(f'claude-wire needs {module}: pip install "claude-wire[cli]"', file=sys.stderr)
-            return 2
+            return _without(module)
     from claude_wire.cli import signals
     from claude_wire.cli.app import invoke
 

@@ -36,6 +36,7 @@ import anyio.to_thread
 from claude_wire.codec.decoder import Decoder
 from claude_wire.errors import ByteBudgetError
 from claude_wire.errors import ProcessError as WireError
+from claude_wire.foundation.extras import install_extra
 from claude_wire.io.waiting import cancel_scope
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES, DEFAULT_SPILL_BYTES
 from claude_wire.process.process import open_process
@@ -47,7 +48,7 @@ except ModuleNotFoundError as _error:
     if _error.name != "claude_agent_sdk":
         raise
     raise ImportError(
-        "claude_wire.integrations.agent_sdk needs claude-agent-sdk: pip install 'claude-wire[agent-sdk]'",
+        f"claude_wire.integrations.agent_sdk needs claude-agent-sdk: {install_extra('agent-sdk')}",
         name="claude_agent_sdk",
     ) from _error
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
+from claude_wire.foundation.extras import install_extra
 from claude_wire.integrations.parts import PART_BYTES, Paths, parts, tell
 from claude_wire.tables import columns_of, scan
 from claude_wire.tables.columns import TableName
@@ -30,7 +31,7 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name not in ("dask", "pandas", "pyarrow"):
         raise
-    _advice = "claude_wire.integrations.dask needs Dask and its dataframes: pip install 'claude-wire[dask]'"
+    _advice = f"claude_wire.integrations.dask needs Dask and its dataframes: {install_extra('dask')}"
     raise ImportError(_advice, name=_error.name) from _error
 
 __all__ = ["dataframe"]

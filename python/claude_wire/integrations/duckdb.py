@@ -18,6 +18,7 @@ from collections.abc import Iterable
 
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
+from claude_wire.foundation.extras import install_extra
 from claude_wire.integrations.parts import Paths, files
 from claude_wire.tables import scan
 from claude_wire.tables.columns import TableName
@@ -27,7 +28,7 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name != "duckdb":
         raise
-    _advice = "claude_wire.integrations.duckdb needs duckdb: pip install 'claude-wire[duckdb]'"
+    _advice = f"claude_wire.integrations.duckdb needs duckdb: {install_extra('duckdb')}"
     raise ImportError(_advice, name="duckdb") from _error
 
 __all__ = ["register"]

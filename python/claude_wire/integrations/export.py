@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from claude_wire.foundation.arguments import require_one_of
+from claude_wire.foundation.extras import install_extra
 from claude_wire.integrations.parts import Paths, parts, total
 from claude_wire.tables import Range, Report, scan, usage
 from claude_wire.tables.columns import TableName
@@ -31,7 +32,7 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name != "pyarrow":
         raise
-    raise ImportError("this needs pyarrow: pip install 'claude-wire[export]'", name="pyarrow") from _error
+    raise ImportError(f"this needs pyarrow: {install_extra('export')}", name="pyarrow") from _error
 
 __all__ = ["PART_BYTES", "ExportTable", "Exported", "Format", "export"]
 

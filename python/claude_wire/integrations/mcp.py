@@ -25,6 +25,7 @@ import logging
 from contextlib import suppress
 from typing import Any
 
+from claude_wire.foundation.extras import install_extra
 from claude_wire.io.tasks import Home
 
 try:
@@ -32,7 +33,7 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name != "mcp":
         raise
-    raise ImportError("claude_wire.integrations.mcp needs mcp: pip install 'claude-wire[mcp]'", name="mcp") from _error
+    raise ImportError(f"claude_wire.integrations.mcp needs mcp: {install_extra('mcp')}", name="mcp") from _error
 
 from mcp.server import Server
 

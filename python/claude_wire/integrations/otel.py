@@ -29,13 +29,15 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
+from claude_wire.foundation.extras import install_extra
+
 try:
     from opentelemetry import trace
 except ModuleNotFoundError as _error:
     if _error.name != "opentelemetry":
         raise
     raise ImportError(
-        "claude_wire.integrations.otel needs opentelemetry-api: pip install 'claude-wire[otel]'", name="opentelemetry"
+        f"claude_wire.integrations.otel needs opentelemetry-api: {install_extra('otel')}", name="opentelemetry"
     ) from _error
 
 from claude_wire import messages as m

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
+from claude_wire.foundation.extras import install_extra
 from claude_wire.integrations.parts import PART_BYTES, Paths, parts, tell
 from claude_wire.tables import scan
 from claude_wire.tables.columns import TableName
@@ -29,7 +30,7 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name != "polars":
         raise
-    _advice = "claude_wire.integrations.polars needs polars: pip install 'claude-wire[polars]'"
+    _advice = f"claude_wire.integrations.polars needs polars: {install_extra('polars')}"
     raise ImportError(_advice, name="polars") from _error
 
 __all__ = ["lazyframe"]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_wire.codec.kind_names import KindName
 from claude_wire.codec.kinds import Kind
+from claude_wire.foundation.extras import install_extra
 from claude_wire.integrations.parts import PART_BYTES, Paths, parts, tell
 from claude_wire.tables import Range, scan
 from claude_wire.tables.columns import TableName
@@ -33,7 +34,7 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name not in ("ray", "pyarrow"):
         raise
-    _advice = "claude_wire.integrations.ray needs Ray Data: pip install 'claude-wire[ray]'"
+    _advice = f"claude_wire.integrations.ray needs Ray Data: {install_extra('ray')}"
     raise ImportError(_advice, name=_error.name) from _error
 
 __all__ = ["Fleet", "NodeLostError", "dataset"]

@@ -144,8 +144,8 @@ def _load() -> tuple[FFI, Library]:
         from claude_wire.native import _native
     except ImportError as error:
         raise ImportError(
-            "the native library of claude_wire is not built: run `pip install claude-wire`, "
-            "or `maturin develop --release` in a checkout"
+            "the native library of claude_wire is not built: run `pip install .` "
+            "or `maturin develop --release` in a clone of claude_wire"
         ) from error
     ffi = cast("FFI", _native.ffi)
     lib = cast("Library", _native.lib)

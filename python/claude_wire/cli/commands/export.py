@@ -32,8 +32,7 @@ def export(folder: str, output: str, table: str, form: str, by: str | None, zone
     """Write the sessions in FOLDER as files of Parquet or CSV, for other programs.
 
     FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. All files below
-    it that end in .jsonl are read; they may be transcripts and recorded streams. Needs pyarrow: pip install
-    'claude-wire[export]'.
+    it that end in .jsonl are read; they may be transcripts and recorded streams. Needs pyarrow.
 
     \b
     --table  a row for each

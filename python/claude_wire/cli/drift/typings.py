@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from claude_wire.cli.failure import Failure
+from claude_wire.foundation.extras import install_extra
 
 __all__ = ["MOST_BYTES", "Anything", "Real", "Typings", "Word"]
 
@@ -64,7 +65,7 @@ class Typings:
             tree_sitter: Any = import_module("tree_sitter")
             grammar: Any = import_module("tree_sitter_typescript")
         except ImportError as error:
-            raise Failure('--typings needs tree-sitter: pip install "claude-wire[cli,drift]"') from error
+            raise Failure(f"--typings needs tree-sitter: {install_extra('drift')}") from error
         language = tree_sitter.Language(grammar.language_typescript())
         self._root: Node = tree_sitter.Parser(language).parse(source).root_node
         self._open: list[str] = []

@@ -19,6 +19,7 @@ import click
 from claude_wire.cli import signals
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.supervisor.client import failures, folder_of, wait_for_end
+from claude_wire.foundation.extras import install_extra
 from claude_wire.foundation.printable import printable
 from claude_wire.host.attach import connect
 
@@ -61,7 +62,7 @@ def serve(config: str | None, folder: str | None, listen: str, port: int, demo: 
     try:
         import_module("claude_wire.serve")
     except ImportError as error:
-        raise Failure('serve needs starlette and uvicorn: pip install "claude-wire[cli,serve]"') from error
+        raise Failure(f"serve needs starlette and uvicorn: {install_extra('serve')}") from error
     if demo and (config or folder):
         raise click.UsageError("--demo has a configuration and a folder of its own")
     if demo:

@@ -1,0 +1,32 @@
+"""The pip command for an optional package that is missing."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["install_extra"]
+
+# The part of a requirement's marker that names the extra: "tomli>=2; python_version < '3.11' and extra == 'serve'".
+_EXTRA = re.compile(r"""\s*(?:and\s+)?extra\s*==\s*['"]([^'"]+)['"]""")
+
+
+def install_extra(*extras: str) -> str:
+    """Return the command that installs the requirements of extras of claude-wire: ``pip install "polars>=1.37.1"``.
+
+    It names the packages and not ``claude-wire[polars]``, so it also works where claude-wire itself was installed from
+    a clone. The requirements come from the metadata of the installed package.
+    """
+    from importlib import metadata  # 8 ms that only a missing package has to cost
+
+    try:
+        requirements = metadata.requires("claude-wire") or []
+    except metadata.PackageNotFoundError:  # imported from a folder, never installed
+        requirements = []
+    wanted: dict[str, None] = {}
+    for requirement in requirements:
+        found = _EXTRA.search(requirement)
+        if found is not None and found.group(1) in extras:
+            wanted[_EXTRA.sub("", requirement).rstrip(" ;")] = None
+    if not wanted:
+        return f"pip install '.[{','.join(extras)}]' in a clone of claude_wire"
+    return "pip install " + " ".join(f'"{package}"' for package in wanted)

@@ -1,0 +1,31 @@
+"""The advice for a missing optional package."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import pytest
+
+from claude_wire.foundation.extras import install_extra
+
+
+def test_the_advice_is_a_command_that_works_without_claude_wire_on_an_index() -> None:
+    assert install_extra("cli") == 'pip install "click>=8.1" "rich>=13"'
+    assert "claude-wire" not in install_extra("serve")
+
+
+def test_each_package_is_named_once() -> None:
+    assert install_extra("cli", "serve").count("click") == 1
+
+
+def test_the_marker_of_a_python_version_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "requires", lambda _: ["tomli>=2; python_version < '3.11' and extra == 'serve'"])
+    assert install_extra("serve") == "pip install \"tomli>=2; python_version < '3.11'\""
+
+
+def test_a_package_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def requires(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", requires)
+    assert install_extra("cli") == "pip install '.[cli]' in a clone of claude_wire"
