@@ -129,6 +129,16 @@ SAMPLES: dict[str, tuple[str, str]] = {
         ("line of a file", *(lambda key: (f'client_secret = "{key} {key}"', key))(some(9, string.ascii_lowercase))),
         ("part of an object", *(lambda key: (f"{{'api-key': '{key}'}}", key))(some(9, string.ascii_lowercase))),
         ("sentence", *(lambda key: (f"The password is {key}.", key))(f"{some(8, string.ascii_lowercase)}7")),
+        ("crypt", *(lambda hashed: (f"root:$6$saltsalt${hashed}:19000:0", hashed))(some(40))),
+        ("LDAP hash", *(lambda hashed: (f"userPassword: {{SSHA}}{hashed}", hashed))(some(32))),
+        ("OAuth of a chat", *(lambda key: (f"oauth:{key}", key))(some(30, string.ascii_lowercase))),
+        ("one-time password", *(lambda key: (f"otpauth://totp/x?secret={key}", key))(some(16, "ABCDEFGH234567"))),
+        (".pgpass", *(lambda word: (f"localhost:5432:db:me:{word}", word))(some(12))),
+        (".netrc", *(lambda word: (f"machine x login me password {word}", word))(some(12))),
+        (
+            "words of a wallet",
+            *(lambda words: (f"The seed phrase\n{words}", words))(" ".join(["abandon"] * 11 + ["zoo"])),
+        ),
     ]
 }
 

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from claude_wire import Decoder, InvalidLine, Unknown
 from claude_wire.cli.tap import recording, redact
+from claude_wire.cli.tap.names import is_secret_name
 from claude_wire.cli.tap.redact import Lines, redacted_flags, redacted_line
-from claude_wire.cli.tap.secrets import KINDS, MASK, TEXT_CHARACTERS, is_secret_name, masked_text
+from claude_wire.cli.tap.secrets import KINDS, MASK, TEXT_CHARACTERS, masked_text
 from recordings import load, names
 from secret_samples import SAMPLES, pieces
 from tapped import SECONDS, cli_of, recorded, start, tap_of

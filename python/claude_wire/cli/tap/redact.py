@@ -21,7 +21,8 @@ from typing import Any
 
 from claude_wire import Decoder
 from claude_wire.cli.count.fields import found_in
-from claude_wire.cli.tap.secrets import MASK, is_secret_name, masked_text
+from claude_wire.cli.tap.names import counts_tokens, is_plain_value, is_secret_name
+from claude_wire.cli.tap.secrets import MASK, is_token_over, masked_text
 from claude_wire.messages import InvalidLine
 
 __all__ = ["LINE_BYTES", "Lines", "redacted_flags", "redacted_line"]
@@ -36,6 +37,17 @@ _TAG = re.compile(r"[a-z][a-z_/-]{0,60}")
 _PIECES = ("delta", "content_block")
 _WHOLE = ("id", "name", "tool_use_id", "stop_reason")
 _HOOK_PIECES = ("stdout", "stderr", "output")
+
+#: Fields of an object that name what another field of it holds.
+_NAMES = {"name", "key", "header", "field", "variable", "label", "Name", "Key", "id", "title"}
+_VALUES = ("value", "default", "content", "val", "data", "text", "current", "values")
+_PLAIN_KEY = re.compile(r"[A-Za-z_]{1,40}")
+#: Flags that stand before a password in many programs.
+_SHORT_FLAGS = ("-p", "-P", "-a", "-w", "-pw")
+#: Ports, and paths.
+_HARMLESS = re.compile(r"\d{1,5}(?::\d{1,5})?|[./~].*|--?[a-z][\w-]*", re.S)
+#: A list of so many numbers may be a text, byte by byte.
+LEAST_BYTES = 6
 
 _decoder = Decoder()
 
@@ -94,16 +106,17 @@ def _mask_pieces(plain: dict[str, Any]) -> None:
         plain |= {key: _mask(plain[key]) for key in _HOOK_PIECES if key in plain}
 
 
-def _mask(value: Any, *, numbers: bool = True) -> Any:
-    """The same structure, in which nothing is told."""
+def _mask(value: Any, *, numbers: bool = True, keys: bool = False) -> Any:
+    """The same structure, in which nothing is told. With ``keys``, keys are masked that are no plain words."""
     match value:
         case dict():
             clean: dict[str, Any] = {}
             for key, item in value.items():
-                clean[_key(key, clean)] = _mask(item, numbers=numbers)
+                shown = MASK if keys and not _PLAIN_KEY.fullmatch(key) else key
+                clean[_key(shown, clean)] = _mask(item, numbers=numbers, keys=keys)
             return clean
         case list():
-            return [_mask(item, numbers=numbers) for item in value]
+            return [_mask(item, numbers=numbers, keys=keys) for item in value]
         case str():
             return value and MASK
         case bool() | None:
@@ -117,26 +130,61 @@ def _redacted(value: Any) -> Any:
         case dict():
             return _redacted_object(value)
         case list():
-            return [
-                _mask(item) if isinstance(item, str) and _stands_behind_name(value, index) else _redacted(item)
-                for index, item in enumerate(value)
-            ]
+            return _redacted_list(value)
         case str():
             return _redacted_text(value)
         case _:
             return value
 
 
+def _redacted_list(values: list[Any]) -> list[Any]:
+    if len(values) >= LEAST_BYTES and all(type(item) is int and 0 <= item < 256 for item in values):
+        # What a program prints of a buffer. Texts that no one can read are masked, and so are numbers that are one.
+        text = bytes(values).decode("latin-1")
+        return [0] * len(values) if text.isprintable() and sum(map(str.isalnum, text)) > 0.7 * len(text) else values
+    texts = [item for item in values if isinstance(item, str)]
+    if len(texts) > 1 and is_token_over(texts):
+        return [_mask(item) for item in values]
+    return [
+        _mask(item) if isinstance(item, str) and _stands_behind_name(values, index) else _redacted(item)
+        for index, item in enumerate(values)
+    ]
+
+
 def _redacted_object(value: dict[str, Any]) -> dict[str, Any]:
     # {"name": "API_KEY", "value": "..."}
-    is_pair = any(_names_secret(value.get(name)) for name in ("name", "key", "header", "field"))
-    is_data = value.get("type") == "base64"
+    is_pair = any(_names_secret(value[name]) for name in value.keys() & _NAMES)
+    is_data = value.get("type") in ("base64", "Buffer")
+    is_command = "command" in value and isinstance(value.get("args"), list)
     clean: dict[str, Any] = {}
     for key, item in value.items():
-        if is_secret_name(key) or (is_pair and key in ("value", "default")) or (is_data and key == "data"):
-            item = _mask(item, numbers=not key.endswith("s"))  # numbers of tokens are no secrets
+        if is_secret_name(key) or (is_pair and key.lower() in _VALUES) or (is_data and key == "data"):
+            item = _masked_value(key, item)
+        elif is_command and key == "args":
+            item = _without_short_flags(item)
         clean[_key(key, clean)] = _redacted(item)
     return clean
+
+
+def _masked_value(name: str, value: Any) -> Any:
+    """What stands in the field of a secret, masked. Counts of tokens stay, and what is plainly none, such as "none"."""
+    if isinstance(value, str) and is_plain_value(value):
+        return value
+    if counts_tokens(name):
+        if isinstance(value, str) and value.isdecimal() and len(value) < 10:
+            return value
+        return _mask(value, numbers=False)
+    return _mask(value, keys=True)
+
+
+def _without_short_flags(arguments: list[Any]) -> list[Any]:
+    """The arguments of a command that is not known, without what stands behind -p, which may be a password."""
+    return [
+        _mask(item)
+        if index and arguments[index - 1] in _SHORT_FLAGS and isinstance(item, str) and not _HARMLESS.fullmatch(item)
+        else item
+        for index, item in enumerate(arguments)
+    ]
 
 
 def _names_secret(value: Any) -> bool:
@@ -146,7 +194,9 @@ def _names_secret(value: Any) -> bool:
 def _stands_behind_name(values: list[Any], index: int) -> bool:
     """Whether it is the value of a flag in a command line, or of a header in a pair."""
     before = values[index - 1] if index else None
-    return isinstance(before, str) and _names_secret(before) and (len(values) == 2 or before.startswith("-"))
+    if before in ("=", ":", "=>") and index > 1:
+        return _names_secret(values[index - 2])
+    return isinstance(before, str) and _names_secret(before) and (len(values) <= 3 or before.startswith("-"))
 
 
 def _key(key: str, taken: dict[str, Any]) -> str:

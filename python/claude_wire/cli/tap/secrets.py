@@ -1,16 +1,26 @@
-"""What a secret looks like in a text, and what fields are called that hold one.
+"""What a secret looks like in a text, and the text without it.
 
-Knows characters and names; not lines, nor messages. Every pattern takes time that grows with its text alone.
+Five things find one: the form of its provider (:data:`KINDS`, and :data:`.gitleaks.GITLEAKS`), the name that it stands
+beside (:mod:`.names`), the command that it is an argument of, the place that it has in a file, and chance
+(:mod:`.chance`). A text is looked at as it stands, and in its other forms (:mod:`.forms`): where these show a secret
+that the text itself did not, the whole text is masked.
+
+Every pattern takes time that grows with its text alone.
 """
 
 from __future__ import annotations
 
-import base64
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from urllib.parse import unquote
 
-__all__ = ["KINDS", "MASK", "TEXT_CHARACTERS", "is_secret_name", "masked_text"]
+from claude_wire.cli.tap.chance import ID, LONG_WORD, UUID, decoded, is_chance
+from claude_wire.cli.tap.columns import masked_columns
+from claude_wire.cli.tap.forms import changing, has_seams, is_quoted_printable, joined, plain, printed, squeezed
+from claude_wire.cli.tap.gitleaks import GITLEAKS
+from claude_wire.cli.tap.named import named_secrets
+
+__all__ = ["KINDS", "MASK", "TEXT_CHARACTERS", "is_token_over", "masked_text"]
 
 #: Stands for what was taken out.
 MASK = "[masked]"
@@ -19,10 +29,6 @@ TEXT_CHARACTERS = 1024 * 1024
 #: A text with escapes in which so much would have to be looked for is masked as a whole, too: 0.1 s.
 MOST_STEPS = 10**9
 
-_NAMES = (
-    "password|passwd|passphrase|passcode|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|secret[_-]?key"
-    "|signing[_-]?key|encryption[_-]?key|account[_-]?key|master[_-]?key|auth[_-]?key|credential|authorization"
-)
 #: By its name, a kind of secret: some of these (in lower case) are in a text that has one, which this pattern finds.
 #: What a group ``s`` matches is masked, or else all.
 KINDS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -49,8 +55,6 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "JSON Web Token": (("eyj",), r"(?<![\w-])eyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)*"),
     "bearer": (("bearer",), r"(?i:bearer)\s+(?P<s>[\w.~+/=-]{6,})"),
     "basic": (("basic",), r"(?i:basic)\s+(?P<s>[\w+/=-]{8,})"),
-    "authorization": (("authorization",), r"(?i:authorization)[\"'\\]*\s*[:=]\s*[\"'\\]*(?P<s>[^\r\n\"'\\]+)"),
-    "cookie": (("cookie",), r"(?i:cookie2?)[\"'\\]*\s*[:=]\s*[\"'\\]*(?P<s>[^\r\n\"'\\]+)"),
     "password in a URL": (("://",), r"://[^\s/:@\"'<>]{0,300}:(?P<s>[^\s/@\"'<>]{1,500})@"),
     "user of a URL": (("://",), r"://(?P<s>[^\s/:@\"'<>]{8,500})@"),
     "npm": (("npm_",), r"npm_\w{20,}"),
@@ -80,145 +84,279 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "Groq, xAI, Replicate, Perplexity": (("gsk_", "xai-", "r8_", "pplx-"), r"(?:gsk_|xai-|r8_|pplx-)\w{16,}"),
     "age": (("age-secret-key-",), r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
     "e-mail": (("@",), r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"),
-    "flag": (("--",), rf"--[\w-]{{0,40}}(?i:{_NAMES})[\w-]{{0,40}}(?:\s+|=)(?P<s>\"[^\"]*\"|'[^']*'|\S+)"),
-    "user of curl": (("-u", "--user"), r"(?<!\S)(?:-u|--user)[\s=]+[\"']?[^\s:\"']{1,200}:(?P<s>[^\s\"']{1,500})"),
-    "in a sentence": (
-        (" is ", " was "),
-        r"(?i:password|passphrase|passcode|secret|token|key)\s+(?:is|was)\s+(?P<s>(?=\S{0,200}\d)\S{6,})",
+    "crypt": (
+        ("$",),
+        r"\$(?:\d[a-z]?|y|gy|apr1|argon2\w{1,2}|scrypt|sha1|md5|pbkdf2\S{0,20}|7|P|H)\$(?P<s>[^\s:\"']{8,})",
     ),
-    "assignment": (
-        tuple(_NAMES.replace("[_-]?key", "").split("|")),
-        rf"(?i:{_NAMES})[\w.-]{{0,40}}[\"'\\\]]{{0,6}}\s{{0,20}}(?:=>|:=|[:=]|\bis\b|\bwas\b)\s{{0,20}}"
-        r"(?P<s>\\*\"(?:[^\"\\]|\\.)*\"?|\\*'[^']*'?|[^\s\"',;&]{3,})",
+    "LDAP hash": (("{ss", "{sha", "{crypt", "{md5"), r"\{(?i:S?SHA\d*|CRYPT|S?MD5)\}(?P<s>[\w+/=$.]{12,})"),
+    "oauth": (("oauth:",), r"oauth:(?P<s>[a-z0-9]{20,})"),
+    "one-time password": (("otpauth:",), r"otpauth:\S+"),
+    ".pgpass": (
+        (":",),
+        r"(?<![\w.*-])[\w.*-]{1,200}:(?:\d{2,5}|\*):[A-Za-z_*][^:\s]{0,100}:[^:\s]{1,100}:(?P<s>\S+)",
+    ),
+    ".netrc": (("login ",), r"login\s+\S{1,200}\s+password\s+(?P<s>\S+)"),
+    "words of a wallet": (
+        ("mnemonic", "seed", "phrase", "recovery", "wallet"),
+        r"(?:\b[a-z]{3,8}\b[ \n]){11,23}\b[a-z]{3,8}\b(?![ \n]*[a-z.,;:!?])",
     ),
 }
 
-_PATTERNS = [(hints, re.compile(pattern)) for hints, pattern in KINDS.values()]
-#: Long words, among them those that only chance could have made.
-_WORD = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-#: Ids of the API and of the CLI, which tie the lines of a session together.
-_ID = re.compile(r"(?:msg|toolu|srvtoolu|mcptoolu|req|msgbatch|file|container)_[A-Za-z0-9_-]{8,40}")
-#: What most strings of a session are.
-_HARMLESS = re.compile(rf"[a-z_ ]{{1,40}}|{_UUID.pattern}|{_ID.pattern}")
-_CLASSES = {
-    **dict.fromkeys("abcdefghijklmnopqrstuvwxyz", 1),
-    **dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", 2),
-    **dict.fromkeys("0123456789", 3),
+#: Commands with an argument that is a secret, by a part of their names.
+COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "-p of a database": (
+        ("mysql", "mariadb", "percona", "xtrabackup"),
+        r"\b(?:mysql\w*|mariadb[\w-]*|percona[\w-]*|xtrabackup)\b[^\n|;&]{0,500}?\s-p(?P<s>[^\s|;&]+)",
+    ),
+    "-p": (
+        ("sshpass", "login", "mongo", "cqlsh", "rabbitmqadmin", "ldap", "mosquitto", "influx", "impala", "beeline"),
+        r"\b(?:sshpass|login|mongo\w*|cqlsh|rabbitmqadmin|mosquitto_\w+|influx|impala-shell|beeline|ldap\w+)\b"
+        r"[^\n|;&]{0,500}?\s(?:-[pPwa]|-pw)[ =]?(?P<s>\"[^\"]*\"|'[^']*'|[^\s|;&-][^\s|;&]*)",
+    ),
+    "-a": (
+        ("redis-cli", "valkey-cli", "keydb-cli"),
+        r"\b\w+-cli\b[^\n|;&]{0,500}?\s(?:-a|--pass)[ =]?(?P<s>\"[^\"]*\"|'[^']*'|[^\s|;&]+)",
+    ),
+    "-P": (
+        ("sqlcmd", "bcp ", "isql", "unzip", "zip ", "7z", "rar ", "curl", "putty", "plink", "pscp", "psftp", "winscp"),
+        r"\b(?:sqlcmd|bcp|isql|tsql|unzip|zip|putty|plink|pscp|psftp)\b[^\n|;&]{0,500}?\s(?:-P|-pw)[ =]?"
+        r"(?P<s>\"[^\"]*\"|'[^']*'|[^\s|;&]+)|\b(?:7z[ar]?|[un]*rar)\b[^\n|;&]{0,500}?\s-h?p(?P<t>[^\s|;&]+)",
+    ),
+    "set": (
+        ("secret set", "secrets set", "securestring"),
+        r"\bsecrets? set\b[^\n|;&]{0,300}?\s(?:--body|-b|--value|-v)[ =]?(?P<s>\"[^\"]*\"|'[^']*'|\S+)"
+        r"|(?i:ConvertTo-SecureString)\s+(?:-String\s+)?(?P<t>\"[^\"]*\"|'[^']*'|\S+)",
+    ),
+    "identified by": (
+        ("identified",),
+        r"(?i:identified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?)(?P<s>'[^']*'|\"[^\"]*\"|\S+)",
+    ),
+    "pass:": (("pass:",), r"\bpass:(?P<s>\"[^\"]*\"|'[^']*'|\S+)"),
+    "user%password": (
+        ("smb", "rpcclient", "net ", "winexe", "wmic"),
+        r"\s-U[ =]?['\"]?[^\s%]{1,100}%(?P<s>[^\s'\"]+)|\bnet\s+user\s+\S+\s+(?P<t>\S+)"
+        r"|\s/(?:p|pass|password):(?P<u>\S+)",
+    ),
+    "htpasswd -b": (
+        ("htpasswd",),
+        r"\bhtpasswd\b[^\n|;&]{0,200}?\s-\w*b\w*\s+(?:-\S+\s+)*(?:[^\s-]\S*\s+){1,2}(?P<s>[^\s|;&]+)",
+    ),
+    "standard input": (
+        ("sudo", "passwd", "read ", "login", "su ", "cryptsetup", "gpg"),
+        r"\b(?:echo|printf)\s+(?:-\w+\s+)*(?P<s>\"[^\"]*\"|'[^']*'|[^|\n]+?)\s*\|[^\n|]{0,200}?"
+        r"\b(?:sudo\s[^|\n]*-S|chpasswd|passwd|gpg|cryptsetup|docker|podman|helm|su)\b"
+        r"|\b(?:chpasswd|passwd|read\s+-\w*s\w*[^\n<]{0,100}|sudo\s[^<\n]{0,100})\s*<<<\s*(?P<t>\"[^\"]*\"|'[^']*'|\S+)",
+    ),
+    "expect": (("send",), r"\bsend(?:_user|line)?\s*\(?\s*[\"'](?P<s>[^\"'\n]+?)(?:\\[rn])[\"']"),
+    "user of curl": (
+        ("-u", "--user", "--proxy-user", "-a ", "--auth"),
+        r"(?<!\S)(?:-u|--user|--proxy-user|-U|-a|--auth)[\s=]*[\"']?[^\s:\"'/]{0,200}:(?P<s>[^\s\"']{1,500})",
+    ),
 }
 
-_SEPARATORS = re.compile(r"[\s_.:-]")
-_SECRET_NAME = re.compile(
-    rf"(?:{_NAMES.replace('[_-]?', '')}|accesskeyid|cookie|signature|connectionstring|webhookurl|mnemonic|seedphrase)"
-    r"s?$|^(?:auth|bearer|jwt|otp|pin|pwd|pass|dsn|ssn|cvv|cvc)$"
+#: A header's value ends where its quotes do, or its line.
+_HEADER = re.compile(
+    r"(?i)(?P<q>\\*[\"'])?(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?:(?P=q))?(?<=[\w\"'])\s{0,10}[:=]\s{0,10}"
+    r"(?:(?P<r>\\*[\"'])(?P<s>(?:(?!(?P=r))[^\r\n])+)|(?P<t>(?(q)(?:(?!(?P=q))[^\r\n])+|[^\r\n]+)))"
 )
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.S)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " ", "/": "/", '"': '"', "'": "'", "\\": "\\"}
 
-
-def is_secret_name(name: str) -> bool:
-    """Whether a field of this name holds a secret, such as ``x-api-key`` or ``AWS_SECRET_ACCESS_KEY``."""
-    return len(name) <= 200 and (
-        _SECRET_NAME.search(_SEPARATORS.sub("", name.lower())) is not None or name.endswith(("_KEY", "_PAT"))
-    )
+_KINDS = [re.compile(pattern) for _, pattern in KINDS.values()] + [_HEADER]
+_KINDS += [re.compile(pattern) for _, pattern in COMMANDS.values()]
+#: What to look for in a text, in lower case, and the pattern that is worth while then.
+_HINTS = [(hint, index) for index, (hints, _) in enumerate(KINDS.values()) for hint in hints]
+_HINTS += [("authorization", len(KINDS)), ("cookie", len(KINDS))]
+_HINTS += [(hint, index) for index, (hints, _) in enumerate(COMMANDS.values(), len(KINDS) + 1) for hint in hints]
+#: Of these, the kinds that are one word, which nothing need stand before.
+_ONE_WORD = {
+    index
+    for index, (hints, pattern) in enumerate(KINDS.values())
+    if "(?P<" not in pattern and len(hints[0]) > 2 and hints[0] not in ("://", "private key", "otpauth:", "-us")
+}
+_ONE_WORD_HINTS = [(hint, _KINDS[index]) for hint, index in _HINTS if index in _ONE_WORD]
+_TOKENS = [(hint, re.compile(pattern)) for hints, pattern in GITLEAKS.values() for hint in hints]
+#: Long words, among them those that only chance could have made.
+_WORD = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,6}")
+_LONG = re.compile(r"[^\s\"'`<>(),;\\]{16,}")
+#: Bytes in hex with something between them, as hex dumps and arrays of a program have them.
+_BYTES = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}(?:[0-9a-fA-F]{2})?(?:[ ,:]{1,2}|(?=\\x)|(?![0-9A-Za-z]))){6,}")
+#: A word with a blank behind each of its letters.
+_SPACED = re.compile(r"(?<!\S)(?:\S[ \t]){15,}\S(?!\S)")
+_NUMBERS = re.compile(r"(?:[1-9]\d{1,2}[ ,]{1,2}){7,}\d{2,3}")
+#: Lines of the same length in base64: a file.
+_FILE = re.compile(r"(?:[A-Za-z0-9+/]{56,100}\r?\n[ \t]{0,20}){1,}[A-Za-z0-9+/]{1,100}={0,2}")
+#: What most strings of a session are.
+_HARMLESS = re.compile(rf"[a-z_]{{1,40}}|{UUID.pattern}|{ID.pattern}")
 
 
 def masked_text(text: str) -> str:
     """The text without its secrets; masked as a whole if one stands in it in another form, or if it is very long."""
-    if len(text) < 6 or _HARMLESS.fullmatch(text):
-        return text
-    if len(text) > TEXT_CHARACTERS:
-        return MASK
-    return _masked_short(text) if len(text) < 200 else _masked_in_any_form(text)
+    if len(text) < 400:
+        return _masked_short(text)
+    return MASK if len(text) > TEXT_CHARACTERS else _masked_in_any_form(text)
+
+
+def is_token_over(texts: list[str]) -> bool:
+    """True if texts that stand side by side are a token when they are put together."""
+    return any(len(text) < 200 for text in texts) and _has_token("".join(texts)) and not any(map(_has_token, texts))
 
 
 def _masked_in_any_form(text: str) -> str:
-    whole = clean = _masked(text, [])
+    clean = _masked(text, [])
+    # A hint of a token in the text without its seams is worth a look at the seams.
+    if has_seams(clean) and _has_hint(squeezed(clean)) and _has_token(joined(clean)) and not _has_token(clean):
+        return MASK
+    if any(map(_is_secret_in_other_form, changing(text))):
+        return MASK
+    return clean
+
+
+def _is_secret_in_other_form(text: str) -> bool:
+    """True if escapes hide a secret, or a part of one, from who looks at a text as it stands."""
+    return _is_hidden(text, plain) or (is_quoted_printable(text) and _is_hidden(text, printed))
+
+
+def _is_hidden(text: str, undo: Callable[[str], str]) -> bool:
+    taken: list[str] = []
+    clean = _masked(text, taken)
     for _ in range(4):  # escapes within escapes
-        plain, left = _unescaped(text), _unescaped(clean)
-        if plain == text and left == clean:
+        shown, left = undo(text), undo(clean)
+        if shown == text and left == clean:
             break
         secrets: list[str] = []
-        _masked(plain, secrets)
-        if sum(map(len, secrets)) * len(left) > MOST_STEPS or _masked(left, []) != left:
-            return MASK
-        if any(_is_left(secret, left) for secret in secrets):
-            return MASK
-        text, clean = plain, left
-    return whole
+        _masked(shown, secrets)
+        if shown == left:
+            if secrets:
+                return True
+        elif sum(map(len, secrets)) * len(left) > MOST_STEPS or _masked(left, []) != left:
+            return True
+        if any(_is_left(secret, left) for secret in secrets if secret not in taken or _is_telling(secret)):
+            return True
+        text, clean = shown, left
+    return False
 
 
 def _is_left(secret: str, text: str) -> bool:
     """Whether a part of a secret stands in a text from which it was taken as it looked with escapes."""
-    return any(secret[begin : begin + 8] in text for begin in range(0, min(max(len(secret) - 7, 1), 2000), 2))
+    return any(secret[begin : begin + 6] in text for begin in range(min(max(len(secret) - 5, 1), 2000)))
 
 
-#: Sessions repeat short texts: names, paths, models.
-_masked_short = lru_cache(1024)(_masked_in_any_form)
+@lru_cache(4096)
+def _masked_short(text: str) -> str:
+    # Sessions repeat short texts: names, paths, models.
+    return text if len(text) < 5 or _HARMLESS.fullmatch(text) else _masked_in_any_form(text)
+
+
+def _has_hint(lowered: str) -> bool:
+    return any(hint in lowered for hint, _ in _ONE_WORD_HINTS)
+
+
+def _has_token(text: str) -> bool:
+    """True if a token of a provider stands in a text. Tokens have digits; names with dashes have none."""
+    lowered = text.lower()
+    for hint, pattern in _ONE_WORD_HINTS:
+        if hint in lowered and any(any(map(str.isdigit, found[0])) for found in pattern.finditer(text)):
+            return True
+    return False
+
+
+def _is_telling(secret: str) -> bool:
+    """False for what code has in the place of a secret: a name or a keyword, which stands elsewhere as well."""
+    return len(secret) >= 6 and any(map(str.isdigit, secret))
+
+
+class _Masker:
+    """Takes secrets out of a text, and keeps what it took."""
+
+    def __init__(self, secrets: list[str]) -> None:
+        self._secrets = secrets
+
+    def whole(self, match: re.Match[str]) -> str:
+        """Mask the group that matched, or all."""
+        name = next((one for one in ("s", "t", "u") if match.re.groupindex.get(one) and match[one] is not None), 0)
+        return self._without(match, name)
+
+    def word(self, match: re.Match[str]) -> str:
+        word = match[0]
+        if word.startswith("/") and word.count("/") > 1 and not any(map(is_chance, word.split("/"))):
+            return word
+        if ID.fullmatch(word):
+            return word
+        rest = UUID.sub("", word)
+        if is_chance(rest) or len(rest) >= LONG_WORD or decoded(rest) is not None or self._is_glued(rest):
+            self._secrets.append(word)
+            return MASK
+        return word
+
+    def long(self, match: re.Match[str]) -> str:
+        word = match[0]
+        lowered = word.lower()
+        for hint, pattern in _TOKENS:
+            if hint in lowered:
+                word = pattern.sub(self.whole, word)
+        backwards = match[0][::-1]
+        if word == match[0] and _has_token(backwards):
+            self._secrets.append(word)
+            return MASK
+        return word
+
+    def spaced(self, match: re.Match[str]) -> str:
+        word = re.sub(r"[ \t]", "", match[0])
+        return self.whole(match) if is_chance(word) or _has_token(word) else match[0]
+
+    def hexed(self, match: re.Match[str]) -> str:
+        groups = re.findall(r"(?:0x|\\x)?([0-9a-fA-F]{2,4})", match[0])
+        is_cut = match.string[: match.start()][-1:].isalnum()  # the first is the end of an address
+        digits = "".join(groups[is_cut:])
+        return self._if_readable(match, bytes.fromhex(digits[: len(digits) // 2 * 2]))
+
+    def numbers(self, match: re.Match[str]) -> str:
+        codes = [int(one) for one in re.findall(r"\d+", match[0])]
+        return self._if_readable(match, bytes(codes)) if max(codes) < 127 else match[0]
+
+    def _if_readable(self, match: re.Match[str], data: bytes) -> str:
+        readable = sum(32 <= byte < 127 for byte in data)
+        letters = sum(chr(byte).isalnum() for byte in data if byte < 127)
+        if len(data) < 6 or readable < 0.9 * len(data) or letters < 0.6 * len(data):
+            return match[0]
+        self._secrets.append(match[0])
+        return MASK + (" " if match[0].endswith(" ") else "")
+
+    def _is_glued(self, word: str) -> bool:
+        """True if base64 of a text with a secret stands behind some other characters."""
+        for begin in range(1, 4):
+            text = decoded(word[begin:]) if len(word) >= 24 else None
+            if text is not None and _masked(text, []) != text:
+                return True
+        return False
+
+    def _without(self, match: re.Match[str], name: str | int) -> str:
+        if match[name] == MASK:
+            return match[0]
+        self._secrets.append(match[name])
+        whole, begin = match[0], match.start()
+        return whole[: match.start(name) - begin] + MASK + whole[match.end(name) - begin :]
 
 
 def _masked(text: str, secrets: list[str]) -> str:
     """The text without the secrets that stand in it as they are, which are added to ``secrets``."""
-
-    def mask(match: re.Match[str]) -> str:
-        name = "s" if "s" in match.re.groupindex else 0
-        secrets.append(match[name])
-        whole, begin = match[0], match.start()
-        return whole[: match.start(name) - begin] + MASK + whole[match.end(name) - begin :]
-
-    def mask_word(match: re.Match[str]) -> str:
-        clean = _mask_word(match)
-        if clean == MASK:
-            secrets.append(match[0])
-        return clean
-
+    masker = _Masker(secrets)
     lowered = text.lower()
-    for hints, pattern in _PATTERNS:
-        if any(hint in lowered for hint in hints):
-            text = pattern.sub(mask, text)
-    return _WORD.sub(mask_word, text)
 
-
-def _mask_word(match: re.Match[str]) -> str:
-    word = match[0]
-    if _ID.fullmatch(word):
-        return word
-    rest = _UUID.sub("", word)
-    return MASK if _is_random(rest) or _hides_secret(rest) else word
-
-
-def _is_random(word: str) -> bool:
-    """Whether capitals, small letters and digits change places as often as in a key, or it is a long number in hex."""
-    classes = [_CLASSES[one] for one in word if one in _CLASSES]
-    if len(classes) < 20:
-        return False
-    counts = [classes.count(one) for one in (1, 2, 3)]
-    changes = sum(map(int.__ne__, classes, classes[1:]))
-    if min(counts) >= 2 and changes >= 0.35 * len(classes):
-        return True
-    return counts[2] >= 6 and changes >= 0.3 * len(classes) and len(classes) >= 30
-
-
-def _hides_secret(word: str) -> bool:
-    """Whether it is base64 of a text with a secret, or of so much that nobody knows."""
-    if len(word) >= 400:
-        return True
-    try:
-        plain = base64.b64decode(word.replace("-", "+").replace("_", "/").rstrip("=") + "==", validate=True)
-        text = plain.decode()
-    except ValueError:
-        return False
-    return _masked(text, []) != text
-
-
-def _unescaped(text: str) -> str:
-    if "\\" in text:
-        text = _ESCAPE.sub(_unescape, text)
-    return unquote(text) if "%" in text else text
-
-
-def _unescape(match: re.Match[str]) -> str:
-    escape = match[1]
-    if len(escape) > 1:
-        return chr(int(escape[1:], 16))
-    return _ESCAPES.get(escape, f" {escape}")
+    done = -1
+    for hint, index in _HINTS:
+        if hint in lowered and index != done:
+            text, done = _KINDS[index].sub(masker.whole, text), index
+    for begin, end in reversed(named_secrets(text)):
+        if text[begin:end] != MASK:
+            secrets.append(text[begin:end])
+            text = text[:begin] + MASK + text[end:]
+    text = masked_columns(text, MASK, secrets)
+    if len(text) >= 16:
+        text = _LONG.sub(masker.long, text)
+        if "\n" in text:
+            text = _FILE.sub(masker.whole, text)
+        text = _BYTES.sub(masker.hexed, text)
+        if text.count(" ") >= 7:
+            text = _NUMBERS.sub(masker.numbers, text)
+            text = _SPACED.sub(masker.spaced, text)
+    return _WORD.sub(masker.word, text)

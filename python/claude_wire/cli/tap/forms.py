@@ -1,0 +1,102 @@
+"""The forms that a text may have instead of its plain one: escapes of several languages, colours, characters unseen.
+
+:func:`plain` undoes one layer of all of them at once.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+__all__ = ["changing", "has_seams", "is_quoted_printable", "joined", "plain", "printed", "squeezed"]
+
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[0-7]{3}|.)", re.S)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " ", "/": "/", '"': '"', "'": "'", "\\": "\\", "\n": ""}
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
+_QUOTED_PRINTABLE = re.compile(r"=([2-7][0-9A-F])(?=[\w=+/.~-])|=\r?\n")
+#: Colours and other sequences of a terminal, and a character that is struck over.
+_TERMINAL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|.\x08|[\0-\x07\x0e-\x1f\x7f]"
+)
+#: Characters that are drawn as nothing.
+_UNSEEN = re.compile(
+    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+#: Ends of lines within a token, and strings of a program that are put together.
+_SEAM = re.compile(
+    r"(?<=[\w+/=~.-])\\?\r?\n[ \t]*(?=[\w+/=~.-])|(?<=[\w+/=~.-])[\"']\s{0,20}[+.]?\s{0,20}[\"'](?=[\w+/=~.-])"
+)
+_SQUEEZE = dict.fromkeys(map(ord, "\\\r\n\t \"'+."))
+#: One of these is in each form.
+_TRIGGER = re.compile(r"[^\n\r\t -$'-<>-\[\]-~]")
+
+
+def plain(text: str) -> str:
+    """The text with one layer of its other forms undone."""
+    if "\x1b" in text or not text.isprintable():
+        text = _TERMINAL.sub("", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
+    if "\\" in text:
+        text = _ESCAPE.sub(_unescape, text)
+    if "%" in text:
+        text = unquote(text)
+    if "&" in text:
+        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+    return text
+
+
+def is_quoted_printable(text: str) -> bool:
+    """True if a text may be quoted-printable. An address such as ``?v=20`` may be, too."""
+    return "=" in text and _QUOTED_PRINTABLE.search(text) is not None
+
+
+def printed(text: str) -> str:
+    """As :func:`plain`, of quoted-printable."""
+    return plain(_QUOTED_PRINTABLE.sub(lambda match: chr(int(match[1], 16)) if match[1] else "", text))
+
+
+def changing(text: str) -> Iterator[str]:
+    """The parts of a text that :func:`plain` changes: runs of lines, with a line before and one after."""
+    if not _TRIGGER.search(text):
+        return
+    lines = text.splitlines(keepends=True)
+    changed = [number for number, line in enumerate(lines) if _TRIGGER.search(line) and printed(line) != line]
+    begin = end = -1
+    for number in changed:
+        if number > end + 1:
+            if end >= 0:
+                yield "".join(lines[max(begin - 1, 0) : end + 2])
+            begin = number
+        end = number
+    if end >= 0:
+        yield "".join(lines[max(begin - 1, 0) : end + 2])
+
+
+def has_seams(text: str) -> bool:
+    """True if :func:`joined` may find something in a text."""
+    return "\n" in text or '"' in text or "'" in text
+
+
+def squeezed(text: str) -> str:
+    """The text in small letters, without all that a seam is of."""
+    return text.lower().translate(_SQUEEZE)
+
+
+def joined(text: str) -> str:
+    """The text in which what may be one token stands together: over ends of lines, and over ``" + "``."""
+    return _SEAM.sub("", text)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    escape = match[1]
+    if escape[0] in "uUx" and len(escape) > 1:
+        code = int(escape[1:].strip("{}"), 16)
+        return chr(code) if code <= 0x10FFFF else ""
+    if len(escape) == 3:
+        return chr(int(escape, 8))
+    return _ESCAPES.get(escape, f" {escape}")
