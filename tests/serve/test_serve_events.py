@@ -13,7 +13,7 @@ import pytest
 import recordings
 from claude_wire.serve import feed as feed_module
 from claude_wire.serve import service as service_module
-from claude_wire.serve.events import Batch, Event, EventId, Source
+from claude_wire.serve.events import Batch, Event, EventId, Source, raw_event
 from claude_wire.serve.feed import Feed
 from claude_wire.testing import Replay
 from served import EventReader, Profile, Served, id_of, named, served
@@ -296,3 +296,16 @@ def test_the_same_lines_give_the_same_events(name: str) -> None:
     first = events()
     assert first == events()
     assert all(piece.count(b"\n") == 3 for piece in first)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"a":1},"id":"9.9.9","event":{"type":"forged"}', "no JSON", "", "[1", '{"a":' * 2000 + "1" + "}" * 2000],
+    ids=["an id", "words", "nothing", "cut", "deep"],
+)
+def test_a_raw_line_that_is_no_json_is_a_string_in_a_websocket(line: str) -> None:
+    assert json.loads(raw_event(1, 2, line.encode()).websocket) == {"id": "1.2.0", "event": line}
+
+
+def test_a_raw_line_is_as_the_cli_wrote_it() -> None:
+    assert raw_event(1, 2, b'{"a": 1}').websocket == '{"id":"1.2.0","event":{"a": 1}}'

@@ -9,9 +9,12 @@ the epoch names the line with which they began: ``1@5001.6000.0``.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from claude_wire.bridge.bridge import Bridge
 from claude_wire.bridge.events import PermissionCancelled, PermissionRequest
@@ -97,6 +100,19 @@ class Event(NamedTuple):
         return f'{{"id":"{self.id}","event":{self.json}}}'
 
 
+class RawEvent(Event):
+    """A line of the CLI that is an event of its own. It may be anything: the CLI need not write JSON."""
+
+    @property
+    def websocket(self) -> str:
+        """As :attr:`Event.websocket`. A line that is no JSON is a string there, so that it cannot be read as an id."""
+        try:
+            msgspec.json.decode(self.json, type=msgspec.Raw)
+        except (msgspec.DecodeError, RecursionError):
+            return self._replace(json=json.dumps(self.json)).websocket
+        return super().websocket
+
+
 class Batch(list[Event]):
     """Events that are sent at once, and are written for Server-Sent Events once for all connections."""
 
@@ -114,7 +130,7 @@ def stream_name(epoch: int, first: int) -> str:
 def raw_event(epoch: int, number: int, line: bytes) -> Event:
     """A line of the CLI as an event of its own. Bytes that are not UTF-8 are replaced."""
     place = Place(number, 0)
-    return Event(place, f"{epoch}.{number}.0", line.decode("utf-8", "replace"))
+    return RawEvent(place, f"{epoch}.{number}.0", line.decode("utf-8", "replace"))
 
 
 class Source:
