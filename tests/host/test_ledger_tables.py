@@ -26,11 +26,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from claude_wire.codec.decoder import decode
+from claude_wire.codec.decoder import Decoder, decode
 from claude_wire.control.host_frames import INITIALIZE_ID, Life, Serves
+from claude_wire.host import ledger as ledger_module
 from claude_wire.host.disk.journal import Journal
 from claude_wire.host.disk.review import prompts_of, review
-from claude_wire.host.ledger import DRIVER, QUESTION, DriverEvent, Ledger, Question, Verdict
+from claude_wire.host.ledger import DRIVER, MARKS, QUESTION, DriverEvent, Ledger, Question, Verdict
+from claude_wire.messages import ControlResponse
 from host_tables import DRIVERS, LIVES, QUESTIONS
 from long_tests import LONG
 
@@ -120,6 +122,26 @@ class Oracle:
         if known is not None:
             return {**answer, "result": known}
         return {**answer, "error": {"code": -32001, "message": f"no client serves {call.server}"}}
+
+
+#: Lines of a driver that may be more to the CLI than they are to the ledger.
+NOT_UNDERSTOOD = (
+    b'{"type":"user","uuid":"p1","message":5}\n',
+    b'{"type":"user","uuid":7,"message":{"role":"user","content":"x"}}\n',
+    b'{"type":"user","message":{"role":"user","content":"x"},"parent_tool_use_id":5}\n',
+    b'{"type":"user","uuid":"%s","message":{"role":"user","content":"x"}}\n' % (b"u" * 129),
+    b'{"type":"user","uuid":"p8","uuid":"p9","message":{"role":"user","content":"x"}}\n',
+    b'{"type":"control_response","uuid":7,"response":{"subtype":"success","request_id":"q1","response":{}}}\n',
+    b'{"type":"control_response","response":{"subtype":"success","request_id":"q0","request_id":"q1"}}\n',
+    b'{"type":"control_response","response":5}\n',
+    b'{"type":"control_response","response":%s}\n' % (b'{"a":' * 2000 + b"1" + b"}" * 2000),
+    b'{"type":"control_request","request_id":"i","request":{"subtype":"initialize","hooks":5}}\n',
+    b'{"type":"control_request","request_id":"i","request":{"subtype":"interrupt","subtype":"initialize"}}\n',
+    b'{"type":"control_request","request_id":"i","request":[]}\n',
+    b'{"type":"host_of_tomorrow"}\n',
+    b'{"type":5}\n',
+    b"{}\n",
+)
 
 
 class CrashError(Exception):
@@ -441,6 +463,7 @@ class Ledgers(RuleBasedStateMachine):
             (b'{"type":"control_response","response":{"subtype":"success","request_id":null}}\n', Verdict.REFUSE),
             (b'{"type":"host_end_input"}\n', Verdict.END_INPUT),
             (b"{\n", Verdict.REFUSE),
+            *((line, Verdict.REFUSE) for line in NOT_UNDERSTOOD),
         ):
             taken = self.ledger.look_at(line, is_driver=drives)
             assert taken.verdict is (verdict if drives else Verdict.REFUSE)
@@ -591,3 +614,51 @@ def test_a_question_that_comes_again_after_its_answer_did_not_die() -> None:
         machine.crash()
     finally:
         machine.teardown()
+
+
+@pytest.mark.parametrize("line", NOT_UNDERSTOOD, ids=lambda line: line[:60].decode())
+def test_a_line_of_a_driver_that_is_not_understood_is_refused(line: bytes) -> None:
+    taken = Ledger().look_at(line, is_driver=True)
+    assert taken.verdict is Verdict.REFUSE
+    assert taken.reason
+
+
+@pytest.mark.parametrize(
+    "asked", [b"5", b'{"subtype":"can_use_tool","input":%s}' % (b'{"a":' * 2000 + b"1" + b"}" * 2000)]
+)
+def test_an_answer_to_a_question_that_was_not_understood_is_refused(asked: bytes) -> None:
+    ledger = Ledger()
+    decoder = Decoder(only=MARKS, on_invalid="return")
+    for message in decoder.feed(b'{"type":"control_request","request_id":"q1","request":%s}\n' % asked):
+        assert ledger.received(message) is None
+    answer = b'{"type":"control_response","response":{"subtype":"success","request_id":"q1","response":{}}}\n'
+    assert ledger.look_at(answer, is_driver=True).verdict is Verdict.REFUSE
+    ledger.process_started()
+    assert ledger.look_at(answer, is_driver=True).verdict is Verdict.KNOWN, "it may be one of an earlier process"
+
+
+@pytest.mark.parametrize("subtype", ["can_use_tool", "hook_callback"])
+def test_a_question_that_is_too_long_is_not_kept_and_no_tool_runs_for_it(
+    monkeypatch: pytest.MonkeyPatch, subtype: str
+) -> None:
+    monkeypatch.setattr(ledger_module, "MOST_QUESTION_BYTES", 1000)
+    ledger = Ledger()
+    text = "x" * 1000
+    request = {"subtype": subtype, "tool_name": "T", "input": {"a": text}, "tool_use_id": "t", "callback_id": "h"}
+    line = json.dumps({"type": "control_request", "request_id": "q1", "request": request}).encode()
+    answer = ledger.received(decode(line))
+    assert ledger.open == []
+    assert (answer is None) == (subtype == "hook_callback"), "an error of a hook would let the tool run"
+    if answer is not None:
+        assert json.loads(answer)["response"]["subtype"] == "error"
+    late = b'{"type":"control_response","response":{"subtype":"success","request_id":"q1","response":{}}}\n'
+    assert "too long" in ledger.look_at(late, is_driver=True).reason
+
+
+def test_an_answer_to_initialize_that_is_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_module, "MOST_INITIALIZED_BYTES", 1000)
+    ledger = Ledger()
+    ledger.received(ControlResponse.success(INITIALIZE_ID, {"a": "x" * 1000}))
+    assert ledger.initialized is not None
+    assert len(ledger.initialized) < 500
+    assert ledger.life is Life.IDLE

@@ -29,13 +29,14 @@ from claude_wire.control.host_frames import (
     Serves,
     Stderr,
 )
+from claude_wire.foundation.ids import LONGEST_ID, short_id
 from claude_wire.host.cost import CostLimit
 from claude_wire.host.disk.journal import Place
 from claude_wire.host.disk.parts import blocks
 from claude_wire.host.disk.review import review
 from claude_wire.host.frames import SessionInfo
 from claude_wire.host.inlet import Inlet
-from claude_wire.host.ledger import Ledger, Taken, Verdict
+from claude_wire.host.ledger import Ledger, Taken, Verdict, is_missed
 from claude_wire.messages import (
     ControlRequest,
     InitializeRequest,
@@ -265,10 +266,12 @@ class Hosted:
 
     def _received_mark(self, message: Any) -> None:
         answer = self.ledger.received(message)
+        if is_missed(message):
+            self._house.log("not-understood", self)
         if answer is not None:
             with suppress(OSError):  # the CLI waits for an answer that cannot be written; it ends that by itself
                 self._write(answer)
-        if isinstance(message, InitMessage) and message.session_id is not None:
+        if isinstance(message, InitMessage) and message.session_id and len(message.session_id) <= LONGEST_ID:
             self.record.cli_session_id = message.session_id
         elif isinstance(message, ResultMessage):
             self._turn_line = self._news_line
@@ -344,7 +347,7 @@ class Hosted:
             part.end_process(code)
         self._tell()
         unfinished, owed = self.ledger.turn.unfinished(), self.ledger.owed
-        died = [str(request.request_id) for request in self.ledger.process_ended()]
+        died = [short_id(str(request.request_id)) for request in self.ledger.process_ended()]
         calls: list[str] = []
         if unfinished:
             with suppress(OSError, LookupError):
@@ -456,7 +459,7 @@ class Hosted:
             life=self.life,
             turn=ledger.turn.open,
             open=[msgspec.Raw(encode(request)[:-1]) for request in ledger.open],
-            settled=ledger.settled.strings()[-MOST_SETTLED:],
+            settled=ledger.last_settled,
             owed=ledger.owed,
             initialized=NOTHING if ledger.initialized is None else msgspec.Raw(ledger.initialized),
             handshakes=ledger.handshakes,
@@ -494,7 +497,3 @@ class Hosted:
     def _send_all(self, frame: Any) -> None:
         for client in list(self.clients):
             client.tell(frame)
-
-
-#: Ids of settled questions in an answer to attach: the last ones.
-MOST_SETTLED = 1024

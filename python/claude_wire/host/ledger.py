@@ -20,6 +20,7 @@ the role: whether somebody has it, and what becomes of a client that asks for it
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
@@ -31,13 +32,14 @@ from claude_wire.codec.encoder import encode
 from claude_wire.codec.kind_names import KindName
 from claude_wire.control.host_frames import END_INPUT, INITIALIZE_ID, Life, Serves
 from claude_wire.errors import InvalidLineError
-from claude_wire.foundation.ids import Ids, Key, key_of
+from claude_wire.foundation.ids import LONGEST_ID, Ids, Key, key_of
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlRequest,
     ControlResponse,
     ControlSuccess,
-    InitializeRequest,
+    HookCallbackRequest,
+    InvalidLine,
     McpMessageRequest,
     McpMessageResponse,
     UnknownMessage,
@@ -55,11 +57,18 @@ __all__ = [
     "Question",
     "QuestionEvent",
     "Verdict",
+    "is_missed",
 ]
 
 #: Bytes of open questions above which nothing more is read from the CLI, and their most.
 MOST_OPEN_BYTES = 64 * 1024 * 1024
 MOST_OPEN = 4096
+#: Ids of settled questions in an answer to attach: the last ones.
+MOST_SETTLED = 1024
+#: Bytes of one question. A longer one is not kept: the answer to ``host_attached`` has all that are open.
+MOST_QUESTION_BYTES = 16 * 1024 * 1024
+#: Bytes of the answer to ``initialize`` that are kept, for the same reason.
+MOST_INITIALIZED_BYTES = 8 * 1024 * 1024
 #: Bytes of what is remembered of the handshakes of all MCP servers of a session.
 MOST_HANDSHAKE_BYTES = 1024 * 1024
 #: MCP requests whose answers are remembered: they are the same each time, and the CLI asks once.
@@ -73,6 +82,13 @@ MARKS: tuple[KindName, ...] = (
     "system/init",
     "command_lifecycle",
 )
+#: Types of lines that the rules of the ledger are about. A line of such a type that is not understood is refused: it
+#: may be more to the CLI than it is to us.
+RULED: dict[str, type[Any]] = {
+    "user": UserMessage,
+    "control_request": ControlRequest,
+    "control_response": ControlResponse,
+}
 #: JSON-RPC's code for an error of the server's own.
 _NO_SERVER = -32001
 
@@ -139,7 +155,8 @@ class Verdict(Enum):
     #: It was taken before (a prompt with this uuid), or is no longer wanted (an answer to a settled question). It is
     #: acknowledged and not written.
     KNOWN = "known"
-    #: It is refused: from a viewer, a prompt without uuid, ``initialize``, or no message at all.
+    #: It is refused: from a viewer, a prompt without uuid, ``initialize``, an answer without a question, or a line that
+    #: is not understood.
     REFUSE = "refuse"
     #: The input of the CLI ends.
     END_INPUT = "end input"
@@ -170,6 +187,8 @@ class Ledger:
         "_handshake_bytes",
         "_handshake_sizes",
         "_handshakes",
+        "_has_missed",
+        "_not_kept",
         "_open",
         "_open_bytes",
         "_prompts",
@@ -187,6 +206,10 @@ class Ledger:
         self._open: dict[Key, _Open] = {}
         self._open_bytes = 0
         self.settled: Ids = Ids()
+        # Questions that were not kept because they are too long; and whether the process has asked something that was
+        # not understood.
+        self._not_kept = Ids()
+        self._has_missed = False
         self._prompts = Ids()
         self._serves: Serves | None = None
         self._was_driven = False
@@ -217,6 +240,11 @@ class Ledger:
         """The questions that are open, the oldest first."""
         return [question.message for question in self._open.values()]
 
+    @property
+    def last_settled(self) -> list[str]:
+        """The ids of the last questions that need no answer any more."""
+        return self.settled.strings()[-MOST_SETTLED:]
+
     def turn_runs(self) -> bool:
         """Whether a turn is under way, or a prompt waits for one."""
         return self.turn.open or bool(self.turn.unfinished())
@@ -241,7 +269,13 @@ class Ledger:
             self._close(message.request_id, QuestionEvent.WITHDRAW)
         elif isinstance(message, ControlResponse):
             if message.request_id == INITIALIZE_ID:
-                self.initialized = encode(message)[:-1]
+                line = encode(message)[:-1]
+                if len(line) > MOST_INITIALIZED_BYTES:
+                    what = f"the answer to initialize has {len(line):,} bytes; {MOST_INITIALIZED_BYTES:,} are kept"
+                    line = encode(ControlResponse.failure(INITIALIZE_ID, what))[:-1]
+                self.initialized = line
+        elif is_missed(message):
+            self._has_missed = True
         else:
             self.turn.see((message,))
         return None
@@ -251,6 +285,11 @@ class Ledger:
         if not isinstance(id, (str, int, float)) or key_of(id) in self._open or id in self.settled:
             return None  # without an id nobody could answer it; or it came before
         line = encode(request)
+        if len(line) > MOST_QUESTION_BYTES:
+            self._not_kept.add(id)
+            if isinstance(request.request, HookCallbackRequest):
+                return None  # an error would let the tool run; without an answer the CLI refuses it in the end
+            return encode(ControlResponse.failure(id, _too_long(len(line))))
         self._open[key_of(id)] = _Open(request, len(line))
         self._open_bytes += len(line)
         if isinstance(request.request, McpMessageRequest):
@@ -282,7 +321,7 @@ class Ledger:
 
     def process_started(self) -> None:
         """Another process has begun, whose questions may have the ids of earlier ones."""
-        self.settled = Ids()
+        self.settled, self._not_kept, self._has_missed = Ids(), Ids(), False
 
     def process_ended(self) -> list[ControlRequest]:
         """The process has ended. Returns the questions that died with it."""
@@ -312,24 +351,39 @@ class Ledger:
             return Taken(Verdict.REFUSE, "a viewer sends nothing: attach with role driver")
         try:
             message: Any = decode(line)
+            fields = _plain(line)
         except InvalidLineError as error:
             return Taken(Verdict.REFUSE, f"the line is no message: {error.line.reason}")
+        except (ValueError, RecursionError) as error:
+            return Taken(Verdict.REFUSE, f"the line is no message: {error}")
+        kind = fields.get("type")
+        if kind == END_INPUT:
+            return Taken(Verdict.END_INPUT)
+        if not isinstance(kind, str) or kind.startswith("host_"):
+            return Taken(Verdict.REFUSE, "the line is no message: it has no type that a CLI knows")
+        if kind in RULED and not isinstance(message, RULED[kind]):
+            reason = getattr(message, "reason", "") or "it is not understood"
+            return Taken(Verdict.REFUSE, f"the line is no {kind}: {reason}")
         if isinstance(message, UserMessage):
             if not message.uuid or not isinstance(message.uuid, str):
                 return Taken(
                     Verdict.REFUSE, "a prompt needs a uuid, so that it can be sent again after a lost connection"
                 )
+            if len(message.uuid) > LONGEST_ID:
+                return Taken(Verdict.REFUSE, f"the uuid of a prompt has at most {LONGEST_ID} characters")
             if message.uuid in self._prompts:
                 return Taken(Verdict.KNOWN)
         elif isinstance(message, ControlResponse):
             if not isinstance(message.request_id, (str, int, float)):
                 return Taken(Verdict.REFUSE, "an answer needs the request_id of its question")
             if self._question_of(message.request_id) is None:
+                if message.request_id in self._not_kept:
+                    return Taken(Verdict.REFUSE, "the question was too long, and was not kept")
+                if self._has_missed and message.request_id not in self.settled:
+                    return Taken(Verdict.REFUSE, "no question has this request_id; one of the CLI was not understood")
                 return Taken(Verdict.KNOWN)
-        elif isinstance(message, ControlRequest) and isinstance(message.request, InitializeRequest):
+        elif isinstance(message, ControlRequest) and _is_initialize(fields):
             return Taken(Verdict.REFUSE, "the supervisor has sent initialize; its answer is in that to attach")
-        elif isinstance(message, UnknownMessage) and message.type == END_INPUT:
-            return Taken(Verdict.END_INPUT)
         return Taken(Verdict.WRITE, message=message)
 
     def written(self, taken: Taken, line: bytes) -> None:
@@ -401,3 +455,42 @@ class Ledger:
         self._handshake_bytes += size - before
         self._handshake_sizes[key] = size
         return True
+
+
+def is_missed(message: Any) -> bool:
+    """Whether a line of the CLI may be a question, and was not understood."""
+    return isinstance(message, InvalidLine) or (
+        isinstance(message, UnknownMessage) and message.type == "control_request"
+    )
+
+
+def _plain(line: bytes) -> dict[str, Any]:
+    """The object that a line is.
+
+    Raises:
+        ValueError: it is none; or an object in it has a key twice, of which each reader may take another one.
+        RecursionError: it is nested too deeply.
+    """
+    try:
+        fields = json.loads(line.decode(), object_pairs_hook=_unique)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(fields, dict):
+        raise ValueError("it is no object")
+    return fields
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("an object in it has a key twice")
+    return fields
+
+
+def _is_initialize(fields: Mapping[str, Any]) -> bool:
+    request = fields.get("request")
+    return isinstance(request, dict) and request.get("subtype") == "initialize"
+
+
+def _too_long(size: int) -> str:
+    return f"the request has {size:,} bytes; a supervisor keeps {MOST_QUESTION_BYTES:,}"

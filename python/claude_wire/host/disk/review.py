@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
-from claude_wire.foundation.ids import Ids
+from claude_wire.foundation.ids import LONGEST_ID, Ids, short_id
 from claude_wire.host.disk.journal import Journal
 from claude_wire.host.ledger import MARKS
 from claude_wire.messages import (
@@ -66,7 +66,8 @@ def review(journal: Journal, line: int) -> Review:
             if isinstance(message, (ControlRequest, ControlCancelRequest, ControlResponse)):
                 _asked(message, asked, settled, is_input=is_input)
             elif is_input:
-                turn.sent(encode(message))
+                if isinstance(message, UserMessage):
+                    turn.sent(encode(message))
                 continue
             elif isinstance(message, AssistantMessage):
                 _called(message, calls)
@@ -74,11 +75,13 @@ def review(journal: Journal, line: int) -> Review:
                 _returned(message, calls)
             elif isinstance(message, ResultMessage):
                 calls.clear()
-            elif isinstance(message, InitMessage):
+            elif isinstance(message, InitMessage) and len(message.session_id or "") <= LONGEST_ID:
                 cli_session_id = message.session_id
             if not is_input:
                 turn.see((message,))
-    return Review(turn.unfinished(), turn.asked, list(asked), list(calls), cli_session_id)
+    return Review(
+        turn.unfinished(), turn.asked, [short_id(id) for id in asked], [short_id(id) for id in calls], cli_session_id
+    )
 
 
 def _asked(
@@ -116,8 +119,8 @@ def prompts_of(journal: Journal, line: int) -> list[str]:
 
 
 #: Fed with whole lines, so nothing is left in them from one journal to the next.
-_outputs: Decoder[Any] = Decoder(only=(*MARKS, "assistant", "user"))
-_inputs: Decoder[Any] = Decoder(only=("user", "control_response"))
+_outputs: Decoder[Any] = Decoder(only=(*MARKS, "assistant", "user"), on_invalid="return")
+_inputs: Decoder[Any] = Decoder(only=("user", "control_response"), on_invalid="return")
 
 
 def _called(message: AssistantMessage, calls: dict[str, None]) -> None:
