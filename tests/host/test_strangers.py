@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -81,3 +82,30 @@ def test_a_folder_whose_path_no_socket_takes_is_refused_with_the_most_that_it_ma
     with pytest.raises(HostError, match="choose a folder of at most") as caught:
         StateFolder(os.fspath(tmp_path / ("x" * 120)))
     assert caught.value.error == "folder"
+
+
+async def test_a_lock_that_was_removed_lets_no_second_supervisor_in(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host:
+        client, _ = await host.create()
+        (tmp_path / "h" / "lock").unlink()
+        with pytest.raises(HostError, match="another supervisor"):
+            StateFolder(os.fspath(tmp_path / "h")).take()
+        client.prompt("p1")
+        assert (await client.until("result"))[-1]["result"] == "ok"
+
+
+@pytest.mark.parametrize("place", ["parts/000002", "parts", "parts/000001/part.json", "parts/000001/cmd.json"])
+async def test_a_pipe_in_place_of_a_file_or_folder_holds_nobody_up(tmp_path: Path, place: str) -> None:
+    async with hosting(tmp_path / "h") as host:
+        _, whole = await host.create()
+        _, broken = await host.create()
+        await host.end()
+        path = tmp_path / "h" / "sessions" / broken["id"] / place
+        if path.is_dir():
+            path.rename(tmp_path / "away")
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        await host.start()
+        listed = await (await host.client()).ask({"list": {}})
+        assert whole["id"] in [session["id"] for session in listed["sessions"]]
+        assert not path.parent.exists() or stat.S_ISFIFO(os.lstat(path).st_mode)

@@ -552,3 +552,23 @@ async def test_an_error_that_nobody_expects_is_answered_and_logged(
         client.prompt("p2")
         await client.until("result")
         assert {line["error"] for line in logged(host) if line["event"] == "error"} == {"ZeroDivisionError"}
+
+
+async def test_a_journal_that_somebody_makes_shorter_ends_the_client_that_reads_it(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host:
+        driver, answer = await host.create()
+        slow = socket.socket(socket.AF_UNIX)
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(host.folder.socket)
+        with slow:
+            slow.sendall(json.dumps({"attach": answer["id"]}).encode() + b"\n")
+            driver.prompt("p1", lines=20_000)
+            await driver.until("result")
+            os.truncate(host.path / "sessions" / answer["id"] / "parts" / "000001" / "stdout.ndjson", 1000)
+            slow.settimeout(SECONDS)
+            while await asyncio.to_thread(slow.recv, 1 << 16):
+                pass
+        log = (host.path / "log.ndjson").read_text()
+        assert '"journal-damaged"' in log
+        refused = await (await host.client()).ask({"attach": answer["id"]})
+        assert (refused["error"], "has lost bytes" in refused["message"]) == ("system", True)

@@ -16,6 +16,7 @@ What the supervisor itself says goes between two lines, so it waits while a line
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import select
 import socket
@@ -66,6 +67,9 @@ class Owner(Protocol):
 
     def closed(self, connection: Connection) -> None:
         """The connection is closed."""
+
+    def journal_damaged(self, connection: Connection) -> None:
+        """The journal has lost bytes that the connection was to send; it is closed."""
 
 
 class Connection:
@@ -264,7 +268,9 @@ class Connection:
             done = self._send_next()
         except BlockingIOError:
             return
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.EIO:
+                self._owner.journal_damaged(self)
             self.close()
             return
         self._progress = self._loop.time()
@@ -295,7 +301,10 @@ class Connection:
             elif self._frames and self._frames[0][0].part == self._part_number:
                 end = min(end, self._frames[0][0].offset)
             count = min(end - self._offset, CHUNK_BYTES)
-            self._offset += os.sendfile(self._client.fileno(), self._part.output.descriptor, self._offset, count)
+            sent = os.sendfile(self._client.fileno(), self._part.output.descriptor, self._offset, count)
+            if not sent:  # somebody has made the file shorter
+                raise OSError(errno.EIO, "the journal has lost bytes", self._part.path)
+            self._offset += sent
             return False
         if self._part_number < number:
             self._release()

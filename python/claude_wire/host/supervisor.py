@@ -187,6 +187,11 @@ class Supervisor:
         if connection.hosted is not None:
             self._sessions.let_go(connection.hosted)
 
+    def journal_damaged(self, connection: Connection) -> None:
+        """The journal of a session has lost bytes, which a client was to get."""
+        assert connection.hosted is not None
+        self._folder.log("journal-damaged", session=connection.hosted.id)
+
     def _tick(self) -> None:
         if not self._over.done():
             self._loop.call_later(TICK_SECONDS, self._tick)
@@ -270,7 +275,11 @@ class Supervisor:
             raise RefusedError("epoch", message, line=last)
         try:
             line = journal.first if after is None else after.line + 1
-            return line, journal.place_of(line)
+            place = journal.place_of(line)
+            if not journal.is_whole:
+                self._folder.log("journal-damaged", session=hosted.id)
+                raise RefusedError("system", "the journal of the session has lost bytes: somebody has cut its files")
+            return line, place
         except GoneError as gone:
             message = f"these lines were removed for the byte budget; the first that is there is {gone.first}"
             raise RefusedError("gone", message, first=gone.first) from None

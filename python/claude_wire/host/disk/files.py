@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 
-__all__ = ["open_private", "private_folder", "write_whole"]
+__all__ = ["open_private", "private_folder", "remove_tree", "write_whole"]
 
 
 def private_folder(path: str) -> str:
@@ -44,6 +45,17 @@ def open_private(path: str, flags: int) -> int:
         os.close(descriptor)
         raise OSError(errno.EEXIST, "in its place is something else that is no file", path)
     return descriptor
+
+
+def remove_tree(path: str) -> None:
+    """Remove a folder with all that is in it.
+
+    Raises:
+        OSError: something cannot be removed, or there is no folder. A pipe in its place is not opened: that would wait.
+    """
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        raise OSError(errno.ENOTDIR, "in its place is something else that is no folder", path)
+    shutil.rmtree(path)
 
 
 def write_whole(path: str, data: bytes) -> None:

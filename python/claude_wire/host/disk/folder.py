@@ -3,7 +3,7 @@
 Knows names of files; not sessions.
 
 ============================  ====================================================================
-``lock``                      is held by the supervisor as long as it lives
+``lock``                      is held by the supervisor as long as it lives, as the folder itself is
 ``supervisor.json``           who that is: see :class:`Supervision`
 ``socket``                    where it is spoken to
 ``log.ndjson``, ``log.1``     what it did, without content, and the log before that one
@@ -81,7 +81,7 @@ class StateFolder:
             )
         if makes or os.path.lexists(self.path):
             private_folder(self.path)
-        self._lock: int | None = None
+        self._locks: list[int] = []
         self._log: int | None = None
 
     @property
@@ -107,17 +107,33 @@ class StateFolder:
             HostError: another supervisor has it.
             OSError: a file cannot be written.
         """
-        lock = open_private(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT)
+        # The file may be removed while it is locked, by a cleaner of old files. The folder is locked as well, where the
+        # system can do that (a network file system may not).
+        self._locks = [open_private(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT)]
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._locks.append(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
+            fcntl.flock(self._locks[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(self._locks[1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise
+            except OSError:
+                if self.supervision() is not None:
+                    raise BlockingIOError from None
         except BlockingIOError:
-            os.close(lock)
+            self._unlock()
             other = self.supervision()
             who = f" (pid {other.pid})" if other else ""
             raise HostError("running", f"another supervisor{who} runs the folder {self.path}") from None
-        self._lock = lock
+        except BaseException:
+            self._unlock()
+            raise
         with suppress(FileNotFoundError):
             os.unlink(self.socket)
+
+    def _unlock(self) -> None:
+        while self._locks:
+            os.close(self._locks.pop())
 
     def announce(self) -> None:
         """Say who runs the folder, once its socket is there."""
@@ -150,12 +166,11 @@ class StateFolder:
 
     def release(self) -> None:
         """Give the folder up. May be called again."""
-        if self._lock is not None:
+        if self._locks:
             for name in ("supervisor.json", "socket"):
                 with suppress(OSError):
                     os.unlink(os.path.join(self.path, name))
-            os.close(self._lock)
-            self._lock = None
+            self._unlock()
         if self._log is not None:
             os.close(self._log)
             self._log = None

@@ -8,15 +8,15 @@ the byte budget at most, but for the line that passes it. Lines are numbered fro
 
 from __future__ import annotations
 
+import errno
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
-from claude_wire.host.disk.files import private_folder, write_whole
+from claude_wire.host.disk.files import open_private, private_folder, remove_tree, write_whole
 from claude_wire.host.disk.parts import Part, PartInfo
 
 __all__ = ["JOURNAL_BYTES", "GoneError", "Journal", "Place"]
@@ -58,7 +58,7 @@ def _remove(path: str) -> None:
     """Remove a part: first what makes it one, so that no crash leaves a part without its lines."""
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(path, "part.json"))
-    shutil.rmtree(path)
+    remove_tree(path)
 
 
 class Journal:
@@ -112,7 +112,7 @@ class Journal:
     def _open(self, number: int) -> None:
         """Open a part that is there, behind those before it."""
         if not os.path.lexists(os.path.join(self._path(number), "part.json")):
-            shutil.rmtree(self._path(number))  # a crash came before anything was written, or while it was removed
+            remove_tree(self._path(number))  # a crash came before anything was written, or while it was removed
             return
         part = Part(self._path(number))
         if self._last is not None and part.info.first != self.next:
@@ -260,7 +260,7 @@ class Journal:
 
     def _pass_on(self, part: Part) -> Part:
         """Begin another part of the same process, and remove the oldest ones above the budget."""
-        with open(os.path.join(part.path, "cmd.json"), "rb") as file:
+        with open(open_private(os.path.join(part.path, "cmd.json"), os.O_RDONLY), "rb") as file:
             command = file.read()
         self._begin(msgspec.structs.replace(part.info, first=self.next, first_input=self.next_input), command)
         self._make_room()
@@ -301,6 +301,12 @@ class Journal:
         finally:
             self.release_part(number)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the file that is written has the output that was written. If not, somebody has made it shorter."""
+        output = self.last.output
+        return os.fstat(output.descriptor).st_size >= output.size
+
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
         """The lines from one of output on, with the input of the part that it is in and of all later ones.
 
@@ -338,9 +344,16 @@ class Journal:
             self.release_part(place.part)
 
     def open_part(self, number: int) -> Part:
-        """A part to be read, which stays until :meth:`release_part`."""
+        """A part to be read, which stays until :meth:`release_part`.
+
+        Raises:
+            OSError: it cannot be opened, or somebody has made it shorter.
+        """
         known = self.last if number == self.number else None
         part, readers = self._read.get(number) or (known or Part(self._path(number)), 0)
+        if not readers and number in self._closed and part.size < self._closed[number].size:
+            part.close()
+            raise OSError(errno.EIO, "the journal has lost bytes", part.path)
         self._read[number] = part, readers + 1
         return part
 
