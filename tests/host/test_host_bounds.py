@@ -110,6 +110,10 @@ def test_the_page_of_limits_says_the_bounds_of_a_supervisor() -> None:
         "STALLED_SECONDS": "60 seconds",
         "MOST_OPEN": "4,096 questions",
         "MOST_OPEN_BYTES": "64 MiB",
+        "MOST_QUESTION_BYTES": "16 MiB",
+        "MOST_INITIALIZED_BYTES": "8 MiB",
+        "MOST_SESSIONS": "10,000 sessions",
+        "MOST_SPEC_BYTES": "256 MiB",
         "MOST_HANDSHAKE_BYTES": "1 MiB",
         "MOST_WAITING_BYTES": "1 MiB",
         "JOURNAL_BYTES": "256 MiB",
@@ -425,3 +429,29 @@ def test_the_log_is_two_files_up_to_their_bound(tmp_path: Path, monkeypatch: pyt
     kept = [(tmp_path / "h" / name).read_text() for name in ("log.1", "log.ndjson")]
     assert max(map(len, kept)) < 2_100
     assert [json.loads(line)["number"] for line in "".join(kept).splitlines()][-1] == 499
+
+
+async def test_the_spec_of_a_cli_that_cannot_be_kept_ready_is_not_kept(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host:
+        client = await host.client()
+        spec = {**host.spec(), "argv": ["/nowhere/to/be/found"]}
+        assert (await client.ask({"prewarm": spec, "count": 1}))["error"] == "start"
+        sessions = host.supervisor._sessions
+        assert (sessions._warm, sessions._spec_bytes, sessions._environments) == ({}, {}, {})
+
+
+async def test_sessions_that_have_ended_are_kept_up_to_a_number_and_to_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower(monkeypatch, MOST_SESSIONS=2, MOST_SPEC_BYTES=100_000)
+    async with hosting(tmp_path / "h") as host:
+        client = await host.client()
+        spec = {**host.spec(env={}), "argv": ["/bin/true"]}
+        long = {**spec, "initialize": {"appendSystemPrompt": "x" * 100_000}}
+        assert "more than 100,000 bytes" in (await client.ask({"create": long, "detach": True}))["message"]
+        made = [await client.ask({"create": spec, "detach": True}) for _ in range(2)]
+        refused = await client.ask({"create": spec, "detach": True})
+        assert (refused["error"], "2 sessions are kept" in refused["message"]) == ("limit", True)
+        await until(lambda: not host.supervisor._sessions.running)
+        await client.ask({"remove": made[0]["id"]})
+        assert (await client.ask({"create": spec, "detach": True}))["type"] == "host_session"

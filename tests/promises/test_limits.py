@@ -263,6 +263,8 @@ ROWS: dict[str, list[str]] = {
     "clients of a supervisor, at once": ["tests/host/test_supervisor_limits.py"],
     "CLIs of a supervisor, at once, with those that are kept ready": ["tests/host/test_supervisor_limits.py"],
     "questions of a CLI of a supervisor that are open": ["tests/host/test_host_bounds.py"],
+    "one question of a CLI of a supervisor; the answer to `initialize`": ["tests/host/test_ledger_tables.py"],
+    "sessions of a supervisor, those that have ended among them": ["tests/host/test_host_bounds.py"],
     "what a supervisor remembers of the handshakes of the MCP servers of a session": ["tests/host/test_host_bounds.py"],
     "prompts and settled questions that a supervisor remembers by their ids": ["tests/host/test_host_bounds.py"],
     "what waits in a supervisor for a CLI that does not read its input": ["tests/host/test_host_bounds.py"],

@@ -82,11 +82,11 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     argv: Annotated[list[str], msgspec.Meta(min_length=1)]
-    cwd: str
+    cwd: Annotated[str, msgspec.Meta(max_length=4096)]
     env: dict[str, str]
     initialize: dict[str, Any] = {}
     mcp: dict[str, dict[str, Any]] = {}
-    name: str | None = None
+    name: Annotated[str, msgspec.Meta(max_length=256)] | None = None
     cost_usd: float | None = None
 
 

@@ -18,7 +18,7 @@ import msgspec
 from claude_wire.codec.decoder import Decoder
 from claude_wire.control.host_frames import Life
 from claude_wire.host.child import Child, end_leftover, memory_of
-from claude_wire.host.disk.files import private_folder
+from claude_wire.host.disk.files import private_folder, remove_tree
 from claude_wire.host.disk.journal import JOURNAL_BYTES, Journal
 from claude_wire.host.disk.record import Record, boot_id, load, resumed, save
 from claude_wire.host.disk.review import prompts_of, review
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["Limits", "RefusedError", "Sessions"]
 
 
+#: Sessions that are known, those that have ended among them.
+MOST_SESSIONS = 10_000
+#: Bytes of what all sessions, and the CLIs that are kept ready, are started with.
+MOST_SPEC_BYTES = 256 * 1024 * 1024
 #: How the name of the folder of a session ends that is being removed.
 _REMOVED = ".removed"
 
@@ -93,7 +97,7 @@ class Sessions:
         ended: Callable[[Hosted], object],
     ) -> None:
         #: Decodes whole lines of all sessions, those that a ledger looks at.
-        self.decoder: Decoder[Any] = Decoder(only=MARKS)
+        self.decoder: Decoder[Any] = Decoder(only=MARKS, on_invalid="return")
         self._folder = folder
         self._limits = limits
         self._syncs = syncs
@@ -106,6 +110,8 @@ class Sessions:
         # By id: the environment of the last CLI, which is never written.
         self._environments: dict[str, Mapping[str, str]] = {}
         self._warm: dict[bytes, _Warm] = {}
+        # By id: the bytes of what a session is started with.
+        self._spec_bytes: dict[str, int] = {}
         #: Whether no CLI is started any more.
         self.is_ending: bool = False
 
@@ -210,7 +216,9 @@ class Sessions:
             if env is None:
                 raise RefusedError("environment", "no environment is kept on disk: give env")
             self._require_room()
+            self._require_spec_room(record, env)
             self._spawn(hosted, resumed(record.argv, record.cli_session_id), env)
+            self._spec_bytes[id] = _size(record, env)
         finally:
             self.let_go(hosted)
         return hosted
@@ -233,8 +241,9 @@ class Sessions:
             hosted.close()
         self._hosted.pop(id, None)
         self._environments.pop(id, None)
+        self._spec_bytes.pop(id, None)
         del self._records[id]
-        shutil.rmtree(removed)
+        remove_tree(removed)
 
     # --- from the beginning to the end
 
@@ -246,7 +255,7 @@ class Sessions:
                 private_folder(path)
                 record = None if id.endswith(_REMOVED) or _is_begun(path) else load(path)
                 if record is None or record.is_warm or not os.path.isdir(os.path.join(path, "parts")):
-                    shutil.rmtree(path)  # nobody has got to know it, or it was removed
+                    remove_tree(path)  # nobody has got to know it, or it was removed
                     continue
                 if record.id != id:
                     raise ValueError("the folder is another session's")
@@ -256,6 +265,7 @@ class Sessions:
                 self._folder.log("unreadable", session=id, error=type(error).__name__)
                 continue
             self._records[id] = record
+            self._spec_bytes[id] = _size(record, {})
 
     def _recover_one(self, record: Record) -> None:
         journal = self._journal(self._path(record.id))
@@ -294,6 +304,8 @@ class Sessions:
 
     def _begin(self, spec: Spec, *, is_warm: bool) -> Hosted:
         self._require_room()
+        if len(self._records) >= MOST_SESSIONS:
+            raise RefusedError("limit", f"{MOST_SESSIONS:,} sessions are kept: remove some that have ended")
         record = Record(
             id=secrets.token_hex(6),
             name=spec.name,
@@ -305,6 +317,7 @@ class Sessions:
             cost_usd=spec.cost_usd,
             is_warm=is_warm,
         )
+        self._require_spec_room(record, spec.env)
         path = private_folder(self._path(record.id))
         hosted = None
         try:
@@ -319,6 +332,7 @@ class Sessions:
                     os.rmdir(folder)
             raise
         self._records[record.id] = record
+        self._spec_bytes[record.id] = _size(record, spec.env)
         return hosted
 
     def _spawn(self, hosted: Hosted, argv: list[str], env: Mapping[str, str]) -> None:
@@ -357,6 +371,15 @@ class Sessions:
                 raise RefusedError(
                     "limit", f"the CLIs use {used:,} bytes of the {most:,} that they may (limit: memory)"
                 )
+
+    def _require_spec_room(self, record: Record, env: Mapping[str, str]) -> None:
+        others = sum(self._spec_bytes.values()) - self._spec_bytes.get(record.id, 0)
+        if others + _size(record, env) > MOST_SPEC_BYTES:
+            raise RefusedError(
+                "limit",
+                f"what all sessions are started with would have more than {MOST_SPEC_BYTES:,} bytes: remove some that "
+                "have ended",
+            )
 
     def let_go(self, hosted: Hosted) -> None:
         """Close what is kept open of a session that has ended, and that nobody follows."""
@@ -405,12 +428,21 @@ class Sessions:
         self._fill(warm)
 
     def _fill(self, warm: _Warm) -> None:
-        while len(warm.ready) < warm.count:
-            warm.ready.append(self._begin(warm.spec, is_warm=True).id)
+        try:
+            while len(warm.ready) < warm.count:
+                warm.ready.append(self._begin(warm.spec, is_warm=True).id)
+        except BaseException:
+            self._keep_ready(warm)
+            raise
         surplus = warm.ready[warm.count :]
         del warm.ready[warm.count :]
         for id in surplus:
             self._hosted[id].stop(0.0)
+        self._keep_ready(warm)
+
+    def _keep_ready(self, warm: _Warm) -> None:
+        """Keep those that are ready, and no others. A spec of which none is ready is forgotten."""
+        warm.count = len(warm.ready)
         if not warm.count:
             self._warm.pop(_key(warm.spec), None)
 
@@ -432,17 +464,24 @@ class Sessions:
         return hosted
 
     def _drop_warm(self, record: Record) -> None:
-        for warm in self._warm.values():
+        for warm in list(self._warm.values()):
             if record.id in warm.ready:
                 warm.ready.remove(record.id)
-                warm.count = len(warm.ready)  # one that ends by itself is not begun again and again
+                self._keep_ready(warm)  # one that ends by itself is not begun again and again
         self._records.pop(record.id, None)
+        self._environments.pop(record.id, None)
+        self._spec_bytes.pop(record.id, None)
         shutil.rmtree(self._path(record.id), ignore_errors=True)
 
 
 def _is_begun(path: str) -> bool:
     """Whether a crash came before anybody got to know a session: its record is the last thing that is written."""
     return not os.path.lexists(os.path.join(path, "session.json"))
+
+
+def _size(record: Record, env: Mapping[str, str]) -> int:
+    """The bytes of what a session is started with."""
+    return len(msgspec.json.encode((record.argv, record.initialize, record.mcp, env)))
 
 
 def _key(spec: Spec) -> bytes:
