@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: help demo test test-tables test-page sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
+.PHONY: help demo test test-tables test-page soak sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -108,6 +108,11 @@ target/cross-toolchain/.ready: tools/cross_toolchain.sh
 ## of all requirements. `make test` in a new environment has the newest.
 test-pythons: wheel
 	$(BIN)/python tools/pythons.py dist/*.whl
+
+## A mixed load on supervisor and service, with clients killed at random; the end compares all that they got: make soak DURATION=1h
+DURATION ?= 5m
+soak: $(VENV)/.native $(VENV)/.dev
+	$(BIN)/python tools/soak.py $(DURATION) $(SOAK_ARGS)
 
 ## An SSH server, for the tests of sessions over ssh, where none is installed: Debian.
 sshd: target/sshd/.ready

@@ -6,11 +6,13 @@ import asyncio
 import logging
 import socket
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from claude_wire.serve import feed
+from claude_wire.serve import service as service_module
 from claude_wire.serve.access import HEADERS
 from claude_wire.serve.server import LOG_BURST, BoundedWebSocket
 from served import TOKEN, Served, id_of, served
@@ -185,6 +187,20 @@ async def test_who_does_not_read_older_events_keeps_nobody_from_them(
             assert pieces + [await events.piece() for _ in whole[len(pieces) :]] == whole
         for one in stalled:
             one.close()
+
+
+async def test_the_events_of_all_sessions_have_one_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of sessions in which nothing happens any more, when others come."""
+    monkeypatch.setattr(service_module, "MOST_KEPT_IN_ALL", 300_000)
+    async with served(tmp_path) as service:
+        feeds = service.server._app.state.service._feeds
+        async with AsyncExitStack() as opened:
+            for _ in range(6):
+                id = await service.create({"lines": 100, "pad": "\u2713" * 1_000})
+                reader = await opened.enter_async_context(service.events(id))
+                await reader.until("turn_complete")
+                assert sum(one._size for one in feeds.values()) < 310_000
+            assert len(feeds) == 6
 
 
 def _read_all(client: socket.socket) -> list[bytes]:

@@ -16,6 +16,7 @@ import logging
 from bisect import bisect_right
 from collections import deque
 from contextlib import aclosing
+from sys import getsizeof
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
@@ -32,16 +33,18 @@ from claude_wire.serve.turns import Place as Turn
 from claude_wire.serve.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable
 
     from claude_wire.host.attach import Host
 
 __all__ = ["BEAT", "BEAT_SECONDS", "Feed", "Signal", "follow_raw", "open_ids"]
 
-#: Characters of events that a feed keeps for its connections. The newest event is kept whatever its size.
+#: Bytes of events that a feed keeps for its connections. The newest event is kept whatever its size.
 MOST_KEPT = 4 * 1024 * 1024
+#: Bytes that an event takes beside its JSON: its id, its place, and the objects that hold them.
+EVENT_BYTES = 350
 #: Characters of events that a connection is given at once, unless one alone has more.
-MOST_AT_ONCE = 128 * 1024
+MOST_AT_ONCE = 64 * 1024
 #: Connections that read a journal at once; others wait for their turn.
 MOST_OLDER = 4
 #: Seconds that such a connection may wait for its client, in all, while others wait for its place.
@@ -96,13 +99,15 @@ class Feed:
     Args:
         host: the supervisor.
         session: the id of the session.
+        room: bytes of events that it may keep at the moment; :data:`MOST_KEPT` at most.
     """
 
-    def __init__(self, host: Host, session: str) -> None:
+    def __init__(self, host: Host, session: str, room: Callable[[], int] = lambda: MOST_KEPT) -> None:
         self._host = host
+        self._room = room
         self.session: str = session
         self._events: deque[Event] = deque()
-        # The number of the first event that is kept, its characters, and the place of the last one that is not.
+        # The number of the first event that is kept, the bytes of all, and the place of the last one that is not.
         self._first = 0
         self._size = 0
         self._dropped = _START
@@ -189,11 +194,16 @@ class Feed:
     def _keep(self, events: Iterable[Event]) -> None:
         for event in events:
             self._events.append(event)
-            self._size += len(event.json)
+            self._size += _size(event)
             self._latest = None
-        while self._size > MOST_KEPT and len(self._events) > 1:
+        self.trim()
+
+    def trim(self) -> None:
+        """Drop the oldest events if there is no room for them."""
+        most = min(MOST_KEPT, self._room())
+        while self._size > most and len(self._events) > 1:
             old = self._events.popleft()
-            self._size -= len(old.json)
+            self._size -= _size(old)
             self._first += 1
             self._dropped = old.place
 
@@ -328,6 +338,10 @@ class Feed:
         code = None if self._ended is None else self._ended.exit_code
         state = _State(ended=self._ended is not None, exitCode=code, open=list(self._source.open))
         return msgspec.json.encode(state).decode()
+
+
+def _size(event: Event) -> int:
+    return EVENT_BYTES + getsizeof(event.json)
 
 
 def open_ids(answer: Attached) -> list[str | float]:

@@ -37,6 +37,8 @@ MOST_HEAD_BYTES = 64 * 1024
 HEAD_SECONDS = 10.0
 #: Seconds that a connection may take nothing of what waits for it.
 STALLED_SECONDS = 30.0
+#: Bytes that wait for a connection to take them before it is given more.
+MOST_WAITING_BYTES = 32 * 1024
 #: Connections at once, of HTTP. One more is closed at once.
 MOST_CONNECTIONS = 2048
 #: Connections that the system keeps waiting.
@@ -123,6 +125,7 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn has TCP alone
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=MOST_WAITING_BYTES)
         if len(self.connections) > self.most_connections:
             transport.abort()
         else:

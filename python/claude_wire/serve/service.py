@@ -36,6 +36,8 @@ __all__ = ["Service"]
 
 #: Feeds without a connection that are kept; the one that is unused for longest goes.
 MOST_IDLE_FEEDS = 16
+#: Bytes of events that all feeds keep together, in equal parts, and the newest event of each.
+MOST_KEPT_IN_ALL = 64 * 1024 * 1024
 #: Seconds in which the supervisor has taken a line.
 TAKE_SECONDS = 10.0
 
@@ -201,7 +203,7 @@ class Service:
         feed = self._feeds.pop(id, None)
         if feed is None or feed.error is not None or feed.is_stale:
             assert self._tasks is not None
-            feed = Feed(self._host, id)
+            feed = Feed(self._host, id, self._room)
             self._tasks.start_soon(self._run, feed)
         self._feeds[id] = feed
         feed.users += 1
@@ -214,8 +216,13 @@ class Service:
                 feed.close()
             self._drop_idle()
 
+    def _room(self) -> int:
+        return MOST_KEPT_IN_ALL // max(1, len(self._running))
+
     async def _run(self, feed: Feed) -> None:
         self._running.add(feed)
+        for other in self._running:
+            other.trim()
         await feed.run()
         self._running.discard(feed)
 
