@@ -1,4 +1,4 @@
-"""A short soak: the shipped commands under a mixed load of clients that are killed; longer by ``CLAUDE_WIRE_LONG=1``."""
+"""A short soak: the shipped commands under a mixed load of killed clients; longer by ``CLAUDE_WIRE_LONG=1``."""
 
 from __future__ import annotations
 
