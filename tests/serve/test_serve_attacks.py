@@ -17,6 +17,7 @@ from starlette.responses import Response
 from websockets.asyncio.client import connect as connect_websocket
 from websockets.exceptions import InvalidStatus
 
+from claude_wire.serve import Config
 from claude_wire.serve.access import HEADERS, Access, Rate, load_token
 from claude_wire.serve.feed import Feed
 from claude_wire.serve.server import BoundedProtocol, BoundedWebSocket
@@ -88,6 +89,17 @@ async def test_the_cookie_is_for_our_page_only_and_is_not_the_token(tmp_path: Pa
         assert {"httponly", "path=/", "samesite=strict"} <= {part.strip().lower() for part in given.split(";")}
         assert (await browser.get("/sessions")).status_code == 200
         assert (await browser.post("/sessions", json={"profile": "agent"})).status_code == 201
+
+
+async def test_the_cookie_of_a_page_with_tls_is_sent_over_tls_alone(tmp_path: Path) -> None:
+    async with served(tmp_path) as service:
+        service.config = Config(profiles=service.config.profiles, origins=["https://work.example"])
+        await service.stop()
+        await service.start()
+        for origin, is_secure in ((service.url, False), ("https://work.example", True)):
+            async with service.browser(Origin=origin) as browser:
+                given = (await log_in(browser)).headers["set-cookie"]
+                assert ("secure" in [part.strip().lower() for part in given.split(";")]) == is_secure
 
 
 async def test_a_cookie_is_valid_after_a_restart_and_not_for_ever(tmp_path: Path) -> None:

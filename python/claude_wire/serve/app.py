@@ -104,7 +104,13 @@ def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlett
             return refusal(401, "token", "the token is wrong")
         response = Response(status_code=204)
         response.set_cookie(
-            access.cookie_name, access.cookie(), max_age=COOKIE_SECONDS, httponly=True, samesite="strict"
+            access.cookie_name,
+            access.cookie(),
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="strict",
+            # The proxy in front is reached by TLS alone: no request of the browser without it has the cookie.
+            secure=request.headers.get("origin", "").startswith("https://"),
         )
         return response
 
