@@ -108,6 +108,8 @@ def presence_of(field: msgspec.structs.FieldInfo) -> str:
         return "unset" if msgspec.UnsetType in get_args(field.type) else "broken"
     if field.default is None:
         return "optional" if field.type is Any or type(None) in get_args(field.type) else "broken"
+    if field.default == "":
+        return "optional"
     if field.default_factory is not msgspec.NODEFAULT:
         return "null" if field.default_factory() is None else "constant"
     return "broken"

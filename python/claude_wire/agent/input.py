@@ -93,7 +93,7 @@ def taken(message: Any, *, strict: bool = False) -> Taken | None:
         message = _read_again(message, strict)
     if isinstance(message, UserMessage):
         if message.message.role != "user":
-            raise _wrong_role(message.message.role)
+            raise _wrong_role("undefined" if message.message.role is msgspec.UNSET else message.message.role)
         return message
     if isinstance(message, ControlRequest):
         request_id = message.request_id

@@ -187,7 +187,7 @@ class Questions:
                             self._session.allow(rule.toolName)
             return Decision(True, "", given if result.updatedInput is None else result.updatedInput)
         if isinstance(result, PermissionResultDeny):
-            return Decision(False, result.message, given, result.interrupt is True)
+            return Decision(False, result.message or "The user said no.", given, result.interrupt is True)
         return Decision(False, INVALID_ANSWER, given)
 
     async def hooks(self, event: str, fields: dict[str, Any], use_id: str | None = None) -> Hooked:

@@ -112,7 +112,7 @@ class Permissions:
                 if not (asked.suppress_always_allow_rule and isinstance(update, AddRules))
             ]
         else:
-            tool, input = asked.name or asked.tool_name or "", asked.args or asked.input or {}
+            tool, input = asked.call or ("(no tool that can be read)", asked.extra or {})
             text, updates = None, cast("list[PermissionUpdate]", [])
         size = _size(asked, id)
         event = PermissionRequest(

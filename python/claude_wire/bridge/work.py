@@ -95,7 +95,7 @@ class Work:
             meta: ``tool_result_meta`` of the message.
             structured: ``tool_use_result`` of the message.
         """
-        id, text = short_id(result.tool_use_id), _text_of(result.content)
+        id, text = short_id(result.tool_use_id), _text_of(result.content or None)
         call = self.operations.get((to.id, id))
         if call is None:
             return False

@@ -99,20 +99,22 @@ class _Classic(Connection):
         return lines
 
     def urgent(self, message: Any) -> bool:
-        return isinstance(message, PermissionRequestMessage)
+        return isinstance(message, PermissionRequestMessage) or _is_question(message)
 
     def from_agent(self, message: Any) -> list[Any]:
+        if _is_question(message):  # what it asks cannot be read, and the agent waits for an answer
+            message = PermissionRequestMessage()
         if not isinstance(message, PermissionRequestMessage):
             return [as_stream_json(message)]
         if len(self._asked) >= MOST_OPEN:
             return []
-        given = message.input if message.input is not None else message.args or {}
+        name, given = message.call or ("", {})
         use = (message.extra or {}).get("tool_use_id")
         self._count += 1
         request_id = f"permission-{self._count}"
         self._asked[request_id] = _Asked(given)
         body = CanUseToolRequest(
-            tool_name=message.tool_name or message.name or "",
+            tool_name=name,
             input=given,
             tool_use_id=use if isinstance(use, str) else None,
         )
@@ -172,6 +174,10 @@ class _Classic(Connection):
             self._open, line = self._waiting.popleft()
             self._replies.append(line)
         return [] if request_id in (None, _WITHDRAWN) else [ControlResponse.success(request_id, payload)]
+
+
+def _is_question(message: Any) -> bool:
+    return isinstance(message, UnknownMessage) and (message.type, message.subtype) == ("system", "permission_request")
 
 
 def _frames(message: Any) -> list[dict[str, Any]]:

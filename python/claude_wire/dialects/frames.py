@@ -100,7 +100,7 @@ def tool_results(message: UserMessage) -> list[dict[str, Any]]:
 def _tool_result(block: ToolResultBlock) -> dict[str, Any]:
     """The block as frames have it; ``is_error`` only if it is true."""
     given = block.content
-    content = [_block(item) for item in given] if isinstance(given, list) else given
+    content = [_block(item) for item in given] if isinstance(given, list) else given or None
     is_error = True if block.is_error else None
     return without_nulls(type="tool_result", tool_use_id=block.tool_use_id, content=content, is_error=is_error)
 

@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 
+#: Where agents may put the tool that a permission request is about.
+_NESTED = ("tool", "tool_use", "request")
+
+
 class ControlMessage(Wire, tag_field="type", tag="control", kw_only=True, frozen=True):
     """The host interrupts the turn or asks for the status, in miriad-code's dialect.
 
@@ -105,7 +109,8 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
     """The agent asks whether it may use a tool, in the ``permission_request`` dialect.
 
     The host answers with a :class:`PermissionReply`. Only type and subtype are certain. The tool and its input are in
-    ``name`` and ``args``, or in ``tool_name`` and ``input``. All other keys are in ``extra``.
+    ``name`` and ``args``, or in ``tool_name`` and ``input``, or in an object of their own: see :attr:`call`. All other
+    keys are in ``extra``.
     """
 
     keeps_extra: ClassVar[bool] = True
@@ -116,6 +121,29 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
     name: str | None = None
     args: dict[str, Any] | None = None
     extra: dict[str, Any] | None = None
+
+    @property
+    def call(self) -> tuple[str, dict[str, Any]] | None:
+        """The tool and its input, wherever they stand; None if that is not clear: then deny the request.
+
+        They may also stand in an object ``tool``, ``tool_use`` or ``request``. Two different names, or no name, are not
+        clear, nor is a request whose input must be in a key that is unknown here.
+        """
+        extra = self.extra or {}
+        places: list[dict[str, Any]] = [
+            {"tool_name": self.tool_name, "name": self.name, "input": self.input, "args": self.args},
+            *(extra[key] for key in _NESTED if isinstance(extra.get(key), dict)),
+        ]
+        if isinstance(extra.get("tool"), str):
+            places.append({"name": extra["tool"]})
+        names = [place[key] for place in places for key in ("tool_name", "name") if place.get(key) is not None]
+        inputs = [place[key] for place in places for key in ("input", "args") if place.get(key) is not None]
+        others = [value for key, value in extra.items() if key not in _NESTED and isinstance(value, (dict, list))]
+        if not names or not isinstance(names[0], str) or not names[0].strip() or any(one != names[0] for one in names):
+            return None
+        if any(not isinstance(one, dict) or one != inputs[0] for one in inputs) or (others and not inputs):
+            return None
+        return names[0], inputs[0] if inputs else {}
 
 
 class PermissionReply(Wire, frozen=True):

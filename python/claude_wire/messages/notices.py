@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from claude_wire.messages.base import Number, Wire, null
 
 __all__ = [
@@ -73,7 +75,7 @@ class AuthStatusMessage(Wire, tag_field="type", tag="auth_status", kw_only=True,
 
     isAuthenticating: bool
     output: list[str] | str
-    error: str | None = None
+    error: str | UnsetType | None = UNSET
     uuid: str | None = None
     session_id: str | None = None
 

@@ -70,7 +70,7 @@ class Vocabulary:
         if subtypes is None:
             return self.by_type.get(tag, "unknown type")
         findings.check_tag(value, "subtype")
-        subtype = value.get("subtype")
+        subtype = value.get("subtype", "" if tag in self.others else None)
         if not isinstance(subtype, str):
             return "no subtype"
         return subtypes[subtype] if subtype in subtypes else self.others.get(tag, "unknown subtype")

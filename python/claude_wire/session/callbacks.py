@@ -208,6 +208,8 @@ class Callbacks:
         self.mcp_servers: dict[str, McpServer] = dict(mcp_servers or {})
         #: Whether the CLI belongs to a supervisor, where another client may answer what these do not.
         self.shared: bool = False
+        #: Whether can_use_tool may answer by true or false, as a dialect's own description has it.
+        self.takes_booleans: bool = False
         #: By MCP server, what its calls wait for: it has to be told first what an earlier one was.
         self.greetings: dict[str, Event] = {}
         self._on_elicitation = on_elicitation
@@ -215,7 +217,10 @@ class Callbacks:
         self._timeout = timeout
         self._hooks: dict[str, tuple[Hook, float | None]] = {}
         self._matchers: dict[str, list[HookCallbackMatcher]] = {}
-        for key, matchers in (hooks or {}).items():
+        for key, given in (hooks or {}).items():
+            # The description that has the names as `pre-tool-use` has a bare function beside each.
+            is_bare = isinstance(key, str) and "-" in key and callable(given)
+            matchers = [HookMatcher(cast("Hook", given))] if is_bare else given
             event = _event(key, matchers)
             if event in self._matchers:
                 raise ValueError(f"hooks has {event!r} twice, in two spellings: give one, with all its HookMatchers")
@@ -317,7 +322,12 @@ class Callbacks:
     async def _permission(self, request: CanUseToolRequest) -> Wire:
         if self._can_use_tool is None:
             raise Refusal("this host has no permission callback")
-        result = await _answer(self._can_use_tool(request))
+        if not request.tool_name.strip():  # a policy that knows tools by their names would let it pass
+            _log.warning("a permission request was denied, for it names no tool that can be read")
+            return request.deny("The permission request names no tool that can be read.")
+        result: object = await _answer(self._can_use_tool(request))
+        if self.takes_booleans and isinstance(result, bool):
+            result = request.allow() if result else request.deny("The user said no.")
         if not isinstance(result, (PermissionResultAllow, PermissionResultDeny)):
             raise WrongAnswer(
                 f"can_use_tool returned {type_of(result)} for {one_line(request.tool_name)}; return request.allow() or "

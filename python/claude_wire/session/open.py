@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from claude_wire.control.host_frames import Cursor
-from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
+from claude_wire.dialects import CLASSIC, STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError
 from claude_wire.foundation.arguments import tells_where, type_of
 from claude_wire.limits import DEFAULT_SPILL_BYTES
@@ -172,7 +172,7 @@ def open_session(
         raise TypeError("host says where attach= is; it is for nothing else")
     spoken = dialect_of(dialect)
     if not spoken.initializes:
-        if isinstance(options, ClaudeOptions):
+        if isinstance(options, ClaudeOptions) and spoken is not CLASSIC:
             raise TypeError(f"ClaudeOptions are flags of the CLI; for {spoken.name} give a command line as a list")
         if initialize is not None:
             raise DialectError(spoken.name, "has no initialize")
@@ -180,7 +180,7 @@ def open_session(
         raise TypeError(f"initialize must be an InitializeRequest(...), not {type_of(initialize)}")
     require_environment("env", env)
     require_environment("extra_env", extra_env)
-    argv = command_line(options, asks=can_use_tool is not None)
+    argv = command_line(options, asks=can_use_tool is not None and spoken is not CLASSIC)
     told = {STATE_VARIABLE: "1"} if spoken.initializes and STATE_VARIABLE not in (env or {}) else {}
     process = open_process(
         argv,

@@ -14,7 +14,7 @@ import msgspec
 
 from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
-from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
+from claude_wire.dialects import CLASSIC, STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import HandleError, ProcessInputError, SessionEndedError
 from claude_wire.foundation.arguments import require_one_of, require_seconds, shown, tells_where, type_of
 from claude_wire.io.message_stream import MessageStream
@@ -155,6 +155,7 @@ class Session:
         self._tasks = Tasks()
         attaches = attached is not None or self._attachment is not None
         self._callbacks.shared = attaches
+        self._callbacks.takes_booleans = dialect is CLASSIC
         self._link = link = link_to_host(dialect, stream, send, attached) if attaches else None
         exchange = None if self.process is None else exchange_of(self.process)
         self._sender = Sender(exchange, send if link is None else link.send, on_sent, self._tasks, link)

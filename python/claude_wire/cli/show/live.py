@@ -341,7 +341,7 @@ class LiveView:
     def _tool_result(self, result: messages.ToolResultBlock, parent: str | None) -> None:
         call = self._calls.pop(result.tool_use_id, None)
         level = self._speaks(parent)
-        first, *rest = excerpt(content_text(result.content))
+        first, *rest = excerpt(content_text(result.content or None))
         # Where others of the same caller are under way it is not clear whose result this is.
         others = call is not None and any(other.level == call.level for other in self._calls.values())
         name = f"{call.name}: " if call is not None and others else ""

@@ -93,12 +93,12 @@ class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
     """What a tool call returned, inside a user message.
 
     The CLI writes it when the tool has run or was refused, then with ``is_error`` true. ``content`` is a string, a
-    list of blocks, null or absent; ``is_error`` may be absent on success. A structured form of the same result may
-    stand in the ``tool_use_result`` of the :class:`UserMessage` around it.
+    list of blocks, null, or absent (``UNSET``); ``is_error`` may be absent on success. A structured form of the same
+    result may stand in the ``tool_use_result`` of the :class:`UserMessage` around it.
     """
 
     tool_use_id: str
-    content: str | list[ContentBlock] | None = None
+    content: str | list[ContentBlock] | UnsetType | None = UNSET
     is_error: bool | None = None
     cache_control: CacheControl | UnsetType | None = UNSET
     toolset_name: str | UnsetType | None = UNSET

@@ -99,6 +99,14 @@ class HookCallbackRequest(
     input: HookInput
     tool_use_id: str | None = None
 
+    @property
+    def name(self) -> str | None:
+        """The tool that the event is about, as ``input.tool_name`` has it; None for an event that is about none."""
+        name: Any = (
+            self.input.get("tool_name") if isinstance(self.input, dict) else getattr(self.input, "tool_name", None)
+        )
+        return name if isinstance(name, str) else None
+
     @classmethod
     def parse_answer(cls, payload: dict[str, Any]) -> HookOutput | AsyncHookOutput:
         """Type the answer by whether it has ``async``; ``continue_`` and ``async_``, as some spell them, are taken

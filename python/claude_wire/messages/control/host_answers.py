@@ -1,7 +1,8 @@
 """The payloads of the CLI's answers to the requests of its host.
 
 A payload is not tagged: only the request it answers says what it is. Requests without a Struct here are
-answered with an empty payload or none.
+answered with an empty payload or none. Other agents than the CLI acknowledge any request so: lists are then empty, and
+all other fields None.
 """
 
 from __future__ import annotations
@@ -173,11 +174,11 @@ class RewindFilesResponse(Wire, kw_only=True, frozen=True):
     """What a rewind of files changed, or would change in a dry run.
 
     A rewind that is not possible is a success too, with ``canRewind`` false and ``error``; with checkpoints switched
-    off the request itself fails. ``skippedLinks`` counts files left alone because they are links, never in a dry run.
-    Members are camelCase.
+    off the request itself fails. None for ``canRewind`` means that the agent has only acknowledged the request.
+    ``skippedLinks`` counts files left alone because they are links, never in a dry run. Members are camelCase.
     """
 
-    canRewind: bool
+    canRewind: bool | None = None
     error: str | None = None
     filesChanged: list[str] | None = None
     insertions: int | None = None
@@ -191,7 +192,7 @@ class CancelAsyncMessageResponse(Wire, kw_only=True, frozen=True):
     False when it was no longer in the queue, or never there; it may then already be running.
     """
 
-    cancelled: bool
+    cancelled: bool | None = None
     message_uuid: str | None = None
 
 
@@ -202,8 +203,8 @@ class ReadFileResponse(Wire, kw_only=True, frozen=True):
     not UTF-8 were replaced. Note the camelCase ``absPath``.
     """
 
-    contents: str
-    absPath: str
+    contents: str | None = None
+    absPath: str | None = None
     requested_path: str | None = None
     truncated: bool | None = None
     encoding: str | None = None
@@ -233,7 +234,7 @@ class ReloadPluginsResponse(Wire, kw_only=True, frozen=True):
     agents: list[AgentInfo]
     plugins: list[LoadedPlugin]
     mcpServers: list[McpServerStatus]
-    error_count: int
+    error_count: int | None = None
     held: bool | None = None
     cache_impact: PluginCacheImpact | None = None
 
@@ -266,9 +267,9 @@ class GetTaskOutputResponse(Wire, kw_only=True, frozen=True):
     it. The text may hold terminal escapes.
     """
 
-    output: str
-    total_bytes: int
-    truncated: bool
+    output: str | None = None
+    total_bytes: int | None = None
+    truncated: bool | None = None
 
 
 class GetSettingsResponse(Wire, kw_only=True, frozen=True):
@@ -385,7 +386,7 @@ class GetHooksListingResponse(Wire, kw_only=True, frozen=True):
 class ListPermissionRulesResponse(Wire, kw_only=True, frozen=True):
     """The permission rules of the session, under ``state``."""
 
-    state: PermissionRulesState
+    state: PermissionRulesState | None = None
 
 
 class McpReadResourceResponse(Wire, kw_only=True, frozen=True):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from msgspec import UnsetType
+
 from claude_wire.messages.base import Wire
 from claude_wire.messages.control.catalog import SettingsParseError
 from claude_wire.messages.unknown import OrUnknownObject
@@ -113,11 +115,11 @@ class PermissionResultAllow(Wire, tag_field="behavior", tag="allow", frozen=True
 class PermissionResultDeny(Wire, tag_field="behavior", tag="deny", frozen=True):
     """The answer to ``can_use_tool`` that keeps the tool from running.
 
-    ``message`` is required and goes to the model as the tool's error result; with ``interrupt`` the turn is stopped
-    as well.
+    ``message`` goes to the model as the tool's error result; with ``interrupt`` the turn is stopped as well. It is
+    required, since the CLI requires it. An answer that is read may have none (``UNSET``).
     """
 
-    message: str
+    message: str | UnsetType
     interrupt: bool | None = None
     toolUseID: str | None = None
     # one of user_temporary, user_permanent, user_reject

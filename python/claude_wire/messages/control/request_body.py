@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
+
+import msgspec
 
 from claude_wire.errors import PayloadError
 from claude_wire.messages.base import Wire
@@ -18,13 +21,26 @@ A = TypeVar("A")
 def parse_answer(answer: type[A], payload: dict[str, Any]) -> A:
     """Build ``payload`` as ``answer``: a Struct, a union of them, or ``dict``.
 
+    An empty payload acknowledges the request: lists are empty then, and all other fields None.
+
     Raises:
         PayloadError: it does not fit.
     """
+    if not payload and isinstance(answer, type) and issubclass(answer, Wire):
+        payload = _acknowledgement(answer)
     try:
         return build(payload, answer, Findings())
     except Misfit as misfit:
         raise PayloadError(f"the payload does not fit: {misfit.reason}", payload) from None
+
+
+@cache
+def _acknowledgement(answer: type[Wire]) -> dict[str, Any]:
+    """The payload that an answer without one stands for: the lists and objects that must be there are empty."""
+    kinds: dict[Any, Any] = {list: [], dict: {}}
+    required = [field for field in msgspec.structs.fields(answer) if field.required]
+    made = {field.encode_name: kinds.get(get_origin(field.type)) for field in required}
+    return made if None not in made.values() else {}
 
 
 if TYPE_CHECKING:

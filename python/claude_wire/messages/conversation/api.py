@@ -201,9 +201,9 @@ class MessageParam(Wire, frozen=True):
     """A message on its way to the model: who speaks, and what.
 
     ``content`` is a string or a list of blocks, in both directions. The CLI ends with an error when the host sends a
-    ``role`` other than ``user``.
+    ``role`` other than ``user``, or none. A message that is read without a ``role`` has ``UNSET``: it is a user's.
     """
 
     # one of user, assistant, system
-    role: str
+    role: str | UnsetType
     content: str | list[ContentBlock]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from msgspec import UNSET, UnsetType
+
 from claude_wire.messages.base import Number, Wire, null
 from claude_wire.messages.blocks.content import ContentBlock, ToolResultBlock, ToolUseBlock
 from claude_wire.messages.blocks.text import TextBlock
@@ -113,7 +115,8 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
 
     One line comes per block, so several share ``message.id``; ``supersedes`` lists uuids of earlier lines to drop,
     and ``aborted`` marks a block cut off by an interrupt. ``error`` is an open set and stands beside ``message`` on
-    lines that report an API failure; some dialects put it, or ``model``, on the other level. A non-null
+    lines that report an API failure; some dialects put it, or ``model``, on the other level, and write a null where
+    there is none. Read :attr:`error_reason`. A non-null
     ``parent_tool_use_id`` names the tool call whose subagent speaks.
     """
 
@@ -140,7 +143,7 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
     # one of authentication_failed, oauth_org_not_allowed, account_on_hold, verification_required, billing_error,
     # rate_limit, overloaded, invalid_request, model_not_found, server_error, unknown, max_output_tokens,
     # cloud_credential_error
-    error: str | None = None
+    error: str | UnsetType | None = UNSET
     is_api_error_message: bool | None = None
     api_error_status: int | None = None
     api_error_type: str | None = None
@@ -189,7 +192,7 @@ class AssistantMessage(Wire, tag_field="type", tag="assistant", kw_only=True, re
     @property
     def error_reason(self) -> str | None:
         """Why the API refused, if it did: ``error``, or where a dialect puts it, ``message.error``."""
-        return self.error or self.message.error
+        return self.error or self.message.error or None
 
 
 class StreamEvent(Wire, tag_field="type", tag="stream_event", kw_only=True, frozen=True):

@@ -84,8 +84,8 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     ``total_cost_usd`` (USD) and ``modelUsage`` are running totals of the session, which go on when it is resumed or
     forked: adding them up over results counts most of it twice. ``model_usage_since_last_result`` and ``usage`` are
     this turn's, ``usage`` without subagents; :class:`claude_wire.usage.meter.UsageMeter` adds them up. Durations are
-    milliseconds, and ``duration_api_ms`` may exceed ``duration_ms``, as it too adds up; only ``subtype`` is always
-    there.
+    milliseconds, and ``duration_api_ms`` may exceed ``duration_ms``, as it too adds up. Only ``subtype`` is always
+    there, and empty for a line without one.
     """
 
     repr_first: ClassVar[tuple[str, ...]] = ("result", "errors", "num_turns", "total_cost_usd", "stop_reason")
@@ -116,7 +116,7 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     safety_stops: int | None = None
     is_error: bool | None = None
     num_turns: int | None = None
-    subtype: str
+    subtype: str = ""
     api_error_status: int | UnsetType | None = UNSET
     api_error_type: str | None = None
     result: str | None = None
