@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import logging
 import os
 import subprocess
@@ -21,6 +22,7 @@ from claude_wire.io.waiting import Readiness, cancel_scope, move_on_after
 from claude_wire.native.drain import Drain, open_drain
 from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.overflow import DrainOptions
+from claude_wire.process.long_arguments import Files, too_long_together
 from claude_wire.process.stderr import STDERR_TAIL_BYTES, StderrLines
 from claude_wire.process.stdin import LAST_SECONDS, Stdin
 
@@ -63,11 +65,12 @@ class Child:
         self.closed = False
         self._stderr: Drain | ThreadDrain | StderrLines | None = None
         self._home = Home()
+        files = Files(settings.argv, settings.user)
         # Spawned in the loop's thread, as asyncio does: a task that is cancelled could leave behind a process that
         # another thread spawns.
         try:
             self.popen = popen = subprocess.Popen(
-                settings.argv,
+                files.argv,
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -77,8 +80,15 @@ class Child:
                 user=settings.user,
                 start_new_session=settings.start_new_session,
             )
-        except FileNotFoundError as error:
-            raise _not_found(settings, error) from error
+        except BaseException as error:
+            files.remove()
+            if isinstance(error, FileNotFoundError):
+                raise _not_found(settings, error) from error
+            if isinstance(error, PermissionError):
+                raise _not_permitted(settings, error) from error
+            if isinstance(error, OSError) and error.errno == errno.E2BIG:
+                raise too_long_together(settings.argv, settings.env) from error
+            raise
         _log.debug("process %d started: %s", popen.pid, settings.argv[0])
         _children.add(popen)
         self._last_stderr = b""
@@ -101,12 +111,15 @@ class Child:
                     self._stderr = open_drain(popen.stderr.fileno(), _STDERR)
                 popen.stderr.close()
         except BaseException:
+            files.remove()
             _end_at_once(popen)
             if drain is not None:
                 drain.close()
             if self._pidfd is not None:
                 os.close(self._pidfd)
             raise
+        # A process reads its files when it starts, and may look for changes of them: they stay until it is let go.
+        self._files = weakref.finalize(self, files.remove)
         self._abandon = weakref.finalize(self, _end_in_thread, popen, self._pidfd, settings.grace)
         self._abandon.atexit = False  # see _end_all
 
@@ -199,12 +212,25 @@ class Child:
             self._stderr.close()
             self._stderr = None
         self.chunks.drain.close()
+        self._files()
         self._abandon()
 
     def __del__(self) -> None:
         # If the loop runs, the callback goes on to get lines, up to the end of the process.
         if isinstance(self._stderr, StderrLines) and not self._home.foreign:
             self._stderr.abandon()
+
+
+def _not_permitted(settings: Settings, error: PermissionError) -> PermissionError:
+    """The error for a program that may not be run, with what to do."""
+    program = settings.argv[0]
+    path = os.path.join(settings.cwd or "", program)
+    if os.path.isfile(path) and not os.access(path, os.X_OK):
+        hint = f"the program is not executable: chmod +x {program}, or name its interpreter before it"
+        return PermissionError(error.errno, hint, program)
+    if os.path.isdir(path):
+        return PermissionError(error.errno, "the program is a directory", program)
+    return error
 
 
 def _pidfd(pid: int) -> int | None:

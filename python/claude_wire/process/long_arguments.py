@@ -1,0 +1,125 @@
+"""Arguments that are too long for the system, written to files where the CLI takes a file instead.
+
+Linux takes no argument of 128 KiB or more (``MAX_ARG_STRLEN``), and no more than a quarter of the stack's limit for all
+arguments and the environment together (``ARG_MAX``, mostly 2 MiB). The error of the system names neither.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+__all__ = ["MAX_ARGUMENT_BYTES", "Files", "long_argument", "long_arguments", "too_long_together"]
+
+#: The longest argument that Linux takes, in bytes.
+MAX_ARGUMENT_BYTES = 128 * 1024 - 1
+#: Flag -> flag that takes the same text as the path of a file.
+_BY_FILE = {
+    "--agents": "--agents",
+    "--append-system-prompt": "--append-system-prompt-file",
+    "--mcp-config": "--mcp-config",
+    "--settings": "--settings",
+    "--system-prompt": "--system-prompt-file",
+}
+_RULES = "put the rules into ClaudeOptions(settings={'permissions': {'allow': [...], 'deny': [...]}})"
+#: What to do about other flags.
+_REMEDIES = {
+    "--allowedTools": _RULES,
+    "--disallowedTools": _RULES,
+    "--json-schema": "give it as open_session(..., initialize=InitializeRequest(jsonSchema=...))",
+}
+
+
+class Files:
+    """Private temporary files for the long arguments of one process.
+
+    Args:
+        user: whom the process runs as; None for the user of this process.
+
+    Attributes:
+        argv: the arguments, with paths in place of long texts.
+
+    Raises:
+        OSError: an argument is too long, and its flag takes no file (``E2BIG``); or no file can be written.
+    """
+
+    def __init__(self, argv: Sequence[str], user: str | int | None = None) -> None:
+        self.argv: list[str] = list(argv)
+        self._user = user
+        self._folder: str | None = None
+        self._owner = os.getpid()
+        if sys.platform != "linux":
+            return
+        try:
+            for index, flag, text in long_arguments(argv):
+                self._replace(index, flag, text)
+        except BaseException:
+            self.remove()
+            raise
+
+    def remove(self) -> None:
+        """Remove the files. May be called again. A forked process leaves the files of its parent alone."""
+        if self._folder is not None and os.getpid() == self._owner:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = None
+
+    def _replace(self, index: int, flag: str, text: str) -> None:
+        by_file = _BY_FILE.get(flag)
+        if by_file is None:
+            raise OSError(errno.E2BIG, long_argument(flag, text))
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="claude-wire-arguments-")  # for this user only
+        path = os.path.join(self._folder, f"{index}{flag}")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(os.fsencode(text))
+        if self._user is not None:
+            for made in self._folder, path:
+                shutil.chown(made, self._user)
+        if self.argv[index] == text:
+            self.argv[index - 1 : index + 1] = [by_file, path]
+        else:
+            self.argv[index] = f"{by_file}={path}"
+
+
+def long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
+    """Index, flag and text of each argument that is too long. The flag is empty for an argument without one."""
+    for index, argument in enumerate(argv):
+        if len(argument) <= MAX_ARGUMENT_BYTES // 4 or len(os.fsencode(argument)) <= MAX_ARGUMENT_BYTES:
+            continue
+        flag, equals, text = argument.partition("=")
+        if argument.startswith("--") and equals and "\n" not in flag:
+            yield index, flag, text
+        else:
+            before = argv[index - 1] if index else ""
+            yield index, before if before.startswith("--") else "", argument
+
+
+def long_argument(flag: str, text: str) -> str:
+    """What to say of an argument that is too long."""
+    remedy = _REMEDIES.get(flag) or (f"give a file: {_BY_FILE[flag]} PATH" if flag in _BY_FILE else "")
+    name = f"the argument of {flag}" if flag else "an argument"
+    size = len(os.fsencode(text))
+    most = f"{name} has {size:,} bytes, and Linux takes at most {MAX_ARGUMENT_BYTES:,}"
+    return f"{most}; {remedy}" if remedy else most
+
+
+def too_long_together(argv: Sequence[str], env: Mapping[str, str] | None) -> OSError:
+    """The error for arguments and an environment that are too long together."""
+    sizes = [len(os.fsencode(argument)) + 1 for argument in argv]
+    longest = sizes.index(max(sizes))
+    flag = argv[longest - 1] if longest and argv[longest - 1].startswith("--") else argv[longest].partition("=")[0][:40]
+    whole = os.environ if env is None else env
+    environment = sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in whole.items())
+    most = ""
+    with suppress(ValueError, OSError, AttributeError):
+        most = f", and the system takes {os.sysconf('SC_ARG_MAX'):,} together"
+    return OSError(
+        errno.E2BIG,
+        f"the arguments have {sum(sizes):,} bytes (the longest is that of {flag}) and the environment "
+        f"{environment:,}{most}; give files to the flags that take files",
+    )
