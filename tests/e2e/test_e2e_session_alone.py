@@ -35,6 +35,7 @@ from claude_wire import (
     RateLimitError,
     ResultMessage,
     Session,
+    SessionNotFoundError,
     StreamEvent,
     StructuredOutputError,
     TaskNotificationOrigin,
@@ -42,6 +43,7 @@ from claude_wire import (
     TurnError,
     UserMessage,
     open_process,
+    open_session,
 )
 from places import CLI, Place
 from scripts import REPORT, SCHEMA, SESSION_ID, UUIDS
@@ -107,8 +109,9 @@ def test_ask_returns_the_result_of_each_turn(place: Place) -> None:
         async with Talk(place).session(json_schema=SCHEMA) as session:
             first = await session.ask("[[structured]]")
             assert first.structured_output == {"name": "Ada", "age": 36}
-            second = await session.ask("[[unstructured]]")
-            assert (second.result, second.structured_output) == ("In plain words.", None)
+            with pytest.raises(StructuredOutputError, match="no structured_output") as caught:
+                await session.ask("[[unstructured]]")
+            assert (caught.value.result.result, caught.value.result.ok) == ("In plain words.", True)
 
     within_deadline(main)
 
@@ -565,5 +568,73 @@ def test_after_the_end_of_the_input_nothing_can_be_asked(place: Place) -> None:
             with pytest.raises(ProcessInputError):
                 await session.query("[[simple]]")
             assert [message async for message in session if isinstance(message, ResultMessage)] == []
+
+    within_deadline(main)
+
+
+# --- what does not fit in an argument, and what is gone
+
+
+@pytest.mark.parametrize("option", ["system_prompt", "append_system_prompt"])
+def test_a_system_prompt_of_200_kb_reaches_the_api(option: str, place: Place) -> None:
+    text = "long words " * 20_000
+
+    async def main() -> None:
+        options = ClaudeOptions(cli_path=CLI, **{option: text})
+        async with open_session(options, cwd=place.work, env=place.environment) as session:
+            assert (await session.ask("[[simple]]")).result == "Hello, world."
+
+    within_deadline(main)
+    assert place.api is not None
+    assert any(text.strip() in json.dumps(request.body.get("system", "")) for request in place.api.requests)
+
+
+def test_settings_servers_and_agents_of_200_kb_are_taken(place: Place) -> None:
+    options = ClaudeOptions(
+        cli_path=CLI,
+        system_prompt="",
+        settings={"env": {"LONG": "x" * 100_000}, "cleanupPeriodDays": 30, "outputStyle": "y" * 100_000},
+        mcp_config={"mcpServers": {"gone": {"command": "/bin/true", "env": {"LONG": "x" * 200_000}}}},
+        agents={"reviewer": {"description": "Reviews " + "z" * 200_000, "prompt": "Review."}},
+    )
+
+    async def main() -> None:
+        async with open_session(options, cwd=place.work, env=place.environment) as session:
+            assert session.info is not None
+            assert "reviewer" in [agent.name for agent in session.info.agents or ()]
+            status = await session.request(McpStatusRequest())
+            assert [server.name for server in status.mcpServers] == ["gone"]
+
+    within_deadline(main)
+
+
+def test_a_stale_session_id_raises_before_a_process_is_started_where_the_folder_is_known(place: Place) -> None:
+    async def main() -> None:
+        before = children()
+        session = Talk(place).session(resume=SESSION_ID)
+        with pytest.raises(SessionNotFoundError) as caught:
+            async with session:
+                raise AssertionError
+        assert caught.value.folder == str(place.home / ".claude" / "projects")
+        assert session.process is not None
+        with pytest.raises(HandleError):
+            _ = session.process.pid
+        assert children() == before
+
+    within_deadline(main)
+
+
+def test_a_stale_session_id_of_a_cli_behind_a_script_is_the_same_error(place: Place, tmp_path: Path) -> None:
+    script = tmp_path / "claude"
+    script.write_text(f'#!/bin/sh\nexec {CLI} "$@"\n')
+    script.chmod(0o755)
+
+    async def main() -> None:
+        options = ClaudeOptions(cli_path=script, system_prompt="", resume=SESSION_ID)
+        with pytest.raises(SessionNotFoundError, match="No conversation found with session ID") as caught:
+            async with open_session(options, cwd=place.work, env=place.environment):
+                raise AssertionError
+        assert caught.value.folder == str(place.home / ".claude" / "projects")
+        assert caught.value.result.is_error
 
     within_deadline(main)

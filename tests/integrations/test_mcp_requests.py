@@ -17,6 +17,7 @@ import mcp.types
 from mcp.server import Server
 
 import recordings
+from children import ASKS
 from claude_wire import open_session
 from claude_wire.integrations import mcp_run as integration
 from claude_wire.integrations.mcp import InProcessMcpServer
@@ -260,7 +261,7 @@ def test_a_session_answers_a_recorded_cli_by_its_server_as_the_recorded_host_did
     async def main() -> None:
         stand_in = Replay(Recording.from_files(recorded.files)).script(tmp_path / "claude")
         servers = {"calc": InProcessMcpServer(server)}
-        async with open_session([stand_in], mcp_servers=servers, can_use_tool=allow, on_sent=sent) as session:
+        async with open_session([stand_in, *ASKS], mcp_servers=servers, can_use_tool=allow, on_sent=sent) as session:
             assert (await session.ask("add")).result == "sum done"
 
     backend.run(main)

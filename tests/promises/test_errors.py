@@ -59,6 +59,7 @@ from claude_wire import (
     ResultMessage,
     ResultSuccess,
     SessionEndedError,
+    SessionNotFoundError,
     StructuredOutputError,
     TurnCancelledError,
     TurnError,
@@ -107,6 +108,7 @@ TREE = {
     StructuredOutputError: TurnError,
     TurnCancelledError: TurnError,
     ExecutionError: TurnError,
+    SessionNotFoundError: ExecutionError,
 }
 
 
@@ -127,6 +129,7 @@ def test_the_tree_is_the_one_drawn() -> None:
         PromptError: [PromptAnsweredError, PromptCancelledError],
         TurnError: [cls for cls in TREE if issubclass(cls, TurnError) and cls is not TurnError],
         ApiError: [AuthenticationError, BillingError, RateLimitError],
+        ExecutionError: [SessionNotFoundError],
     }
     for one in TREE:
         assert [other for other in TREE if issubclass(other, one) and other is not one] == parents.get(one, [])
@@ -348,8 +351,10 @@ FAILED: list[tuple[ResultMessage, str | None, type[TurnError], str]] = [
     (
         ResultErrorDuringExecution(is_error=True, errors=["No conversation found with session ID: 260bf5db"]),
         None,
-        ExecutionError,
-        'the turn ended with error_during_execution; the CLI says "No conversation found with session ID: 260bf5db"',
+        SessionNotFoundError,
+        'the session to resume does not exist; the CLI says "No conversation found with session ID: 260bf5db"; '
+        "begin a new session, or give the cwd and the CLAUDE_CONFIG_DIR or HOME that it had; "
+        "claude_wire.transcripts.find_sessions() lists those that there are",
     ),
     (
         ResultError(error=ErrorInfo(message="It broke", code="odd"), result=SECRET),

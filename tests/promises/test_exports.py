@@ -68,6 +68,7 @@ NAMES = [
     "SessionBatches",
     "SessionEndedError",
     "SessionMessages",
+    "SessionNotFoundError",
     "StructuredOutputError",
     "TurnCancelledError",
     "TurnError",

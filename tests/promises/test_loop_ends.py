@@ -43,7 +43,7 @@ from claude_wire import MessageStream, Session, open_process, open_session
 from claude_wire.messages import McpStatusRequest
 
 backends, way, peer, seconds = sys.argv[1].split(","), sys.argv[2], sys.argv[3], float(sys.argv[4])
-ARGV = [sys.executable, "-S", "-c", peer]
+ARGV = [sys.executable, "-S", "-c", peer, "--permission-prompt-tool", "stdio"]
 
 
 def new_loop():

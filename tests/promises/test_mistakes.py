@@ -444,7 +444,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: open_session(ClaudeOptions(cli_path="c", permission_prompt_tool="mcp__a__b"), can_use_tool=decide),
         ValueError,
-        "can_use_tool is never asked with another permission_prompt_tool than 'stdio'",
+        "can_use_tool is never asked with another permission_prompt_tool than 'stdio' (--permission-prompt-tool)",
     ),
     (
         lambda: session(can_use_tool=async_one("x")),

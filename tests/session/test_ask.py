@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -10,13 +12,18 @@ import pytest
 
 import claude_wire
 from async_backends import DEADLINE, Backend, every_backend
-from children import linux_only, nothing_left, python
+from children import ASKS, linux_only, nothing_left, python
 from claude_wire import (
     CanUseToolRequest,
+    ClaudeOptions,
+    InitializeRequest,
     MaxTurnsError,
     PermissionResult,
     ProcessError,
+    ProcessInputError,
     SessionEndedError,
+    SessionNotFoundError,
+    StructuredOutputError,
     TextBlock,
     UserMessage,
     open_session,
@@ -50,7 +57,7 @@ for text in sys.stdin:
 
 
 def child(what: str = "say") -> list[str]:
-    return python(AGENT, what)
+    return python(AGENT, what, *ASKS)
 
 
 @linux_only
@@ -131,3 +138,45 @@ def test_its_keywords_are_those_of_open_session() -> None:
         if parameter.kind is parameter.KEYWORD_ONLY
     ]
     assert sorted(SessionArguments.__annotations__) == sorted(keywords)
+
+
+@every_backend
+def test_a_success_without_structured_output_raises_where_a_schema_was_given(backend: Backend) -> None:
+    async def main() -> None:
+        asked: list[Callable[[], Awaitable[object]]] = [
+            lambda: claude_wire.ask("x", [*child(), "--json-schema", "{}"]),
+            lambda: claude_wire.ask("x", child(), initialize=InitializeRequest(jsonSchema={"type": "object"})),
+        ]
+        with anyio.fail_after(DEADLINE):
+            for ask in asked:
+                with pytest.raises(StructuredOutputError, match="no structured_output") as caught:
+                    await ask()
+                assert caught.value.result.result == '"x"'
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_session_that_is_gone_raises_before_a_process_is_started(backend: Backend, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text("#!/usr/bin/env node_is_missing\n")
+    program.chmod(0o755)
+    session = "0e5c1a54-6a5c-4a6c-9a54-0d3c2a1b0f9e"
+    options = ClaudeOptions(cli_path=program, resume=session)
+    projects = tmp_path / backend.name / "projects"
+
+    async def main() -> None:
+        env = {"CLAUDE_CONFIG_DIR": str(projects.parent)}
+        for make in (lambda: None, lambda: projects.mkdir(parents=True)):
+            make()
+            with pytest.raises(SessionNotFoundError, match=r"does not exist in .*projects.*No conversation") as caught:
+                await claude_wire.ask("x", options, env=env)
+            assert caught.value.folder == str(projects)
+        # One that is there, under any working directory, is for the CLI to judge: it is started.
+        (projects / "-elsewhere").mkdir()
+        (projects / "-elsewhere" / f"{session}.jsonl").touch()
+        with pytest.raises((ProcessError, ProcessInputError), match="127"):
+            await claude_wire.ask("x", options, env={**env, "PATH": "/usr/bin:/bin"})
+
+    backend.run(main)

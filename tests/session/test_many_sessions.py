@@ -16,7 +16,15 @@ import pytest
 import recordings
 from async_backends import ASYNCIO, TRIO, Backend, every_backend
 from children import linux_only, nothing_left
-from claude_wire import CanUseToolRequest, MessageStream, PermissionResult, ResultMessage, Session, open_session
+from claude_wire import (
+    CanUseToolRequest,
+    ClaudeOptions,
+    MessageStream,
+    PermissionResult,
+    ResultMessage,
+    Session,
+    open_session,
+)
 from claude_wire.testing import Recording, Replay
 
 SESSIONS = 1_000
@@ -132,7 +140,9 @@ def test_50_sessions_at_once_with_children_all_complete(
 
     async def run(all_entered: anyio.Event) -> None:
         nonlocal entered
-        async with open_session([stand_in], can_use_tool=decide, request_timeout=200.0, grace=60.0) as session:
+        async with open_session(
+            ClaudeOptions(cli_path=stand_in), can_use_tool=decide, request_timeout=200.0, grace=60.0
+        ) as session:
             entered += 1
             if entered == CHILDREN:
                 all_entered.set()

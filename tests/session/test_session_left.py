@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from async_backends import Backend, every_backend
-from children import linux_only, nothing_left, python
+from children import ASKS, linux_only, nothing_left, python
 from claude_wire import CanUseToolRequest, McpStatusRequest, PermissionResult, ResultMessage, open_session
 from session_peer import ASKING_CHILD, Peer, allow, numbered, opened_for_questions, rest
 
@@ -74,7 +74,7 @@ def test_no_task_is_left(backend: Backend, how: str) -> None:
 @pytest.mark.parametrize("how", ["to its end", "broken off", "cancelled", "raised"])
 def test_a_process_leaves_no_descriptor_thread_or_child(backend: Backend, how: str) -> None:
     async def main() -> None:
-        async with open_session(python(ASKING_CHILD, 50), can_use_tool=allow) as session:
+        async with open_session(python(ASKING_CHILD, 50, *ASKS), can_use_tool=allow) as session:
             await session.query("x")
             if how == "raised":
                 raise ValueError("of the host")

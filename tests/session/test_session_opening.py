@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from async_backends import Backend, every_backend
+from children import ASKS
 from claude_wire import (
     AgentDefinition,
     ClaudeOptions,
     Decoder,
+    DialectError,
     HandleError,
     HookCallbackMatcher,
     HookCallbackRequest,
@@ -25,8 +28,11 @@ from claude_wire import (
     Session,
     SessionEndedError,
     UserDialogCancelled,
+    open_process,
     open_session,
+    sync,
 )
+from claude_wire.dialects import MIRIAD, STREAM_JSON
 from session_peer import Peer, Server, allow, opened
 
 
@@ -135,7 +141,7 @@ def test_a_stream_has_one_session(backend: Backend) -> None:
 def test_a_wrong_argument_is_refused_at_once_in_words_of_its_own(
     arguments: dict[str, Any], error: type[Exception], says: str
 ) -> None:
-    for make in (lambda: Peer().session(**arguments), lambda: open_session(["claude"], **arguments)):
+    for make in (lambda: Peer().session(**arguments), lambda: open_session(["agent"], **arguments)):
         with pytest.raises(error, match=says):
             make()
 
@@ -156,6 +162,73 @@ def test_a_wrong_ceiling_is_refused_at_once(ceiling: Any, error: type[Exception]
 def test_a_permission_callback_beside_another_permission_prompt_tool_is_refused() -> None:
     with pytest.raises(ValueError, match="stdio"):
         open_session(ClaudeOptions(cli_path="claude", permission_prompt_tool="mcp__a__b"), can_use_tool=allow)
+
+
+#: Command lines whose programs never ask, and what the message says to add or to take away.
+NEVER_ASKS = {
+    "agent": (["./agent.py"], "'--permission-prompt-tool', 'stdio': add both"),
+    "another": (["./agent.py", "--permission-prompt-tool", "mcp__a__b"], "another permission_prompt_tool"),
+    "joined": (["./agent.py", "--permission-prompt-tool=mcp__a__b"], "another permission_prompt_tool"),
+    "the last counts": (["a", *ASKS, "--permission-prompt-tool", "mcp__a__b"], "another permission_prompt_tool"),
+    "a prompt": (["a", "--", *ASKS], "add both"),
+    "ssh": (["ssh", "host", "claude --output-format stream-json --input-format stream-json"], "add both"),
+    "nobody": (["a", *ASKS, "--permission-prompts", "none"], "leave them out"),
+}
+ASKING = (
+    ["./agent.py", *ASKS],
+    ["./agent.py", "--permission-prompt-tool=stdio"],
+    ["./agent.py", "--permission-prompt-tool", "mcp__a__b", *ASKS],
+    ["ssh", "host", "claude --output-format stream-json --input-format stream-json --permission-prompt-tool stdio"],
+    ["sh", "-c", "exec claude --permission-prompt-tool='stdio'"],
+)
+
+
+@pytest.mark.parametrize("case", NEVER_ASKS)
+def test_a_permission_callback_that_a_command_line_never_calls_is_refused_at_once(case: str) -> None:
+    argv, words = NEVER_ASKS[case]
+    ways: list[Callable[[], object]] = [
+        lambda: open_session(argv, can_use_tool=allow),
+        lambda: sync.open_session(argv, can_use_tool=allow),
+        lambda: Session(open_process(argv), can_use_tool=allow),
+    ]
+    for way in ways:
+        with pytest.raises(ValueError, match=words):
+            way()
+    open_session(argv)
+
+
+@pytest.mark.parametrize("argv", ASKING)
+def test_a_permission_callback_is_taken_with_a_command_line_that_asks(argv: list[str]) -> None:
+    open_session(argv, can_use_tool=allow)
+
+
+def test_extra_flags_that_have_somebody_else_asked_are_refused() -> None:
+    options = ClaudeOptions(cli_path="claude", extra_args={"permission-prompt-tool": "mcp__a__b"})
+    with pytest.raises(ValueError, match="another permission_prompt_tool"):
+        open_session(options, can_use_tool=allow)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["claude"], "'--input-format', 'stream-json', and the command line lacks it"),
+        (["/opt/claude", "--input-format", "stream-json"], "'--output-format', 'stream-json'"),
+        (["./agent.py", "--input-format=text"], "has 'text'"),
+    ],
+)
+def test_a_command_line_that_cannot_speak_with_a_host_is_refused_at_once(argv: list[str], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        open_session(argv, hooks={"PreToolUse": [HookMatcher(allow)]})
+
+
+def test_a_callback_for_elicitation_is_refused_where_a_dialect_has_none() -> None:
+    with pytest.raises(DialectError, match="on_elicitation would never be called"):
+        open_session(["./agent.py"], on_elicitation=allow, dialect=MIRIAD)
+
+
+def test_a_program_that_asks_without_a_flag_is_taken_by_a_dialect_that_says_so() -> None:
+    asks = dataclasses.replace(STREAM_JSON, permission="always")
+    open_session(["./agent.py"], can_use_tool=allow, dialect=asks)
 
 
 # --- initialize -------------------------------------------------------------------------------------------------------

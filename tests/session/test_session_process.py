@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from async_backends import DEADLINE, Backend, every_backend
-from children import exists, python
+from children import ASKS, exists, python
 from claude_wire import (
     CanUseToolRequest,
     ControlRequest,
@@ -106,7 +106,9 @@ sys.exit(int(sys.argv[1]))
 @every_backend
 def test_a_process_is_opened_asked_and_ended(backend: Backend) -> None:
     async def main() -> None:
-        async with open_session(python(CHILD, 0, "CLAUDE_CODE_SDK_READS_SESSION_STATE"), can_use_tool=allow) as session:
+        async with open_session(
+            python(CHILD, 0, "CLAUDE_CODE_SDK_READS_SESSION_STATE", *ASKS), can_use_tool=allow
+        ) as session:
             assert session.info is not None
             assert session.info.claude_code_version == "1"
             for text in "first", "second":
@@ -128,7 +130,7 @@ def test_debug_logs_name_processes_prompts_and_requests_but_quote_nothing(
 ) -> None:
     async def main() -> None:
         with anyio.fail_after(DEADLINE):
-            async with open_session(python(CHILD, 0, "-"), can_use_tool=allow) as session:
+            async with open_session(python(CHILD, 0, "-", *ASKS), can_use_tool=allow) as session:
                 await session.query("the secret of the prompt")
                 async for _ in session.receive_response():
                     pass
@@ -211,7 +213,7 @@ def test_exit_code_one_behind_a_failed_result_is_that_turns_error(backend: Backe
     )
 
     async def main() -> None:
-        async with open_session(python(code, 1, "HOME"), can_use_tool=allow) as session:
+        async with open_session(python(code, 1, "HOME", *ASKS), can_use_tool=allow) as session:
             with pytest.raises(RateLimitError):
                 await session.ask("x")
             await session.end_input()
@@ -293,7 +295,7 @@ def test_after_a_callback_has_closed_the_session_the_process_has_ended_at_the_en
             await session.aclose()
             return request.allow()
 
-        async with open_session(python(CHILD, "0", "NONE"), can_use_tool=decide) as session:
+        async with open_session(python(CHILD, "0", "NONE", *ASKS), can_use_tool=decide) as session:
             await session.query("x")
             async for _ in session:
                 pass

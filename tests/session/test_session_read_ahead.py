@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from async_backends import Backend, every_backend
-from children import python
+from children import ASKS, python
 from claude_wire import (
     CanUseToolRequest,
     Decoder,
@@ -205,7 +205,10 @@ def test_a_process_is_answered_while_nobody_iterates(backend: Backend) -> None:
             asked.set()
             return request.allow()
 
-        async with open_process(python(ASKING_CHILD, 10_000)) as process, Session(process, can_use_tool=ask) as session:
+        async with (
+            open_process(python(ASKING_CHILD, 10_000, *ASKS)) as process,
+            Session(process, can_use_tool=ask) as session,
+        ):
             await session.initialize()
             await session.query("x")
             await asked.wait()

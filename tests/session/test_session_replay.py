@@ -22,6 +22,7 @@ import recordings
 from async_backends import ASYNCIO, BACKENDS, TRIO, Backend
 from claude_wire import (
     CanUseToolRequest,
+    ClaudeOptions,
     ElicitationRequest,
     HookCallbackRequest,
     McpMessageRequest,
@@ -182,7 +183,9 @@ async def by_a_child(name: str, path: str, away: bool) -> None:
     recording = as_played_cached(name)
     stand_in = Replay(recording, writes="blocks" if away else "lines").script(path)
     opening: dict[str, Any] = {"initialize": host.opening} if host.script.initialize is not None else {}
-    async with open_session([stand_in], **opening, **host.callbacks, on_sent=host.see_sent) as session:
+    async with open_session(
+        ClaudeOptions(cli_path=stand_in), **opening, **host.callbacks, on_sent=host.see_sent
+    ) as session:
         await host.run(session, is_open=True)
     check(host)
     # A process that fails behind a result that is an error has said why.

@@ -25,6 +25,7 @@ import pytest
 from patience import MARK
 
 __all__ = [
+    "ASKS",
     "GRACE",
     "LADDER",
     "PRELUDE",
@@ -77,6 +78,9 @@ def python(code: str, *arguments: object) -> list[str]:
     named = "".join(f"import {module}\n" for module in ("json", "signal") if module in code)
     return [sys.executable, "-S", "-c", CHILDS_PRELUDE + named + code, *map(str, arguments)]
 
+
+#: Arguments without which a process is refused for a session with ``can_use_tool``.
+ASKS = ("--permission-prompt-tool", "stdio")
 
 #: Seconds between the steps by which a process is ended, in the tests of just that. They need not be enough for a child
 #: to write a line: see ``patience``.

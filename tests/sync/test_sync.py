@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from children import in_own_process, linux_only, nothing_left, python
+from children import ASKS, in_own_process, linux_only, nothing_left, python
 from claude_wire import (
     CanUseToolRequest,
     HandleError,
@@ -61,7 +61,7 @@ for text in sys.stdin:
 
 
 def opened(**arguments: Any) -> Session:
-    return sync.open_session(python(AGENT), **arguments)
+    return sync.open_session(python(AGENT, *ASKS), **arguments)
 
 
 def texts(messages: Iterator[Any]) -> list[str]:

@@ -32,6 +32,7 @@
         ├── StructuredOutputError       the model did not give what the JSON schema asks for
         ├── TurnCancelledError          the turn was interrupted
         └── ExecutionError              anything else, a failed start among it
+            └── SessionNotFoundError    there is no conversation to resume
 
 A wrong argument (a ``str`` where bytes belong, an unknown option) is an ordinary ``TypeError`` or ``ValueError``.
 
@@ -79,6 +80,7 @@ from claude_wire.errors.turns import (
     MaxBudgetError,
     MaxTurnsError,
     RateLimitError,
+    SessionNotFoundError,
     StructuredOutputError,
     TurnCancelledError,
     TurnError,
@@ -113,6 +115,7 @@ __all__ = [
     "RequestRefusedError",
     "RequestTimeoutError",
     "SessionEndedError",
+    "SessionNotFoundError",
     "StructuredOutputError",
     "TurnCancelledError",
     "TurnError",

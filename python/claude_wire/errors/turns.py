@@ -21,6 +21,7 @@ __all__ = [
     "MaxBudgetError",
     "MaxTurnsError",
     "RateLimitError",
+    "SessionNotFoundError",
     "StructuredOutputError",
     "TurnCancelledError",
     "TurnError",
@@ -150,9 +151,20 @@ class MaxBudgetError(TurnError):
 
 
 class StructuredOutputError(TurnError):
-    """The model did not give what the JSON schema asks for, in as many tries as it has."""
+    """The model did not give what the JSON schema asks for, in as many tries as it has; or it did not try.
+
+    The result is then a ``success`` without ``structured_output``, and its ``result`` is the model's text.
+    """
 
     _remedy = ".result.errors has the last reason; ask for less, or loosen the schema"
+
+    def _describe(self, result: ResultMessage) -> str:
+        if result.ok:
+            return "the turn succeeded, but has no structured_output, which json_schema asks for"
+        return super()._describe(result)
+
+    def _advise(self, result: ResultMessage) -> str:
+        return "the prompt must ask for what the schema describes" if result.ok else self._remedy
 
 
 class TurnCancelledError(TurnError):
@@ -167,6 +179,40 @@ class TurnCancelledError(TurnError):
 
 class ExecutionError(TurnError):
     """The turn failed otherwise: the session could not start, for instance."""
+
+
+class SessionNotFoundError(ExecutionError):
+    """There is no conversation to resume: it was removed, or belongs to another directory, user or machine.
+
+    The CLI removes conversations after 30 days (``cleanupPeriodDays`` of its settings).
+
+    Attributes:
+        folder: where it was looked for, as a path; None if that is not known. If the CLI looked, it looked into the
+            folder of its working directory in there.
+        result: as the CLI wrote it; if no CLI was started, as the CLI would have written it.
+    """
+
+    def __init__(self, result: ResultMessage, folder: str | None = None) -> None:
+        self.folder: str | None = folder
+        super().__init__(result)
+
+    def _describe(self, result: ResultMessage) -> str:
+        return "the session to resume does not exist" + (f" in {self.folder}" if self.folder else "")
+
+    def _advise(self, result: ResultMessage) -> str:
+        return (
+            "begin a new session, or give the cwd and the CLAUDE_CONFIG_DIR or HOME that it had; "
+            "claude_wire.transcripts.find_sessions() lists those that there are"
+        )
+
+
+#: What the CLI says of a conversation that it does not have.
+_NOT_FOUND = ("No conversation found", "No session found")
+
+
+def is_not_found(result: ResultMessage) -> bool:
+    """Whether the CLI says that there is no conversation to resume."""
+    return any(text.startswith(_NOT_FOUND) for text in result.errors or ())
 
 
 def words_of(result: ResultMessage) -> str:

@@ -39,6 +39,7 @@ from claude_wire.errors import ProcessError as WireError
 from claude_wire.foundation.extras import install_extra
 from claude_wire.io.waiting import cancel_scope
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES, DEFAULT_SPILL_BYTES
+from claude_wire.process.command_line import require_flags
 from claude_wire.process.process import open_process
 from claude_wire.process.tracing import join_trace, trace_context
 
@@ -203,6 +204,7 @@ class WireTransport(SubprocessCLITransport):
             self._cli_path = await anyio.to_thread.run_sync(self._find_cli)
         self._reject_windows_batch_cli(self._cli_path)
         argv = self._build_command()
+        require_flags(argv, asks=self._options.can_use_tool is not None)
         limit = self._options.max_buffer_size
         decoder = Decoder(
             dict, max_line_bytes=DEFAULT_MAX_LINE_BYTES if limit is None else limit, on_invalid=self._invalid_line

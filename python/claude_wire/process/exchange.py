@@ -35,6 +35,11 @@ class Exchange:
         # Whether a step has said how the output ended.
         self._told = False
 
+    @property
+    def settings(self) -> Settings:
+        """The arguments of the process."""
+        return self._settings
+
     def start(self) -> Child:
         """Spawn the child."""
         self.child = Child(self._settings)

@@ -15,6 +15,7 @@ from claude_wire.dialects.dialect import CONTROL, SILENCE_SECONDS
 from claude_wire.errors import DialectError, RequestTimeoutError
 from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import InitializeRequest, InterruptRequest, InterruptResponse, InvalidLine, KeepAlive
+from claude_wire.process.command_line import require_flags
 from claude_wire.process.process import Process, exchange_of
 from claude_wire.session.attached.router import AttachedRouter
 from claude_wire.session.router import Router, digest_of
@@ -39,17 +40,23 @@ __all__ = [
 ]
 
 
-def require_callbacks(dialect: Dialect, can_use_tool: object, callbacks: Mapping[str, object]) -> None:
-    """Refuse callbacks that an agent of a dialect never calls.
+def require_callbacks(
+    dialect: Dialect, stream: MessageStream[Any], can_use_tool: object, callbacks: Mapping[str, object]
+) -> None:
+    """Refuse callbacks that an agent of a dialect never calls, or that the command line of a process rules out.
 
     Raises:
-        DialectError: such a callback is given.
+        DialectError: the dialect has no words for a callback.
+        ValueError: the command line lacks a flag.
     """
     if can_use_tool is not None and dialect.permission == "never":
         raise DialectError(dialect.name, "has no permission requests: can_use_tool is never asked")
     for name, given in callbacks.items():
         if given and not dialect.initializes:
             raise DialectError(dialect.name, f"has no initialize, so {name} would never be called")
+    if isinstance(stream, Process) and dialect.initializes:
+        asks = can_use_tool is not None
+        require_flags(exchange_of(stream).settings.argv, asks=asks, by_flag=dialect.permission == "flag")
 
 
 def begins_without_initialize(dialect: Dialect, request: InitializeRequest | None) -> bool:

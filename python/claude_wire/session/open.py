@@ -6,18 +6,28 @@ Knows which arguments are the CLI's, the process's and the session's; not what b
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from claude_wire.control.host_frames import Cursor
 from claude_wire.dialects import CLASSIC, STREAM_JSON, Dialect, dialect_of
-from claude_wire.errors import DialectError
+from claude_wire.errors import DialectError, SessionNotFoundError
 from claude_wire.foundation.arguments import tells_where, type_of
 from claude_wire.limits import DEFAULT_SPILL_BYTES
-from claude_wire.messages import InitializeRequest
+from claude_wire.messages import InitializeRequest, ResultErrorDuringExecution
+from claude_wire.process.command_line import resumed_by
 from claude_wire.process.options import ClaudeOptions
-from claude_wire.process.process import GRACE_SECONDS, Process, ProcessArguments, open_process, require_environment
+from claude_wire.process.process import (
+    GRACE_SECONDS,
+    Process,
+    ProcessArguments,
+    exchange_of,
+    open_process,
+    require_environment,
+)
+from claude_wire.process.stored_sessions import missing_from, projects_folder
 from claude_wire.session.arguments import PLACES, REQUEST_SECONDS
 from claude_wire.session.attached.link import Attachment
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
@@ -25,7 +35,7 @@ from claude_wire.session.prompts import Prompt, message_of
 from claude_wire.session.session import Session
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
     from claude_wire.messages import ResultMessage
     from claude_wire.native.overflow import Overflow
@@ -128,7 +138,8 @@ def open_session(
 
     Args:
         options: the CLI's flags, or a whole command line. With ``can_use_tool``, ``permission_prompt_tool="stdio"`` is
-            added to the flags if they say nothing of it.
+            added to the flags if they say nothing of it. A command line must have ``--permission-prompt-tool stdio``
+            then.
         initialize: more fields for the ``initialize`` request: agents, a system prompt, a JSON schema, ….
         extra_env: merged into the environment, as for :func:`~claude_wire.open_process`, which also adds the active
             span of OpenTelemetry. Unless it or ``env`` says
@@ -143,8 +154,11 @@ def open_session(
     The other arguments are those of :class:`Session`.
 
     Raises:
+        ValueError: the command line lacks a flag without which a callback is never called.
         HostError: by entering the block, the supervisor refuses it, or there is none.
         CLINotFoundError: there is no CLI.
+        SessionNotFoundError: by entering the block, there is no conversation with the id that ``resume`` gives. If the
+            CLI runs on this machine and its folder is known, no process is started.
         TurnError, ProcessError: by entering the block, the CLI ended instead of answering; for what it refuses to
             resume, for instance.
         RequestError: by entering the block, it did not answer ``initialize`` in time, or refused it.
@@ -198,14 +212,13 @@ def open_session(
 
 
 def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
-    """The command line for the options of the CLI; one that is given is as it is.
+    """The command line for the options of the CLI. A list of arguments remains as it is.
 
     Args:
         asks: whether the CLI is to ask its host for permission.
 
     Raises:
-        TypeError: they are neither.
-        ValueError: the options have it ask somebody else.
+        TypeError: the options are neither.
     """
     if type(options).__name__ == "ClaudeAgentOptions":
         raise TypeError(
@@ -221,8 +234,6 @@ def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
         )
     if not isinstance(options, ClaudeOptions):
         return cast("Sequence[StrPath]", options)
-    if asks and options.permission_prompt_tool not in (None, "stdio"):
-        raise ValueError("can_use_tool is never asked with another permission_prompt_tool than 'stdio'")
     if asks and options.permission_prompt_tool is None:
         options = dataclasses.replace(options, permission_prompt_tool="stdio")
     return options.argv()
@@ -259,6 +270,20 @@ class _ProcessSession(Session):
     def __init__(self, process: Process[Any], opens: InitializeRequest, **options: Any) -> None:
         super().__init__(process, **options)
         self._opens = opens
+
+    async def __aenter__(self) -> Self:
+        assert self.process is not None
+        settings = exchange_of(self.process).settings
+        resumed = resumed_by(settings.argv) if settings.user is None else None
+        env = os.environ if settings.env is None else settings.env
+        if resumed is not None and (folder := missing_from(resumed, env)) is not None:
+            said = f"No conversation found with session ID: {resumed}"
+            raise SessionNotFoundError(ResultErrorDuringExecution(is_error=True, errors=[said]), str(folder))
+        try:
+            return await super().__aenter__()
+        except SessionNotFoundError as error:
+            folder = projects_folder(env) if settings.user is None else None
+            raise SessionNotFoundError(error.result, None if folder is None else str(folder)) from error
 
     if not TYPE_CHECKING:  # a type checker refuses `with` already
 

@@ -78,6 +78,8 @@ class Prompts:
         self._sender = sender
         self._reading = reading
         self._run = reading.run
+        #: Whether a JSON schema was given, so that each result must have ``structured_output``.
+        self.structured: bool = any(word.partition("=")[0] == "--json-schema" for word in sender.argv)
 
     async def send(self, prompt: UserMessage) -> SentPrompt | None:
         """Send a prompt. Returns None if no turn is owed for it."""
@@ -138,7 +140,7 @@ class Prompts:
             )
         if sent.result is None:
             raise PromptCancelledError(prompt.uuid, "the CLI took this prompt out of its queue")
-        error = sent.result.to_error(self._run.reason, self._run.resets_at)
+        error = sent.result.to_error(self._run.reason, self._run.resets_at, structured=self.structured)
         if error is not None:
             raise error
         return sent.result

@@ -54,6 +54,11 @@ class Sender:
         self.entered: bool = False
         self.closed: bool = False
 
+    @property
+    def argv(self) -> list[str]:
+        """The command line of the process; empty for a stream that is no process."""
+        return [] if self._exchange is None else self._exchange.settings.argv
+
     def start(self) -> None:
         """The session begins, in the loop that this is called in."""
         self.entered = True

@@ -110,7 +110,8 @@ class Session:
     Raises:
         TypeError: an argument is of another type, ``send`` is missing, or a callback cannot be called with what it will
             get; by entering, the stream gives dicts, or raises for bad lines.
-        ValueError: ``hooks`` has an event that the protocol does not have.
+        ValueError: ``hooks`` has an event that the protocol does not have, or the command line of the process lacks a
+            flag without which a callback is never called.
         HandleError: by entering, the stream has a session already.
         DialectError: the dialect has no words for a callback.
     """
@@ -143,7 +144,8 @@ class Session:
     ) -> None:
         require_ends(stream, send, on_received, on_sent)
         self._dialect = dialect = dialect_of(dialect)
-        require_callbacks(dialect, can_use_tool, {"hooks": hooks, "mcp_servers": mcp_servers, "dialogs": dialogs})
+        by_name = {"hooks": hooks, "mcp_servers": mcp_servers, "on_elicitation": on_elicitation, "dialogs": dialogs}
+        require_callbacks(dialect, stream, can_use_tool, by_name)
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
         #: The process that is spoken to, or None.
         self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
@@ -166,8 +168,7 @@ class Session:
         self._reading = Reading(self._router, self._control.requests, self.process, merges=dialect.merges)
         self._ready = self._reading.ready
         self._prompts = Prompts(self._sender, self._reading, to_agent, verbatim=verbatim_prompts)
-        # MCP servers that were connected to this session.
-        self._connected: dict[str, McpServer] = {}
+        self._connected: dict[str, McpServer] = {}  # MCP servers
         # What the end of the session waits for.
         self._ending: list[Tasks] = []
 
@@ -320,6 +321,7 @@ class Session:
         if begins_without_initialize(self._dialect, request):
             return InitializeResponse()
         request = self._callbacks.complete(request or InitializeRequest())
+        self._prompts.structured |= request.jsonSchema is not None
         self._info = info = await self.request(request, timeout=timeout)
         self._callbacks.require_blocking(info)
         return info

@@ -17,10 +17,12 @@ from claude_wire.errors import (
     MaxBudgetError,
     MaxTurnsError,
     RateLimitError,
+    SessionNotFoundError,
     StructuredOutputError,
     TurnCancelledError,
     TurnError,
 )
+from claude_wire.errors.turns import is_not_found
 from claude_wire.messages.base import Number, Wire, constant, null
 from claude_wire.messages.conversation.origins import MessageOrigin
 from claude_wire.messages.conversation.usage import ModelUsage, Usage
@@ -255,7 +257,9 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
             "aborted_tools",
         )
 
-    def to_error(self, reason: str | None = None, resets_at: float | None = None) -> TurnError | None:
+    def to_error(
+        self, reason: str | None = None, resets_at: float | None = None, *, structured: bool = False
+    ) -> TurnError | None:
         """The exception that stands for this result; None if the turn succeeded.
 
         Args:
@@ -263,28 +267,34 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
                 so: then no request is made, and the result has no ``api_error_status``.
             resets_at: ``resetsAt`` of the last :class:`RateLimitEvent` whose ``status`` is ``rejected``, for
                 :attr:`RateLimitError.resets_at`.
+            structured: true if a JSON schema was given. Then a success without ``structured_output`` is a
+                :class:`StructuredOutputError`, unless no model was asked (``num_turns`` is 0).
         """
         if self.ok:
-            return None
+            unmet = structured and self.structured_output is None and self.num_turns != 0
+            return StructuredOutputError(self) if unmet else None
         if self.cancelled:
             return TurnCancelledError(self)
         named = _BY_SUBTYPE.get(self.subtype) or _BY_CODE.get(self.error.code if self.error is not None else "")
         if named is not None:
             return named(self)
         if self.subtype != "success":
-            return ExecutionError(self)
+            return SessionNotFoundError(self) if is_not_found(self) else ExecutionError(self)
         for cls, signs in _API_ERRORS.items():
             if not signs.isdisjoint((self.api_error_status, self.api_error_type, reason)):
                 return RateLimitError(self, resets_at) if cls is RateLimitError else cls(self)
         return ApiError(self)
 
-    def raise_for_error(self) -> None:
+    def raise_for_error(self, *, structured: bool = False) -> None:
         """Raise :meth:`to_error`, if the turn failed.
+
+        Args:
+            structured: as for :meth:`to_error`.
 
         Raises:
             TurnError: a subclass that says how.
         """
-        error = self.to_error()
+        error = self.to_error(structured=structured)
         if error is not None:
             raise error
 

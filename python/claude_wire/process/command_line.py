@@ -1,0 +1,96 @@
+"""What a command line has to say, so that its program speaks with a host and calls the host's callbacks.
+
+A list of arguments is run as given. So a missing flag would go unnoticed: the CLI without ``--permission-prompt-tool
+stdio`` refuses a tool by itself, and never calls ``can_use_tool``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+
+__all__ = ["require_flags", "resumed_by"]
+
+#: File names of the CLI itself.
+_CLI = frozenset(("claude", "claude.exe"))
+#: Who answers permission questions; the last one counts.
+_ASKS = "--permission-prompt-tool"
+_ASKED = "--permission-prompts"
+_FORMATS = ("--input-format", "--output-format")
+
+
+def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> None:
+    """Refuse a command line whose program cannot speak the protocol, or never asks ``can_use_tool``.
+
+    A flag counts also within an argument, as in ``["ssh", "HOST", "claude --permission-prompt-tool stdio ..."]``.
+
+    Args:
+        asks: whether there is a ``can_use_tool``.
+        by_flag: whether an agent of this dialect asks only if a flag says so.
+
+    Raises:
+        ValueError: a flag is missing, or has another value. The message says what to add.
+    """
+    program, *arguments = map(os.fsdecode, argv)
+    for flag in _FORMATS:
+        value = _last(flag, arguments)
+        if value == "stream-json" or (value is None and not _is_cli(program)):
+            continue
+        found = "lacks it" if value is None else f"has {value!r}"
+        raise ValueError(
+            f"a session needs the arguments {flag!r}, 'stream-json', and the command line {found}; "
+            "ClaudeOptions(...) writes all that the CLI needs"
+        )
+    if not asks:
+        return
+    if _last(_ASKED, arguments) == "none":
+        raise ValueError(f"can_use_tool is never asked with the arguments {_ASKED!r}, 'none': leave them out")
+    value = _last(_ASKS, arguments)
+    if value not in (None, "stdio"):
+        raise ValueError(f"can_use_tool is never asked with another permission_prompt_tool than 'stdio' ({_ASKS})")
+    if value is None and by_flag:
+        raise ValueError(
+            f"can_use_tool is never asked without the arguments {_ASKS!r}, 'stdio': add both to the command line; "
+            "ClaudeOptions(...) has them added"
+        )
+
+
+def resumed_by(argv: Sequence[str]) -> str | None:
+    """The session that a command line resumes, if its program is the CLI itself, on this machine; else None.
+
+    A script may run the CLI elsewhere, or be no CLI. Only that of npm, which Node.js runs, is the CLI itself.
+    """
+    program, *arguments = map(os.fsdecode, argv)
+    path = shutil.which(program)
+    if not _is_cli(program) or path is None:
+        return None
+    try:
+        with open(path, "rb") as file:
+            head = file.read(64).partition(b"\n")[0]
+    except OSError:
+        return None
+    if head.startswith(b"#!") and b"node" not in head:
+        return None
+    return _last("--resume", arguments) or None
+
+
+def _is_cli(program: str) -> bool:
+    return os.path.basename(program) in _CLI
+
+
+def _last(flag: str, arguments: Iterable[str]) -> str | None:
+    """The value of a flag, where it is given last; None if it is not given."""
+    found: str | None = None
+    pattern = re.compile(rf"(?:^|[\s'\"])({re.escape(flag)})(?:[\s=]+['\"]?([\w-]*)|$)")
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            break
+        if word == flag:
+            found = next(words, "")
+        elif flag in word:
+            for match in pattern.finditer(word):
+                found = match[2] or ""
+    return found
