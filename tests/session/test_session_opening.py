@@ -141,7 +141,7 @@ def test_a_stream_has_one_session(backend: Backend) -> None:
 def test_a_wrong_argument_is_refused_at_once_in_words_of_its_own(
     arguments: dict[str, Any], error: type[Exception], says: str
 ) -> None:
-    for make in (lambda: Peer().session(**arguments), lambda: open_session(["agent"], **arguments)):
+    for make in (lambda: Peer().session(**arguments), lambda: open_session(["agent", *ASKS], **arguments)):
         with pytest.raises(error, match=says):
             make()
 
