@@ -27,7 +27,13 @@ _TOOLS: dict[OperationKind, str] = {
     "subagent": " ".join(SUBAGENT_TOOLS),
 }
 _KINDS: dict[str, OperationKind] = {name: kind for kind, names in _TOOLS.items() for name in names.split()}
-_PATHS = ("file_path", "notebook_path", "path")
+#: The same by the names that miriad-code and other agents write in lower case: `read` with a `filePath`.
+_LOWER: dict[str, OperationKind] = {
+    name.lower(): kind
+    for name, kind in _KINDS.items()
+    if name in {"Read", "Write", "Edit", "Bash", "Glob", "Grep", "LS"}
+}
+_PATHS = ("file_path", "notebook_path", "path", "filePath")
 #: What a title begins with, and the fields of the input. The first field that the input has ends the title.
 _TITLES: dict[OperationKind, tuple[str, tuple[str, ...]]] = {
     "file_read": ("Read", _PATHS),
@@ -67,7 +73,7 @@ def text_in(input: object, *names: str) -> str | None:
 
 def described(name: str, input: object) -> tuple[OperationKind, str, str | None, str | None]:
     """Return the kind, title, path and command of a call."""
-    kind: OperationKind = "mcp" if name.startswith("mcp__") else _KINDS.get(name, "other")
+    kind: OperationKind = "mcp" if name.startswith("mcp__") else _KINDS.get(name) or _LOWER.get(name, "other")
     path = text_in(input, *_PATHS) if kind in ("file_read", "file_write", "file_edit", "search") else None
     command = text_in(input, "command", "code") if kind == "command" else None
     if kind == "command" and (said := text_in(input, "description")):
