@@ -149,7 +149,8 @@ def test_permission(contest: Contest, stand_in: str, backend: str) -> None:
         return request.allow()
 
     async def ours() -> list[float]:
-        async with claude_wire.open_session(claude_wire.ClaudeOptions(cli_path=stand_in), can_use_tool=allow) as session:
+        options = claude_wire.ClaudeOptions(cli_path=stand_in)
+        async with claude_wire.open_session(options, can_use_tool=allow) as session:
             result = await session.ask(f"ask {QUESTIONS}")
             return json.loads(result.result or "")
 

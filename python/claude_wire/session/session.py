@@ -169,8 +169,7 @@ class Session:
         self._ready = self._reading.ready
         self._prompts = Prompts(self._sender, self._reading, to_agent, verbatim=verbatim_prompts)
         self._connected: dict[str, McpServer] = {}  # MCP servers
-        # What the end of the session waits for.
-        self._ending: list[Tasks] = []
+        self._ending: list[Tasks] = []  # what the end of the session waits for
 
     def __repr__(self) -> str:
         state = "closed" if self._sender.closed else "open" if self._sender.entered else "not entered"
