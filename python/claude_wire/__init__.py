@@ -44,6 +44,13 @@ PROTOCOL_VERSION = "2.1.330"
 #: Packages that are imported by their own names only.
 _APART = frozenset({"agent", "bridge", "dialects", "host", "integrations", "tables", "testing", "transcripts", "usage"})
 
+#: Names of claude-agent-sdk, and what to write instead.
+_ELSEWHERE = {
+    "ClaudeAgentOptions": "; it is ClaudeOptions here, and callbacks, cwd and env go beside it: open_session(...)",
+    "ClaudeSDKClient": "; it is open_session(ClaudeOptions(...)) here",
+    "query": "; it is ask(prompt, options) here, or session.query(prompt) in a session",
+}
+
 # All that is not decoding is imported when it is first asked for: whoever only decodes should not pay for it.
 _LATER = {
     "Accumulator": "accumulate",
@@ -100,7 +107,7 @@ def __getattr__(name: str) -> Any:
         return claude_wire.sync
     module = _LATER.get(name) or ("messages" if name in globals()["__all__"] else None)
     if module is None:
-        hint = f"; import {__name__}.{name} first" if name in _APART else ""
+        hint = f"; import {__name__}.{name} first" if name in _APART else _ELSEWHERE.get(name, "")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     from importlib import import_module
 

@@ -640,3 +640,9 @@ def test_a_session_of_another_event_loop_is_refused() -> None:
     assert str(caught.value) == (
         "this stream belongs to the event loop in which it was first read; open and use it in one asyncio.run()"
     )
+
+
+@pytest.mark.parametrize("name", ["query", "ClaudeAgentOptions", "ClaudeSDKClient"])
+def test_a_name_of_claude_agent_sdk_is_answered_with_what_to_write(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; it is (ask|ClaudeOptions|open_session)"):
+        getattr(sys.modules["claude_wire"], name)
