@@ -30,7 +30,7 @@ sys.path.append(str(Path(__file__).parent.parent / "tests" / "support"))
 
 from claude_wire.usage import UsageIndex
 from claude_wire.usage.index import By
-from sessions import scenarios, truth, unpack
+from sessions import measured_scenarios, truth, unpack
 
 #: So many transcripts are generated. The others are these with other ids.
 TEMPLATES = 8
@@ -80,7 +80,7 @@ def totals_of(counts: dict[str, dict[str, int]]) -> tuple[int, ...]:
 def wrong(folder: Path, tool: Callable[[Path], tuple[int, ...]]) -> list[str]:
     """The recorded scenarios in which a tool has other sums than the API."""
     found: list[str] = []
-    for scenario in scenarios():
+    for scenario in measured_scenarios():
         place = folder / scenario
         unpack(scenario, place)
         (place / "projects").mkdir(parents=True, exist_ok=True)
@@ -148,7 +148,7 @@ def main() -> None:
             median = statistics.median(seconds)
             print(f"{name:<30} {median:8.3f} ({min(seconds):.3f}) {median / size * 1e9:8.3f}")
         print(f"of ten files that grew by {len(line) * len(grown):,} bytes, {read[-1]:,} bytes were read")
-        print(f"wrong sums, of {len(scenarios())} recorded scenarios:")
+        print(f"wrong sums, of {len(measured_scenarios())} recorded scenarios:")
         print(f"  ours: {wrong(Path(temporary, 'ours'), ours) or 'none'}")
         if peer:
             print(f"  ccusage: {wrong(Path(temporary, 'peer'), lambda folder: ccusage(peer, folder)[1]) or 'none'}")

@@ -39,7 +39,7 @@ def needed(package: str) -> Any:
 
 def unpack_all(folder: Path) -> Path:
     """Write the transcripts of all scenarios below a folder."""
-    for scenario in sessions.scenarios():
+    for scenario in sessions.measured_scenarios():
         sessions.unpack(scenario, folder / scenario)
     return folder
 
@@ -47,7 +47,7 @@ def unpack_all(folder: Path) -> Path:
 def wanted() -> Sums:
     """What the API had answered, of all that a transcript holds."""
     models: dict[str, Counter[str]] = {}
-    for scenario in sessions.scenarios():
+    for scenario in sessions.measured_scenarios():
         for model, counts in sessions.truth(scenario)["sums"]["expected_from_transcripts"].items():
             models.setdefault(model, Counter()).update(counts)
     return {model: dict(counts) for model, counts in models.items()}

@@ -1,6 +1,6 @@
-"""The sessions of ``data/sessions.tar.xz``, as a real CLI kept them on disk, for every test that wants real files.
+"""The sessions of ``data/sessions*.tar.xz``, as a real CLI kept them on disk, for every test that wants real files.
 
-One folder of the archive is one scenario: ``projects`` with what the CLI wrote there, ``stdout.ndjson`` (of later
+One folder of an archive is one scenario: ``projects`` with what the CLI wrote there, ``stdout.ndjson`` (of later
 processes ``stdout.2.ndjson``, …), its output, and ``truth.json``, what the API had answered, with the sums.
 """
 
@@ -15,13 +15,22 @@ from typing import Any
 
 from folders import DATA
 
-__all__ = ["outputs", "scenarios", "transcripts", "truth", "unpack"]
+__all__ = ["measured_scenarios", "outputs", "scenarios", "transcripts", "truth", "unpack"]
+
+
+#: The sessions of CLI 2.1.330, and those of 2.1.331.
+ARCHIVES = ("sessions.tar.xz", "sessions-2.1.331.tar.xz")
 
 
 @functools.cache
 def _archive() -> dict[str, dict[str, bytes]]:
+    return {scenario: files for name in ARCHIVES for scenario, files in _unpacked(name).items()}
+
+
+@functools.cache
+def _unpacked(name: str) -> dict[str, dict[str, bytes]]:
     folders: dict[str, dict[str, bytes]] = {}
-    with lzma.open(DATA / "sessions.tar.xz") as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
+    with lzma.open(DATA / name) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
         for member in archive:
             content = archive.extractfile(member)
             if content is not None:
@@ -33,6 +42,11 @@ def _archive() -> dict[str, dict[str, bytes]]:
 def scenarios() -> list[str]:
     """The names of all scenarios, sorted."""
     return sorted(_archive())
+
+
+def measured_scenarios() -> list[str]:
+    """The names of the scenarios that the documentation's numbers are of, sorted."""
+    return sorted(_unpacked(ARCHIVES[0]))
 
 
 def _named(scenario: str, start: str, end: str) -> dict[str, bytes]:

@@ -41,6 +41,7 @@ OTHERS: list[dict[str, Any]] = [
     },
     {"type": "progress", **ENVELOPE, "data": {"type": "hook_progress"}, "toolUseID": "a", "parentToolUseID": "b"},
     {"type": "attachment", **ENVELOPE, "attachment": {"type": "max_turns_reached", "maxTurns": 3, "turnCount": 3}},
+    {"type": "attachment", **ENVELOPE, "attachment": {"type": "unknown_command_fallback", "commandName": "x"}},
     {"type": "attachment", **ENVELOPE, "attachment": {"type": "structured_output", "data": [1], "toolUseID": "a"}},
 ]
 

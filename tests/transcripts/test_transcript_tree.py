@@ -76,7 +76,9 @@ RECORDS = st.one_of(
 
 
 @given(st.lists(RECORDS, max_size=14))
-def test_any_records_have_a_branch_without_repetition_in_the_order_of_the_file(records: list[dict[str, Any]]) -> None:
+def test_any_records_have_a_branch_in_the_order_of_the_file_where_no_record_is_before_its_parent(
+    records: list[dict[str, Any]],
+) -> None:
     made = transcript(*records)
     tree = made.tree
     assert set(tree.nodes) == {record["uuid"] for record in records if "uuid" in record}
@@ -84,7 +86,13 @@ def test_any_records_have_a_branch_without_repetition_in_the_order_of_the_file(r
     order = list(tree.nodes)
     for leaf in [None, *tree.nodes]:
         branch = uuids(made.branch(leaf))
-        assert branch == sorted(set(branch), key=order.index)
+        assert len(branch) == len(set(branch))
+        parents = [(tree.parent(uuid), uuid) for uuid in branch]
+        if all(order.index(parent) < order.index(uuid) for parent, uuid in parents if parent is not None):
+            assert branch == sorted(branch, key=order.index)
+        end = tree.leaf if leaf is None else leaf
+        path = [] if end is None else tree.path(end)
+        assert [uuid for uuid in branch if uuid in path] == path
         if leaf is not None:
             assert leaf in branch
     assert uuids([record for turn in made.turns for record in turn.records]) == uuids(made.branch())

@@ -359,7 +359,7 @@ class SpanRecorder:
             if message.text.startswith(INTERRUPTED):
                 if agent is not None:
                     agent.error, agent.last = "interrupted", max(agent.last, at)
-            elif message.isReplay:
+            elif message.isReplay and message.priority != "next":  # from disk: a prompt sent during the turn
                 self._prompted(key, message.text, at)
 
     def _prompted(self, key: Key, text: str, at: int) -> None:

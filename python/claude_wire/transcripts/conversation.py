@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from claude_wire import messages as m
-from claude_wire.transcripts.records.attachments import HookSystemMessage
+from claude_wire.transcripts.records.attachments import HookSystemMessage, QueuedCommand
 from claude_wire.transcripts.records.base import Entry, Record
 from claude_wire.transcripts.records.conversation import AssistantRecord, AttachmentRecord, UserRecord
 from claude_wire.transcripts.records.system import (
@@ -36,8 +36,9 @@ _PRINTED = re.compile(r"<local-command-(?:stdout|stderr)>(.*)</local-command-(?:
 def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = None) -> m.Message | None:
     """The message that the stream has for a record; None if it has none, as for most attachments.
 
-    A prompt is one that the CLI repeats (``isReplay``). The usage of an answer is the final one, where that of the
-    stream is the one at its start.
+    A prompt is one that the CLI repeats (``isReplay``). A prompt that was sent during a turn, and became part of that
+    turn, has the ``priority`` ``next``. The usage of an answer is the final one, where that of the stream is the one at
+    its start.
 
     Args:
         subagent: the one that the record is of.
@@ -51,6 +52,8 @@ def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = No
             return m.InformationalMessage(
                 content=f"{hook.hookName} says: {hook.content}", level="notice", **_place(record)
             )
+        case AttachmentRecord(attachment=QueuedCommand() as queued):
+            return _queued(record, queued, subagent)
         case ApiErrorRecord():
             return _retry(record)
         case CompactBoundaryRecord():
@@ -114,7 +117,7 @@ def _place(record: Entry) -> dict[str, Any]:
     return {"uuid": record.uuid, "session_id": record.sessionId}
 
 
-def _speaker(record: AssistantRecord | UserRecord, subagent: Subagent | None) -> dict[str, Any]:
+def _speaker(record: AssistantRecord | UserRecord | AttachmentRecord, subagent: Subagent | None) -> dict[str, Any]:
     """What messages of both sides say of where they stand, and who speaks."""
     said = {**_place(record), "timestamp": record.timestamp, "agent_id": record.agentId}
     if subagent is not None:
@@ -136,6 +139,8 @@ def _assistant(record: AssistantRecord, subagent: Subagent | None) -> m.Assistan
         is_api_error_message=record.isApiErrorMessage,
         api_error_status=record.apiErrorStatus,
         api_error_type=record.apiErrorType,
+        api_error=record.apiError,
+        api_error_params=record.apiErrorParams,
         thinking_duration_ms=record.thinkingDurationMs,
         thinking_display=record.thinkingDisplay,
         **_speaker(record, subagent),
@@ -143,15 +148,36 @@ def _assistant(record: AssistantRecord, subagent: Subagent | None) -> m.Assistan
 
 
 def _user(record: UserRecord, subagent: Subagent | None) -> m.UserMessage:
-    made_up = record.isMeta or record.turnCompanion or record.isCompactSummary
+    # The prompt of a subagent is never marked on the stream.
+    made_up = subagent is None and (record.isMeta or record.turnCompanion or record.isCompactSummary)
     return m.UserMessage(
         message=record.message,
-        tool_use_result=record.toolUseResult,
+        tool_use_result=_structured(record),
         tool_result_meta=_decided(record),
         isReplay=True if record.is_prompt and subagent is None else None,
         isSynthetic=True if made_up else None,
         origin=record.origin,
+        refused_message_id=record.refusedMessageId,
         **_speaker(record, subagent),
+    )
+
+
+def _structured(record: UserRecord) -> Any:
+    """The structured output of a tool; that of an MCP tool in the object that the stream has."""
+    return record.toolUseResult if record.mcpMeta is None else {"content": record.toolUseResult, **record.mcpMeta}
+
+
+def _queued(record: AttachmentRecord, queued: QueuedCommand, subagent: Subagent | None) -> m.UserMessage:
+    """A prompt that was sent during a turn, with the uuid and the time that its message has on the stream."""
+    said = _speaker(record, subagent)
+    said |= {"uuid": queued.source_uuid or record.uuid, "timestamp": queued.timestamp or record.timestamp}
+    return m.UserMessage(
+        message=m.MessageParam("user", queued.prompt),
+        isReplay=True if record.is_prompt and subagent is None else None,
+        isSynthetic=None if record.is_prompt else True,
+        priority="next",
+        origin=queued.origin,
+        **said,
     )
 
 
@@ -173,9 +199,15 @@ def _printed(record: LocalCommandRecord) -> m.AssistantMessage | None:
     printed = _PRINTED.fullmatch(record.content or "")
     if printed is None:
         return None
-    message = m.ApiMessage(role="assistant", model="<synthetic>", content=[m.TextBlock(printed[1])])
+    message = m.ApiMessage(role="assistant", model="<synthetic>", content=[m.TextBlock(printed[1].strip())])
     return m.AssistantMessage(
-        message=message, local_command_source=record.content, timestamp=record.timestamp, **_place(record)
+        message=message,
+        local_command_source=record.content,
+        local_command_run=record.commandRun,
+        local_command_outcome=record.commandOutcome,
+        context_usage=record.contextUsage,
+        timestamp=record.timestamp,
+        **_place(record),
     )
 
 

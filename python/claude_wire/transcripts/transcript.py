@@ -13,12 +13,17 @@ import msgspec
 from claude_wire.codec.decoder import Decoder
 from claude_wire.foundation.printable import printable
 from claude_wire.limits import BLOCK_BYTES
-from claude_wire.messages import InvalidLine, ToolUseBlock, UnknownMessage
+from claude_wire.messages import InvalidLine, MessageParam, ToolUseBlock, UnknownMessage
 from claude_wire.messages.base import Wire
 from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire.transcripts.recognise import Head
 from claude_wire.transcripts.records.base import Record
-from claude_wire.transcripts.records.conversation import AssistantRecord, PermissionOutcome, UserRecord
+from claude_wire.transcripts.records.conversation import (
+    AssistantRecord,
+    AttachmentRecord,
+    PermissionOutcome,
+    UserRecord,
+)
 from claude_wire.transcripts.records.state import QueueOperationRecord
 from claude_wire.transcripts.tree import Node, Tree
 
@@ -45,6 +50,12 @@ class Turn(NamedTuple):
     #: Begins with the prompt.
     records: list[Node]
 
+    @property
+    def prompts(self) -> list[MessageParam]:
+        """The prompt that began the turn, and prompts that were sent during the turn and became part of it."""
+        said = (record for record in self.records if isinstance(record, (UserRecord, AttachmentRecord)))
+        return [record.message for record in said if record.is_prompt and record.message is not None]
+
 
 class Permission(NamedTuple):
     """What was decided about a tool call."""
@@ -64,7 +75,7 @@ class SubagentMeta(Wire, kw_only=True, frozen=True):
     """The ``.meta.json`` of a subagent.
 
     ``toolUseId`` is the call that started it, in the file of its session or, at a ``spawnDepth`` above 1, in that of
-    the subagent ``parentAgentId``.
+    the subagent ``parentAgentId``. The CLI leaves this out for a skill; :attr:`Transcript.subagents` fills it in.
     """
 
     agentType: str | None = None
@@ -78,7 +89,11 @@ class SubagentMeta(Wire, kw_only=True, frozen=True):
     requestShape: str | None = None
     requestNonInteractive: bool | None = None
     model: str | None = None
+    modelNotNamed: bool | None = None
     pickedEffortModel: str | None = None
+    worktreePath: str | None = None
+    worktreeBranch: str | None = None
+    spawnedWithWorktree: bool | None = None
     finished: bool | None = None
 
 
@@ -203,7 +218,8 @@ class Transcript:
         """The subagents of the session, and those of its subagents, by the tool call that started each.
 
         They are found beside the file, in ``SESSION/subagents/agent-ID.meta.json``. A fork has none: the files stay
-        with the original.
+        with the original. The subagent of a skill (``context: fork``) has no call in that file: the call is the one
+        whose result names the subagent, so this subagent is found when the skill has ended.
         """
         if self.path is None:
             return {}
@@ -211,10 +227,24 @@ class Transcript:
         found: dict[str, Subagent] = {}
         for file in sorted(folder.glob("agent-*.meta.json"))[:MOST_SUBAGENTS]:
             meta = _meta(file)
+            name = file.name.removesuffix(".meta.json")
+            id = name.removeprefix("agent-")
+            if meta is not None and meta.toolUseId is None:
+                meta = msgspec.structs.replace(meta, toolUseId=self._calls_by_agent.get(id))
             if meta is not None and meta.toolUseId is not None:
-                name = file.name.removesuffix(".meta.json")
-                found[meta.toolUseId] = Subagent(name.removeprefix("agent-"), meta, folder / f"{name}.jsonl")
+                found[meta.toolUseId] = Subagent(id, meta, folder / f"{name}.jsonl")
         return found
+
+    @cached_property
+    def _calls_by_agent(self) -> dict[str, str]:
+        """The tool call of each subagent that a result names."""
+        return {
+            agent: result.tool_use_id
+            for record in self.records
+            if isinstance(record, UserRecord) and isinstance(record.toolUseResult, dict)
+            for result in record.tool_results
+            if isinstance(agent := record.toolUseResult.get("agentId"), str)
+        }
 
 
 def _shown(chunks: Iterable[bytes], head: Head) -> Iterator[bytes]:

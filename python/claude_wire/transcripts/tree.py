@@ -6,7 +6,7 @@ circle. Every question is answered in a time that grows with the number of recor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import pairwise
 
 from claude_wire.messages import UnknownMessage
@@ -34,6 +34,24 @@ def _parent_of(record: Node) -> str | None:
     return parent if isinstance(parent, str) else None
 
 
+#: The rank of a message of the main conversation that somebody said; see :func:`_rank`.
+MAIN = 4
+
+
+def _rank(node: Node) -> int:
+    """How well a record can be the end of the active branch; 0 if it is no message.
+
+    Older CLIs kept what subagents said among the records of the session. What the CLI adds (``isMeta``) may stand at a
+    message that has long been left.
+    """
+    if isinstance(node, AttachmentRecord):
+        return (2 if node.isSidechain else MAIN) if node.message is not None else 0
+    if not isinstance(node, (UserRecord, AssistantRecord)):
+        return 0
+    added = isinstance(node, UserRecord) and node.isMeta
+    return (1 if added else 2) if node.isSidechain else (3 if added else MAIN)
+
+
 class Tree:
     """The records of one file as a tree.
 
@@ -45,15 +63,18 @@ class Tree:
         roots: the uuids of records whose parent is null or missing. Each but the first begins after a compaction, in
             files that are whole.
         missing: the uuids of parents that no record has.
-        leaf: the uuid with which the active branch ends, or None if there are no records. It is what the last
-            ``last-prompt`` names, and what was written after it since; without one it is the last record of the file.
+        leaf: the uuid with which the active branch ends, or None if there are no records. The newest message since the
+            last ``last-prompt`` decides; if there is none, the record that this ``last-prompt`` names. What follows
+            that record belongs to the branch, wherever its lines are.
     """
 
     def __init__(self, records: Iterable[Record | UnknownMessage]) -> None:
         self.nodes: dict[str, Node] = {}
         self.children: dict[str, list[str]] = {}
         self._places: dict[str, int] = {}
-        named, named_at, last = None, 0, None
+        # The boundary of a compaction has no parent. It comes after the record that it names.
+        self._boundaries: dict[str, list[str]] = {}
+        named, named_at = None, -1
         for place, record in enumerate(records):
             if isinstance(record, LastPromptRecord):
                 if record.leafUuid is not None:
@@ -62,25 +83,75 @@ class Tree:
             uuid = uuid_of(record)
             if uuid is None or uuid in self.nodes or not isinstance(record, (Entry, UnknownMessage)):
                 continue
-            self.nodes[uuid], self._places[uuid], last = record, place, uuid
+            self.nodes[uuid], self._places[uuid] = record, place
             parent = _parent_of(record)
             if parent is not None:
                 self.children.setdefault(parent, []).append(uuid)
+            elif isinstance(record, CompactBoundaryRecord) and record.logicalParentUuid is not None:
+                self._boundaries.setdefault(record.logicalParentUuid, []).append(uuid)
         self.missing: set[str] = self.children.keys() - self.nodes.keys()
         parents = ((uuid, _parent_of(node)) for uuid, node in self.nodes.items())
         self.roots: list[str] = [uuid for uuid, parent in parents if parent is None or parent in self.missing]
-        self.leaf: str | None = self._newest(named, named_at) if named in self.nodes else last
+        self.leaf: str | None = self._end(named, named_at) if named in self.nodes else self._end(None, -1)
 
-    def _newest(self, leaf: str | None, since: int) -> str | None:
-        """What was written after a leaf that was named at a place of the file: that name lags, after a kill say."""
-        seen: set[str] = set()
-        while leaf is not None and leaf not in seen:
-            seen.add(leaf)
-            later = [uuid for uuid in self.children.get(leaf, ()) if self._places[uuid] > since]
-            if not later:
+    # --- the end of the active branch ---------------------------------------------------------------------------------
+
+    def _end(self, named: str | None, named_at: int) -> str | None:
+        """The end of the active branch.
+
+        Lines are not always in the order of the conversation: the results of parallel calls come as their tools end,
+        and a subagent's answer may stand before what it follows. So the newest message says which branch is active,
+        and the tree says where this branch ends.
+        """
+        newest, rank = None, 0
+        for uuid, node in reversed(self.nodes.items()):
+            if self._places[uuid] < named_at:
                 break
-            leaf = later[-1]
-        return leaf
+            found = _rank(node)
+            if found > rank:
+                newest, rank = uuid, found
+            if rank == MAIN:
+                break
+        if named is not None and rank != MAIN:
+            return self._last(named, named_at)
+        return next(reversed(self.nodes), None) if newest is None else self._last(newest, -1)
+
+    def _last(self, uuid: str, since: int) -> str:
+        """The last record after one; only records after the place ``since`` count."""
+        seen: set[str] = set()
+        while True:
+            answer = self._answer(uuid)
+            seen.update(answer)
+            after = [
+                child
+                for each in answer
+                for child in (*self.children.get(each, ()), *self._boundaries.get(each, ()))
+                if child not in seen and self._places[child] > since
+            ]
+            if not after:
+                break
+            # A branch that goes on comes before a record at its side.
+            uuid = max(after, key=lambda child: (child in self.children, self._places[child]))
+        within = [each for each in answer if self._places[each] > since and each not in self.children]
+        return max(within, key=self._places.__getitem__, default=uuid)
+
+    def _answer(self, uuid: str) -> list[str]:
+        """The records of an answer and of its results, which may lead on from any of them; else the record alone."""
+        start = uuid
+        node = self.nodes[uuid]
+        seen = {uuid}
+        while isinstance(node, (AssistantRecord, UserRecord)):
+            parent = _parent_of(node)
+            before = None if parent is None else self.nodes.get(parent)
+            if parent is None or parent in seen or not isinstance(before, AssistantRecord):
+                break
+            if not self._goes_on(before, node):
+                break
+            start, node = parent, before
+            seen.add(parent)
+        return [start, *self._beside(node, start, ())] if isinstance(node, AssistantRecord) else [uuid]
+
+    # --- branches -----------------------------------------------------------------------------------------------------
 
     def parent(self, uuid: str, *, logical: bool = True) -> str | None:
         """The uuid of the record before one; None for a root.
@@ -105,6 +176,8 @@ class Tree:
     def branch(self, leaf: str | None = None, *, logical: bool = True) -> list[Node]:
         """The records of a branch, the active one if no leaf is given, in the order of the file.
 
+        A record whose line stands before that of its parent comes after its parent.
+
         The result of a tool call hangs on the record of its call, and so does the next block of the same answer. So
         where several tools are called at once, some results lead nowhere: they belong to the branch, too.
 
@@ -115,21 +188,27 @@ class Tree:
         if leaf is None:
             return []
         path = self.path(leaf, logical=logical)
-        taken = dict.fromkeys(path)
+        # Each record with its place, or with that of its parent where this is greater. Parents come first.
+        places: dict[str, int] = {}
+        place = -1
+        for uuid in path:
+            place = places[uuid] = max(place, self._places[uuid])
         for uuid, after in pairwise(path):
             node, next_node = self.nodes[uuid], self.nodes[after]
             if isinstance(node, AssistantRecord) and self._goes_on(node, next_node):
-                taken.update(dict.fromkeys(self._beside(node, uuid, taken)))
-        return [self.nodes[uuid] for uuid in sorted(taken, key=self._places.__getitem__)]
+                for beside in self._beside(node, uuid, places):
+                    parent = _parent_of(self.nodes[beside]) or ""
+                    places[beside] = max(places.get(parent, -1), self._places[beside])
+        return [self.nodes[uuid] for uuid in sorted(places, key=places.__getitem__)]
 
     @staticmethod
     def _goes_on(node: AssistantRecord, after: Node) -> bool:
-        """Whether a record after one of an answer is of the same answer, or a result of its calls."""
+        """True if a record after one of an answer is of the same answer, or a result of its calls."""
         if isinstance(after, AssistantRecord):
             return after.message.id is not None and after.message.id == node.message.id
         return isinstance(after, UserRecord) and bool(after.tool_results)
 
-    def _beside(self, answer: AssistantRecord, uuid: str, taken: dict[str, None]) -> Iterator[str]:
+    def _beside(self, answer: AssistantRecord, uuid: str, taken: Container[str]) -> Iterator[str]:
         """The rest of an answer, the results of its calls, and what the CLI has added to these, off the path."""
         seen = {uuid}
         waiting = [uuid]

@@ -302,10 +302,10 @@ class Story:
         elif message.isReplay and text in self._prompts:
             self._prompts.remove(text)
         else:
-            self._prompt(text, markup, when)
+            self._prompt(text, markup, when, begins=self._transcript and message.priority != "next")
 
-    def _prompt(self, text: str, markup: str, when: datetime | None) -> None:
-        if self._transcript or self._turn is None:
+    def _prompt(self, text: str, markup: str, when: datetime | None, *, begins: bool = False) -> None:
+        if begins or self._turn is None:
             self._begin_turn()
             line = next((line.strip() for line in text.split("\n", 100) if line.strip()), "")
             self.facts.title = self.facts.title or line

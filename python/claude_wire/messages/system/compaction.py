@@ -46,12 +46,12 @@ class CompactMetadata(Wire, kw_only=True, frozen=True):
 
     # one of auto, manual
     trigger: str
-    pre_tokens: int
-    post_tokens: int | None = None
+    pre_tokens: Number
+    post_tokens: Number | None = None
     duration_ms: Number | None = None
     preserved_segment: PreservedSegment | None = None
     preserved_messages: PreservedMessages | None = None
-    cumulative_dropped_tokens: int | None = None
+    cumulative_dropped_tokens: Number | None = None
 
 
 class CompactBoundaryMessage(SystemMessage, kw_only=True, frozen=True):

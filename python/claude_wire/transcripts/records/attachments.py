@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from claude_wire.messages.base import Wire, null
+from claude_wire.messages.base import Number, Wire, null
+from claude_wire.messages.blocks.content import ContentBlock
+from claude_wire.messages.conversation.origins import MessageOrigin
 from claude_wire.messages.unknown import OrUnknownObject
 
 __all__ = [
@@ -17,19 +19,27 @@ __all__ = [
     "DeferredToolsDelta",
     "Environment",
     "FileContent",
+    "GoalStatus",
     "HookAdditionalContext",
+    "HookNonBlockingError",
+    "HookSuccess",
     "HookSystemMessage",
     "Instructions",
+    "InvokedSkills",
     "MaxTurnsReached",
+    "McpInstructionsDelta",
+    "NestedMemory",
     "PlanMode",
     "PlanModeExit",
     "PromptSnapshot",
+    "QueuedCommand",
     "RemoteSessionChange",
     "SessionContext",
     "SilentTurnReminder",
     "SkillListing",
     "StructuredOutput",
     "TotalTokensReminder",
+    "UnknownCommandFallback",
 ]
 
 
@@ -97,6 +107,14 @@ class FileContent(Wire, tag_field="type", tag="file", kw_only=True, frozen=True)
     savedCopyFraming: dict[str, Any] | None = None
 
 
+class GoalStatus(Wire, tag_field="type", tag="goal_status", kw_only=True, frozen=True):
+    """The goal that the user set with ``/goal``, and whether it is met."""
+
+    condition: str | None = None
+    met: bool | None = None
+    sentinel: bool | None = None
+
+
 class HookAdditionalContext(Wire, tag_field="type", tag="hook_additional_context", kw_only=True, frozen=True):
     """What a hook tells the model."""
 
@@ -104,6 +122,33 @@ class HookAdditionalContext(Wire, tag_field="type", tag="hook_additional_context
     hookName: str | None = None
     toolUseID: str | None = None
     hookEvent: str | None = None
+
+
+class HookNonBlockingError(Wire, tag_field="type", tag="hook_non_blocking_error", kw_only=True, frozen=True):
+    """A hook failed, and the session went on. ``durationMs`` is in milliseconds."""
+
+    hookName: str | None = None
+    toolUseID: str | None = None
+    hookEvent: str | None = None
+    stderr: str | None = None
+    stdout: str | None = None
+    exitCode: int | None = None
+    command: str | None = None
+    durationMs: Number | None = None
+
+
+class HookSuccess(Wire, tag_field="type", tag="hook_success", kw_only=True, frozen=True):
+    """A hook ran. ``content`` is what the model sees of its output; ``durationMs`` is in milliseconds."""
+
+    content: Any = None
+    hookName: str | None = None
+    toolUseID: str | None = None
+    hookEvent: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    exitCode: int | None = None
+    command: str | None = None
+    durationMs: Number | None = None
 
 
 class HookSystemMessage(Wire, tag_field="type", tag="hook_system_message", kw_only=True, frozen=True):
@@ -121,6 +166,12 @@ class Instructions(Wire, tag_field="type", tag="instructions", kw_only=True, fro
     files: list[dict[str, Any]]
 
 
+class InvokedSkills(Wire, tag_field="type", tag="invoked_skills", kw_only=True, frozen=True):
+    """The skills that were used before a compaction, each with its name, path and content."""
+
+    skills: list[dict[str, Any]]
+
+
 class MaxTurnsReached(Wire, tag_field="type", tag="max_turns_reached", kw_only=True, frozen=True):
     """The run ended at its limit of answers."""
 
@@ -129,11 +180,27 @@ class MaxTurnsReached(Wire, tag_field="type", tag="max_turns_reached", kw_only=T
     exitCommitted: bool | None = None
 
 
+class McpInstructionsDelta(Wire, tag_field="type", tag="mcp_instructions_delta", kw_only=True, frozen=True):
+    """What MCP servers say of their use, as a change of the servers before."""
+
+    addedNames: list[str]
+    addedBlocks: list[str] | None = None
+    removedNames: list[str] | None = None
+
+
 class CurrentModel(Wire, tag_field="type", tag="model", kw_only=True, frozen=True):
     """The model that answers from here on."""
 
     identity: dict[str, Any]
     text: str | None = None
+
+
+class NestedMemory(Wire, tag_field="type", tag="nested_memory", kw_only=True, frozen=True):
+    """The CLAUDE.md of a subfolder, added when the model works there."""
+
+    path: str
+    content: dict[str, Any] | None = None
+    displayPath: str | None = None
 
 
 class PlanMode(Wire, tag_field="type", tag="plan_mode", kw_only=True, frozen=True):
@@ -165,6 +232,29 @@ class PromptSnapshot(Wire, tag_field="type", tag="prompt_snapshot", kw_only=True
     keptReminders: bool | None = None
     echoWireToolInputs: bool | None = None
     contextRendering: str | None = None
+
+
+class QueuedCommand(Wire, tag_field="type", tag="queued_command", kw_only=True, frozen=True):
+    """A prompt that was sent during a turn: the model gets it in that turn, and it begins none of its own.
+
+    ``commandMode`` is ``prompt``, or ``task-notification`` for what the CLI says when a task has ended. ``source_uuid``
+    is the uuid of the message on the stream. The types of ``usage`` are those of a task's notification.
+    """
+
+    prompt: str | list[ContentBlock]
+    source_uuid: str | None = None
+    delivery_id: str | None = None
+    # one of prompt, task-notification
+    commandMode: str | None = None
+    origin: MessageOrigin | None = None
+    # one of local, harness, recorded
+    rowSource: str | None = None
+    runId: str | None = None
+    timestamp: str | None = None
+    isMeta: bool | None = None
+    imagePasteIds: list[int] | None = None
+    toolsUsedDelta: list[str] | None = None
+    usage: dict[str, Any] | None = None
 
 
 class RemoteSessionChange(Wire, tag_field="type", tag="remote_session_change", kw_only=True, frozen=True):
@@ -213,6 +303,14 @@ class TotalTokensReminder(Wire, tag_field="type", tag="total_tokens_reminder", k
     text: str
 
 
+class UnknownCommandFallback(Wire, tag_field="type", tag="unknown_command_fallback", kw_only=True, frozen=True):
+    """A prompt began with a command that the session does not have; the model gets it as text."""
+
+    commandName: str
+    availableCommandNames: list[str] | None = None
+    availableCommandCount: int | None = None
+
+
 Attachment: TypeAlias = (
     AgentListingDelta
     | AutoMode
@@ -222,18 +320,26 @@ Attachment: TypeAlias = (
     | DeferredToolsDelta
     | Environment
     | FileContent
+    | GoalStatus
     | HookAdditionalContext
+    | HookNonBlockingError
+    | HookSuccess
     | HookSystemMessage
     | Instructions
+    | InvokedSkills
     | MaxTurnsReached
+    | McpInstructionsDelta
+    | NestedMemory
     | PlanMode
     | PlanModeExit
     | PromptSnapshot
+    | QueuedCommand
     | RemoteSessionChange
     | SessionContext
     | SilentTurnReminder
     | SkillListing
     | StructuredOutput
     | TotalTokensReminder
+    | UnknownCommandFallback
     | OrUnknownObject
 )

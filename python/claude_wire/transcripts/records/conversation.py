@@ -8,7 +8,7 @@ from claude_wire.messages.base import Number, Wire
 from claude_wire.messages.blocks.content import ToolResultBlock
 from claude_wire.messages.conversation.api import ApiMessage, MessageParam
 from claude_wire.messages.conversation.origins import MessageOrigin
-from claude_wire.transcripts.records.attachments import Attachment
+from claude_wire.transcripts.records.attachments import Attachment, QueuedCommand
 from claude_wire.transcripts.records.base import Entry
 
 __all__ = [
@@ -79,6 +79,12 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     turnOrigin: str | None = None
     turnPosition: TurnPosition | None = None
     turnAttributionKey: str | None = None
+    # one of local, harness, recorded
+    rowSource: str | None = None
+    ownNote: bool | None = None
+    repeatsCompactSummary: bool | None = None
+    sourceToolUseID: str | None = None
+    refusedMessageId: str | None = None
 
     @property
     def tool_results(self) -> list[ToolResultBlock]:
@@ -110,6 +116,10 @@ class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
     isApiErrorMessage: bool | None = None
     apiErrorStatus: int | None = None
     apiErrorType: str | None = None
+    # one of usage_limit_reached
+    apiError: str | None = None
+    apiErrorParams: dict[str, Any] | None = None
+    quotaLimits: dict[str, Any] | None = None
     toolInputStreamMs: Number | None = None
     serverClassifierRequest: str | None = None
     apiBlockIndex: int | None = None
@@ -122,6 +132,7 @@ class AssistantRecord(Entry, tag="assistant", kw_only=True, frozen=True):
     attributionMcpTool: str | None = None
     attributionSkill: str | None = None
     attributionAgent: str | None = None
+    attributionPlugin: str | None = None
     isAbortedMidStream: bool | None = None
     effort: str | None = None
     perTurnEffort: str | None = None
@@ -139,6 +150,21 @@ class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
     # one of system, user
     renderedRole: str | None = None
     renderedBesideToolResult: bool | None = None
+    renderedInHumanTurn: list[Any] | None = None
+
+    @property
+    def message(self) -> MessageParam | None:
+        """A prompt that was sent during a turn, as the message that it was; None if the attachment is anything else."""
+        queued = self.attachment
+        return MessageParam("user", queued.prompt) if isinstance(queued, QueuedCommand) else None
+
+    @property
+    def is_prompt(self) -> bool:
+        """True for a prompt that was sent during a turn and became part of that turn.
+
+        False for the notification of a task, and for all other attachments.
+        """
+        return isinstance(self.attachment, QueuedCommand) and self.attachment.commandMode != "task-notification"
 
 
 class ProgressRecord(Entry, tag="progress", kw_only=True, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from claude_wire.messages.base import Number
+from claude_wire.messages.base import Number, null
 from claude_wire.messages.conversation.usage import ModelUsage
 from claude_wire.transcripts.records.base import Record
 
@@ -23,8 +23,10 @@ __all__ = [
     "ModeRecord",
     "PrLinkRecord",
     "QueueOperationRecord",
+    "RelocatedRecord",
     "SummaryRecord",
     "ToolsUsedRecord",
+    "WorktreeStateRecord",
 ]
 
 
@@ -159,6 +161,16 @@ class QueueOperationRecord(Record, tag="queue-operation", kw_only=True, frozen=T
     timestamp: str | None = None
     # A prompt with images is a list of blocks.
     content: Any = None
+    commandUuid: str | None = None
+    deliveryId: str | None = None
+    # one of absorbed_mid_turn
+    reason: str | None = None
+
+
+class RelocatedRecord(Record, tag="relocated", kw_only=True, frozen=True):
+    """From here on the session works in another directory, such as a worktree."""
+
+    relocatedCwd: str
 
 
 class SummaryRecord(Record, tag="summary", kw_only=True, frozen=True):
@@ -172,3 +184,9 @@ class ToolsUsedRecord(Record, tag="tools-used", kw_only=True, frozen=True):
     """The tools that were used so far."""
 
     tools: list[str]
+
+
+class WorktreeStateRecord(Record, tag="worktree-state", kw_only=True, frozen=True):
+    """The git worktree that the session works in; null after it has left the worktree."""
+
+    worktreeSession: dict[str, Any] | None = null()

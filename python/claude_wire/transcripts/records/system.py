@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from claude_wire.messages.base import Number, Wire, constant, null
+from claude_wire.messages.conversation.usage import ContextUsage
 from claude_wire.transcripts.records.base import Entry
 
 __all__ = [
@@ -64,13 +65,13 @@ class CompactFacts(Wire, kw_only=True, frozen=True):
 
     # one of auto, manual
     trigger: str
-    preTokens: int | None = None
+    preTokens: Number | None = None
     preCompactOrganizationsCoverStart: bool | None = None
     durationMs: Number | None = None
     preservedSegment: KeptSegment | None = None
     preservedMessages: KeptMessages | None = None
-    postTokens: int | None = None
-    cumulativeDroppedTokens: int | None = None
+    postTokens: Number | None = None
+    cumulativeDroppedTokens: Number | None = None
     runningTurnPrompt: dict[str, Any] | None = None
 
 
@@ -93,6 +94,9 @@ class LocalCommandRecord(SystemRecord, kw_only=True, frozen=True):
 
     subtype: Literal["local_command"] = constant("local_command")
     commandRun: dict[str, Any] | None = None
+    commandOutcome: dict[str, Any] | None = None
+    submitUuid: str | None = None
+    contextUsage: ContextUsage | None = None
 
 
 class ModelFallbackRecord(SystemRecord, kw_only=True, frozen=True):
