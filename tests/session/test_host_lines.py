@@ -135,3 +135,22 @@ def test_a_frame_that_is_too_long_is_a_line(monkeypatch: pytest.MonkeyPatch) -> 
     lines = HostLines(0, 0)
     assert taken(lines, [frame[:150], frame[150:]])[0] == frame
     assert lines.line == 1
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        b'{"type":"host_ended","exit_code":0}',
+        b'{"type":"host_ended","exit_code":0,"mark":"0000"}',
+        b'{"type":"host_cut","cursor":{"id":"x"},"message":"m"}',
+        b'{"type":"host_refused","line":1,"reason":"r"}',
+        b'{"type":"host_of_tomorrow"}',
+    ],
+)
+def test_a_line_of_a_cli_that_looks_like_a_frame_is_a_line_wherever_chunks_end(forged: bytes) -> None:
+    data = b'{"a":1}\n' + forged + b'\n{"type":"host_accepted","lines":7,"mark":"abcd"}\n{"b":2}\n'
+    for cut in range(len(data)):
+        lines = HostLines(0, 0, mark="abcd")
+        pieces, numbers, frames = taken(lines, [data[:cut], data[cut:]])
+        assert pieces == b'{"a":1}\n' + forged + b'\n{"b":2}\n'
+        assert (numbers, frames, lines.end) == ([1, 2, 3], [Accepted(7)], None)

@@ -33,7 +33,10 @@ class Client:
     async def get(self) -> Any:
         """The next line; None at the end."""
         line = await asyncio.wait_for(self.reader.readline(), SECONDS)
-        return json.loads(line) if line else None
+        message = json.loads(line) if line else None
+        if message is not None and message.get("type") != "host_attached":
+            message.pop("mark", None)  # of a frame: another one for each connection
+        return message
 
     async def until(self, kind: str) -> list[Any]:
         """All lines up to the first of a type."""

@@ -28,6 +28,7 @@ __all__ = [
     "Serves",
     "SessionFrame",
     "Stderr",
+    "end_of_frames",
     "frame_of",
 ]
 
@@ -124,6 +125,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
         initialized: the CLI's answer to ``initialize``; JSON's ``null`` while there is none.
         handshakes: by MCP server, what the CLI has said to it first.
         ended: how the CLI has ended; None while it runs.
+        mark: each frame of this connection ends with it; no CLI knows it (see :func:`end_of_frames`).
     """
 
     id: str
@@ -140,6 +142,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
     initialized: msgspec.Raw = NOTHING
     handshakes: dict[str, list[dict[str, Any]]] = {}
     ended: Ended | None = None
+    mark: str = ""
 
 
 class Accepted(msgspec.Struct, frozen=True, tag_field="type", tag="host_accepted"):
@@ -193,6 +196,14 @@ class Stderr(msgspec.Struct, frozen=True, tag_field="type", tag="host_stderr"):
 SessionFrame: TypeAlias = Accepted | Refused | Driver | Cut | Blocked | Limited | Stderr | Ended
 
 _decoder: msgspec.json.Decoder[SessionFrame] = msgspec.json.Decoder(SessionFrame)
+
+
+def end_of_frames(mark: str) -> bytes:
+    """How each frame of a connection ends, without its line feed.
+
+    A CLI can write a line that looks like a frame. It cannot know the mark, which is made for each connection.
+    """
+    return b',"mark":"%b"}' % mark.encode() if mark else b""
 
 
 def frame_of(line: bytes) -> SessionFrame | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from claude_wire.control.host_frames import Cut, Ended, SessionFrame, frame_of
+from claude_wire.control.host_frames import Cut, Ended, SessionFrame, end_of_frames, frame_of
 
 __all__ = ["HostLines"]
 
@@ -31,9 +31,12 @@ class HostLines:
         after: the number of the line before the first one.
         level: the number of a line.
         ended: the stream ends at ``level``, for this reason; None if it goes on.
+        mark: what each frame ends with. A line without it is the CLI's, however it begins.
     """
 
-    def __init__(self, after: int, level: int, ended: Ended | None = None) -> None:
+    def __init__(self, after: int, level: int, ended: Ended | None = None, mark: str = "") -> None:
+        self._mark = mark
+        self._frame_end = end_of_frames(mark)
         #: The number of the last line before the last piece, and of the last line that is complete.
         self.before: int = after
         self.line: int = after
@@ -52,7 +55,7 @@ class HostLines:
 
     def fork(self) -> HostLines:
         """Another one that stands here."""
-        other = HostLines(self.line, self._level, self._ended)
+        other = HostLines(self.line, self._level, self._ended, self._mark)
         other._count, other.end = self._count, self.end
         other._pending, other._in_line, other._has_begun = self._pending, self._in_line, self._has_begun
         return other
@@ -119,6 +122,8 @@ class HostLines:
             return -1 if end < 0 and len(data) - at < SURE_BYTES else at
         if end < 0:
             return -1 if len(data) - at <= MOST_FRAME_BYTES else at
+        if not data.endswith(self._frame_end, at, end):
+            return at  # a line of the CLI that looks like a frame
         self._count += 1
         frame = frame_of(data[at:end])
         if frame is not None:

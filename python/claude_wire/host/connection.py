@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import secrets
 import select
 import socket
 from collections import deque
@@ -25,6 +26,9 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
+from claude_wire.control.host_frames import end_of_frames
 from claude_wire.errors import LineTooLongError
 from claude_wire.host.disk.journal import Place
 from claude_wire.host.disk.parts import Part, blocks
@@ -87,6 +91,7 @@ class Connection:
         "_frames",
         "_lines",
         "_loop",
+        "_mark",
         "_number",
         "_offset",
         "_out",
@@ -119,6 +124,8 @@ class Connection:
         self._part_number = 0
         self._offset = 0
         self._progress = 0.0
+        # What each frame ends with, once the client follows a session.
+        self._mark = ""
         self.state: State = State.ASKING
         #: The session that it follows.
         self.hosted: Hosted | None = None
@@ -190,7 +197,9 @@ class Connection:
             OSError: the journal cannot be read. Nothing was answered.
         """
         part = hosted.journal.open_part(place.part)
-        self.tell(answer)
+        mark = secrets.token_hex(16)
+        self.tell(msgspec.structs.replace(answer, mark=mark))
+        self._mark = mark
         if self.state is State.CLOSED:
             hosted.journal.release_part(place.part)
             return
@@ -231,7 +240,7 @@ class Connection:
 
     def tell(self, frame: Any, *, behind: Place = _AT_ONCE) -> None:
         """Say something of the supervisor's own, between two lines of the CLI, behind all that stand before a place."""
-        line = line_of(frame)
+        line = self._line(frame)
         if self.state is State.CLOSED:
             return
         if self.state is State.BEHIND or self._out:
@@ -255,6 +264,10 @@ class Connection:
             if self.hosted is not None:
                 self._go_on_from(self.hosted.told)
             self._fall_behind()
+
+    def _line(self, frame: Any) -> bytes:
+        line = line_of(frame)
+        return line if not self._mark else line[:-2] + end_of_frames(self._mark) + b"\n"
 
     def _fall_behind(self) -> None:
         if self.state is State.LEVEL:
@@ -359,7 +372,7 @@ class Connection:
             line = self.hosted.journal.line_at(Place(self._part_number, self._offset)) - 1
             frame = Cut(Cursor(self.hosted.id, self.hosted.epoch, line), message)
             with suppress(OSError):
-                self._client.send(line_of(frame))
+                self._client.send(self._line(frame))
         self.close()
 
     def _close_soon(self) -> None:

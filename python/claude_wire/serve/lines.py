@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from claude_wire.control.host_frames import frame_of
+from claude_wire.control.host_frames import end_of_frames, frame_of
 from claude_wire.errors import HostError
 from claude_wire.io.message_stream import receiver_of
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
@@ -42,6 +42,7 @@ class Lines:
         self._attachment: Attachment = host.open(command)
         self._tail = bytearray()
         self._number = 0
+        self._frame_end = b""
         self._scope: anyio.CancelScope | None = None
         self._is_closing = False
 
@@ -53,6 +54,7 @@ class Lines:
     async def __aenter__(self) -> Self:
         await self._attachment.open()
         self._number = self.answer.after
+        self._frame_end = end_of_frames(self.answer.mark)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -107,7 +109,7 @@ class Lines:
             self._scope.cancel()
 
     def _one(self, line: bytes) -> tuple[int, bytes] | SessionFrame | None:
-        if line.startswith(_FRAME):
+        if line.startswith(_FRAME) and line.endswith(self._frame_end):
             return frame_of(line)
         self._number += 1
         return self._number, line

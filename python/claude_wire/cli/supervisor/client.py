@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from claude_wire.cli.failure import Failure
+from claude_wire.control.host_frames import end_of_frames
 from claude_wire.errors import HostError
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.host.child import began_at
@@ -36,6 +37,8 @@ __all__ = [
     "wait_for_end",
 ]
 
+#: What each frame of a supervisor begins with.
+FRAME = b'{"type":"host_'
 #: Seconds in which a supervisor has answered a command that it need not wait for.
 ANSWER_SECONDS = 60.0
 
@@ -48,6 +51,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="ho
     after: int
     line: int
     ended: Ended | None = None
+    mark: str = ""
 
 
 Answer: TypeAlias = SessionInfo | Listed | Place | Failed
@@ -71,6 +75,7 @@ class Client:
         except BaseException:
             self.socket.close()
             raise
+        self._frame_end = b""
         self._file: BufferedReader = self.socket.makefile("rb")
 
     def __enter__(self) -> Client:
@@ -125,9 +130,15 @@ class Client:
         if not line:
             raise HostError("lost", "the supervisor has ended the connection without an answer")
         answer: Answer = msgspec.json.decode(line, type=Answer)
+        if isinstance(answer, Place):
+            self._frame_end = end_of_frames(answer.mark)
         if isinstance(answer, Failed):
             raise HostError(answer.error, answer.message, line=answer.line, first=answer.first)
         return answer
+
+    def is_frame(self, line: bytes) -> bool:
+        """Whether a line of a session, with its line feed, is the supervisor's own."""
+        return line.startswith(FRAME) and line.endswith(self._frame_end + b"\n")
 
     def listed(self) -> Listed:
         """What there is, the newest session first.

@@ -75,7 +75,7 @@ def said(client: Client, prompt: str) -> None:
     """
     client.send_line(encode(UserMessage.of(prompt, uuid=str(uuid.uuid4()))))
     while line := client.line():
-        match frame_of(line):
+        match frame_of(line) if client.is_frame(line) else None:
             case Accepted():
                 return
             case Refused(reason=reason):

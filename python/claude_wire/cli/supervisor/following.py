@@ -26,9 +26,6 @@ from claude_wire.host.frames import Attach
 
 __all__ = ["ended_line", "log_line", "own_log", "raw", "shown"]
 
-#: What each frame of a supervisor begins with.
-FRAME = b'{"type":"host_'
-
 
 def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[bool, bytes]]:
     """What a session and its supervisor say, up to the end of its CLI: what is there, and with ``follow`` what comes.
@@ -42,7 +39,7 @@ def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[
         piece = client.line(MOST_FRAME_BYTES)
         if not piece:
             return
-        is_frame = begins and piece.startswith(FRAME)
+        is_frame = begins and client.is_frame(piece)
         begins = piece.endswith(b"\n")
         left -= begins and not is_frame and left > 0
         yield is_frame, piece

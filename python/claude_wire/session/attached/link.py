@@ -134,7 +134,7 @@ class Link:
         """The session begins: it goes on where the supervisor says that it is."""
         attached = self.attached
         self._control, self._reading = control, reading
-        self.lines = HostLines(attached.after, attached.line, attached.ended)
+        self.lines = HostLines(attached.after, attached.line, attached.ended, attached.mark)
         self._end = attached.ended
         self._become(attached.role)
         if attached.initialized != NOTHING:
