@@ -1,72 +1,70 @@
-"""The service as a program, for tests whose own thread is the browser's: ``served_program.py FOLDER``.
-
-It writes its URL, and then a line for each line that it has done: ``stop`` and ``start``, the service alone, while the
-sessions of its supervisor go on. It ends with its input.
-"""
+"""The service by its own command, ``claude-wire serve``, for tests whose own thread is the browser's."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import anyio
-from anyio import to_thread
-
-import served as in_tests
+import host_agent
+from served import TOKEN
+from supervised import SECONDS, Commands
 
 __all__ = ["ServedProgram", "run_service"]
 
 
 class ServedProgram:
-    """A service that runs in another process."""
+    """A service that runs, on a supervisor of its own."""
 
-    def __init__(self, child: subprocess.Popen[str]) -> None:
-        self._child = child
-        #: Its address, without a slash at the end.
-        self.url: str = self._line()
+    def __init__(self, commands: Commands, config: Path) -> None:
+        self._commands = commands
+        self._config = config
+        self._port = 0
+        self._child: subprocess.Popen[bytes]
+        self.start()
 
-    def _line(self) -> str:
-        assert self._child.stdout is not None
-        return self._child.stdout.readline().strip()
-
-    def _do(self, what: str) -> None:
-        assert self._child.stdin is not None
-        self._child.stdin.write(f"{what}\n")
-        self._child.stdin.flush()
-        assert self._line() == what
-
-    def stop(self) -> None:
-        """Stop the service. Its sessions go on."""
-        self._do("stop")
+    @property
+    def url(self) -> str:
+        """Its address, without a slash at the end."""
+        return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Start it again, on the port that it had."""
-        self._do("start")
+        """Start it; again on the port that it had."""
+        self._child = self._commands.start("serve", f"--config={self._config}", f"--port={self._port}")
+        assert self._child.stdout is not None
+        said = self._child.stdout.readline().decode()
+        found = re.fullmatch(rf"claude-wire serves http://127\.0\.0\.1:(\d+)/#token={TOKEN}\n", said)
+        assert found is not None, (said, self._child.communicate(timeout=SECONDS))
+        self._port = int(found[1])
+
+    def stop(self) -> None:
+        """Stop the service, which must still run. Its sessions go on."""
+        assert self._child.poll() is None, "the service has ended by itself"
+        self._child.send_signal(signal.SIGINT)
+        _, err = self._child.communicate(timeout=SECONDS)
+        assert self._child.returncode == 0, err
 
 
 @contextmanager
 def run_service(folder: Path) -> Iterator[ServedProgram]:
     """A service on a supervisor of its own, for a block."""
-    command = [sys.executable, __file__, str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    state = folder / "state"
+    state.mkdir(mode=0o700)
+    descriptor = os.open(state / "serve-token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w") as token:
+        token.write(TOKEN)
+    argv = [sys.executable, "-B", host_agent.__file__, "--replay-user-messages"]
+    config = folder / "serve.toml"
+    config.write_text(f"[profiles.agent]\nroots = [{json.dumps(os.fspath(folder))}]\nargv = {json.dumps(argv)}\n")
+    with Commands(state) as commands:
+        program = ServedProgram(commands, config)
         try:
-            yield ServedProgram(child)
+            yield program
         finally:
-            child.communicate(timeout=60)
-    assert child.returncode == 0
-
-
-async def main(folder: Path) -> None:
-    """Run until the input ends."""
-    async with in_tests.served(folder) as service:
-        print(service.url, flush=True)
-        while line := (await to_thread.run_sync(sys.stdin.readline)).strip():
-            await (service.stop() if line == "stop" else service.start())
-            print(line, flush=True)
-
-
-if __name__ == "__main__":
-    anyio.run(main, Path(sys.argv[1]))
+            program.stop()
