@@ -30,6 +30,7 @@ from claude_wire.messages import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    Usage,
     UserMessage,
 )
 
@@ -197,7 +198,12 @@ class Speech:
 
     def _api(self, content: list[ContentBlock]) -> ApiMessage:
         return ApiMessage(
-            id=self._id, type="message", role="assistant", model=self._protocol.session.model, content=content
+            id=self._id,
+            type="message",
+            role="assistant",
+            model=self._protocol.session.model,
+            content=content,
+            usage=Usage(input_tokens=0, output_tokens=0),
         )
 
     def _say(self, block: ContentBlock, aborted: bool | None = None) -> None:
