@@ -43,8 +43,9 @@ def plain(models: dict[str, AnswerTotals]) -> Counts:
 
 
 def looked(folder: Path, file: Path | str) -> tuple[Counts, UsageIndex]:
-    """The sums by model, by an index that was opened for them alone."""
+    """The sums by model, by an index that was opened for them alone, of the files that are there."""
     with UsageIndex(folder, file) as index:
+        index.prune()
         return plain(index.sums().get("", {})), index
 
 
@@ -329,6 +330,83 @@ def test_any_history_of_a_folder_gives_the_sums_of_the_rule(tmp_path: Path, file
         if step % 4 == 0:
             assert looked(folder, file)[0] == by_the_rule(folder)
     assert looked(folder, ":memory:")[0] == by_the_rule(folder)
+
+
+def test_what_is_gone_stays_counted_until_it_is_pruned(tmp_path: Path, file: Path) -> None:
+    """The CLI deletes transcripts after some days."""
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    old, new = folder / "old.jsonl", folder / "new.jsonl"
+    old.write_bytes(answer(1, 10) + answer(2, 20))
+    new.write_bytes(answer(3, 100))
+    looked(folder, file)
+    kept = old.read_bytes()
+    old.unlink()
+    for _ in range(2):
+        with UsageIndex(folder, file) as index:
+            assert outputs(plain(index.sums()[""])) == 130
+            assert (index.gone, index.files) == ([old], 1)
+    new.write_bytes(answer(3, 100) + answer(1, 10))  # a copy of what is gone counts once
+    with UsageIndex(folder, file) as index:
+        assert outputs(plain(index.sums()[""])) == 130
+    old.write_bytes(kept)
+    with UsageIndex(folder, file) as index:
+        assert outputs(plain(index.sums()[""])) == 130
+        assert index.gone == []
+    old.unlink()
+    with UsageIndex(folder, file) as index:
+        assert index.prune() == 1
+        assert outputs(plain(index.sums()[""])) == 110
+        assert (index.gone, index.prune()) == ([], 0)
+    assert outputs(looked(folder, file)[0]) == 110
+
+
+def test_a_last_line_that_another_process_goes_on_with_is_counted_no_more(tmp_path: Path, file: Path) -> None:
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    path = folder / "a.jsonl"
+    path.write_bytes(answer(1, 10) + answer(2, 1000).removesuffix(b"\n"))
+    assert outputs(looked(folder, file)[0]) == 1010
+    with open(path, "ab") as opened:
+        opened.write(answer(3, 5))
+    assert looked(folder, file)[0] == looked(folder, ":memory:")[0] == by_the_rule(folder)
+
+
+def test_one_damaged_byte_makes_no_other_sums(tmp_path: Path, file: Path) -> None:
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    cost = b'{"type":"cost-state","sessionId":"s","totalCostUSD":7.25,"modelUsage":{}}\n'
+    (folder / "a.jsonl").write_bytes(b"".join(answer(id, 10) for id in range(300)) + cost)
+    right = looked(folder, file)[0]
+    whole = file.read_bytes()
+    chance = random.Random(3)
+    places = [whole.index(b"CREATE TABLE names") + 8, whole.index(b"[7.25, ") + 5]
+    for place in [*places, *(chance.randrange(100, len(whole)) for _ in range(100))]:
+        data = bytearray(whole)
+        data[place] ^= 1 << chance.randrange(8) if place not in places else 0x80
+        file.write_bytes(data)
+        with UsageIndex(folder, file) as index:
+            assert plain(index.sums()[""]) == right
+            index.own_costs()
+            index.sums("project")
+        with UsageIndex(folder, file) as index:
+            assert plain(index.sums()[""]) == right
+            assert index.notes == []
+
+
+def test_the_cost_of_a_session_in_two_files_does_not_depend_on_which_was_read_first(tmp_path: Path, file: Path) -> None:
+    folder = tmp_path / "projects"
+    folder.mkdir()
+
+    def cost(usd: float) -> bytes:
+        return b'{"type":"cost-state","sessionId":"s","totalCostUSD":%g,"modelUsage":{}}\n' % usd
+
+    (folder / "b.jsonl").write_bytes(answer(1, 10) + cost(1.0))
+    looked(folder, file)
+    (folder / "a.jsonl").write_bytes(answer(1, 10) + cost(2.0))
+    with UsageIndex(folder, file) as index, UsageIndex(folder, ":memory:") as new:
+        assert index.own_costs() == new.own_costs()
+        assert index.sums("project") == new.sums("project")
 
 
 # --- an index that is not as it should be -----------------------------------------------------------------------------

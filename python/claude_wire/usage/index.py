@@ -21,6 +21,7 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from claude_wire.foundation.arguments import require_one_of
+from claude_wire.usage.digests import check_digest, write_digests
 from claude_wire.usage.prices import PRICES, Prices, step_of
 from claude_wire.usage.tokens import AnswerTotals
 
@@ -35,7 +36,7 @@ T = TypeVar("T")
 By: TypeAlias = Literal["day", "project", "model", "session", "subagent"]
 
 #: Of the tables below. An index of another version is built anew.
-VERSION = 1
+VERSION = 2
 
 #: Another process that writes the index is waited for so long, in seconds.
 BUSY_SECONDS = 30
@@ -52,7 +53,8 @@ MOST_CHARS, MOST_TOKENS = 1000, 2**40
 _COUNTS = "input, output, written, written_5m, written_1h, read"
 _SCHEMA = f"""
 CREATE TABLE files (id INTEGER PRIMARY KEY, path BLOB UNIQUE, size INT, mtime INT, inode INT, offset INT, tail BLOB,
-  agent TEXT, session INT, project INT, cost TEXT);
+  agent TEXT, session INT, project INT, cost TEXT, gone INT DEFAULT 0);
+CREATE TABLE checks (name TEXT PRIMARY KEY, digest BLOB);
 CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
 CREATE TABLE answers (file INT, key BLOB, copied INT, session INT, model INT, quarter INT, step INT, {_COUNTS},
   PRIMARY KEY (file, key)) WITHOUT ROWID;
@@ -70,16 +72,19 @@ ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_
   {", ".join(f"excluded.{name}" for name in _COUNTS.split(", "))})
   WHERE excluded.copied <= copied
 """
-# An answer counts in one file: in one that has the original, and then in the last.
+# An answer counts in one file: in one that has the original, and then in one that is there, and then in the last.
 _SUM = f"""
 INSERT INTO sums SELECT file, session, model, quarter, step, count(*),
   {", ".join(f"sum({name})" for name in _COUNTS.split(", "))}
 FROM answers a WHERE file = ? AND NOT EXISTS (
-  SELECT 1 FROM answers b JOIN files g ON g.id = b.file WHERE b.key = a.key AND b.file != a.file
-    AND (b.copied < a.copied OR b.copied = a.copied AND g.path > (SELECT path FROM files WHERE id = a.file)))
+  SELECT 1 FROM answers b JOIN files g ON g.id = b.file JOIN files f ON f.id = a.file
+  WHERE b.key = a.key AND b.file != a.file AND (b.copied < a.copied OR b.copied = a.copied
+    AND (g.gone < f.gone OR g.gone = f.gone AND g.path > f.path)))
 GROUP BY 1, 2, 3, 4, 5
 """
 _SHARING = "SELECT DISTINCT b.file FROM answers a JOIN answers b ON b.key = a.key WHERE a.file = ?"
+#: An OperationalError with one of these in it is no damage.
+_NO_DAMAGE = ("locked", "busy", "readonly", "read-only", "disk", "full", "unable to open", "I/O", "interrupted")
 #: What is grouped by, beside model and step. A project is that of the session, whoever asked.
 _GROUPS = {"day": "s.quarter", "project": "s.session, f.project", "model": "''", "session": "s.session"}
 
@@ -102,7 +107,7 @@ class UsageIndex:
 
     The folder is looked at once, when something is first asked, and by each :meth:`refresh`. A file is read when it is
     new, and from where it was read last when it has grown; all of it when it shrank or was replaced. What is gone from
-    the folder is gone from the sums.
+    the folder stays in the sums, for the CLI deletes transcripts after some days: :meth:`prune` takes it out.
 
     Args:
         folder: the ``projects`` of the CLI's configuration folder, or another folder; all ``.jsonl`` files in it.
@@ -116,6 +121,7 @@ class UsageIndex:
         unreadable: the files and folders that could not be read.
         files_read: how many files were read, and ``bytes_read``, how much of them.
         files: how many files there are, and ``bytes``, how large they are.
+        gone: paths of files that are gone, and whose answers still count.
 
     Raises:
         OSError: by any method, the folder cannot be read.
@@ -137,6 +143,7 @@ class UsageIndex:
         self.bytes_read: int = 0
         self.files: int = 0
         self.bytes: int = 0
+        self.gone: list[Path] = []
         self._db: sqlite3.Connection | None = None
         self._on_file = on_file
         self._is_fresh = False
@@ -162,6 +169,29 @@ class UsageIndex:
         """Look at the folder again."""
         self._is_fresh = False
         self._safely(lambda db: None)
+
+    def prune(self) -> int:
+        """Forget the files that are gone. Returns how many these were."""
+
+        def forget(db: sqlite3.Connection) -> int:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                gone = [file for (file,) in db.execute("SELECT id FROM files WHERE gone")]
+                touched: set[int] = set()
+                for file in gone:
+                    touched |= _sharing(db, file)
+                    self._forget(db, file)
+                self._sum(db, touched)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            return len(gone)
+
+        count = self._safely(forget)
+        self.gone = []
+        return count
 
     def sums(
         self,
@@ -215,9 +245,14 @@ class UsageIndex:
 
     def own_costs(self) -> dict[str, OwnCost]:
         """What the CLI itself says of each session, by session id; of those that say it."""
-        query = "SELECT n.name, f.cost FROM files f JOIN names n ON n.id = f.session WHERE f.cost IS NOT NULL"
-        rows = self._safely(lambda db: db.execute(query).fetchall())
-        return {session: OwnCost(*json.loads(cost)) for session, cost in rows}
+        # Of several files of a session the last counts, as with answers.
+        query = (
+            "SELECT n.name, f.cost FROM files f JOIN names n ON n.id = f.session WHERE f.cost IS NOT NULL "
+            "ORDER BY f.gone DESC, f.path"
+        )
+        return self._safely(
+            lambda db: {session: OwnCost(*json.loads(cost)) for session, cost in db.execute(query).fetchall()}
+        )
 
     def _namer(self, db: sqlite3.Connection, by: By, zone: tzinfo | None) -> Callable[..., str]:
         """What makes a name of what is grouped by."""
@@ -226,7 +261,9 @@ class UsageIndex:
         if by == "day":
             return lru_cache(None)(partial(_day, zone))
         names: dict[int | None, str] = dict(db.execute("SELECT id, name FROM names"))
-        begun: dict[int, int] = dict(db.execute("SELECT session, project FROM files WHERE agent = 'main'"))
+        begun: dict[int, int] = dict(
+            db.execute("SELECT session, project FROM files WHERE agent = 'main' ORDER BY gone DESC, path")
+        )
 
         def project(session: int, of_file: int | None) -> str:
             return names.get(begun.get(session) or of_file, "")
@@ -245,23 +282,24 @@ class UsageIndex:
                 return work(self._refreshed())
             except sqlite3.ProgrammingError:  # it is used by another thread, or closed
                 raise
-            except sqlite3.Error as error:
+            # A damaged value is no UTF-8, no JSON, or of another type.
+            except (sqlite3.Error, UnicodeDecodeError, json.JSONDecodeError, TypeError, OverflowError) as error:
                 mend(error)
         return work(self._refreshed())
 
-    def _rebuild(self, error: sqlite3.Error) -> None:
-        # An OperationalError is no damage: another process holds it, or the disk is full.
-        if isinstance(error, sqlite3.OperationalError) or self.file is None:
+    def _rebuild(self, error: Exception) -> None:
+        is_no_damage = isinstance(error, sqlite3.OperationalError) and any(word in str(error) for word in _NO_DAMAGE)
+        if is_no_damage or self.file is None:
             return self._do_without(error)
         self.close()
-        self.notes.append(f"the index {self.file} is built anew: {error}")
+        self.notes.append(f"the index {self.file} is built anew: {error}. What it had of files that are gone is lost")
         # A journal that is left behind would be played into the new file.
         for end in ("", "-journal", "-wal", "-shm"):
             with suppress(OSError):
                 os.unlink(f"{self.file}{end}")
         return None
 
-    def _do_without(self, error: sqlite3.Error) -> None:
+    def _do_without(self, error: Exception) -> None:
         self.close()
         if self.file is not None:
             self.notes.append(f"the index {self.file} is not used: {error}")
@@ -314,9 +352,11 @@ class UsageIndex:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version and version != VERSION:
             raise sqlite3.DatabaseError(f"it is of version {version}, not {VERSION}")
-        files = db.execute("SELECT path, size, mtime, inode FROM files") if version else ()
-        if version and found == {path: tuple(state) for path, *state in files}:
-            return
+        if version:
+            check_digest(db, "sums")
+            files = db.execute("SELECT path, size, mtime, inode FROM files WHERE NOT gone")
+            if found == {path: tuple(state) for path, *state in files}:
+                return self._list_gone(db)
         db.execute("BEGIN IMMEDIATE")
         try:
             self._update(db, found)
@@ -325,18 +365,25 @@ class UsageIndex:
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
+        return self._list_gone(db)
+
+    def _list_gone(self, db: sqlite3.Connection) -> None:
+        self.gone = [self._path(path) for (path,) in db.execute("SELECT path FROM files WHERE gone ORDER BY path")]
 
     def _update(self, db: sqlite3.Connection, found: dict[bytes, tuple[int, int, int]]) -> None:
         if not db.execute("PRAGMA user_version").fetchone()[0]:  # unless another process was faster
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
+        else:
+            check_digest(db, "answers")
         known = {row[1]: row for row in db.execute("SELECT id, path, size, mtime, inode, offset, tail FROM files")}
         self._names = {name: id for id, name in db.execute("SELECT id, name FROM names")}
         self._names[None] = None
         touched: set[int] = set()
-        for path in known.keys() - found.keys():
-            touched |= _sharing(db, known[path][0])
-            self._forget(db, known[path][0])
+        were_gone = {path for (path,) in db.execute("SELECT path FROM files WHERE gone")}
+        for path in (known.keys() - found.keys()) ^ were_gone:  # those that are gone now, and those that came back
+            db.execute("UPDATE files SET gone = ? WHERE path = ?", (path not in found, path))
+            touched |= _sharing(db, known[path][0]) | {known[path][0]}
         changed = [path for path in sorted(found) if path not in known or known[path][2:5] != found[path]]
         for number, path in enumerate(changed):
             if self._on_file is not None:
@@ -346,9 +393,13 @@ class UsageIndex:
             except (OSError, ValueError):
                 self.unreadable.append(self._path(path))
         db.execute(_INDEX)
+        self._sum(db, touched)
+
+    def _sum(self, db: sqlite3.Connection, touched: set[int]) -> None:
         for file in sorted(touched):
             db.execute("DELETE FROM sums WHERE file = ?", (file,))
             db.execute(_SUM, (file,))
+        write_digests(db)
 
     def _forget(self, db: sqlite3.Connection, file: int) -> None:
         for table, column in (("answers", "file"), ("sums", "file"), ("files", "id")):

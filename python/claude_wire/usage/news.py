@@ -39,7 +39,8 @@ class News:
 
     Attributes:
         start: where the news begin.
-        state: size, time, inode, offset and tail, for the next time. The offset is behind the last line that has ended.
+        state: size, time, inode, offset and tail, for the next time. The offset is behind the last line that has ended;
+            0 if a last line that has not ended counts, for what follows may make it another line.
         cost: the last ``cost-state`` among the news, as JSON: the sum, and those of the models. None if there is none.
         session: the session of that.
         bytes_read: by this object, so far.
@@ -60,9 +61,11 @@ class News:
             self.start: int = offset if goes_on else 0
             end = self._end()
             self._find_cost(end)
+            is_open = end < self._size and any(answers_in(scan(Range(path, end, self._size), "usage", COLUMNS), path))
+            offset = 0 if is_open else end
             self.state: tuple[int, int, int, int, bytes] = (
                 *(status.st_size, status.st_mtime_ns, status.st_ino),
-                *(end, self._tail(end)),
+                *(offset, self._tail(offset)),
             )
 
     def answers(self) -> Iterator[Row]:

@@ -63,6 +63,7 @@ class _Day(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic
 @click.option("--prices", "prices_file", metavar="FILE", help="Prices in LiteLLM's format, instead of those built in.")
 @click.option("--json", "form", flag_value="json", help="Print one JSON object.")
 @click.option("--csv", "form", flag_value="csv", help="Print a line for each name and model.")
+@click.option("--prune", is_flag=True, help="Forget the transcripts that are gone, and count those that are there.")
 @click.option("--no-index", is_flag=True, help="Read all files, and keep nothing for the next time.")
 def usage(
     folder: str,
@@ -72,6 +73,7 @@ def usage(
     zone_name: str | None,
     prices_file: str | None,
     form: str | None,
+    prune: bool,
     no_index: bool,
 ) -> None:
     """Tokens and cost of the sessions in FOLDER, by day, project, model, session or subagent.
@@ -83,7 +85,8 @@ def usage(
     own" is beside it: what the CLI itself has reckoned for the whole session, with its side requests.
 
     What was read is kept in an index, in claude-wire of XDG_CACHE_HOME or ~/.cache, so that the next time only new
-    lines are read. It has no text of a conversation.
+    lines are read. It has no text of a conversation. The CLI deletes transcripts after some days: what was counted
+    stays counted, until --prune.
 
     Exit code: 0; 2 if the folder cannot be read.
 
@@ -91,7 +94,7 @@ def usage(
     --json prints {"by": str, "models": {NAME: TOKENS, ...}, "costs": {NAME: COST, ...},
       "rows": {NAME: {"tokens": TOKENS, "cost": COST, "models": {NAME: TOKENS, ...}}, ...},
       "total": {"tokens": TOKENS, "cost": COST}, "prices": str, "files": int, "bytes": int,
-      "unreadable": [FILE, ...]}
+      "unreadable": [FILE, ...], "gone": [FILE, ...]}
     TOKENS is {"answers": int, "input_tokens": int, "output_tokens": int,
                "cache_creation_input_tokens": int, "cache_creation_5m": int,
                "cache_creation_1h": int, "cache_read_input_tokens": int}
@@ -104,12 +107,18 @@ def usage(
     progress = _progress if sys.stderr.isatty() else None
     with UsageIndex(folder, ":memory:" if no_index else None, on_file=progress) as index:
         try:
+            if prune:
+                index.prune()
             sums = index.sums(by, since=first, until=last, zone=zone, prices=prices)
             own = {} if first or last else index.own_costs()
         except OSError as error:
             raise Failure(f"{printable(folder, keep='')} cannot be read: {error.strerror}") from error
         for note in index.notes:
             click.echo(f"note: {printable(note, keep='')}", err=True)
+        if index.gone:
+            click.echo(
+                f"note: {len(index.gone):,} transcripts are gone, and still counted; --prune forgets them", err=True
+            )
         for path in index.unreadable:
             click.echo(f"note: {printable(str(path), keep='')} cannot be read, and is not in the sums", err=True)
     if form == "json":
@@ -184,6 +193,7 @@ def _as_json(by: By, sums: Sums, own: dict[str, OwnCost], index: UsageIndex, pri
         "files": index.files,
         "bytes": index.bytes,
         "unreadable": [str(path) for path in index.unreadable],
+        "gone": [str(path) for path in index.gone],
     }
 
 

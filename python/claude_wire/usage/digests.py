@@ -1,0 +1,53 @@
+"""Digests of what is in an index of usage: a damaged bit makes another sum, and no error of SQLite.
+
+Of the tables that each look reads every value counts. Answers are many, and are only summed: of these the sums count.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from hashlib import blake2b
+
+__all__ = ["check_digest", "write_digests"]
+
+_COUNTS = (
+    "copied",
+    "session",
+    "model",
+    "quarter",
+    "step",
+    "input",
+    "output",
+    "written",
+    "written_5m",
+    "written_1h",
+    "read",
+)
+_QUERIES = {
+    "sums": ("SELECT * FROM files ORDER BY id", "SELECT * FROM names ORDER BY id", "SELECT * FROM sums"),
+    "answers": (f"SELECT file, count(*), {', '.join(f'sum({name})' for name in _COUNTS)} FROM answers GROUP BY file",),
+}
+
+
+def write_digests(db: sqlite3.Connection) -> None:
+    """Write the digests of what is in an index now."""
+    for name in _QUERIES:
+        db.execute("INSERT OR REPLACE INTO checks VALUES (?, ?)", (name, _digest(db, name)))
+
+
+def check_digest(db: sqlite3.Connection, name: str) -> None:
+    """Compare what is in an index with its digest.
+
+    Raises:
+        sqlite3.DatabaseError: they differ.
+    """
+    if db.execute("SELECT digest FROM checks WHERE name = ?", (name,)).fetchone() != (_digest(db, name),):
+        raise sqlite3.DatabaseError("it is damaged: its digest differs")
+
+
+def _digest(db: sqlite3.Connection, name: str) -> bytes:
+    digest = blake2b(digest_size=16)
+    for query in _QUERIES[name]:
+        for row in db.execute(query):
+            digest.update(repr(row).encode("utf-8", "surrogatepass"))
+    return digest.digest()
