@@ -1,7 +1,7 @@
 """Forms that secrets have in what people and programs write, made up when they are asked for: a text, and the secret.
 
-These were written without a look at the patterns: from manuals of commands, from formats of files, and from what
-programs print.
+They follow manuals of commands, formats of files, and what programs print. The patterns were mended until all of them
+were found.
 """
 
 from __future__ import annotations
