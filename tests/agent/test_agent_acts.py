@@ -447,7 +447,7 @@ def test_handlers_of_the_author_answer_requests() -> None:
                 host.ask("a", "set_model", model="second"), host.ask("b", "set_permission_mode", mode="plan")
             )
             await host.until("control_response", 2)
-            await host.tell(prompt("go"), host.ask({"odd": [1]}, "no_such"), host.ask(None, "get_settings"))
+            await host.tell(prompt("go"), host.ask({"odd": [1]}, "no_such"), host.ask(None, "get_context_usage"))
             await host.until("control_response", 4)
         by_id = {str(m["response"]["request_id"]): m["response"] for m in host.of("control_response")}
         assert by_id["a"]["response"] == {"model": "second"}

@@ -133,6 +133,60 @@ def test_an_mcp_server_in_the_host(talk: Talk) -> None:
     assert {"mcp__calc__add", "mcp__calc__fail"} <= {*of(seen, "init")[0]["tools"]}
 
 
+@pytest.fixture
+def typescript(tmp_path: Path) -> Talk:
+    """Holds a conversation of the TypeScript SDK, as `talk` does."""
+    agent = executable(tmp_path / "agent", Path(driven_agent.__file__))
+
+    def hold(*acts: tuple[str, Any], **options: Any) -> dict[str, Any]:
+        seen = HOSTS["typescript"](agent, {"options": options, "acts": [*acts, ("end", None)]})
+        assert seen["error"] is None, seen
+        return seen
+
+    return hold
+
+
+@pytest.mark.parametrize("delivery", ["argv", "initialize"])
+def test_mcp_servers_come_either_way_of_the_typescript_sdk(delivery: str, typescript: Talk) -> None:
+    seen = typescript(("send", "echo a"), ("result", None), delivery=delivery)
+    assert texts(seen) == ["1: a"]
+
+
+#: Methods of the TypeScript SDK's query that need no model, and what our agent answers.
+METHODS: dict[str, tuple[list[Any], Any]] = {
+    "initializationResult": ([], ...),
+    "reinitialize": ([], ...),
+    "supportedCommands": ([], []),
+    "supportedModels": ([], []),
+    "supportedAgents": ([], []),
+    "accountInfo": ([], {}),
+    "mcpServerStatus": ([], []),
+    "setPermissionMode": (["plan"], ...),
+    "setModel": (["driven-2"], ...),
+    "setMaxThinkingTokens": ([1000], ...),
+    "applyFlagSettings": ([{"effortLevel": "low"}], ...),
+    "getSettings": ([], {"effective": {"effortLevel": "low"}, "sources": []}),
+    "stopTask": (["nobody"], ...),
+    "backgroundTasks": ([], ...),
+    "seedReadState": (["notes.txt", 1], ...),
+    "reloadSkills": ([], {"skills": []}),
+    "reloadPlugins": ([], ...),
+    "reloadOutputStyles": ([], {"available_output_styles": ["default"]}),
+    "rewindFiles": (["nobody"], {"canRewind": False, "error": "this agent keeps no checkpoints of files"}),
+    "setMcpServers": ([{}], {"added": [], "removed": [], "errors": {}}),
+    "interrupt": ([], ...),
+}
+
+
+def test_methods_that_need_no_model_are_answered(typescript: Talk) -> None:
+    asked = [("ask", [method, *arguments]) for method, (arguments, _) in METHODS.items()]
+    seen = typescript(("send", "echo a"), ("result", None), *asked)
+    answers = {one["asked"]: one for one in seen["seen"] if "asked" in one}
+    assert [(name, one["refused"]) for name, one in answers.items() if "refused" in one] == []
+    for method, (_, expected) in METHODS.items():
+        assert expected is ... or answers[method]["answer"] == expected, method
+
+
 def test_an_interrupt_ends_the_turn_and_the_next_one_is_answered(talk: Talk) -> None:
     interrupted = [("send", "forever"), ("delta", "working"), ("interrupt", None), ("result", None)]
     seen = talk(*interrupted, "cleaned", partial=True)

@@ -98,6 +98,13 @@ UNTABLED_CLASSES = {
     "ExportConversationRequest",
     "GenerateSessionTitleRequest",
     "GetMemoryDialogRequest",
+    "SetMcpPermissionModeOverrideRequest",
+    "ReloadConnectorsRequest",
+    "PromptDraftActivityRequest",
+    "MessageRatedRequest",
+    "McpOAuthCallbackUrlRequest",
+    "McpClearAuthRequest",
+    "McpAuthenticateRequest",
     "GetPlanRequest",
     "GetStatusRequest",
     "GetWorkspaceDiffRequest",
@@ -251,6 +258,8 @@ def test_every_field_has_a_fitting_type() -> None:
 
 #: What the CLI or a dialect writes though no table has it. Such a field may be absent: nothing says when it is there.
 UNTABLED_FIELDS: dict[str, set[str]] = {
+    "RateLimitInfo": {"unifiedWindows", "dailyCapPaused", "rateLimitGraceActive"},
+    "McpCallRequest": {"soft_error_result"},
     "AssistantMessage": {
         "api_error",
         "api_error_code",
@@ -280,6 +289,8 @@ UNTABLED_FIELDS: dict[str, set[str]] = {
     "HookProgressMessage": {"backgrounded"},
     "HookStartedMessage": {"label", "origin", "plugin_name"},
     "InformationalMessage": {
+        "isMeta",
+        "timestamp",
         "hook_no_verdict",
         "model_restriction",
         "prompt_submit_outcome",
@@ -287,6 +298,7 @@ UNTABLED_FIELDS: dict[str, set[str]] = {
         "saved_from",
     },
     "InitMessage": {
+        "sandbox_enabled",
         "additional_directories",
         "analytics_disabled",
         "client_thinking",
@@ -408,9 +420,9 @@ UNTABLED_FIELDS: dict[str, set[str]] = {
     "SessionStateChangedMessage": {"sdk_host_only"},
     "StatusMessage": {"compact_output_chars", "resume_held_for_plan", "user_message_uuids"},
     "StreamEvent": {"abandoned_blocks", "api_message_id", "owed_rows", "text_runs_joined", "thinking_display"},
-    "TaskNotificationMessage": {"handback", "handback_report", "summary_is_report"},
+    "TaskNotificationMessage": {"owned_by_subagent", "handback", "handback_report", "summary_is_report"},
     "TaskNotificationOrigin": {"producer"},
-    "TaskStartedMessage": {"awaited"},
+    "TaskStartedMessage": {"owned_by_subagent", "awaited"},
     "ToolUseSummaryMessage": {"timestamp"},
     "UserMessage": {
         "interrupted_message_id",

@@ -11,6 +11,18 @@ A handler of the author's is asked first. What it returns is the answer; if it r
 ``set_model``               the session's model is another; null and ``default`` go back to the first
 ``mcp_status``              the MCP servers and their tools
 ``mcp_message``             a request of an MCP server in the host: it is told that the agent has no such method
+``mcp_set_servers``         servers in the host come and go; of others the answer says that they are not connected to
+``mcp_reconnect``,          a server in the host is connected anyway; any other is refused
+``mcp_toggle``
+``set_max_thinking_tokens`` is kept in the session, as ``max_thinking_tokens``
+``apply_flag_settings``     is kept in the session, as ``flag_settings``, which ``get_settings`` answers
+``rewind_files``            cannot be done
+``stop_task``,              there are no such tasks, commands, skills, plugins, models and files read: an empty answer
+``background_tasks``,
+``reload_…``,
+``list_models``,
+``seed_read_state``
+``get_binary_version``      the agent's version
 ``get_status``              in dialects that have it: whether a turn is under way, and how many prompts wait
 ``end_session``             the agent ends when its turn has
 any other                   ``Unsupported control request subtype``
@@ -29,24 +41,49 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from claude_wire.agent.session import PERMISSION_MODES
+from claude_wire.agent.session import MOST_SETTINGS_BYTES, PERMISSION_MODES
+from claude_wire.codec.encoder import encode
 from claude_wire.control.answers import UNKNOWN_SUBTYPE, Followed, Handler, Refusal
 from claude_wire.errors import RequestError
 from claude_wire.messages import (
+    ApplyFlagSettingsRequest,
+    BackgroundTasksRequest,
+    BackgroundTasksResponse,
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
     EndSessionRequest,
+    GetBinaryVersionRequest,
+    GetBinaryVersionResponse,
+    GetSettingsRequest,
     GetStatusRequest,
     InitializeRequest,
     InitializeResponse,
+    ListModelsRequest,
+    ListModelsResponse,
     McpMessageRequest,
+    McpReconnectRequest,
+    McpSetServersRequest,
+    McpSetServersResponse,
     McpStatusRequest,
+    McpToggleRequest,
     MessageParam,
+    ReloadOutputStylesRequest,
+    ReloadOutputStylesResponse,
+    ReloadPluginsRequest,
+    ReloadPluginsResponse,
+    ReloadSkillsRequest,
+    ReloadSkillsResponse,
+    RewindFilesRequest,
+    RewindFilesResponse,
+    SdkMcpServerConfig,
+    SeedReadStateRequest,
+    SetMaxThinkingTokensRequest,
     SetModelRequest,
     SetModelResponse,
     SetPermissionModeRequest,
     SetPermissionModeResponse,
     StatusMessage,
+    StopTaskRequest,
     UnknownRequest,
     UserMessage,
 )
@@ -54,11 +91,24 @@ from claude_wire.messages.base import Wire
 
 if TYPE_CHECKING:
     from claude_wire.agent.service import Service
+    from claude_wire.agent.session import McpConnection
 
 __all__ = ["HostRequests"]
 
 Payload = Wire | dict[str, Any] | None
 Answer = Payload | Followed
+
+#: What an agent answers that has no tasks, models, skills, plugins or checkpoints of its own.
+NOTHING: dict[type, Payload] = {
+    StopTaskRequest: {},
+    BackgroundTasksRequest: BackgroundTasksResponse(backgrounded=False),
+    ListModelsRequest: ListModelsResponse(models=[]),
+    ReloadSkillsRequest: ReloadSkillsResponse(skills=[]),
+    ReloadPluginsRequest: ReloadPluginsResponse(commands=[], agents=[], plugins=[], mcpServers=[], error_count=0),
+    ReloadOutputStylesRequest: ReloadOutputStylesResponse(available_output_styles=["default"]),
+    RewindFilesRequest: RewindFilesResponse(canRewind=False, error="this agent keeps no checkpoints of files"),
+    SeedReadStateRequest: {},
+}
 
 
 class HostRequests:
@@ -73,9 +123,17 @@ class HostRequests:
             SetModelRequest: self._set_model,
             McpStatusRequest: self._mcp_status,
             McpMessageRequest: self._mcp_message,
+            McpSetServersRequest: self._mcp_set_servers,
+            McpReconnectRequest: self._mcp_known,
+            McpToggleRequest: self._mcp_known,
+            SetMaxThinkingTokensRequest: self._set_max_thinking_tokens,
+            ApplyFlagSettingsRequest: self._apply_flag_settings,
+            GetSettingsRequest: lambda body: {"effective": service.session.flag_settings, "sources": []},
+            GetBinaryVersionRequest: lambda body: GetBinaryVersionResponse(version=service.session.version),
             EndSessionRequest: self._end_session,
             UnknownRequest: self._unsupported,
         }
+        self._own.update((kind, partial(_same, answer)) for kind, answer in NOTHING.items())
         if not service.protocol.plain:
             self._own[GetStatusRequest] = lambda body: service.protocol.status
 
@@ -113,6 +171,8 @@ class HostRequests:
             account=None,
             hooks_applied=True if body.hooks else None,
             hook_on_failure_supported=True if body.hooks else None,
+            plugins_applied=True if body.plugins else None,
+            mcp_servers_applied=None if body.mcpServers is None else True,
             claude_code_version=version,
         ).to_dict()
         answer["account"] = {}
@@ -189,6 +249,48 @@ class HostRequests:
         with suppress(RequestError):
             await self._service.questions.mcp_message(name, answer)
 
+    def _mcp_set_servers(self, body: McpSetServersRequest) -> Payload:
+        session = self._service.session
+        wanted = [name for name, server in body.servers.items() if isinstance(server, SdkMcpServerConfig)]
+        removed = [name for name in session.mcp_servers if name not in wanted]
+        for name in removed:
+            del session.mcp_servers[name]
+        added = session.add_servers(wanted)
+        errors = {
+            name: "this agent connects to servers in the host only" for name in body.servers if name not in wanted
+        }
+        errors |= {name: "this agent has too many servers" for name in wanted if name not in session.mcp_servers}
+        for server in added:
+            self._service.start(partial(self._connect, server))
+        return McpSetServersResponse(added=[server.name for server in added], removed=removed, errors=errors)
+
+    async def _connect(self, server: McpConnection) -> None:
+        await self._service.questions.greet(server)
+        if server.status == "pending":
+            await self._service.questions.connect(server)
+
+    def _mcp_known(self, body: McpReconnectRequest | McpToggleRequest) -> Payload:
+        server = self._service.session.mcp_servers.get(body.serverName)
+        if server is None:
+            raise Refusal(f"Server not found: {body.serverName}")
+        if isinstance(body, McpToggleRequest) and not body.enabled:
+            raise Refusal("this agent cannot switch off a server; mcp_set_servers takes it away")
+        return {}
+
+    def _set_max_thinking_tokens(self, body: SetMaxThinkingTokensRequest) -> Payload:
+        if body.max_thinking_tokens is not msgspec.UNSET:
+            self._service.session.max_thinking_tokens = body.max_thinking_tokens
+        return {}
+
+    def _apply_flag_settings(self, body: ApplyFlagSettingsRequest) -> Payload:
+        session = self._service.session
+        settings = {**session.flag_settings, **body.settings}
+        settings = {key: value for key, value in settings.items() if value is not None}
+        if len(encode(settings)) > MOST_SETTINGS_BYTES:
+            raise Refusal("the settings are larger than this agent keeps")
+        session.flag_settings = settings
+        return {}
+
     def _end_session(self, body: EndSessionRequest) -> Answer:
         return Followed({}, self._service.end_input)
 
@@ -199,6 +301,10 @@ class HostRequests:
         if isinstance(subtype, str) and body.reason != UNKNOWN_SUBTYPE:
             raise Refusal(f"this control request cannot be read: {body.reason}")
         raise Refusal(f"Unsupported control request subtype: {words}", "unsupported_request")
+
+
+def _same(answer: Payload, body: object) -> Payload:
+    return answer
 
 
 async def _give(answer: Answer, body: Any) -> Answer:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from functools import reduce
 from time import monotonic
@@ -32,11 +32,23 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.hooks.events import hook_event
 
-__all__ = ["PERMISSION_MODES", "AgentSession", "McpConnection", "Spent", "TurnRecord", "added_up", "filled", "now"]
+__all__ = [
+    "MOST_SETTINGS_BYTES",
+    "PERMISSION_MODES",
+    "AgentSession",
+    "McpConnection",
+    "Spent",
+    "TurnRecord",
+    "added_up",
+    "filled",
+    "now",
+]
 
 #: The most MCP servers of a host, and the most bytes of what one says of itself and its tools, as JSON.
 MOST_SERVERS = 128
 MOST_SERVER_BYTES = 4 * 1024 * 1024
+#: The most bytes of settings that a host sets, as JSON.
+MOST_SETTINGS_BYTES = 1024 * 1024
 #: The most names of tools that answers of the host may allow, and their characters.
 MOST_ALLOWED = 4096
 MOST_NAME_CHARS = 256
@@ -93,6 +105,10 @@ class AgentSession:
         self.model: str = self.default_model
         #: One of :data:`PERMISSION_MODES`; open.
         self.permission_mode: str = options.permission_mode or "default"
+        #: Settings that the host has set for this session by ``apply_flag_settings``, by their keys.
+        self.flag_settings: dict[str, Any] = {}
+        #: Tokens for thinking that the host has set; None where it has set none, or wants the default again.
+        self.max_thinking_tokens: int | None = None
         #: The MCP servers in the host, by name.
         self.mcp_servers: dict[str, McpConnection] = {}
         #: The last ``initialize`` of the host; None if there was none.
@@ -128,9 +144,7 @@ class AgentSession:
         if request.jsonSchema is not None:
             self.schema = request.jsonSchema
         manifests = request.sdkMcpServerManifests or {}
-        for name in (*(request.sdkMcpServers or ()), *manifests):
-            if len(self.mcp_servers) < MOST_SERVERS:
-                self.mcp_servers.setdefault(name, McpConnection(name))
+        self.add_servers((*(request.sdkMcpServers or ()), *manifests))
         for name, manifest in manifests.items():
             server = self.mcp_servers.get(name)
             if server is not None:
@@ -138,6 +152,15 @@ class AgentSession:
                 server.connected(manifest.toolsListResult or {})
                 server.next_id = 2
         return [server for server in self.mcp_servers.values() if server.status == "pending"]
+
+    def add_servers(self, names: Iterable[str]) -> list[McpConnection]:
+        """Take servers of the host that are not there yet, up to :data:`MOST_SERVERS`. Returns these."""
+        added: list[McpConnection] = []
+        for name in names:
+            if name not in self.mcp_servers and len(self.mcp_servers) < MOST_SERVERS:
+                self.mcp_servers[name] = McpConnection(name)
+                added.append(self.mcp_servers[name])
+        return added
 
     @property
     def init_servers(self) -> list[InitMcpServer]:

@@ -24,6 +24,7 @@ __all__ = [
     "ToolProgressMessage",
     "ToolUseSummaryMessage",
     "TranscriptMirrorMessage",
+    "UnifiedRateLimitWindow",
     "UpdateEnvironmentVariablesMessage",
 ]
 
@@ -90,10 +91,21 @@ class ToolUseSummaryMessage(Wire, tag_field="type", tag="tool_use_summary", kw_o
     timestamp: str | None = None
 
 
+class UnifiedRateLimitWindow(Wire, kw_only=True, frozen=True):
+    """How far one window of the limits is used up. ``resetsAt`` is Unix time; the other numbers are fractions."""
+
+    utilization: Number
+    resetsAt: Number
+    # one of allowed, allowed_warning, rejected
+    status: str | None = None
+    surpassedThreshold: Number | None = None
+
+
 class RateLimitInfo(Wire, kw_only=True, frozen=True):
     """The rate limit that matters most now and how far it is used up; all keys are camelCase.
 
-    ``resetsAt`` and ``overageResetsAt`` are Unix times, ``utilization`` is a fraction. All named sets are open.
+    ``resetsAt`` and ``overageResetsAt`` are Unix times; ``utilization`` and ``surpassedThreshold`` are fractions of the
+    limit. All named sets are open.
     """
 
     # one of allowed, allowed_warning, rejected
@@ -112,12 +124,16 @@ class RateLimitInfo(Wire, kw_only=True, frozen=True):
     isUsingOverage: bool | None = None
     overageInUse: bool | None = None
     overageEnabled: bool | None = None
-    surpassedThreshold: int | None = None
+    surpassedThreshold: Number | None = None
     # one of service, channel, group_pool
     limitScope: str | None = None
     errorCode: str | None = None
     canUserPurchaseCredits: bool | None = None
     hasChargeableSavedPaymentMethod: bool | None = None
+    # by window: five_hour, seven_day, seven_day_overage_included
+    unifiedWindows: dict[str, UnifiedRateLimitWindow] | None = None
+    dailyCapPaused: bool | None = None
+    rateLimitGraceActive: bool | None = None
 
 
 class RateLimitEvent(Wire, tag_field="type", tag="rate_limit_event", kw_only=True, frozen=True):

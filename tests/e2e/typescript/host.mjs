@@ -96,6 +96,8 @@ const options = {
   hooks: hooks(),
   ...(wanted.permission && { canUseTool }),
   ...(wanted.mcp && { mcpServers: { calc: calculator() }, allowedTools: ["mcp__calc__add", "mcp__calc__fail"] }),
+  ...(wanted.delivery && { mcpServersDelivery: wanted.delivery,
+                           mcpServers: { files: { command: "none-such", args: [] } } }),
   ...(wanted.schema && { outputFormat: { type: "json_schema", schema: wanted.schema } }),
   stderr: (data) => process.stderr.write(data),
 };
@@ -119,6 +121,11 @@ const acts = {
   interrupt: async () => { await run.interrupt(); },
   set_model: async (model) => { await run.setModel(model); },
   set_permission_mode: async (mode) => { await run.setPermissionMode(mode); },
+  // Methods of the query by name, with their arguments: what each gives, or why it fails.
+  ask: async ([method, ...given]) => {
+    try { seen.push({ asked: method, answer: (await run[method](...given)) ?? null }); }
+    catch (caught) { seen.push({ asked: method, refused: String(caught.message ?? caught) }); }
+  },
   end: async () => { if (!wanted.string) await send(null); await until(() => false); },
 };
 

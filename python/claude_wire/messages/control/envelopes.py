@@ -74,6 +74,13 @@ ControlRequestPayload: TypeAlias = (
     | host_requests.ListPermissionRulesRequest
     | host_requests.McpReadResourceRequest
     | undeclared_requests.GetStatusRequest
+    | undeclared_requests.McpAuthenticateRequest
+    | undeclared_requests.McpClearAuthRequest
+    | undeclared_requests.McpOAuthCallbackUrlRequest
+    | undeclared_requests.MessageRatedRequest
+    | undeclared_requests.PromptDraftActivityRequest
+    | undeclared_requests.ReloadConnectorsRequest
+    | undeclared_requests.SetMcpPermissionModeOverrideRequest
     | undeclared_requests.GetWorkspaceDiffRequest
     | undeclared_requests.GetPlanRequest
     | undeclared_requests.ExportConversationRequest

@@ -234,7 +234,8 @@ class McpCallRequest(ControlRequestBody[dict[str, Any]], tag="mcp_call", kw_only
     ``tool`` is the full name, such as ``mcp__server__tool``; servers that the host runs are refused. No permission is
     asked unless ``check_permissions`` is true. ``timeout_ms`` is in milliseconds, 1000 to 600000, and ``expires_at``
     is an RFC 3339 time; either of them, or files, adds ``staging`` to the answer, which then reports failures inside
-    a success.
+    a success. With ``soft_error_result`` an error of the tool itself is a success, too: its ``isError`` is true, and
+    ``content`` says what went wrong.
     """
 
     tool: str
@@ -245,6 +246,7 @@ class McpCallRequest(ControlRequestBody[dict[str, Any]], tag="mcp_call", kw_only
     check_permissions: bool | None = None
     input_files: list[McpInputFile] | None = None
     output_files: list[McpOutputFile] | None = None
+    soft_error_result: bool | None = None
 
 
 class FileSuggestionsRequest(

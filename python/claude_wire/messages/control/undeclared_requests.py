@@ -1,4 +1,4 @@
-"""Requests that the CLI 2.1.330 answers though its public interface does not declare them.
+"""Requests that the CLI 2.1.331 answers though its public interface does not declare them.
 
 Their answers are plain objects, and both may change or vanish with any version of the CLI.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from claude_wire.messages.base import null
 from claude_wire.messages.control.request_body import ControlRequestBody
 
 __all__ = [
@@ -17,7 +18,14 @@ __all__ = [
     "GetPlanRequest",
     "GetStatusRequest",
     "GetWorkspaceDiffRequest",
+    "McpAuthenticateRequest",
+    "McpClearAuthRequest",
+    "McpOAuthCallbackUrlRequest",
+    "MessageRatedRequest",
+    "PromptDraftActivityRequest",
+    "ReloadConnectorsRequest",
     "SetCwdRequest",
+    "SetMcpPermissionModeOverrideRequest",
     "SetPromptSuggestionsPausedRequest",
     "SideQuestionRequest",
     "SubmitFeedbackRequest",
@@ -112,3 +120,61 @@ class EndSessionRequest(ControlRequestBody[dict[str, Any]], tag="end_session", f
 
     Acknowledged with an empty answer. Close stdin afterwards: whether the process exits by itself is not known.
     """
+
+
+class McpAuthenticateRequest(ControlRequestBody[dict[str, Any]], tag="mcp_authenticate", kw_only=True, frozen=True):
+    """Signs in to an MCP server by OAuth.
+
+    The answer may have ``authUrl``, a page for the user to open, and says in ``requiresUserAction`` whether the user
+    has to. ``redirectUri`` is where that page leads back to; hand what comes there to
+    :class:`McpOAuthCallbackUrlRequest`.
+    """
+
+    serverName: str
+    redirectUri: str | None = None
+
+
+class McpOAuthCallbackUrlRequest(
+    ControlRequestBody[dict[str, Any]], tag="mcp_oauth_callback_url", kw_only=True, frozen=True
+):
+    """Hands the address that a sign-in has led back to on to the CLI. It has a ``code`` or an ``error`` in it."""
+
+    serverName: str
+    callbackUrl: str
+
+
+class McpClearAuthRequest(ControlRequestBody[dict[str, Any]], tag="mcp_clear_auth", kw_only=True, frozen=True):
+    """Signs out of an MCP server: its tokens are revoked and forgotten."""
+
+    serverName: str
+
+
+class SetMcpPermissionModeOverrideRequest(
+    ControlRequestBody[dict[str, Any]], tag="set_mcp_permission_mode_override", kw_only=True, frozen=True
+):
+    """Has the tools of one MCP server ask, although the session's mode would allow them.
+
+    ``mode`` is ``default`` or ``auto``, and null ends the override; any other mode is refused.
+    """
+
+    serverName: str
+    mode: str | None = null()
+
+
+class MessageRatedRequest(ControlRequestBody[dict[str, Any]], tag="message_rated", kw_only=True, frozen=True):
+    """Records what a user thinks of an assistant message; ``cleared`` takes the rating back."""
+
+    messageUuid: str
+    # one of positive, negative
+    sentiment: str
+    # one of tool_use, assistant_text
+    surface: str | None = None
+    cleared: bool | None = None
+
+
+class ReloadConnectorsRequest(ControlRequestBody[dict[str, Any]], tag="reload_connectors", frozen=True):
+    """Reads the connectors of the account again. Ask :class:`McpStatusRequest` afterwards for what has changed."""
+
+
+class PromptDraftActivityRequest(ControlRequestBody[dict[str, Any]], tag="prompt_draft_activity", frozen=True):
+    """Says that the user is typing a prompt, so that the CLI gets ready. Send it about every 10 seconds meanwhile."""

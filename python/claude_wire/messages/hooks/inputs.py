@@ -100,7 +100,7 @@ class SessionStartHookInput(HookInputBase, tag="SessionStart", kw_only=True, fro
     model: str | None = None
     session_title: str | None = None
     seconds_since_last_response: Number | None = None
-    context_tokens: int | None = None
+    context_tokens: Number | None = None
     prompt_cache_likely_expired: bool | None = None
     estimated_cache_write_usd: Number | None = None
 
@@ -183,7 +183,7 @@ class _ModelSwitchHookInput(HookInputBase, kw_only=True, frozen=True):
     requested_model: str | None = null()
     # one of auto, sdk, resume, command, picker
     source: str
-    context_tokens: int
+    context_tokens: Number
     prompt_cache_warm: bool
     # one of 5m, 1h
     cache_ttl: str

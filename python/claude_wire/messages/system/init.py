@@ -116,6 +116,7 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     client_thinking: dict[str, Any] | None = None
     flag_restate_noop: bool | None = None
     cloud_session: dict[str, Any] | None = None
+    sandbox_enabled: bool | None = None
 
     @property
     def tool_names(self) -> list[str]:

@@ -92,6 +92,8 @@ class InformationalMessage(SystemMessage, kw_only=True, frozen=True):
     tag: str | None = None
     prompt_submit_outcome: dict[str, Any] | None = None
     model_restriction: dict[str, Any] | None = None
+    isMeta: bool | None = None
+    timestamp: str | None = None
     hook_no_verdict: dict[str, Any] | None = None
     saved_files: list[dict[str, Any]] | None = None
     saved_from: dict[str, Any] | None = None

@@ -30,7 +30,7 @@ class McpResourceLink(Wire, kw_only=True, frozen=True):
     title: str | None = None
     description: str | None = None
     mimeType: str | None = None
-    size: int | None = None
+    size: Number | None = None
     annotations: dict[str, Any] | None = None
 
 
@@ -56,6 +56,7 @@ class TaskStartedMessage(SystemMessage, kw_only=True, frozen=True):
     skip_transcript: bool | None = None
     ambient: bool | None = None
     awaited: bool | None = None
+    owned_by_subagent: bool | None = None
 
 
 class TaskProgressMessage(SystemMessage, kw_only=True, frozen=True):
@@ -127,6 +128,7 @@ class TaskNotificationMessage(SystemMessage, kw_only=True, frozen=True):
     summary_is_report: bool | None = None
     handback: str | None = None
     handback_report: dict[str, Any] | None = None
+    owned_by_subagent: bool | None = None
 
 
 class BackgroundTask(Wire, kw_only=True, frozen=True):
