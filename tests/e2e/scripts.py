@@ -106,6 +106,28 @@ SCRIPTS: Mapping[str, Sequence[Step]] = {
         Reply(text("It is on its way.")),
         Reply(text("It is back.")),
     ],
+    # One that takes 20 seconds and leaves a file; a command that takes 8; a reply in a subagent that spends a budget.
+    "long_agent": [
+        agent("marker", run_in_background=True),
+        Reply(text("It is on its way.")),
+        Reply(text("It is back.")),
+    ],
+    "marker": [bash("sleep 20; touch marker"), Reply(text(REPORT))],
+    "shell_of_8": [
+        bash("sleep 8; touch ran", run_in_background=True),
+        Reply(text("It runs.")),
+        Reply(text("It has ended.")),
+    ],
+    "spending_agent": [
+        agent("spender", run_in_background=True),
+        Reply(text("It is on its way.")),
+        Reply(text("Never.")),
+    ],
+    "spender": [
+        bash("sleep 1"),
+        Reply(text("x" * 200_000), tool("Bash", command="sleep 1; touch spent", description="For the test")),
+        Reply(text(REPORT)),
+    ],
     "background_agents": [
         Reply(*(block for _ in range(3) for block in agent("envoy", run_in_background=True).blocks)),
         Reply(text("They are on their way.")),

@@ -70,6 +70,7 @@ NAMES = [
     "SessionMessages",
     "SessionNotFoundError",
     "StructuredOutputError",
+    "SubagentStoppedError",
     "TurnCancelledError",
     "TurnError",
     "UnfinishedTurnError",

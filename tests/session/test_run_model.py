@@ -11,7 +11,7 @@ in one event loop, in virtual time.
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import anyio
 import anyio.abc
@@ -26,6 +26,7 @@ from claude_wire import (
     PromptAnsweredError,
     PromptCancelledError,
     ResultMessage,
+    SubagentStoppedError,
     TurnError,
     UserMessage,
 )
@@ -81,8 +82,9 @@ class Agent(Peer):
         self.turn: list[Said] = []
         # Background work: how much was begun, what goes on, and what has ended and had no turn.
         self.begun = 0
-        self.running: set[str] = set()
+        self.running: dict[str, anyio.CancelScope] = {}
         self.ended: list[str] = []
+        self.stopped = 0
         self.fold = False
         self.idle = True
         self._group: anyio.abc.TaskGroup | None = None
@@ -106,13 +108,26 @@ class Agent(Peer):
         task = f"t{self.begun}"
         about = {"task_id": task, "description": "d", "task_type": "local_agent"}
         self.say({"type": "system", "subtype": "task_started", **about})
-        self.running.add(task)
+        self.running[task] = anyio.CancelScope()
         assert self._group is not None
         self._group.start_soon(self._end, task, seconds)
 
+    def stop(self) -> None:
+        """A budget has tripped: all background work is stopped, and no turn follows."""
+        for task, scope in self.running.items():
+            scope.cancel()
+            self.stopped += 1
+            about = {"task_id": task, "status": "stopped", "output_file": "", "summary": ""}
+            self.say({"type": "system", "subtype": "task_notification", **about})
+        self.running.clear()
+        if not self.idle and not self.turn:
+            self._rest()
+
     async def _end(self, task: str, seconds: float) -> None:
-        await anyio.sleep(seconds)
-        self.running.remove(task)
+        with self.running[task]:
+            await anyio.sleep(seconds)
+        if self.running.pop(task, None) is None:
+            return  # it was stopped
         self.ended.append(task)
         if self.kind.inits:
             self._notify(task)
@@ -262,7 +277,7 @@ class World:
     async def query(self, how: str) -> None:
         await self.session.query(self._prompt(how))
 
-    async def ask(self, how: str) -> None:
+    async def ask(self, how: str, until: Literal["run", "turn"] = "run") -> None:
         prompt = self._prompt(how)
         text = prompt.text
         scope = self.askers[text] = anyio.CancelScope()
@@ -270,12 +285,20 @@ class World:
         async def run() -> None:
             with scope:
                 try:
-                    result = await self.session.ask(prompt)
+                    result = await self.session.ask(prompt, until=until)
                     answered = (result.result or "").split()
-                    self.asked[text] = "answered" if text in answered else "another prompt's result"
+                    if until == "run":
+                        assert self.agent.done, "the run ended before its work"
+                    is_last = until == "run" and answered == ["background"]
+                    self.asked[text] = "answered" if text in answered or is_last else "another prompt's result"
+                except SubagentStoppedError:
+                    assert self.agent.stopped
+                    assert self.agent.done, "the run ended before its work"
+                    self.asked[text] = "stopped"
                 except TurnError as error:
                     failed = (error.result.errors or [""])[0].split()
-                    self.asked[text] = "answered" if text in failed else "another prompt's error"
+                    is_later = until == "run" and failed == ["background"]
+                    self.asked[text] = "answered" if text in failed or is_later else "another prompt's error"
                 except PromptAnsweredError:
                     self.asked[text] = "had"
                 except PromptCancelledError:
@@ -336,6 +359,9 @@ class World:
         if self.agent.turn:
             self.agent.wake(seconds)
 
+    def stop(self) -> None:
+        self.agent.stop()
+
     def fold(self, wanted: bool) -> None:
         self.agent.fold = wanted
 
@@ -348,8 +374,8 @@ HOW = st.sampled_from(["named", "named", "unnamed", "old"])
 STEPS = st.one_of(
     action("query", HOW),
     action("query", HOW),
-    action("ask", HOW),
-    action("ask", HOW),
+    action("ask", HOW, st.sampled_from(["run", "run", "turn"])),
+    action("ask", HOW, st.sampled_from(["run", "run", "turn"])),
     action("give_up", st.integers(0, 3)),
     action("read"),
     action("read"),
@@ -357,6 +383,7 @@ STEPS = st.one_of(
     action("interrupt", st.booleans()),
     action("cancel", st.integers(0, 5)),
     action("wake", st.sampled_from([0.0, 0.3, 0.6, 5.0, 50.0])),
+    action("stop"),
     action("fold", st.booleans()),
     action("sleep", st.sampled_from([0.0, 0.01, 0.3, 0.6, 5.0])),
     action("sleep", st.sampled_from([0.0, 0.01, 0.3, 0.6, 5.0])),
@@ -398,7 +425,7 @@ def check(world: World) -> None:
     """What became of each that was asked is what the agent did with it."""
     agent = world.agent
     for text, outcome in world.asked.items():
-        if outcome == "answered":
+        if outcome == "answered" or outcome == "stopped":
             assert any(text in result.split() for result in agent.results)
         elif outcome == "had":
             assert text in agent.had

@@ -30,6 +30,7 @@
         ├── MaxTurnsError               the limit of turns is reached
         ├── MaxBudgetError              the limit of dollars is reached
         ├── StructuredOutputError       the model did not give what the JSON schema asks for
+        ├── SubagentStoppedError        subagents were stopped, and no turn came of that
         ├── TurnCancelledError          the turn was interrupted
         └── ExecutionError              anything else, a failed start among it
             └── SessionNotFoundError    there is no conversation to resume
@@ -82,6 +83,7 @@ from claude_wire.errors.turns import (
     RateLimitError,
     SessionNotFoundError,
     StructuredOutputError,
+    SubagentStoppedError,
     TurnCancelledError,
     TurnError,
 )
@@ -117,6 +119,7 @@ __all__ = [
     "SessionEndedError",
     "SessionNotFoundError",
     "StructuredOutputError",
+    "SubagentStoppedError",
     "TurnCancelledError",
     "TurnError",
     "UnfinishedTurnError",

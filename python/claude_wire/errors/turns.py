@@ -23,6 +23,7 @@ __all__ = [
     "RateLimitError",
     "SessionNotFoundError",
     "StructuredOutputError",
+    "SubagentStoppedError",
     "TurnCancelledError",
     "TurnError",
 ]
@@ -175,6 +176,31 @@ class TurnCancelledError(TurnError):
 
     def _describe(self, result: ResultMessage) -> str:
         return f"the turn was cancelled{self._why(result)}"
+
+
+class SubagentStoppedError(TurnError):
+    """Subagents in the background were stopped before they had reported, and the agent began no turn about that.
+
+    The CLI does so to all of them when ``max_budget_usd`` is spent in one of them, and when it is interrupted between
+    two turns. The turns themselves did not fail.
+
+    Args:
+        count: how many were stopped.
+
+    Attributes:
+        result: the last result before that.
+        count: as above.
+    """
+
+    _remedy = "allow more with ClaudeOptions(max_budget_usd=...), if the budget is spent"
+
+    def __init__(self, result: ResultMessage, count: int) -> None:
+        self.count: int = count
+        super().__init__(result)
+
+    def _describe(self, result: ResultMessage) -> str:
+        subagents = "a subagent was" if self.count == 1 else f"{self.count} subagents were"
+        return f"{subagents} stopped in the background, by a budget or an interrupt, and no turn came of that"
 
 
 class ExecutionError(TurnError):

@@ -1,18 +1,36 @@
-"""Iterators over a session: in lists, and over a part of what it says."""
+"""Iterators over a session: in lists, and over a part of what it says; and how that part ended."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from claude_wire.foundation.arguments import require_one_of, require_seconds
 from claude_wire.io.message_stream import Batches
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from claude_wire.messages import InvalidLine, Message
+    from claude_wire.errors import TurnError
+    from claude_wire.messages import InvalidLine, Message, ResultMessage
+    from claude_wire.session.run import Run
 
-__all__ = ["SessionBatches", "SessionMessages"]
+__all__ = ["Ending", "SessionBatches", "SessionMessages", "Until", "Wait"]
+
+#: How a wait has ended.
+#:
+#: ===========  ================================================================================================
+#: ``result``   The result of the turn has come.
+#: ``done``     Nothing more will come: the run is over.
+#: ``shells``   Only commands in the background go on, and they were waited for as long as was asked.
+#: ``ceiling``  The CLI was silent for the whole ceiling while nothing was known to be under way.
+#: ``output``   The output has ended.
+#: ===========  ================================================================================================
+Ending: TypeAlias = Literal["result", "done", "shells", "ceiling", "output"]
+
+
+#: How long a prompt is waited for: to the end of its run, or of its turn.
+Until: TypeAlias = Literal["run", "turn"]
 
 
 class SessionBatches(Batches["Message | InvalidLine"]):
@@ -21,34 +39,115 @@ class SessionBatches(Batches["Message | InvalidLine"]):
     __slots__ = ()
 
 
+class Wait:
+    """One wait, for a result or for the end of a run.
+
+    Args:
+        ceiling: seconds to wait when nothing is known to be under way. None: no limit.
+        shells: seconds, in all, in which nothing but commands in the background are waited for. None: no limit.
+    """
+
+    __slots__ = ("ceiling", "end", "error", "result", "shells", "structured")
+
+    def __init__(self, ceiling: float | None, shells: float | None = 0.0) -> None:
+        require_seconds("shells", shells, or_zero=True)
+        require_seconds("ceiling", ceiling, or_zero=True)
+        self.ceiling: float | None = ceiling
+        #: Those that are left.
+        self.shells: float | None = shells
+        self.end: Ending | None = None
+        #: The first failure.
+        self.error: TurnError | None = None
+        #: The last result.
+        self.result: ResultMessage | None = None
+        #: Whether each result must have ``structured_output``.
+        self.structured: bool = False
+
+    @classmethod
+    def of_prompt(cls, until: Until, shells: float | None, ceiling: float | None) -> Wait:
+        """The wait of :meth:`Session.ask`.
+
+        Raises:
+            TypeError, ValueError: an argument is wrong, or ``shells`` is without effect.
+        """
+        require_one_of("until", until, get_args(Until))
+        if shells != 0 and until == "turn":
+            raise ValueError("shells is for until='run': a turn does not wait for commands")
+        return cls(ceiling, shells)
+
+    def is_over(self, run: Run) -> bool:
+        """Whether a run is over, as far as this wait is concerned."""
+        if not run.over:
+            return False
+        if not run.background.shells:
+            self.end = "done"
+        elif self.shells == 0:
+            self.end = "shells"
+        else:
+            return False
+        return True
+
+    def patience(self, run: Run, now: float) -> float | None:
+        """Seconds to wait for the next message; None for as long as it takes."""
+        return self.shells if self.only_shells(run) else run.patience(self.ceiling, now)
+
+    def only_shells(self, run: Run) -> bool:
+        """Whether nothing but commands in the background are waited for."""
+        return self.shells != 0 and bool(run.background.shells) and run.over
+
+    def less_shells(self, seconds: float) -> float | None:
+        """What is left of :attr:`shells` after so many seconds."""
+        return None if self.shells is None else max(self.shells - seconds, 0.0)
+
+    def note(self, result: ResultMessage, run: Run) -> None:
+        """A result of the run was seen."""
+        self.result = result
+        if self.error is None:
+            self.error = result.to_error(run.reason, run.resets_at, structured=self.structured)
+
+    def close(self, run: Run) -> None:
+        """The run is over. Subagents that were stopped, and that no turn has taken up, are a failure, too."""
+        if self.error is None and self.result is not None:
+            self.error = run.stopped_error(self.result)
+
+
 class SessionMessages:
     """Iterates over a part of what a :class:`Session` says; made by its ``receive_response`` and ``receive_run``.
 
     Args:
         take: gives the next message, or raises StopAsyncIteration.
-        is_last: says whether there is none after this one.
+        wait: is given to ``take``, which notes in there how it ends.
     """
 
-    def __init__(
-        self, take: Callable[[], Awaitable[Message | InvalidLine]], is_last: Callable[[Message | InvalidLine], bool]
-    ) -> None:
+    def __init__(self, take: Callable[[Wait], Awaitable[Message | InvalidLine]], wait: Wait) -> None:
         self._take = take
-        self._is_last = is_last
-        self._ended = False
+        self._wait = wait
 
     def __repr__(self) -> str:
-        return f"<SessionMessages {'ended' if self._ended else 'open'}>"
+        return f"<SessionMessages {'open' if self.end is None else f'ended ({self.end})'}>"
+
+    @property
+    def end(self) -> Ending | None:
+        """How the iteration has ended: by ``result``, ``done``, ``shells``, ``ceiling`` or ``output``; else None."""
+        return self._wait.end
+
+    @property
+    def error(self) -> TurnError | None:
+        """The first failure among the turns that were given, as :meth:`Session.ask` raises it; None if there is none.
+
+        At the end of a run also a :class:`~claude_wire.SubagentStoppedError`.
+        """
+        return self._wait.error
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Message | InvalidLine:
-        if self._ended:
+        if self._wait.end is not None:
             raise StopAsyncIteration
         try:
-            message = await self._take()
+            return await self._take(self._wait)
         except StopAsyncIteration:
-            self._ended = True
+            if self._wait.end is None:
+                self._wait.end = "output"
             raise
-        self._ended = self._is_last(message)
-        return message

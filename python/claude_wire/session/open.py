@@ -31,6 +31,7 @@ from claude_wire.process.stored_sessions import missing_from, projects_folder
 from claude_wire.session.arguments import PLACES, REQUEST_SECONDS
 from claude_wire.session.attached.link import Attachment
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
+from claude_wire.session.iterators import Until, Wait
 from claude_wire.session.prompts import Prompt, message_of
 from claude_wire.session.session import Session
 
@@ -72,32 +73,41 @@ class SessionArguments(ProcessArguments, AttachedArguments, total=False):
 
 
 async def ask(
-    prompt: Prompt, options: ClaudeOptions | Sequence[StrPath] | None = None, **arguments: Unpack[SessionArguments]
+    prompt: Prompt,
+    options: ClaudeOptions | Sequence[StrPath] | None = None,
+    *,
+    until: Until = "run",
+    shells: float | None = 0.0,
+    **arguments: Unpack[SessionArguments],
 ) -> ResultMessage:
-    """Run the CLI for one prompt, and return its result: ``(await ask("What is 2 + 2?")).result``.
+    """Run the CLI for one prompt, and return the last result: ``(await ask("What is 2 + 2?")).result``.
 
-    The CLI has ended when this returns, raises or is cancelled, and with it the subagents that still work in the
-    background. For the messages on the way, or for another prompt, there is :func:`open_session`; for code that is not
-    async, ``claude_wire.sync.ask``.
+    This waits until the run is over: until the subagents that work in the background have ended, too, and the turns
+    that their ends bring. The CLI has ended when this returns, raises or is cancelled, and with it the commands that
+    still run in the background. For the messages on the way, or for another prompt, there is :func:`open_session`; for
+    code that is not async, ``claude_wire.sync.ask``.
 
     Args:
         prompt: text, content blocks or a whole :class:`~claude_wire.UserMessage`.
         options: the CLI's flags, or a whole command line; those of ``ClaudeOptions()`` if None, or none with
             ``attach``.
+        until: ``"turn"`` returns the prompt's own result as soon as that comes, and ends the subagents, too.
+        shells: seconds to wait for commands in the background, as for :meth:`Session.receive_run`.
 
     The other arguments are those of :func:`open_session`, such as ``can_use_tool``, ``hooks``, ``mcp_servers`` and
     ``cwd``.
 
     Raises:
-        TurnError: the turn failed: a subclass that says how, as for :meth:`Session.ask`.
+        TurnError: a turn failed: a subclass that says how, as for :meth:`Session.ask`.
         PromptError, SessionEndedError: no turn answered, as for :meth:`Session.ask`.
         CLINotFoundError, ProcessError, RequestError, OSError: the session did not begin, as for :func:`open_session`.
     """
-    message = message_of(prompt)  # a wrong prompt is refused before anything runs
+    message = message_of(prompt)  # wrong arguments are refused before anything runs
+    Wait.of_prompt(until, shells, None)
     if options is None and arguments.get("attach") is None:
         options = ClaudeOptions()
     async with open_session(options, **arguments) as session:
-        return await session.ask(message)
+        return await session.ask(message, until=until, shells=shells)
 
 
 @tells_where(PLACES)

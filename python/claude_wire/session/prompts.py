@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import uuid as uuids
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -15,17 +15,24 @@ from anyio import current_time
 
 from claude_wire.codec.decoder import decode
 from claude_wire.codec.encoder import encode
-from claude_wire.errors import PromptAnsweredError, PromptCancelledError, PromptError, SessionEndedError
+from claude_wire.errors import (
+    ClaudeWireError,
+    PromptAnsweredError,
+    PromptCancelledError,
+    PromptError,
+    SessionEndedError,
+)
 from claude_wire.messages import ContentBlock, ResultMessage, UserMessage
 from claude_wire.messages.base import Wire
 from claude_wire.session.run import State
 
 if TYPE_CHECKING:
+    from claude_wire.session.iterators import Until, Wait
     from claude_wire.session.reading import Reading
     from claude_wire.session.run import SentPrompt
     from claude_wire.session.sending import Sender
 
-__all__ = ["Prompt", "Prompts", "message_of", "query_of"]
+__all__ = ["Prompt", "Prompts", "message_of"]
 
 _log = logging.getLogger("claude_wire")
 
@@ -49,7 +56,7 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
     return UserMessage.of(prompt, uuid=uuid or str(uuids.uuid4()), session_id=session_id)
 
 
-def query_of(prompt: Prompt, uuid: str | None, session_id: str, *, needs_uuid: bool) -> UserMessage:
+def _query_of(prompt: Prompt, uuid: str | None, session_id: str, *, needs_uuid: bool) -> UserMessage:
     """The message of a prompt whose asker may have chosen the uuid.
 
     A :class:`UserMessage` remains as it is, but for that uuid, and for one that it needs and does not have.
@@ -80,6 +87,18 @@ class Prompts:
         self._run = reading.run
         #: Whether a JSON schema was given, so that each result must have ``structured_output``.
         self.structured: bool = any(word.partition("=")[0] == "--json-schema" for word in sender.argv)
+
+    async def query(
+        self, prompt: Prompt | AsyncIterable[Prompt], uuid: str | None, session_id: str, *, needs_uuid: bool
+    ) -> None:
+        """Send a prompt, or each of an iterable; arguments as of :meth:`Session.query`."""
+        if not isinstance(prompt, AsyncIterable):
+            await self.send(_query_of(prompt, uuid, session_id, needs_uuid=needs_uuid))
+            return
+        if uuid is not None:
+            raise TypeError("one uuid is not for several prompts")
+        async for one in prompt:
+            await self.query(one, None, session_id, needs_uuid=needs_uuid)
 
     async def send(self, prompt: UserMessage) -> SentPrompt | None:
         """Send a prompt. Returns None if no turn is owed for it."""
@@ -115,8 +134,8 @@ class Prompts:
             else:
                 await self._sender.send(line, is_answer=True)
 
-    async def ask(self, prompt: UserMessage, ceiling: float | None) -> ResultMessage:
-        """Send a prompt with a uuid, and pass over all messages up to its result. One task asks at a time.
+    async def ask(self, prompt: UserMessage, wait: Wait, until: Until) -> ResultMessage:
+        """Send a prompt with a uuid, and pass over all messages up to its end. One task asks at a time.
 
         Raises:
             HandleError, ValueError, TurnError, PromptError, SessionEndedError: as :meth:`Session.ask` says.
@@ -128,19 +147,50 @@ class Prompts:
             sent = await self.send(prompt)
             assert sent is not None
             try:
-                if not await self._reading.pass_to_the_end_of(sent, ceiling):
-                    raise PromptError(prompt.uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
+                await self._reading.pass_to_the_end_of(sent, wait)
             except StopAsyncIteration:
                 raise SessionEndedError("query", "the output ended before the result") from None
-        if sent.refusal:
-            raise PromptError(prompt.uuid, f"the supervisor has refused the prompt: {sent.refusal}")
-        if sent.state is State.REPEATED:
-            raise PromptAnsweredError(
-                prompt.uuid, "this prompt was answered before the session was resumed; a new uuid asks again"
-            )
-        if sent.result is None:
-            raise PromptCancelledError(prompt.uuid, "the CLI took this prompt out of its queue")
-        error = sent.result.to_error(self._run.reason, self._run.resets_at, structured=self.structured)
-        if error is not None:
-            raise error
-        return sent.result
+            result = _result_of(sent)
+            wait.end, wait.structured = None, self.structured
+            wait.note(result, self._run)
+            if until == "run":
+                await self._pass_to_the_end_of_run(wait)
+        if wait.error is not None:
+            raise wait.error
+        return wait.result or result
+
+    async def _pass_to_the_end_of_run(self, wait: Wait) -> None:
+        """Wait for what the prompt has begun in the background. An earlier failure is raised in place of a later one.
+
+        Raises:
+            TurnError, SessionEndedError: as :meth:`Session.ask` says.
+        """
+        try:
+            await self._reading.pass_to_the_end_of_run(wait)
+        except StopAsyncIteration:
+            working = len(self._run.background.subagents)
+            if wait.error is None and working:
+                problem = f"the output ended while {working} of its subagents worked in the background"
+                raise SessionEndedError("query", problem) from None
+        except ClaudeWireError as error:
+            raise (wait.error or error) from (None if wait.error is None else error)
+
+
+def _result_of(prompt: SentPrompt) -> ResultMessage:
+    """The result that answers a prompt.
+
+    Raises:
+        PromptError: no turn answers it.
+    """
+    uuid = prompt.uuid
+    if not prompt.ended:
+        raise PromptError(uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
+    if prompt.refusal:
+        raise PromptError(uuid, f"the supervisor has refused the prompt: {prompt.refusal}")
+    if prompt.state is State.REPEATED:
+        raise PromptAnsweredError(
+            uuid, "this prompt was answered before the session was resumed; a new uuid asks again"
+        )
+    if prompt.result is None:
+        raise PromptCancelledError(uuid, "the CLI took this prompt out of its queue")
+    return prompt.result

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from anyio import CancelScope, current_time
 
 from claude_wire.errors import DetachedError, HandleError, ProcessError, TurnError
+from claude_wire.foundation.arguments import require_seconds, type_of
 from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import (
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
+    ControlRequestBody,
     InterruptResponse,
     ResultError,
     ResultMessage,
 )
 from claude_wire.process.stdin import LAST_SECONDS
+from claude_wire.session.iterators import Wait
 from claude_wire.session.run import MARKS, Run, SentPrompt
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from claude_wire.session.router import Router
 
 __all__ = ["Reading"]
+
+A = TypeVar("A")
 
 
 class Reading:
@@ -95,15 +100,33 @@ class Reading:
             if batch:
                 return batch
 
-    async def next_of_run(self, ceiling: float | None) -> Message | InvalidLine:
+    async def next_of_turn(self, wait: Wait) -> Message | InvalidLine:
+        """The next message, up to the next result."""
+        while wait.end is None:
+            if not self.ready:
+                await self._wait(wait)
+                continue
+            message = self.ready.popleft()
+            if self.has_marks and self.run_sees(message):
+                continue
+            if isinstance(message, ResultMessage):
+                wait.note(message, self.run)
+                wait.end = "result"
+            return message
+        raise StopAsyncIteration
+
+    async def next_of_run(self, wait: Wait) -> Message | InvalidLine:
         """The next message, until the run is over."""
-        while not self.run.over:
-            if self.ready:
-                message = self.ready.popleft()
-                if not self.run_sees(message):
-                    return message
-            elif not await self._wait(ceiling):
-                break
+        while wait.end is None and not wait.is_over(self.run):
+            if not self.ready:
+                await self._wait(wait)
+                continue
+            message = self.ready.popleft()
+            if not self.run_sees(message):
+                if isinstance(message, ResultMessage):
+                    wait.note(message, self.run)
+                return message
+        wait.close(self.run)
         raise StopAsyncIteration
 
     @contextmanager
@@ -116,14 +139,38 @@ class Reading:
         finally:
             self._reserved = False
 
-    async def pass_to_the_end_of(self, prompt: SentPrompt, ceiling: float | None) -> bool:
-        """Pass over all messages until the state of a prompt is final. Returns false if the ceiling ends the wait."""
-        while not prompt.ended:
+    async def pass_to_the_end_of(self, prompt: SentPrompt, wait: Wait) -> None:
+        """Pass over all messages until the state of a prompt is final, or the ceiling ends the wait."""
+        while not prompt.ended and wait.end is None:
             if self.ready:
                 self.run_sees(self.ready.popleft())
-            elif not await self._wait(ceiling, reserved=True) and not prompt.ended:
-                return False
-        return True
+            else:
+                await self._wait(wait, reserved=True)
+
+    async def pass_to_the_end_of_run(self, wait: Wait) -> None:
+        """Pass over all messages until the run is over. ``wait`` notes the turns that background work begins."""
+        while wait.end is None and not wait.is_over(self.run):
+            if not self.ready:
+                await self._wait(wait, reserved=True)
+                continue
+            message = self.ready.popleft()
+            unasked = isinstance(message, ResultMessage) and self.run.is_unasked(message)
+            self.run_sees(message)
+            if unasked:
+                wait.note(cast("ResultMessage", message), self.run)
+        wait.close(self.run)
+
+    async def request(self, request: ControlRequestBody[A], seconds: float) -> A:
+        """Send a request and return its answer, typed; the run learns what that says of prompts."""
+        if not isinstance(request, ControlRequestBody):
+            raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type_of(request)}")
+        require_seconds("timeout", seconds, or_zero=True)
+        subtype = cast("str", type(request).__struct_config__.tag)
+        unnamed = self.run.unnamed()
+        answer = await self._requests.ask(request, subtype, seconds, self._router.notice)
+        parsed = request.parse_answer(answer.response or {})
+        self.answered(request, parsed, unnamed)
+        return parsed
 
     def answered(self, request: object, answer: object, unnamed: Sequence[SentPrompt]) -> None:
         """The CLI has answered a request. ``unnamed`` are the prompts without a uuid that were sent before."""
@@ -165,18 +212,24 @@ class Reading:
         await self._router.read_on()
         await self._output_ended()
 
-    async def _wait(self, ceiling: float | None, *, reserved: bool = False) -> bool:
-        """Wait for a message, or a change of the run. Returns false if none came for as long as is worth waiting."""
-        with move_on_after(self.run.patience(ceiling, current_time())) as scope:
+    async def _wait(self, wait: Wait, *, reserved: bool = False) -> None:
+        """Wait for a message, or a change of the run, as long as is worth waiting; notes when that is over."""
+        began = current_time()
+        only_shells, seconds = wait.only_shells(self.run), wait.patience(self.run, began)
+        with move_on_after(seconds) as scope:
             before, self._waiting = self._waiting, scope
             try:
                 await self.step(reserved=reserved)
             finally:
                 self._waiting = before  # that of the task that reads, if this one may not
-        if self.ready or current_time() < scope.deadline:
-            return True
-        self.run.settle()
-        return False
+        is_late = not self.ready and current_time() >= scope.deadline
+        if only_shells:
+            wait.shells = 0.0 if is_late else wait.less_shells(current_time() - began)
+        elif is_late:
+            was_over = self.run.over
+            self.run.settle()
+            if seconds == wait.ceiling and (was_over or not self.run.over):
+                wait.end = "ceiling"
 
     def _failed_turn(self, error: ProcessError) -> TurnError | None:
         """What the last result says of a process that has ended as it does when that is an error."""

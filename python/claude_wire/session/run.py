@@ -47,7 +47,7 @@ from enum import Enum
 from itertools import islice, takewhile
 from typing import Any
 
-from claude_wire.foundation.ids import Ids
+from claude_wire.errors import SubagentStoppedError
 from claude_wire.messages import (
     AssistantMessage,
     CommandLifecycleMessage,
@@ -57,13 +57,11 @@ from claude_wire.messages import (
     ResultMessage,
     SessionStateChangedMessage,
     SystemErrorMessage,
-    TaskNotificationMessage,
     TaskNotificationOrigin,
-    TaskStartedMessage,
-    TaskUpdatedMessage,
 )
 from claude_wire.messages.conversation.results import ErrorInfo
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
+from claude_wire.control.background import TASK_MARKS, Background
 
 __all__ = ["MARKS", "SETTLE_SECONDS", "TRANSITIONS", "Event", "Run", "SentPrompt", "State"]
 
@@ -79,14 +77,9 @@ MARKS = frozenset(
         *RESULT_BY_SUBTYPE.values(),
         SessionStateChangedMessage,
         SystemErrorMessage,
-        TaskNotificationMessage,
-        TaskStartedMessage,
-        TaskUpdatedMessage,
+        *TASK_MARKS,
     )
 )
-#: Types of tasks whose end wakes the session.
-_DELEGATED = frozenset(("local_agent", "local_workflow"))
-_ENDED = frozenset(("completed", "failed", "killed", "stopped"))
 
 #: The most seconds between the sending of a prompt and its turn. CLI 2.1.330 announces the turn within 0.03 seconds of
 #: reading the prompt. This is waited for only if nothing else tells whether an earlier result answered the prompt, too.
@@ -229,8 +222,8 @@ class Run:
         self._merges = merges
         # What the CLI has last said of its state; None if it says nothing of it.
         self._state: str | None = None
-        # Delegated tasks in the background. Above 4,096 the oldest are not waited for.
-        self._tasks = Ids()
+        #: What works in the background, and the turns that its ends bring.
+        self.background: Background = Background()
         # The uuids of all prompts; and the prompts that have not ended, in the order of sending, by their uuids.
         self._uuids: set[str] = set()
         self._open: dict[str | SentPrompt, SentPrompt] = {}
@@ -243,10 +236,6 @@ class Run:
         # Whether older messages are read than those behind which the prompts were sent.
         self._is_behind = False
         self._queued = 0
-        # Turns that may be due because delegated tasks have ended; and whether one of them is certain, since a task
-        # ended between turns.
-        self._due = 0
-        self._woken = False
         #: ``error`` of the last assistant message of the turn, those of subagents aside.
         self.reason: str | None = None
         #: When the rate limit ends that the CLI last said was used up, in seconds since 1970; else None.
@@ -259,12 +248,12 @@ class Run:
         """Whether nothing more will come, unless something is asked."""
         if self._is_behind or self._under_way or self._queued or len(self._folded) < len(self._open):
             return False
-        return not self._due if self._state is None else self._state == "idle"
+        return not self.background.due and self._state in (None, "idle")
 
     @property
     def _under_way(self) -> bool:
         """Whether something goes on that will say when it ends."""
-        return self._turn or bool(self._tasks) or self._state == "requires_action"
+        return self._turn or bool(self.background.subagents) or self._state == "requires_action"
 
     def patience(self, ceiling: float | None, now: float) -> float | None:
         """Seconds to wait for the next message; None for as long as it takes.
@@ -278,10 +267,13 @@ class Run:
         if self._queued or any(prompt.state in _OWED for prompt in self._open.values()):
             # A CLI that is idle although a turn is owed has dropped the prompt, or has not come to it yet.
             return ceiling if self._state == "idle" else None
+        due, certain = bool(self.background.due), self.background.is_certain
         if self._state == "idle" and self._open:
             newest = next(reversed(self._open.values()))
             left = max(newest.sent_at + SETTLE_SECONDS - now, LEAST_SECONDS)
-        elif self._state is None and self._announces and (self._open or (self._due and not self._woken)):
+        elif self._state == "idle" and due:
+            left = SETTLE_SECONDS  # a CLI that tells its state says within 0.1 s that it runs
+        elif self._state is None and ((self._announces and self._open) or (due and not certain)):
             left = SETTLE_SECONDS
         else:
             return ceiling
@@ -292,8 +284,8 @@ class Run:
 
         Ends of tasks that may have brought no turn have brought none.
         """
-        if not self._woken:
-            self._due = 0
+        if self._state is not None or not self.background.is_certain:
+            self.background.settle()
         for prompt in list(self._open.values()):
             self._happens(prompt, Event.SETTLED)
 
@@ -333,8 +325,8 @@ class Run:
         self._is_behind, self._turn = False, turn
         if restarted:
             self._state = None
-            self._tasks = Ids()
-            self._queued = self._due = 0
+            self.background = Background()
+            self._queued = 0
 
     def refuse(self, uuid: str, reason: str) -> None:
         """A prompt will not come to the CLI. It may be sent again."""
@@ -370,6 +362,15 @@ class Run:
         for prompt in swept:
             self._happens(self._open.get(prompt), Event.SWEPT)
 
+    def is_unasked(self, result: ResultMessage) -> bool:
+        """Whether a result, which is about to be seen, is of a turn that background work began."""
+        return isinstance(result.origin, TaskNotificationOrigin) or not self._open
+
+    def stopped_error(self, result: ResultMessage) -> SubagentStoppedError | None:
+        """The error of a run whose subagents were stopped, where no turn has taken that up; ``result`` is its last."""
+        stopped = len(self.background.stopped)
+        return SubagentStoppedError(result, stopped) if stopped else None
+
     def see(self, message: Any) -> bool:
         """Look at one of :data:`MARKS`. Returns whether it is for the host alone, which asked for it."""
         if isinstance(message, AssistantMessage):
@@ -377,12 +378,11 @@ class Run:
                 reason = message.error_reason
                 self.reason = None if reason is None else reason[:MOST_WORD_CHARS]
         elif isinstance(message, ResultMessage):
-            self._turn = self._woken = False
+            self._turn = False
             self._queued = message.queued_turn_count or 0
+            self.background.turn_ended(takes_one_up=self.is_unasked(message))
             if not self._announces:
-                self._due = 0
-            elif self._due and (isinstance(message.origin, TaskNotificationOrigin) or not self._open):
-                self._due -= 1
+                self.background.settle()
             self._result(message)
         elif isinstance(message, InitMessage):
             # A simple agent may greet its host with one, once. Its prompts are answered each by a result of its own.
@@ -408,14 +408,10 @@ class Run:
             self.fatal = message.error
         elif isinstance(message, SessionStateChangedMessage):
             self._state = message.state[:MOST_WORD_CHARS]
+            self.background.settle()  # what is due makes the CLI run
             return message.sdk_host_only is True
-        elif isinstance(message, TaskStartedMessage):
-            if message.task_type in _DELEGATED:
-                self._tasks.add(message.task_id)
-        elif isinstance(message, TaskNotificationMessage):
-            self._task_ended(message.task_id)
-        elif isinstance(message, TaskUpdatedMessage) and message.patch is not None and message.patch.status in _ENDED:
-            self._task_ended(message.task_id or "")
+        elif isinstance(message, TASK_MARKS):
+            self.background.see(message, in_turn=self._turn)
         return False
 
     def _result(self, result: ResultMessage) -> None:
@@ -466,12 +462,6 @@ class Run:
         self._open.pop(prompt.uuid or prompt, None)
         self._unnamed.pop(prompt, None)
         self._folded.pop(prompt, None)
-
-    def _task_ended(self, task_id: str) -> None:
-        if task_id in self._tasks:
-            self._tasks.discard(task_id)
-            self._due += 1
-            self._woken |= not self._turn
 
 
 def _named_by(result: ResultMessage) -> set[str] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -16,7 +16,7 @@ from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
 from claude_wire.dialects import CLASSIC, STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import HandleError, ProcessInputError, SessionEndedError
-from claude_wire.foundation.arguments import require_one_of, require_seconds, shown, tells_where, type_of
+from claude_wire.foundation.arguments import require_one_of, require_seconds, shown, tells_where
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.io.tasks import Home, Tasks
 from claude_wire.io.waiting import Lock, cancel_scope
@@ -49,8 +49,8 @@ from claude_wire.session.dialect import (
     require_status,
     router_for,
 )
-from claude_wire.session.iterators import SessionBatches, SessionMessages
-from claude_wire.session.prompts import Prompt, Prompts, message_of, query_of
+from claude_wire.session.iterators import SessionBatches, SessionMessages, Until, Wait
+from claude_wire.session.prompts import Prompt, Prompts, message_of
 from claude_wire.session.reading import Reading
 from claude_wire.session.sending import Sender
 
@@ -342,13 +342,7 @@ class Session:
         Raises:
             ProcessInputError: the process is gone, or its input was ended.
         """
-        if isinstance(prompt, AsyncIterable):
-            if uuid is not None:
-                raise TypeError("one uuid is not for several prompts")
-            async for one in prompt:
-                await self.query(one, session_id=session_id)
-            return
-        await self._prompts.send(query_of(prompt, uuid, session_id, needs_uuid=self._link is not None))
+        await self._prompts.query(prompt, uuid, session_id, needs_uuid=self._link is not None)
 
     async def send_again(self, lines: Sequence[bytes]) -> None:
         """Send what a connection has lost: ``unacknowledged`` of a :class:`~claude_wire.DetachedError`.
@@ -357,34 +351,42 @@ class Session:
         """
         await self._prompts.send_again(lines)
 
-    async def ask(self, prompt: Prompt, *, ceiling: float | None = CEILING_SECONDS) -> ResultMessage:
-        """Send a prompt, pass over all messages up to its result, and return that.
+    async def ask(
+        self, prompt: Prompt, *, until: Until = "run", shells: float | None = 0.0, ceiling: float | None = CEILING_SECONDS
+    ) -> ResultMessage:
+        """Send a prompt, pass over all messages up to the end of its run, and return the last result.
 
-        Callers take turns: the prompt is sent when all earlier calls have ended. It is sent with a random uuid if it
-        has none. The results of other prompts, and of turns that background work began, are passed over; an agent whose
-        results name no prompts, and which merges prompts, leaves open which result is whose. Nobody else may iterate
-        meanwhile.
+        After the prompt's own result the run goes on while subagents work in the background: each that ends brings a
+        turn with a result, and the last of these is returned. :meth:`receive_run` says when a run is over. Callers take
+        turns: the prompt is sent when all earlier calls have ended. It is sent with a random uuid if it has none. The
+        results of other prompts are passed over; an agent whose results name no prompts, and which merges prompts,
+        leaves open which result is whose. Nobody else may iterate meanwhile.
 
         Args:
-            ceiling: seconds to wait for the turn while the CLI says that it is idle. None: no limit.
+            until: ``"turn"`` returns the prompt's own result as soon as that comes. Subagents then go on.
+            shells: seconds to wait for commands in the background, as for :meth:`receive_run`.
+            ceiling: seconds to wait when nothing is known to be under way. None: no limit.
 
         Raises:
             HandleError: another task is iterating, or the caller is a callback of this session, whose turn could not
                 end. Nothing is sent.
-            ValueError: the prompt has the uuid of one that this session has sent. Nothing is sent.
-            TurnError: the turn failed: a subclass that says how.
+            ValueError: the prompt has the uuid of one that this session has sent, or ``shells`` is given with
+                ``until="turn"``. Nothing is sent.
+            TurnError: the turn failed, or a later turn of the run: a subclass that says how. It is raised at the end
+                of the run, the first one of several. :class:`~claude_wire.SubagentStoppedError`: no turn failed, but
+                subagents were stopped, by a budget for instance.
             PromptError: no turn answers the prompt. :class:`~claude_wire.PromptAnsweredError`: the CLI had its uuid
                 before the session was resumed. :class:`~claude_wire.PromptCancelledError`: the prompt was taken out of
                 the queue. Itself: ``ceiling`` is over.
-            SessionEndedError: the output ended before the result.
+            SessionEndedError: the output ended before the result, or while subagents worked.
         """
-        require_seconds("ceiling", ceiling, or_zero=True)
+        wait = Wait.of_prompt(until, shells, ceiling)
         self._sender.require_open()
         prompt = message_of(prompt)
         if self._tasks.current is not None:
             raise HandleError("ask() within a callback would wait for its own turn; query() sends a prompt")
         async with self._asking:
-            return await self._prompts.ask(prompt, ceiling)
+            return await self._prompts.ask(prompt, wait, until)
 
     async def request(self, request: ControlRequestBody[A], *, timeout: float | None = None) -> A:
         """Send a control request and return its answer, typed: ``await session.request(McpStatusRequest())``.
@@ -402,19 +404,10 @@ class Session:
             ProcessInputError: the process is gone, or its input was ended.
         """
         self._sender.require_open()
-        if not isinstance(request, ControlRequestBody):
-            raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type_of(request)}")
-        require_seconds("timeout", timeout, or_zero=True)
-        subtype = cast("str", type(request).__struct_config__.tag)
-        seconds = self._request_timeout if timeout is None else timeout
-        unnamed = self._reading.run.unnamed()
         # What a callback asks for may have the CLI withdraw the callback's own request. The answer comes first.
         callback = self._tasks.current
         with nullcontext() if callback is None else callback.cancelled_later():
-            answer = await self._control.requests.ask(request, subtype, seconds, self._router.notice)
-        parsed = request.parse_answer(answer.response or {})
-        self._reading.answered(request, parsed, unnamed)
-        return parsed
+            return await self._reading.request(request, self._request_timeout if timeout is None else timeout)
 
     async def interrupt(self, *, cancel_queued: bool | None = None) -> InterruptResponse:
         """Stop the turn that is under way, which then ends with a result. See :class:`InterruptRequest`.
@@ -470,24 +463,31 @@ class Session:
         """Iterate over lists of messages instead, each of at least one; see :meth:`MessageStream.batches`."""
         return SessionBatches(self, self._reading.next_batch)
 
-    def receive_response(self) -> SessionMessages:
-        """Iterate up to the result of the turn, and with it. What comes after it remains."""
-        self._sender.require_open()
-        return SessionMessages(self.__anext__, lambda message: isinstance(message, ResultMessage))
+    def receive_response(self, *, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
+        """Iterate up to the result of the turn, and with it. What comes after it remains.
 
-    def receive_run(self, *, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
+        Args:
+            ceiling: seconds to wait for a message when nothing is known to be under way: then no result may ever come.
+                ``end`` of what this returns is ``"ceiling"`` then. None: no limit.
+        """
+        self._sender.require_open()
+        return SessionMessages(self._reading.next_of_turn, Wait(ceiling))
+
+    def receive_run(self, *, shells: float | None = 0.0, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
         """Iterate until nothing more will come: past the result, while background work goes on that wakes the session.
 
         There may be several results. A run is over when every prompt has its result, no subagent is left in the
-        background, and the CLI says that it is idle, if it does so at all. Shells in the background are not waited for.
+        background, and the CLI says that it is idle, if it does so at all. ``end`` of what this returns says how the
+        iteration has ended, and ``error`` what :meth:`ask` would raise.
 
         Args:
+            shells: seconds, in all, to wait for commands in the background when nothing else is left to wait for. They
+                may run for ever, so they are not waited for if this is 0. None: no limit. Each that ends brings a turn.
             ceiling: seconds to wait for the CLI to become idle, or take up a turn, when nothing is known to be under
-                way: a shell in the background may run for ever. None: no limit.
+                way. None: no limit.
         """
-        require_seconds("ceiling", ceiling, or_zero=True)
         self._sender.require_open()
-        return SessionMessages(lambda: self._reading.next_of_run(ceiling), lambda _: False)
+        return SessionMessages(self._reading.next_of_run, Wait(ceiling, shells))
 
     async def end_input(self) -> None:
         """Close the input of the process, which tells the CLI to finish and end. Callbacks cannot be answered then.

@@ -11,6 +11,7 @@ from claude_wire import session as asynchronous
 from claude_wire.messages import ResultMessage
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.session.arguments import CEILING_SECONDS
+from claude_wire.session.iterators import Until, Wait
 from claude_wire.session.prompts import Prompt, message_of
 from claude_wire.sync.loop_thread import LoopThread
 
@@ -38,14 +39,23 @@ T = TypeVar("T")
 
 
 def ask(
-    prompt: Prompt, options: ClaudeOptions | Sequence[StrPath] | None = None, **arguments: Unpack[SessionArguments]
+    prompt: Prompt,
+    options: ClaudeOptions | Sequence[StrPath] | None = None,
+    *,
+    until: Until = "run",
+    shells: float | None = 0.0,
+    **arguments: Unpack[SessionArguments],
 ) -> ResultMessage:
-    """Run the CLI for one prompt, and return its result. Arguments and exceptions are those of `claude_wire.ask`."""
-    message = message_of(prompt)  # a wrong prompt is refused before anything runs
+    """Run the CLI for one prompt, and return the last result. Arguments and exceptions are those of `claude_wire.ask`.
+
+    It waits for subagents in the background, too.
+    """
+    message = message_of(prompt)  # wrong arguments are refused before anything runs
+    Wait.of_prompt(until, shells, None)
     if options is None and arguments.get("attach") is None:
         options = ClaudeOptions()
     with open_session(options, **arguments) as session:
-        return session.ask(message)
+        return session.ask(message, until=until, shells=shells)
 
 
 def open_session(
@@ -131,12 +141,19 @@ class Session:
         """Send a prompt, as :meth:`claude_wire.Session.query`. Does not wait for the answer."""
         self._thread.call(self.session.query, prompt, uuid=uuid, session_id=session_id)
 
-    def ask(self, prompt: Prompt, *, ceiling: float | None = CEILING_SECONDS) -> ResultMessage:
-        """Send a prompt and return its result, as :meth:`claude_wire.Session.ask`."""
+    def ask(
+        self,
+        prompt: Prompt,
+        *,
+        until: Until = "run",
+        shells: float | None = 0.0,
+        ceiling: float | None = CEILING_SECONDS,
+    ) -> ResultMessage:
+        """Send a prompt and return the last result of its run, as :meth:`claude_wire.Session.ask`."""
 
         async def answer() -> ResultMessage:
             self._taken.clear()  # they come before the result, too
-            return await self.session.ask(prompt, ceiling=ceiling)
+            return await self.session.ask(prompt, until=until, shells=shells, ceiling=ceiling)
 
         return self._thread.call(answer)
 
@@ -171,13 +188,15 @@ class Session:
         """Iterate over lists of messages instead, which is cheaper where there are many."""
         return self._messages(self.session.batches(), lists=True)
 
-    def receive_response(self) -> Messages[Message | InvalidLine]:
-        """Iterate up to the result of the turn, and with it. What comes after it remains."""
-        return self._messages(self.session, last=ResultMessage)
+    def receive_response(self, *, ceiling: float | None = CEILING_SECONDS) -> Messages[Message | InvalidLine]:
+        """Iterate up to the result of the turn, and with it, as :meth:`claude_wire.Session.receive_response`."""
+        return self._messages(self.session.receive_response(ceiling=ceiling), last=ResultMessage)
 
-    def receive_run(self, *, ceiling: float | None = CEILING_SECONDS) -> Messages[Message | InvalidLine]:
+    def receive_run(
+        self, *, shells: float | None = 0.0, ceiling: float | None = CEILING_SECONDS
+    ) -> Messages[Message | InvalidLine]:
         """Iterate until nothing more will come, as :meth:`claude_wire.Session.receive_run`."""
-        return self._messages(self.session.receive_run(ceiling=ceiling))
+        return self._messages(self.session.receive_run(shells=shells, ceiling=ceiling))
 
     def _messages(
         self, source: AsyncIterator[Any], *, lists: bool = False, last: type[ResultMessage] | None = None

@@ -1,0 +1,63 @@
+"""The end of a run of the real CLI: what a person pays for is not ended by a return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from claude_wire import ClaudeOptions, ResultMessage, SubagentStoppedError, ask, sync
+from claude_wire.session.open import STATE_VARIABLE
+from places import CLI, Place
+from through_sdk import DEADLINE
+from through_session import Talk
+
+#: Seconds for a run that takes 20 by itself, beside a load.
+OVERHEAD = 30.0
+
+
+def asked(place: Place, prompt: str, **how: Any) -> ResultMessage:
+    async def main() -> ResultMessage:
+        with anyio.fail_after(DEADLINE + OVERHEAD):
+            options = ClaudeOptions(cli_path=CLI, system_prompt="", allowed_tools=["Bash"])
+            return await ask(prompt, options, cwd=place.work, env=place.environment, **how)
+
+    return anyio.run(main)
+
+
+def test_a_subagent_of_20_seconds_has_done_its_work_when_ask_returns(place: Place) -> None:
+    assert asked(place, "[[long_agent]]").result == "It is back."
+    assert (place.work / "marker").exists()
+
+
+def test_so_it_has_where_the_cli_says_no_state_and_code_is_not_async(place: Place) -> None:
+    options = ClaudeOptions(cli_path=CLI, system_prompt="", allowed_tools=["Bash"])
+    environment = {**place.environment, STATE_VARIABLE: ""}
+    assert sync.ask("[[long_agent]]", options, cwd=place.work, env=environment).result == "It is back."
+    assert (place.work / "marker").exists()
+
+
+def test_the_turn_alone_does_not_wait_for_it(place: Place) -> None:
+    assert asked(place, "[[long_agent]]", until="turn").result == "It is on its way."
+    assert not (place.work / "marker").exists()
+
+
+def test_a_command_of_8_seconds_is_waited_for_if_that_is_asked_for(place: Place) -> None:
+    assert asked(place, "[[shell_of_8]]", shells=DEADLINE).result == "It has ended."
+    assert (place.work / "ran").exists()
+
+
+@pytest.mark.parametrize("states", ["1", ""], ids=["states", "no states"])
+def test_a_budget_that_trips_in_a_subagent_ends_the_run_with_an_error_that_says_so(states: str, place: Place) -> None:
+    async def main() -> None:
+        with anyio.fail_after(DEADLINE):
+            talk = Talk(place)
+            env = {STATE_VARIABLE: states}
+            async with talk.session(allowed_tools=["Bash"], max_budget_usd=0.5, env=env) as session:
+                with pytest.raises(SubagentStoppedError) as caught:
+                    await session.ask("[[spending_agent]]")
+                assert (caught.value.result.result, caught.value.count) == ("It is on its way.", 1)
+        assert not (place.work / "spent").exists()
+
+    anyio.run(main)
