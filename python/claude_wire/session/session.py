@@ -370,11 +370,9 @@ class Session:
         Raises:
             HandleError: another task is iterating, or the caller is a callback of this session, whose turn could not
                 end. Nothing is sent.
-            ValueError: the prompt has the uuid of one that this session has sent, or ``shells`` is given with
-                ``until="turn"``. Nothing is sent.
-            TurnError: the turn failed, or a later turn of the run: a subclass that says how. It is raised at the end
-                of the run, the first one of several. :class:`~claude_wire.SubagentStoppedError`: no turn failed, but
-                subagents were stopped, by a budget for instance.
+            ValueError: this session has sent a prompt with this uuid, or ``until="turn"`` has ``shells``.
+            TurnError: a turn of the run failed, the first of several, raised at the end of the run; or subagents were
+                stopped, by a budget for instance (:class:`~claude_wire.SubagentStoppedError`).
             PromptError: no turn answers the prompt. :class:`~claude_wire.PromptAnsweredError`: the CLI had its uuid
                 before the session was resumed. :class:`~claude_wire.PromptCancelledError`: the prompt was taken out of
                 the queue. Itself: ``ceiling`` is over.
@@ -467,8 +465,7 @@ class Session:
         """Iterate up to the result of the turn, and with it. What comes after it remains.
 
         Args:
-            ceiling: seconds to wait for a message when nothing is known to be under way: then no result may ever come.
-                ``end`` of what this returns is ``"ceiling"`` then. None: no limit.
+            ceiling: seconds to wait while nothing is under way; then ``end`` is ``"ceiling"``. None: no end.
         """
         self._sender.require_open()
         return SessionMessages(self._reading.next_of_turn, Wait(ceiling))

@@ -57,8 +57,9 @@ def run(
     """Run the Claude Code CLI with a prompt, and show the session live.
 
     PROMPT is the text of the prompt, or - to read it from standard input. FLAGS behind it are for the CLI, as they are.
-    What is shown is explained by "claude-wire view --help". The run is over when nothing more will come: work in the
-    background included, if it wakes the session.
+    What is shown is explained by "claude-wire view --help". The run is over when nothing more will come: when the
+    subagents in the background have ended, too, and the commands in the background, or these have run for as long as
+    CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS says (milliseconds; 600000 without it, and 0 for no limit).
 
     The CLI's questions for permission are asked at the terminal: y, n, or n with a reason for the model. What the CLI
     suggests to allow for longer than this once is listed with numbers; such a number is y, and that one suggestion.
@@ -74,8 +75,8 @@ def run(
     must be empty or not be there. Only its owner can read it: prompts, results of tools and the command line are in
     it, with whatever secrets they have; of the environment only what can be no secret.
 
-    Exit code: 0 if the last turn succeeded, 1 if it failed or the CLI did, 2 for wrong usage, without a CLI, or if the
-    output cannot be written, 130 after Ctrl-C.
+    Exit code: 0 if all turns succeeded, 1 if one failed, a subagent was stopped or the CLI failed, 2 for wrong usage,
+    without a CLI, or if the output cannot be written, 130 after Ctrl-C.
     """
     if prompt == "-":
         try:

@@ -21,8 +21,10 @@ from claude_wire.cli.show.excerpts import detail
 from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.notices import ERROR, QUIET, WARNING
 from claude_wire.cli.show.page import Page
-from claude_wire.errors import ClaudeWireError, HandleError, ProcessInputError, TurnError
+from claude_wire.errors import ClaudeWireError, HandleError, ProcessInputError, SubagentStoppedError, TurnError
 from claude_wire.messages import CanUseToolRequest, InvalidLine, Message, PermissionResult, UserMessage
+from claude_wire.session.arguments import CEILING_SECONDS
+from claude_wire.session.iterators import Ending
 from claude_wire.session.open import STATE_VARIABLE
 
 __all__ = ["Host"]
@@ -32,6 +34,9 @@ SIGNALLED = 128
 
 #: When a signal ends the session, the CLI has this many seconds after the end of its input, and again after SIGTERM.
 GRACE_SECONDS = 2.0
+
+#: How long the CLI waits for what runs in the background when its input has ended: milliseconds, or 0 for no limit.
+CEILING_VARIABLE = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS"
 
 
 class Host:
@@ -44,6 +49,12 @@ class Host:
 
     #: What a second Ctrl-C does, and what is told when it is done.
     leaving: tuple[str, str] = ("ends the CLI", "ending the CLI")
+
+    @property
+    def shells(self) -> float | None:
+        """Seconds to wait for commands in the background: as long as the CLI would by itself. None: no limit."""
+        given = os.environ.get(CEILING_VARIABLE, "")
+        return (int(given) / 1000 or None) if given.isascii() and given.isdigit() else CEILING_SECONDS
 
     def __init__(self, page: Page, recorder: Recorder | None = None) -> None:
         self._page = page
@@ -147,11 +158,18 @@ class Host:
         except ProcessInputError:
             await self._show(session)  # what it has written, and how it has ended, say more
             raise
-        await self._show(session.receive_run())
-        await self._end(session)
+        run = session.receive_run(shells=self.shells)
+        await self._show(run)
+        self._failed |= run.error is not None
+        if isinstance(run.error, SubagentStoppedError):
+            self._page.line(f"! {detail(str(run.error))}", ERROR)
+        await self._end(session, run.end)
 
-    async def _end(self, session: Session) -> None:
-        """The last turn is over."""
+    async def _end(self, session: Session, ending: Ending | None) -> None:
+        """The run is over."""
+        if ending == "shells":
+            self._page.line("! commands still run in the background, and end with the CLI", WARNING)
+            return  # at the end of its input the CLI would wait for them once more
         await session.end_input()
         await self._show(session)
 

@@ -25,6 +25,7 @@ from claude_wire.messages import (
     StreamEvent,
 )
 from claude_wire.session.callbacks import CanUseTool
+from claude_wire.session.iterators import Ending
 
 __all__ = ["Guest", "Join"]
 
@@ -44,6 +45,7 @@ class Guest(Host):
     """Joins a session once, and leaves it to itself in the end."""
 
     leaving: tuple[str, str] = ("leaves the session", "leaving the session, which goes on")
+    shells: float | None = 0.0  # they go on, too
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
@@ -91,7 +93,7 @@ class Guest(Host):
             self._session = session
             await self._turns(session, prompt)
 
-    async def _end(self, session: Session) -> None:
+    async def _end(self, session: Session, ending: Ending | None) -> None:
         pass  # of the input: the CLI goes on
 
     async def _talked(self, join: Join) -> None:
