@@ -330,8 +330,8 @@ class Session:
     ) -> None:
         """Send a prompt: text, content blocks, a whole :class:`UserMessage`, or an async iterable of these.
 
-        Does not wait for the answer; prompts sent during a turn are queued by the CLI, which may merge them. Of an
-        iterable each item is sent as it comes, and this returns when there are no more.
+        Does not wait for the answer; the CLI queues prompts sent during a turn, and may merge them. Of an iterable each
+        item is sent as it comes.
 
         Args:
             uuid: of the message, for :class:`~claude_wire.CancelAsyncMessageRequest` and the result's
@@ -352,20 +352,23 @@ class Session:
         await self._prompts.send_again(lines)
 
     async def ask(
-        self, prompt: Prompt, *, until: Until = "run", shells: float | None = 0.0, ceiling: float | None = CEILING_SECONDS
+        self,
+        prompt: Prompt,
+        *,
+        until: Until = "run",
+        shells: float | None = 0.0,
+        ceiling: float | None = CEILING_SECONDS,
     ) -> ResultMessage:
         """Send a prompt, pass over all messages up to the end of its run, and return the last result.
 
-        After the prompt's own result the run goes on while subagents work in the background: each that ends brings a
-        turn with a result, and the last of these is returned. :meth:`receive_run` says when a run is over. Callers take
-        turns: the prompt is sent when all earlier calls have ended. It is sent with a random uuid if it has none. The
-        results of other prompts are passed over; an agent whose results name no prompts, and which merges prompts,
-        leaves open which result is whose. Nobody else may iterate meanwhile.
+        After the prompt's own result the run goes on while subagents work: each that ends brings a turn with a result,
+        and the last is returned (see :meth:`receive_run`). Callers take turns: the prompt is sent when earlier calls
+        have ended, with a random uuid if it has none. The results of other prompts are passed over; an agent whose
+        results name no prompts, and which merges them, leaves open which is whose. Nobody else may iterate meanwhile.
 
         Args:
             until: ``"turn"`` returns the prompt's own result as soon as that comes. Subagents then go on.
-            shells: seconds to wait for commands in the background, as for :meth:`receive_run`.
-            ceiling: seconds to wait when nothing is known to be under way. None: no limit.
+            shells, ceiling: seconds to wait, as for :meth:`receive_run`.
 
         Raises:
             HandleError: another task is iterating, or the caller is a callback of this session, whose turn could not
