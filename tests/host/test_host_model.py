@@ -276,7 +276,7 @@ class Hosts(RuleBasedStateMachine):
                 with suppress(KilledError):
                     self.turn()
         assert self.task.done()
-        for descriptor in (self.folder._lock, self.folder._log):
+        for descriptor in (*self.folder._locks, self.folder._log):
             if descriptor is not None:
                 os.close(descriptor)
         self.lives = self.room = None

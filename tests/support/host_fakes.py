@@ -26,6 +26,7 @@ class FakeChild:
             os.set_blocking(descriptor, False)
         self.pid = PID
         self.began = 1
+        self.mark = "m"
         self.code: int | None = None
         self.is_killed = False
         self.is_closed = False
