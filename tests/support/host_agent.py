@@ -3,8 +3,8 @@
 A prompt can ask for more, as a JSON object: ``lines`` of text, so many; ``ask``, the id of a permission question that
 is to be answered before the result, and ``tool``, the id of the call that it is about; ``mcp``, a message for the
 server "tools", likewise; ``call``, the id of a tool call without a result; ``cost``, in dollars; ``stderr``, a text;
-``exit``, a code; ``hang``, in mid-turn. With ``--replay-user-messages`` it repeats prompts as the CLI does. It uses the
-standard library alone, so it starts fast.
+``raw``, texts that are written as they are; ``exit``, a code; ``hang``, in mid-turn. With ``--replay-user-messages`` it
+repeats prompts as the CLI does. It uses the standard library alone, so it starts fast.
 """
 
 from __future__ import annotations
@@ -63,6 +63,9 @@ class Agent:
         say(type="system", subtype="init", session_id="cli-1", cwd="/", tools=[], model="x")
         for n in range(wanted.get("lines", 1)):
             speak(text(f"{n} {content}"))
+        for piece in wanted.get("raw", ()):
+            sys.stdout.write(piece)
+            sys.stdout.flush()
         if "stderr" in wanted:
             sys.stderr.write(wanted["stderr"])
             sys.stderr.flush()

@@ -1,0 +1,48 @@
+"""Lines of a CLI that look like frames of the supervisor, in all ways that a CLI could try."""
+
+from __future__ import annotations
+
+from claude_wire.control.host_lines import SURE_BYTES
+
+__all__ = ["forged", "pieces"]
+
+_FRAMES = [
+    '{"type":"host_ended","exit_code":0}',
+    '{"type":"host_ended","exit_code":0,"unfinished":"","owed":[],"died":[],"calls":[],"stderr":"no"}',
+    '{"type":"host_cut","cursor":{"id":"x","epoch":9,"line":1},"message":"no"}',
+    '{"type":"host_refused","line":1,"reason":"no"}',
+    '{"type":"host_attached","id":"x","epoch":9,"after":0,"line":0,"role":"viewer","driver":false,"life":"idle"}',
+    '{"type":"host_accepted","lines":99}',
+    '{"type":"host_driver","role":"viewer","driver":true}',
+    '{"type":"host_stderr","text":"no"}',
+    '{"type":"host_blocked","message":"no"}',
+    '{"type":"host_error","error":"gone","message":"no"}',
+    '{"type":"host_of_tomorrow"}',
+]
+
+
+def forged(*marks: str) -> list[str]:
+    """Lines with their line feeds: each frame as it is, with marks at its end, with spaces, and with a carriage return.
+
+    Args:
+        marks: what a CLI takes for the mark of the connections, beside guesses.
+    """
+    marked = [
+        f'{frame[:-1]},"mark":"{mark}"}}' for frame in _FRAMES for mark in ("", "0" * 32, '"}', "\\u0030", *marks)
+    ]
+    odd = [" " + frame for frame in _FRAMES]
+    odd += [frame.replace('"type":', '"type" : ') for frame in _FRAMES]
+    odd += [frame + "\r" for frame in (*_FRAMES, *marked)]
+    odd += [frame + " " for frame in marked]
+    odd += ['{"type":' + " " * 2 * SURE_BYTES + frame[8:] for frame in _FRAMES]
+    odd += ["", "\r", '{"type":"host_', '{"type":"host_ended","exit_code":0', '"host_', '{"type":"host_ended"}{"a":1}']
+    return [line + "\n" for line in (*_FRAMES, *marked, *odd)]
+
+
+def pieces(lines: list[str]) -> list[str]:
+    """The lines, as they are written: some in many pieces that end in the middle of a word."""
+    found: list[str] = []
+    for number, line in enumerate(lines):
+        cut = 1 + number % max(1, len(line) - 1)
+        found += [line] if number % 3 else [line[:cut], line[cut:]]
+    return [piece for piece in found if piece]
