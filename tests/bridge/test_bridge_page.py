@@ -47,7 +47,7 @@ PRINTED = {
         '[{"type":"setMode","mode":"acceptEdits","destination":"session"}]}}}',
     ],
     "rules": [
-        '{"type":"claude_response","content":"So far 40% done.","conversationId":"s"}',
+        '{"type":"claude_response","content":"So far 40 percent.","conversationId":"s"}',
         '{"type":"progress_update","currentStep":"Working","completedSteps":40,"totalSteps":100,"percentage":40.0}',
     ],
 }

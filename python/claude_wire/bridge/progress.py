@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from claude_wire.foundation.printable import one_line, prose
 
-__all__ = ["MOST_READ", "PROGRESS_RULES", "ProgressRule", "Step", "find_step", "numbers_in_brackets", "numbers_with_of"]
+__all__ = ["MOST_READ", "PROGRESS_RULES", "ProgressRule", "Step", "find_step"]
 
 
 class Step(NamedTuple):
@@ -35,24 +35,56 @@ class Step(NamedTuple):
 ProgressRule: TypeAlias = Callable[[str], Iterable[Step]]
 
 #: Of a text, at most so many characters are read, from its end. A hostile text then takes 0.2 s.
-MOST_READ = 256 * 1024
+MOST_READ = 128 * 1024
 #: A name of a step has at most this many characters.
 NAME_CHARS = 80
-#: A rule looks at this many characters on either side of the numbers.
+#: A rule looks at this many characters on either side of the numbers, the first of which ends in the last few of them.
 LOOKED_AT = 100
+NUMBER_CHARS = 16
 
 #: Fenced blocks, up to the end of the text if they are not closed, and code within a line.
 _CODE = re.compile(
     r"^ {0,3}(`{3,8}|~{3,8})(?![^\n]*`)[\s\S]*?(?:\n {0,3}\1|\Z)|`[^`\n]{1,200}`",
     re.MULTILINE,
 )
-#: The end of "5 of 20". What follows may not make it a part of a path, a date, a decimal or an amount. Both expressions
-#: begin with fixed characters, which are found at 1 ns a character; with a look behind it were 25.
+#: The ends of "5 of 20" and "5/20". What follows may not make it a part of a path, a date, a decimal or an amount. Each
+#: begins with fixed characters, which are found at 1 ns a character; with a look behind it were 25.
 _OF = re.compile(r" of (\d{1,9})(?![\w%]|[.,:/-]\d|/)")
+_SLASH = re.compile(r"/ ?(\d{1,9})(?![\w%]|[.,:/-]\d|/)")
+#: The number before them, in what comes before on the line.
+_NUMBER = re.compile(r"(?<![^\s(*#])#?([0-9]{1,9}) ?(?:out)?$")
 #: "[5/20]", but not in a link, an index or a path.
 _BRACKETS = re.compile(r"\[(?<![\w\])/.[]\[) {0,3}(\d{1,9}) ?/ ?(\d{1,9}) {0,3}\](?![(\[\]/\w])")
 #: "Testing took 5 of 20 minutes" counts minutes: the second number belongs to the noun behind it.
 _PLURAL = re.compile(r" [a-z]{2,30}[a-rt-z]s\b", re.IGNORECASE)
+_UNIT = (
+    r"(?:case|check|chunk|commit|component|epoch|file|frame|image|item|iteration|job|migration|module|package|page|phase"
+    r"|record|request|row|shard|stage|step|suite|table|target|task|test)s?|batch(?:es)?|entry|entries|query|queries"
+)
+#: What work is divided into: a number beside one of these counts work, where that beside another noun may be a score.
+_IS_UNIT = re.compile(_UNIT, re.IGNORECASE)
+#: " tests" after the numbers.
+_UNITS = re.compile(rf" (?:[a-z]{{2,20}} )?({_UNIT})\b", re.IGNORECASE)
+#: " tests are complete" after the numbers, and " complete".
+_DONE = re.compile(
+    rf"(?: (?:[a-z]{{2,20}} )?({_UNIT}))?(?: (?:is|are|have|has|been|now|already)){{0,3}}"
+    r" (?:complete|completed|done|finished|processed|so far)\b",
+    re.IGNORECASE,
+)
+#: What may follow "test 5 of 20" where the sentence tells of it: its end, a colon, or what became of it.
+_ENDS = re.compile(
+    r"[*.!)\u2026 ]*(?:$|[:;,\u2013\u2014-]|(?<=[.!\u2026] )"
+    r"|(?:(?:is|has|was) )?(?:now )?(?:complete|completed|done|failed|finished|in progress|ok|passed|running)\b)",
+    re.IGNORECASE,
+)
+_PERCENT = re.compile(r"%( (?:complete|completed|done|finished)\b(?! with))?", re.IGNORECASE)
+_PERCENT_NUMBER = re.compile(r"(?<![^\s(*~])([0-9]{1,3})(?:\.[0-9]{1,9})? ?$")
+#: Verbs that, before "5 of 20 tests", say that these are done.
+_PAST = frozenset(
+    ("completed", "converted", "downloaded", "finished", "migrated", "processed", "ran", "updated", "uploaded")
+)
+#: Words before "step 5 of 20" with which a sentence may begin.
+_OPENINGS = frozenset(("-", "*", "at", "currently", "now", "on", "with"))
 #: Words in -ing that tell of nothing being done.
 _NO_VERBS = frozenset(
     (
@@ -61,8 +93,9 @@ _NO_VERBS = frozenset(
         *("string", "thing", "warning"),
     )
 )
-#: Words that, before the verb, say that nothing is being done.
-_DENIALS = frozenset(("avoid", "cannot", "failed", "never", "no", "not", "skip", "skipped", "stopped", "without"))
+#: Words directly before a verb that say that nothing is being done, and words that say so in all of a clause.
+_DENIALS = frozenset(("avoid", "be", "cannot", "failed", "never", "no", "not", "only", "skip", "skipped", "stopped"))
+_CONDITIONS = frozenset(("after", "before", "if", "once", "unless", "until", "when", "without"))
 #: What is stripped from the ends of a word or a name: marks of emphasis, quotes, separators.
 _DASHES = ("-", "\u2013", "\u2014")
 _AROUND = " \t\r:;,.*_>\"'()“”" + "".join(_DASHES)
@@ -71,7 +104,7 @@ _AROUND = " \t\r:;,.*_>\"'()“”" + "".join(_DASHES)
 def find_step(text: str, rules: Iterable[ProgressRule]) -> Step | None:
     """Return the last valid step that the rules find in a text, outside of code. None if there is none.
 
-    Of a longer text the rules get the last 256 Ki characters.
+    Of a longer text the rules get the last 128 Ki characters.
     """
     text = text[-MOST_READ:]
     found = _last(text, rules)
@@ -89,18 +122,60 @@ def _last(text: str, rules: Iterable[ProgressRule]) -> Step | None:
     return last
 
 
-def numbers_with_of(text: str) -> Iterator[Step]:
-    """Finds "Running test 5 of 20", a verb in -ing with one to three words before the numbers, and "step 5 of 20"."""
-    for match in _OF.finditer(text):
-        start, end = match.span()
-        *words, number = text[max(0, start - LOOKED_AT) : start].rpartition("\n")[2].split() or [""]
-        if not (number.isascii() and number.isdecimal() and len(number) <= 9):
+def numbers_in_words(text: str) -> Iterator[Step]:
+    """Finds "Running test 5 of 20", "Test 5/20 passed", "Completed 5 of 20 tests" and "5/20 tests"."""
+    for pattern in (_OF, _SLASH):
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            line = text[max(0, start - LOOKED_AT) : start].rpartition("\n")[2]
+            number = _NUMBER.search(line, len(line) - NUMBER_CHARS)
+            if number is not None:
+                after = text[end : end + LOOKED_AT].partition("\n")[0]
+                name = _counted(line[: number.start()], number[1], after, pattern is _SLASH)
+                if name:
+                    yield Step(start, name, int(number[1]), int(match[1]))
+
+
+def _counted(before: str, number: str, after: str, slash: bool) -> str:
+    """What the two numbers count, by the rest of their line. Empty if that is no work."""
+    words = before.rstrip(" (:*.\u2026").split()
+    noun = words[-1].strip(_AROUND).lower() if words else ""
+    is_unit = noun == "progress" or _IS_UNIT.fullmatch(noun) is not None
+    done, units = _DONE.match(after), _UNITS.match(after)
+    if done is not None and (done[1] or not is_unit):
+        return "" if _is_denied(words) else _doing(words) or _name(done[1] or "Working")
+    if units is not None:
+        alone = not words and not after[units.end() :].strip(_AROUND)
+        says = words and words[-1].lower().strip(_AROUND) in _PAST and not _is_denied(words[:-1])
+        if alone or says:
+            return _name(units[1])
+    if not words or _PLURAL.match(after):
+        return ""
+    name = _doing(words) if is_unit or not slash else ""
+    if name or not is_unit or not _ENDS.match(after) or not _opens(words[:-1]):
+        return name
+    if noun == "progress":
+        return "Working"
+    return _rest_of_line(after, 0) or (_name(noun) if noun.endswith("s") else f"{_name(noun)} {number}")
+
+
+def _opens(words: list[str]) -> bool:
+    """Whether a sentence begins after these words, or they open one: "Now on step 5 of 20"."""
+    last = words[-1].lower() if words else ""
+    return (not last or last in _OPENINGS or last[-1] in ".!?:;,") and not _is_denied(words)
+
+
+def percentages(text: str) -> Iterator[Step]:
+    """Finds "25% complete" and "Progress: 25%"; not what is said of a subagent."""
+    for match in _PERCENT.finditer(text):
+        start = match.start()
+        line = text[max(0, start - LOOKED_AT) : start].rpartition("\n")[2]
+        number = _PERCENT_NUMBER.search(line, len(line) - NUMBER_CHARS)
+        if number is None or "agent" in line.lower():
             continue
-        name = _doing(words)
-        if not name and words and words[-1].strip(_AROUND).lower() == "step" and not _is_denied(words[:-1]):
-            name = _rest_of_line(text, end) or f"Step {number}"
-        if name and not _PLURAL.match(text, end, end + LOOKED_AT):
-            yield Step(start, name, int(number), int(match[1]))
+        words = line[: number.start()].split()
+        if not _is_denied(words) if match[1] else words and words[-1].strip(_AROUND).lower() == "progress":
+            yield Step(start, "Working", int(number[1]), 100)
 
 
 def numbers_in_brackets(text: str) -> Iterator[Step]:
@@ -116,7 +191,7 @@ def numbers_in_brackets(text: str) -> Iterator[Step]:
 
 
 #: The rules of a :class:`~claude_wire.bridge.Bridge` that is given no others.
-PROGRESS_RULES: tuple[ProgressRule, ...] = (numbers_with_of, numbers_in_brackets)
+PROGRESS_RULES: tuple[ProgressRule, ...] = (numbers_in_words, percentages, numbers_in_brackets)
 
 
 def _doing(words: list[str]) -> str:
@@ -133,8 +208,16 @@ def _doing(words: list[str]) -> str:
 
 
 def _is_denied(words: list[str]) -> bool:
-    """Whether one of the last two words says that what follows is not being done."""
-    return any(word.lower() in _DENIALS or word.lower().endswith(("n't", "n\u2019t")) for word in words[-2:])
+    """Whether the end of these words says that what follows is not being done, or not yet."""
+    for index, word in enumerate(reversed(words)):
+        word = word.lower()
+        if word.strip(_AROUND) in _CONDITIONS or (
+            index < 2 and (word in _DENIALS or word.endswith(("n't", "n\u2019t")))
+        ):
+            return True
+        if word[-1] in ".!?:;,":
+            break
+    return False
 
 
 def _plural(noun: str) -> str:

@@ -25,14 +25,52 @@ _FINAL: dict[str | None, SubagentStatus] = {
     "stopped": "stopped",
 }
 
-#: A mention is looked for in this many characters before and behind the name of a subagent.
-LOOKED_AT = 24
+#: A mention is looked for in this many characters before and after the word "agent".
+LOOKED_AT = 64
+#: At most this many subagents are taken from "launching 3 subagents".
+MOST_AT_ONCE = 16
 
-_AGENT = re.compile(r"(?<![\w-])sub-?agent [\"'`“]?(?P<name>[A-Za-z][\w-]{0,39})(?P<quote>[\"'`”])?", re.IGNORECASE)
-_BEGINS = re.compile(r"(?:launch|start|spawn)(?:ing|ed) (?:the |a )?$", re.IGNORECASE)
-_SAYS = re.compile(r" (?:has |is )?(started|running|completed|finished|done|failed)\b", re.IGNORECASE)
+_AGENT = re.compile(r"(?<![\w-])(?P<sub>sub-?)?agent(?P<several>s)?(?![\w-])", re.IGNORECASE)
+#: A name after the word, and one before it.
+_AFTER = re.compile(r" (?P<open>[\"'`\u201c])?(?P<name>[A-Za-z][\w-]{0,39}|\d{1,2}(?![\w%]|[.,]\d))[\"'`\u201d]?")
+_BEFORE = re.compile(r"(?:^|(?<=[\s(]))(?P<open>[\"'`\u201c])?(?P<name>[A-Za-z][\w-]{0,39})[\"'`\u201d]? $")
+_COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_COUNT = re.compile(rf"\b(?P<count>\d{{1,2}}|{'|'.join(_COUNTS)}) (?:(?:more|parallel|new) )?$", re.IGNORECASE)
+#: Names of subagents that come with the CLI, and the ends of those that say what somebody does: "code-reviewer". Any
+#: other word with a hyphen before "agent" may be an adjective: "third-party agent".
+_DOES = re.compile(r"general-purpose|Explore|Plan|[\w-]+-\w+(?:er|or|ist)")
+_ADJECTIVE = re.compile(r"[\w-]+-(?:border|layer|order|tier|user|vendor|power|paper|over|under|after)", re.IGNORECASE)
+#: What stands before a name where a subagent begins now.
+_BEGINS = re.compile(
+    r"(?:(?:^|[.!?:;,*>\n-] *|\b(?:i['\u2019]m|i am|now) (?:now )?)"
+    r"(?:us|launch|start|spawn|runn|invok|dispatch|call|delegat)ing(?P<doing>)"
+    r"|\b(?:launch|start|spawn|dispatch)ed"
+    r"|\b(?:(?:i|we)['\u2019]ll|(?:i|we) will|let me|let['\u2019]s|going to) (?:(?:now|first|also|then) )?"
+    r"(?:use|launch|start|spawn|run|invoke|dispatch|call|ask|delegate))"
+    r"(?: to)? (?:(?:the|a|an|my|our) )?$",
+    re.IGNORECASE,
+)
+#: "Using the code-reviewer agent is better": nothing is being done.
+_IS_SUBJECT = re.compile(r" (?:is|was|takes|would|can|could|may|will|has|helps|makes|costs|requires|needs|should)\b")
+_SAYS = re.compile(
+    r" (?:(?:has|is) )?(?:(?:now|just|already|successfully) )?"
+    r"(?P<said>started|running|working|complete|completed|finished|done|failed)\b"
+    r"|: (?:(?:\d{1,3}% )?(?P<state>complete|completed|finished|done|failed)\b|(?=[a-z]{2,20}ing\b))",
+    re.IGNORECASE,
+)
+#: Of what follows such a word is said that it is not so, or not yet.
+_SUPPOSED = re.compile(
+    r"\b(?:if|once|when|until|after|unless|whether|before|would|could|should|can|may|might|not|never|no|without|avoid"
+    r"|\w{2,6}n['\u2019]t)\b[^.!?:\n]*$",
+    re.IGNORECASE,
+)
 #: What a text says of a subagent, and its status; any other word of ``_SAYS`` is ``completed``.
-_SAID: dict[str, SubagentStatus] = {"started": "started", "running": "running", "failed": "failed"}
+_SAID: dict[str, SubagentStatus] = {
+    "started": "started",
+    "running": "running",
+    "working": "running",
+    "failed": "failed",
+}
 
 
 def status_of(status: str | None) -> SubagentStatus:
@@ -133,15 +171,65 @@ class Subagents:
 def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
     """Find the subagents that a text names, and what it says of them.
 
-    This is for agents whose messages do not tell of subagents. A name stands in quotation marks, or has a capital
-    letter, a digit, a hyphen or an underscore. Takes time in proportion to the length of the text.
+    This is for agents whose messages do not tell of subagents. A name after "subagent" stands in quotation marks, is a
+    number, or has a capital letter, a digit, a hyphen or an underscore. One before "agent" stands in quotation marks or
+    says what somebody does, such as ``code-reviewer``. Takes time in proportion to the length of the text.
     """
-    for match in _AGENT.finditer(text) if "gent" in text else ():
-        name = match["name"]
-        if not match["quote"] and name.isalpha() and name.islower():
+    for match in _AGENT.finditer(text) if "gent" in text or "GENT" in text else ():
+        before = text[max(0, match.start() - LOOKED_AT) : match.start()]
+        if match["several"]:
+            count = _COUNT.search(before) if match["sub"] else None
+            if count is not None and _begins(before[: count.start()], text, match.end()):
+                number = _COUNTS.get(count["count"].lower()) or int(count["count"])
+                yield from ((f"subagent {one}", "started") for one in range(1, min(number, MOST_AT_ONCE) + 1))
             continue
-        says = _SAYS.match(text, match.end(), match.end() + LOOKED_AT)
-        if says is not None:
-            yield name, _SAID.get(says[1].lower(), "completed")
-        elif _BEGINS.search(text, max(0, match.start() - LOOKED_AT), match.start()):
+        name, begins, end = "", False, match.end()
+        after = _AFTER.match(text, end, end + LOOKED_AT)
+        if after is not None and _is_name_after(after, match):
+            name, end = after["name"], after.end()
+            begins = bool(match["sub"]) and _begins(before, text, end)
+        else:
+            found = _BEFORE.search(before)
+            if found is not None and _is_name_before(found, bool(match["sub"])):
+                name, before = found["name"], before[: found.start()]
+                begins = _begins(before, text, end)
+        says = _SAYS.match(text, end, end + LOOKED_AT) if name else None
+        name = f"subagent {name}" if name.isdigit() else name
+        if says is not None and not _SUPPOSED.search(before):
+            yield name, _status_said(says)
+        elif begins:
             yield name, "started"
+
+
+def _begins(before: str, text: str, end: int) -> bool:
+    """Whether a subagent is said to begin, by what stands before and after it."""
+    found = _BEGINS.search(before)
+    return (
+        found is not None
+        and not _SUPPOSED.search(before)
+        and (found["doing"] is None or not _IS_SUBJECT.match(text, end, end + LOOKED_AT))
+    )
+
+
+def _status_said(says: re.Match[str]) -> SubagentStatus:
+    if says["said"]:
+        return _SAID.get(says["said"].lower(), "completed")
+    if not says["state"] or "%" in says[0]:  # "50% done"
+        return "completed" if says[0].startswith(": 100%") else "running"
+    return "failed" if says["state"].lower() == "failed" else "completed"
+
+
+def _is_name_after(after: re.Match[str], agent: re.Match[str]) -> bool:
+    name = after["name"]
+    if after["open"] or name.isdigit():
+        return bool(agent["sub"]) or agent[0] == "Agent"
+    return not (name.isalpha() and name.islower()) if agent["sub"] else agent[0] == "Agent" and "-" in name
+
+
+def _is_name_before(found: re.Match[str], sub: bool) -> bool:
+    name = found["name"]
+    if found["open"]:
+        return True
+    if sub and not name.isalpha():
+        return True
+    return _DOES.fullmatch(name) is not None and _ADJECTIVE.fullmatch(name) is None
