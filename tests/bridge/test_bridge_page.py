@@ -46,6 +46,13 @@ PRINTED = {
         '{"behavior":"allow","updatedInput":{"command":"ls"},"updatedPermissions":'
         '[{"type":"setMode","mode":"acceptEdits","destination":"session"}]}}}',
     ],
+    "tools": [
+        '{"type":"operation","id":"toolu_1","kind":"command","title":"Run ls","command":"ls","state":"started",'
+        '"conversationId":"sess_123"}',
+        '{"type":"permission_request","requestId":"permission-1","tool":"Bash","input":{"command":"ls"},'
+        '"options":["allow once"],"conversationId":"sess_123"}',
+        "PermissionReply(allow=False)",
+    ],
     "rules": [
         '{"type":"claude_response","content":"So far 40 percent.","conversationId":"s"}',
         '{"type":"progress_update","currentStep":"Working","completedSteps":40,"totalSteps":100,"percentage":40.0}',

@@ -54,6 +54,8 @@ class Bridge:
         progress: the rules that find progress in text; empty for none.
         partial: also give deltas of text while it streams.
         prompts: also give the prompts that the CLI repeats.
+        permissions_from_tools: names of tools. Each use of one gives a permission question, where the stream has none:
+            until the first question of the agent itself. The agent does not wait for the answer.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Bridge:
         progress: Iterable[ProgressRule] = PROGRESS_RULES,
         partial: bool = False,
         prompts: bool = False,
+        permissions_from_tools: Iterable[str] = (),
     ) -> None:
         if project is not None:
             require_function("project", project, "the session id", awaited=False)
@@ -69,6 +72,10 @@ class Bridge:
         self._rules = tuple(progress)
         if not all(map(callable, self._rules)):
             raise TypeError("progress takes functions, such as those of PROGRESS_RULES")
+        if isinstance(permissions_from_tools, (str, bool)):
+            raise TypeError("permissions_from_tools takes the names of tools, such as ['Bash', 'Write']")
+        # The tools whose uses are questions; none any more when the agent has asked by itself.
+        self._asked_tools = frozenset(permissions_from_tools)
         self._partial = partial
         self._conversations: dict[str | None, Conversation] = {}
         # The conversation of the message before.
@@ -146,8 +153,11 @@ class Bridge:
         Returns:
             The id of the question, and the events that it gives.
         """
+        events: Events = []
+        self._agent_asks(events)
         id = self._permissions.make_id()
-        return id, list(self._permissions.ask(request, id, *self._asked_in(request), settled))
+        events += self._permissions.ask(request, id, *self._asked_in(request), settled)
+        return id, events
 
     def withdraw(self, request_id: str | float) -> list[UiEvent]:
         """Settle a question without an answer. Returns the events that this gives: none if it was settled before."""
@@ -192,6 +202,8 @@ class Bridge:
                     self._text(block.text, message.message.id, to, events)
             elif isinstance(block, CALLS):
                 self._work.call(block, agent, to, events)
+                if block.name in self._asked_tools:
+                    self._question_of(block, to, events)
             else:
                 self._work.api_result(block, to, events)
 
@@ -277,8 +289,22 @@ class Bridge:
 
     # --- permissions --------------------------------------------------------------------------------------------------
 
+    def _question_of(self, block: Any, to: Conversation, events: Events) -> None:
+        """Make a question of a use of a tool, for a stream whose agent asks none."""
+        given = block.input if isinstance(block.input, dict) else {}
+        made = m.PermissionRequestMessage(tool_name=block.name, input=given, extra={"tool_use_id": block.id})
+        events += self._permissions.ask(made, None, to.id, to.project)
+
+    def _agent_asks(self, events: Events) -> None:
+        """The agent asks by itself: from now on no questions are made, and those that were made are withdrawn."""
+        if self._asked_tools:
+            self._asked_tools = frozenset()
+            for id in self._conversations:
+                events += self._permissions.withdraw_all(id, without_request=True)
+
     def _control_request(self, message: m.ControlRequest, events: Events) -> None:
         if isinstance(message.request, m.CanUseToolRequest):
+            self._agent_asks(events)
             events += self._permissions.ask(message.request, message.request_id, *self._asked_in(message.request))
 
     def _cancel_request(self, message: m.ControlCancelRequest, events: Events) -> None:
@@ -300,6 +326,7 @@ class Bridge:
 
     def _permission_request(self, message: m.PermissionRequestMessage, events: Events) -> None:
         to = self._conversation_of(message.session_id, events)
+        self._agent_asks(events)
         events += self._permissions.ask(message, message.uuid or None, to.id, to.project)
 
     def _permission_denied(self, message: m.PermissionDeniedMessage, events: Events) -> None:
