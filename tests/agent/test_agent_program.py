@@ -205,6 +205,21 @@ def test_a_wrong_line_ends_it_with_1(start: Start) -> None:
     assert err == "Error parsing streaming input line (type=unknown, 1 chars): SyntaxError\n"
 
 
+@pytest.mark.parametrize("depth", [930, 980, 1000, 1500, 100_000])
+@pytest.mark.parametrize("odd", ["", "\xff"], ids=["utf8", "no utf8"])
+def test_no_depth_of_a_prompt_is_ignored_without_a_word(start: Start, depth: int, odd: str) -> None:
+    deep = "[" * depth + "]" * depth
+    block = f'{{"type":"text","text":"echo deep{odd}","deep":{deep}}}'.encode("latin-1")
+    line = b'{"type":"user","message":{"role":"user","content":[' + block + b"]}}\n"
+    code, messages, err = ended(start(*STREAM), prompt("echo a") + line)
+    if code == 0:
+        assert (results(messages), err) == (["success", "success"], "")
+    else:
+        assert (code, results(messages)) == (1, ["success"])
+        length = len(line.decode(errors="replace")) - 1
+        assert err == f"Error parsing streaming input line (type=user, {length} chars): RangeError\n"
+
+
 def test_nothing_but_lines_is_on_standard_output(start: Start) -> None:
     code, messages, err = ended(start(*STREAM), prompt("loud") + prompt("echo b"))
     assert (code, results(messages)) == (0, ["success", "success"])

@@ -73,6 +73,7 @@ async def test_a_session_gets_forged_frames_as_messages_with_their_numbers(tmp_p
             found = []
             async for message in session:
                 if isinstance(message, ResultMessage):
+                    assert session.cursor is not None
                     found.append(session.cursor.line)
                 if len(found) == 2:
                     break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ async def test_forged_frames_end_no_stream_of_events_and_no_driver(tmp_path: Pat
             sent = await client.post(f"/sessions/{id}/prompts", json={"text": json.dumps({"exit": 4})})
             assert sent.status_code == 202
             await events.until_state(ended=True)
-            message = {}
+            message: dict[str, Any] = {}
             while not message.get("event", {}).get("ended"):
                 message = json.loads(await asyncio.wait_for(socket.recv(), SECONDS))
             assert message["event"]["exitCode"] == 4

@@ -78,7 +78,12 @@ class Agent:
             self.waits, self.tool = wanted["ask"], wanted.get("tool")
             if self.tool is not None:
                 speak({"type": "tool_use", "id": self.tool, "name": "Bash", "input": {}})
-            request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": self.tool or "t"}
+            request: dict[str, Any] = {
+                "subtype": "can_use_tool",
+                "tool_name": "Bash",
+                "input": {},
+                "tool_use_id": self.tool or "t",
+            }
             say(type="control_request", request_id=self.waits, request=request)
         elif "mcp" in wanted:
             self.waits = f"mcp-{prompt['uuid']}"

@@ -9,7 +9,7 @@ the line                                    what becomes of it
 no JSON                                     wrong. The text tells its length, and its type if a pattern finds one
 ``null``                                    wrong
 any other value that is no object           ignored; wrong where ``strict``
-nested too deeply                           ignored
+nested too deeply for Python                wrong: the CLI reads it, so it is not ignored without a word
 ``control_request`` without a ``request``   wrong
 ``user`` whose role is not ``user``         wrong, also without a role or a message
 ``user`` whose content is a number          ignored, as is any other content that is no text and no list
@@ -35,6 +35,7 @@ import msgspec
 
 from claude_wire.codec.decoder import decode
 from claude_wire.codec.encoder import encode
+from claude_wire.errors import InvalidLineError
 from claude_wire.messages import (
     ContentBlock,
     ControlCancelRequest,
@@ -123,15 +124,19 @@ def _read_again(line: InvalidLine, strict: bool) -> Any:
     try:
         if line.kind in ("too_long", "no_memory"):
             raise ValueError(line.kind)
+        if line.kind == "too_deep":
+            raise RecursionError
         value: Any = json.loads(text, parse_constant=_refuse, parse_int=_number)
+        if isinstance(value, dict):
+            return decode(encode(value))
     except RecursionError:
-        return None
+        raise _unreadable(text, "RangeError") from None
+    except InvalidLineError as error:
+        raise _unreadable(text, "RangeError" if error.line.kind == "too_deep" else "SyntaxError") from None
     except ValueError:
         raise _unreadable(text, "SyntaxError") from None
     if value is None:
         raise _unreadable(text, "TypeError")
-    if isinstance(value, dict):
-        return decode(encode(value))
     if strict:
         raise _wrong_type("undefined")
     return None
