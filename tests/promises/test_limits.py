@@ -209,7 +209,7 @@ ROWS: dict[str, list[str]] = {
     "the answer of a supervisor": ["tests/host/test_attach.py"],
     "permission questions of an agent of `CLASSIC`": ["tests/dialects/test_dialect_requests.py"],
     "answers of an agent of `JSON_RPC`": ["tests/dialects/test_dialect_requests.py"],
-    "delegated tasks in the background": ["long_task_ids"],
+    "tasks in the background": ["long_task_ids"],
     "uuids of prompts that were sent to a process": ["test_uuids_of_prompts_are_bounded"],
     "types of lines that no table knows": ["unknown_types"],
     "places in messages where something unknown was met": ["tests/codec/test_unknown_again.py"],

@@ -109,9 +109,9 @@ async def long_task_ids() -> dict[str, Any]:
                 peer.say(_task("task_started", task_id))
                 await session.__anext__()
             peer.say(_task("task_notification", ids[-1]))
-            before = len(session._reading.run._tasks)
+            before = len(session._reading.run.background.subagents)
             await session.__anext__()
-            sizes += [before, len(session._reading.run._tasks)]
+            sizes += [before, len(session._reading.run.background.subagents)]
         del ids, task_id
         return {"sizes": sizes, "kept": kept()}
 
