@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import UNSET
+
 from claude_wire import messages as m
 from claude_wire.transcripts.records.attachments import HookSystemMessage, QueuedCommand
 from claude_wire.transcripts.records.base import Entry, Record
@@ -135,7 +137,7 @@ def _assistant(record: AssistantRecord, subagent: Subagent | None) -> m.Assistan
         message=record.message,
         request_id=record.requestId,
         aborted=record.isAbortedMidStream,
-        error=record.error,
+        error=UNSET if record.error is None else record.error,
         is_api_error_message=record.isApiErrorMessage,
         api_error_status=record.apiErrorStatus,
         api_error_type=record.apiErrorType,
