@@ -218,13 +218,14 @@ class _Rows:
         usage = path("message", "usage")(line)
         wanted = {
             "messages": True,
-            "blocks": kind in ("assistant", "user"),
+            "blocks": kind in ("assistant", "user", "attachment"),
             "usage": kind == "assistant" and isinstance(usage, dict),
             "results": kind in ("result", "cost-state"),
         }
         if not wanted[self.table]:
             return
         content = message.get("content") if isinstance(message, dict) else None
+        content = path("attachment", "prompt")(line) if content is None else content
         if self.table != "blocks":
             row = self.shared(line, offset)
             if self.table == "messages":

@@ -14,6 +14,7 @@ import pytest
 import recordings
 import sessions
 from arrow_reader import rows
+from claude_wire import Kind
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 from claude_wire.native.library import lib
 from claude_wire.tables import Range, columns_of, plan, scan
@@ -80,6 +81,14 @@ def test_source_tells_streams_from_transcripts(table: TableName) -> None:
                 assert found <= {where}
 
 
+def test_a_prompt_that_was_sent_during_a_turn_is_in_the_tables() -> None:
+    (data,) = sessions.transcripts("midturn_fold").values()
+    said = [row["text"] for row in rows(scan(data, "messages", ["type", "text"])) if row["type"] == "attachment"]
+    assert [text for text in said if text is not None] == ["fold me into the turn", "and a picture"]
+    found = [(row["block_type"], row["text"]) for row in rows(scan(data, "blocks", only={Kind("attachment")}))]
+    assert found == [("text", "fold me into the turn"), ("text", "and a picture"), ("image", None)]
+
+
 #: Lines that are short, and have all that a table looks at.
 LINES = [
     {
@@ -129,6 +138,12 @@ LINES = [
         "timestamp": "2026-11-22T19:55:45",
     },
     {"type": "user", "message": {"role": "user", "content": "hello"}, "sessionId": "s", "isSidechain": True},
+    {"type": "attachment", "attachment": {"type": "queued_command", "prompt": "and this"}, "sessionId": "s"},
+    {
+        "type": "attachment",
+        "attachment": {"type": "queued_command", "prompt": [{"type": "text", "text": "see"}, {"type": "image"}]},
+        "sessionId": "s",
+    },
     {"type": "system", "subtype": "init", "session_id": "s", "content": "told"},
     {
         "type": "result",

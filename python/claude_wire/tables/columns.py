@@ -66,7 +66,7 @@ _TABLES: dict[TableName, tuple[list[str], dict[str, str]]] = {
             **_REQUEST,
             **_ROLE,
             **_MODEL,
-            "text": "text joined message.content content",
+            "text": "text joined message.content attachment.prompt content",
             "stop_reason": "text first message.stop_reason",
             **_AGENT,
             **_CWD,
@@ -75,7 +75,8 @@ _TABLES: dict[TableName, tuple[list[str], dict[str, str]]] = {
         },
     ),
     "blocks": (
-        ["!where assistant user", "!each message.content"],
+        # A prompt that was sent during a turn is an attachment.
+        ["!where assistant user attachment", "!each message.content attachment.prompt"],
         {
             **_LINE,
             **_SESSION,

@@ -127,9 +127,10 @@ impl Rows {
             return Ok((end + 1, false));
         }
         let rows = self.batch.rows;
-        let added = match spec.each {
-            None => engine.call(Row(self, spec, line, 0, false)),
-            Some(slot) => self.add_blocks(engine, spec, line, end - line.at, slot),
+        let added = if spec.each.is_empty() {
+            engine.call(Row(self, spec, line, 0, false))
+        } else {
+            self.add_blocks(engine, spec, line, end - line.at)
         };
         if let Err(odd) = added {
             self.batch.truncate(rows);
@@ -146,9 +147,10 @@ impl Rows {
         spec: &Spec,
         line: Line,
         length: usize,
-        slot: Slot,
     ) -> Result<(), Odd> {
-        let content = self.work.line.value(slot);
+        let mut lists = spec.each.iter().map(|&slot| self.work.line.value(slot));
+        let content = lists.find(|list| list.is_some(line.data));
+        let content = content.unwrap_or_default();
         let texts = spec
             .columns
             .iter()

@@ -6,7 +6,7 @@
 //! ```text
 //! !where assistant user                     only lines of these types have rows
 //! !need message.usage                       only lines in which this is an object
-//! !each message.content                     a row for each object in this list, or for the string that stands there instead
+//! !each message.content attachment.prompt   a row for each object in the first of these lists, or for the string that is there instead
 //! path text path                            the name of the file
 //! offset int offset                         bytes of the file before the line
 //! block int index                           which of the rows of its line it is, from 0
@@ -67,8 +67,8 @@ pub struct Spec {
     pub types: Vec<Vec<u8>>,
     /// What must be an object.
     pub need: Option<Slot>,
-    /// The list that has a row for each object in it.
-    pub each: Option<Slot>,
+    /// The lists of which the first that is there has a row for each object in it.
+    pub each: Vec<Slot>,
 }
 
 impl Spec {
@@ -83,7 +83,7 @@ impl Spec {
             block: Tree::default(),
             types: Vec::new(),
             need: None,
-            each: None,
+            each: Vec::new(),
             line,
         };
         spec.line.want("subtype")?;
@@ -92,7 +92,13 @@ impl Spec {
             match words.next()? {
                 "!where" => spec.types = words.map(|word| word.as_bytes().to_vec()).collect(),
                 "!need" => spec.need = Some(spec.line.want(words.next()?)?),
-                "!each" => spec.each = Some(spec.line.want(words.next()?)?),
+                "!each" => {
+                    let lists = words.map(|path| spec.line.want(path));
+                    spec.each = lists.collect::<Option<_>>()?;
+                    if spec.each.is_empty() {
+                        return None;
+                    }
+                }
                 name => {
                     let kind = Type::of(words.next()?)?;
                     let rule = spec.rule(words.next()?, &words.collect::<Vec<_>>())?;

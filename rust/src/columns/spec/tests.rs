@@ -4,9 +4,9 @@ use super::*;
 pub const TABLES: [&str; 3] = [
     "offset int offset\npath text path\ntype text first type\nsubtype text first subtype\nuuid text first uuid\n\
      session_id text first sessionId session_id\nsource text if transcript sessionId stream session_id\n\
-     text text joined message.content content\nid text first message.id\nat time first timestamp\nside bool first isSidechain\n\
+     text text joined message.content attachment.prompt content\nid text first message.id\nat time first timestamp\nside bool first isSidechain\n\
      cost float first total_cost_usd totalCostUSD\nmodels json first modelUsage",
-    "!where assistant user\n!each message.content\noffset int offset\nuuid text first uuid\nblock int index\n\
+    "!where assistant user attachment\n!each message.content attachment.prompt\noffset int offset\nuuid text first uuid\nblock int index\n\
      kind text kind *.type\ntext text joined *.text *.thinking *.content\ntool text first *.id *.tool_use_id\n\
      input json first *.input\nis_error bool first *.is_error",
     "!where assistant\n!need message.usage\noffset int offset\nid text first message.id\n\
@@ -37,7 +37,7 @@ fn what_describes_no_table_is_refused() {
         assert!(Spec::new(text).is_none(), "{text}");
     }
     let spec = Spec::new(TABLES[1]).unwrap();
-    assert_eq!((spec.types.len(), spec.need), (2, None));
+    assert_eq!((spec.types.len(), spec.need, spec.each.len()), (3, None, 2));
     assert_eq!(spec.columns[4].name, "text");
     assert!(matches!(&spec.columns[4].rule, Rule::Joined(places) if places.len() == 3));
 }
