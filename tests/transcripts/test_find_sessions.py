@@ -46,6 +46,45 @@ def test_each_session_is_found_with_its_project_times_and_prompts(scenario: str,
         assert one.first_prompt is not None
 
 
+@pytest.mark.parametrize("scenario", [name for name in scenarios() if name != "no_persistence"])
+def test_the_first_prompt_is_that_of_the_official_reader(scenario: str, tmp_path: Path) -> None:
+    """It is what a user typed, and no markup of the CLI."""
+    sdk = pytest.importorskip("claude_agent_sdk._internal.sessions")
+    for one in find_sessions(unpack(scenario, tmp_path)):
+        theirs = sdk._extract_first_prompt_from_head(one.path.read_bytes()[:END_BYTES].decode(errors="replace"))
+        assert one.first_prompt is not None
+        mine = one.first_prompt.replace("\n", " ")
+        assert (mine if len(mine) <= 200 else mine[:200].rstrip() + "\u2026") == theirs
+
+
+def test_a_command_is_the_first_prompt_only_if_there_is_no_other(tmp_path: Path) -> None:
+    def user(content: object, **others: object) -> bytes:
+        return encode({"type": "user", "uuid": "u", "message": {"role": "user", "content": content}, **others})
+
+    command = user("<command-name>/clear</command-name>\n<command-args></command-args>")
+    opened = {"type": "text", "text": "<ide_opened_file>a.py</ide_opened_file>"}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
+    added = [
+        user("caveat", isMeta=True),
+        user("summary", isCompactSummary=True),
+        user([result]),
+        user("<local-command-stdout>done</local-command-stdout>"),
+        user("[Request interrupted by user for tool use]"),
+        user([opened]),
+        user(" \n"),
+        user("<command-name>/other</command-name>"),
+    ]
+    path = tmp_path / "s.jsonl"
+    for lines, wanted in (
+        ([command, *added, user([opened, {"type": "text", "text": " hello\nyou "}]), user("later")], "hello\nyou"),
+        ([*added[:-1], command, *added], "/clear"),
+        (added[:-1], None),
+        ([user("<command-name>never closed")], "<command-name>never closed"),
+    ):
+        path.write_bytes(b"".join(lines))
+        assert [one.first_prompt for one in find_sessions(tmp_path)] == [wanted]
+
+
 def test_the_title_is_what_the_user_gave_before_what_the_model_made(tmp_path: Path) -> None:
     titles = [one.title for one in find_sessions(unpack("resume_fork_clear", tmp_path))]
     assert titles == ["newname", None, None]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import heapq
 import os
-from collections.abc import Iterator
-from datetime import datetime, timezone
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,8 +28,17 @@ END_BYTES = 64 * 1024
 #: Titles and prompts are cut to so many characters.
 MOST_CHARS = 1000
 
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
 #: A ``custom-title.json`` above this size is not read.
 MOST_TITLE_BYTES = 64 * 1024
+
+#: What nobody typed: the output of a command, what hooks and IDEs add, and a note that the user interrupted the turn.
+_ADDED = re.compile(
+    r"\s*(?:<local-command-stdout>|<session-start-hook>|<tick>|<goal>|\[Request interrupted by user[^\]]*\]"
+    r"|<ide_opened_file>.*</ide_opened_file>\s*$|<ide_selection>.*</ide_selection>\s*$)",
+    re.DOTALL,
+)
 
 Lines = list[Record | UnknownMessage | InvalidLine]
 
@@ -47,7 +58,8 @@ class SessionInfo(NamedTuple):
     ended: datetime | None
     #: Bytes, without the files of subagents.
     size: int
-    #: The first prompt, and the last; both as text.
+    #: The first prompt, and the last; both as text. A command is a first prompt only if the beginning of the file has
+    #: no other prompt, and then its name, such as ``/clear``.
     first_prompt: str | None
     last_prompt: str | None
 
@@ -57,7 +69,9 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
 
     Args:
         folder: the ``projects`` of the CLI's configuration folder, that folder itself, or the folder of one project.
-        newest_first: those whose files were changed last come first. If not, they come in the order of their paths.
+        newest_first: sessions come by the time of their last record, the newest first. No record is newer than its
+            file, so the files that were changed last are read first, and the others when their turn comes. If not,
+            sessions come in the order of their paths.
 
     A file that is gone, cannot be read, or is no regular file is left out. Titles and prompts have at most 1,000
     characters. Times are in UTC.
@@ -67,15 +81,32 @@ def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False)
     """
     if not Path(folder).expanduser().is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "find_sessions() takes a folder, and there is none", str(folder))
-    for path in session_files(folder, newest_first=newest_first):
+    # By time, those that were read and that a file still to be read may have to precede.
+    waiting: list[tuple[float, int, SessionInfo]] = []
+    for number, path in enumerate(session_files(folder, newest_first=newest_first)):
+        changed = _changed(path)
+        while waiting and -waiting[0][0] >= changed:
+            yield heapq.heappop(waiting)[2]
         try:
-            yield session_info(path)
+            session = session_info(path)
         except OSError:
             continue
+        if not newest_first:
+            yield session
+            continue
+        ended = changed if session.ended is None else (session.ended - EPOCH) / timedelta(seconds=1)
+        heapq.heappush(waiting, (-ended, number, session))
+    while waiting:
+        yield heapq.heappop(waiting)[2]
 
 
 def session_files(folder: str | os.PathLike[str], *, newest_first: bool = False) -> list[Path]:
-    """The files of the sessions below a folder, without those of subagents; arguments as for :func:`find_sessions`."""
+    """The files of the sessions below a folder, without those of subagents.
+
+    Args:
+        folder: as for :func:`find_sessions`.
+        newest_first: files that were changed last come first. If not, they come in the order of their paths.
+    """
     root = Path(folder).expanduser()
     root = root / "projects" if (root / "projects").is_dir() else root
     paths = sorted([*root.glob("*.jsonl"), *root.glob("*/*.jsonl")])
@@ -84,11 +115,11 @@ def session_files(folder: str | os.PathLike[str], *, newest_first: bool = False)
     return sorted(paths, key=_changed, reverse=True) if newest_first else paths
 
 
-def _changed(path: Path) -> int:
+def _changed(path: Path) -> float:
     try:
-        return path.stat().st_mtime_ns
+        return path.stat().st_mtime
     except OSError:
-        return 0
+        return 0.0
 
 
 def session_info(path: Path) -> SessionInfo:
@@ -103,7 +134,6 @@ def session_info(path: Path) -> SessionInfo:
         last = last.partition(b"\n")[2]  # the rest of a line
     head, tail = _records(first), _records(last)
     entries = [record for record in head if isinstance(record, Entry)]
-    prompts = (record for record in entries if isinstance(record, UserRecord) and record.is_prompt)
     last_prompts = [record.lastPrompt for record in tail if isinstance(record, LastPromptRecord)]
     return SessionInfo(
         id=path.stem,
@@ -113,7 +143,7 @@ def session_info(path: Path) -> SessionInfo:
         started=next(_times(head), None),
         ended=next(_times(tail[::-1]), None),
         size=size,
-        first_prompt=next((_text(record) for record in prompts), None),
+        first_prompt=_first_prompt(record for record in entries if isinstance(record, UserRecord)),
         last_prompt=_cut(last_prompts[-1]) if last_prompts else None,
     )
 
@@ -152,10 +182,25 @@ def _times(records: Lines) -> Iterator[datetime]:
             continue
 
 
-def _text(record: UserRecord) -> str | None:
-    content = record.message.content
-    blocks = [] if isinstance(content, str) else [block.text for block in content if isinstance(block, TextBlock)]
-    return _cut(content if isinstance(content, str) else "".join(blocks))
+def _first_prompt(records: Iterable[UserRecord]) -> str | None:
+    """The first text that a user typed, or else the name of the first command. The official SDK's reader finds these.
+
+    Source of the rule: ``_extract_first_prompt_from_head`` of claude-agent-sdk.
+    """
+    command = None
+    for record in records:
+        if record.isMeta or record.isCompactSummary or record.tool_results:
+            continue
+        content = record.message.content
+        blocks = [content] if isinstance(content, str) else [b.text for b in content if isinstance(b, TextBlock)]
+        for text in blocks:
+            # The CLI writes a command that a user has typed as markup.
+            name, closed, _ = text.partition("<command-name>")[2].partition("</command-name>")
+            if closed:
+                command = command or name
+            elif text.strip() and not _ADDED.match(text):
+                return _cut(text.strip())
+    return _cut(command)
 
 
 def _cut(text: str | None) -> str | None:

@@ -25,15 +25,15 @@ TEXT_CHARS = 200
 
 @click.command()
 @takes_folder
-@click.option("-n", "--newest", type=click.IntRange(1), default=20, help="So many, those changed last; 20 if not said.")
+@click.option("-n", "--newest", type=click.IntRange(1), default=20, help="So many, the newest; 20 if not said.")
 @click.option("--all", "show_all", is_flag=True, help="All of them.")
 @click.option("--project", metavar="DIR", help="Those that began in this directory.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_json: bool) -> None:
-    """List the sessions in FOLDER, those changed last first, each with the command that goes on with it.
+    """List the sessions in FOLDER, the newest first, each with the command that goes on with it.
 
     FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. The beginning and
-    the end of each file are read, 128 KiB at most.
+    the end of each file are read, 128 KiB at most. Sessions come by the time of their last record, which is shown.
 
     Exit code: 0, also if there are none; 2 if the folder cannot be read.
 
