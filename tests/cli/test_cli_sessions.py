@@ -70,6 +70,27 @@ def test_the_sessions_changed_last_come_first_and_each_can_be_gone_on_with(every
     assert shown("sessions", everything, "--all").count("--resume") == len(known)
 
 
+def test_sessions_come_by_the_time_that_is_shown(everything: Path, tmp_path: Path) -> None:
+    """Files that were copied have all been changed at once."""
+    sessions = sorted(everything.glob("*/*.jsonl"))
+    for number, path in enumerate(sessions):
+        copy = tmp_path / path.name
+        copy.write_bytes(path.read_bytes())
+        os.utime(copy, (2_000_000_000 + number, 2_000_000_000 + number))
+    found = json.loads(shown("sessions", "--json", "--all", tmp_path))["sessions"]
+    ended = [each["ended"] for each in found]
+    assert len(ended) == len(sessions)
+    assert ended == sorted(ended, reverse=True)
+    assert len(set(ended)) > 10
+
+
+def test_no_session_is_called_by_markup(everything: Path) -> None:
+    for arguments in ((), ("--json",)):
+        output = shown("sessions", "--all", *arguments, everything)
+        assert "<command-" not in output
+        assert "/greet" in output
+
+
 def test_json_has_all_that_is_known(everything: Path) -> None:
     found = json.loads(shown("sessions", "--json", "--all", everything.parent))["sessions"]
     for said, known in zip(found, find_sessions(everything, newest_first=True), strict=True):
@@ -167,6 +188,13 @@ def test_a_pattern_is_found_in_all_that_was_said(folder: Path) -> None:
     assert (len(of_all["matches"]), of_all["more"]) == (3, 1)
     assert of_all["matches"][2]["before"] + "|" + of_all["matches"][2]["behind"] == "a |\nfell"
     assert of_all["resume"] == "cd /home/user && claude --resume s"
+
+
+def test_a_prompt_that_was_sent_during_a_turn_is_found(everything: Path) -> None:
+    for pattern in ("fold me into", "and a picture"):
+        (session,) = found(pattern, everything)
+        assert [each["role"] for each in session["matches"]] == ["user"]
+        assert len(found(pattern, everything, "--role", "user")) == 1
 
 
 def test_roles_tools_and_case_narrow_or_widen_it(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,39 @@ def test_stats_has_the_sum_of_the_cli_and_the_tools(tmp_path: Path) -> None:
     assert sum(tool["calls"] for tool in file["tools"].values()) == 10
     assert sum(tool["unanswered"] for tool in file["tools"].values()) == 0
     assert "transcripts: 1, 1 prompts" in run("stats", str(path))
+
+
+def test_stats_counts_prompts_that_were_sent_during_a_turn(tmp_path: Path) -> None:
+    (path,) = unpack("midturn_fold", tmp_path).glob("*/*.jsonl")
+    (file,) = json.loads(run("stats", "--json", str(path)))["files"]
+    assert file["turns"]["prompts"] == 4
+
+
+def test_stats_says_of_a_transcript_what_it_does_not_know(tmp_path: Path) -> None:
+    (path,) = unpack("tools", tmp_path).glob("*/*.jsonl")
+    (file,) = json.loads(run("stats", "--json", str(path)))["files"]
+    assert file["turns"]["num_turns"] is file["duration_ms"] is file["main_loop_tokens"] is None
+    sums = [json.loads(each) for each in path.read_bytes().splitlines() if b'"cost-state"' in each]
+    assert file["duration_api_ms"] == sums[-1]["totalAPIDuration"] > 0
+    shown = run("stats", str(path))
+    assert "  turns: n/a\n" in shown
+    assert "  time: n/a in turns, " in shown
+    assert re.search(r"^main loop +n/a +n/a +n/a +n/a *$", shown, re.MULTILINE)
+    assert " 0 ok" not in shown
+    # A process that was killed, and older CLIs, note no cost.
+    killed = tmp_path / "killed.jsonl"
+    killed.write_bytes(b"".join(each for each in path.read_bytes().splitlines(True) if b'"cost-state"' not in each))
+    (file,) = json.loads(run("stats", "--json", str(killed)))["files"]
+    assert file["cost_usd"] is file["tokens"] is file["duration_api_ms"] is None
+    assert "  cost: n/a\n" in run("stats", str(killed))
+    both = run("stats", str(path), str(killed))
+    assert "and what 1 transcripts that do not say it cost" in both
+    # A stream says all of these numbers, also of an empty one.
+    stream = tmp_path / "stdout.ndjson"
+    for data in (outputs("tools")[0], b""):
+        stream.write_bytes(data)
+        assert "n/a" not in run("stats", str(stream))
+        assert "null" not in run("stats", "--json", str(stream))
 
 
 def test_view_shows_the_conversation_with_its_subagents(tmp_path: Path) -> None:

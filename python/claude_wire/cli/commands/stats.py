@@ -25,6 +25,9 @@ __all__ = ["stats"]
 #: Between two columns, in characters.
 GAP = 2
 
+#: For a number that no source says.
+UNKNOWN = "n/a"
+
 
 @click.command()
 @several_sources
@@ -41,8 +44,8 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     "Main loop" adds up the usage of the results, which does not. A turn without a result, as at the end of a
     recording that was cut, is counted as unfinished; what it has used is not known, and not in the sums.
 
-    Of a transcript, which the CLI keeps on disk, cost and tokens are the CLI's own sum for the session: the last
-    cost-state in it. It has no results, and so no turns, but prompts.
+    Of a transcript, which the CLI keeps on disk, cost, tokens and time in the API are the CLI's own sum for the
+    session: the last cost-state in it. A transcript has prompts, but no results: what these alone say is n/a.
 
     Exit code: 0, also if there are invalid lines; 2 if a file cannot be read.
 
@@ -50,12 +53,13 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.330"}; TOTAL is
       {"bytes": int, "lines": int, "messages": int, "invalid": int, "unknown": int,
        "turns": {"results": int, "ok": int, "failed": {REASON: int, ...},
-                 "unfinished": int, "prompts": int, "num_turns": int, "api_retries": int},
-       "duration_ms": number, "duration_api_ms": number, "cost_usd": number,
+                 "unfinished": int, "prompts": int, "num_turns": int or null, "api_retries": int},
+       "duration_ms": number or null, "duration_api_ms": number or null,
+       "cost_usd": number or null,
        "tokens": {"input": int, "output": int, "cache_read": int,
-                  "cache_creation": int},
+                  "cache_creation": int} or null,
        "models": {NAME: {"input": int, ..., "cost_usd": number}, ...},
-       "main_loop_tokens": {"input": int, ...},
+       "main_loop_tokens": {"input": int, ...} or null,
        "tools": {NAME: {"calls": int, "errors": int, "denied": int,
                         "unanswered": int}, ...},
        "kinds": {"assistant": {"lines": int, "bytes": int}, ...}}
@@ -63,7 +67,8 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     "lines" leaves out blank lines; "kinds" has everything, with "invalid" and "blank" among them, so that its
     bytes add up to "bytes". "unknown" counts messages that are, or have in them, something that this version does
     not know. "num_turns" is how often the model answered. "duration_ms" adds up the turns, waiting for permissions
-    included; "duration_api_ms" is a running total, which in a resumed session has the time before in it. "input"
+    included; "duration_api_ms" is a running total, which in a resumed session has the time before in it. What no FILE
+    says is null: transcripts have no "num_turns", "duration_ms" and "main_loop_tokens". "input"
     leaves out the cache. "errors" are calls whose result is an error, with those that were "denied"; the result of
     those "unanswered" is not there. Of more than 1,000 different names the rest is "(others)".
     """
@@ -98,15 +103,15 @@ def _as_json(stats: Stats) -> dict[str, Any]:
         **{name: plain[name] for name in ("bytes", "lines", "messages", "invalid", "unknown")},
         "turns": {
             **{name: plain[name] for name in ("results", "ok", "failed", "unfinished", "prompts")},
-            "num_turns": used.num_turns,
+            "num_turns": used.num_turns if stats.has_turns else None,
             "api_retries": stats.api_retries,
         },
-        "duration_ms": used.duration_ms,
-        "duration_api_ms": used.duration_api_ms,
-        "cost_usd": used.cost_usd,
-        "tokens": _named(used.tokens),
+        "duration_ms": used.duration_ms if stats.has_turns else None,
+        "duration_api_ms": used.duration_api_ms if stats.has_cost else None,
+        "cost_usd": used.cost_usd if stats.has_cost else None,
+        "tokens": _named(used.tokens) if stats.has_cost else None,
         "models": {name: {**_named(model), "cost_usd": model.cost_usd} for name, model in used.models.items()},
-        "main_loop_tokens": _named(used.main_loop),
+        "main_loop_tokens": _named(used.main_loop) if stats.has_turns else None,
         "tools": plain["tools"],
         "kinds": dict(sorted(plain["kinds"].items())),
     }
@@ -133,7 +138,8 @@ def _print(console: Output, stats: Stats, heading: str) -> None:
     if len(models) > 1:
         models.append(("all", *_tokens(used.tokens), _usd(used.cost_usd)))
     if models:
-        models.append(("main loop", *_tokens(used.main_loop), ""))
+        main_loop = _tokens(used.main_loop) if stats.has_turns else [UNKNOWN] * 4
+        models.append(("main loop", *main_loop, ""))
     _table(console, ("tokens", "input", "output", "cache read", "cache write", "cost"), models)
     tools = sorted(stats.tools.items(), key=lambda item: (-item[1].calls, item[0]))
     counts = [(name, *map(_number, (tool.calls, tool.errors, tool.denied, tool.unanswered))) for name, tool in tools]
@@ -152,10 +158,19 @@ def _summary(stats: Stats) -> Iterator[str]:
     turns += [f"{stats.unfinished:,} without a result"] if stats.unfinished else []
     if stats.transcripts:
         yield f"transcripts: {stats.transcripts:,}, {stats.prompts:,} prompts"
-    yield f"turns: {stats.results + stats.unfinished:,} ({', '.join(turns)}), {used.num_turns:,} answers of the model"
-    yield f"cost: {_usd(used.cost_usd)}{' and what the turns without a result cost' if stats.unfinished else ''}"
+    if stats.has_turns:
+        ended = f"{stats.results + stats.unfinished:,} ({', '.join(turns)})"
+        yield f"turns: {ended}, {used.num_turns:,} answers of the model"
+    else:
+        yield f"turns: {UNKNOWN}"
+    more = ["the turns without a result"] if stats.unfinished else []
+    more += [f"{stats.uncosted:,} transcripts that do not say it"] if stats.uncosted and stats.has_cost else []
+    cost = _usd(used.cost_usd) if stats.has_cost else UNKNOWN
+    yield f"cost: {cost}{' and what ' + ' and '.join(more) + ' cost' if more else ''}"
     retries = f", {stats.api_retries:,} retries" if stats.api_retries else ""
-    yield f"time: {used.duration_ms / 1000:,.2f} s in turns, {used.duration_api_ms / 1000:,.2f} s in the API{retries}"
+    in_turns = _seconds(used.duration_ms) if stats.has_turns else UNKNOWN
+    in_api = _seconds(used.duration_api_ms) if stats.has_cost else UNKNOWN
+    yield f"time: {in_turns} in turns, {in_api} in the API{retries}"
     yield (
         f"lines: {stats.lines:,} in {stats.bytes:,} bytes, {stats.messages:,} messages, {stats.invalid:,} invalid, "
         f"{stats.unknown:,} with something unknown"
@@ -189,6 +204,10 @@ def _tokens(tokens: Tokens) -> Iterator[str]:
 
 def _number(value: int) -> str:
     return f"{value:,}"
+
+
+def _seconds(milliseconds: float) -> str:
+    return f"{milliseconds / 1000:,.2f} s"
 
 
 def _usd(cost: float) -> str:

@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from claude_wire.codec.kinds import Kind
 from claude_wire.io.read import read
 from claude_wire.messages import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from claude_wire.transcripts.files import open_regular
 from claude_wire.transcripts.records.base import Record
-from claude_wire.transcripts.records.conversation import AssistantRecord, UserRecord
+from claude_wire.transcripts.records.conversation import AssistantRecord, AttachmentRecord, UserRecord
 
 __all__ = ["Pattern", "Role", "Said", "files_of", "said_in"]
 
@@ -65,15 +66,18 @@ class Pattern(NamedTuple):
 
     def may_be_in(self, path: Path) -> bool:
         """False if no line of a file can match. Raises OSError if it cannot be read."""
-        if not self.bytes:
-            return True
-        with open_regular(path) as file:
-            before = b""
-            for block in iter(partial(file.read, BLOCK_BYTES), b""):
-                if self.bytes in before + block:
-                    return True
-                before = block[-len(self.bytes) :]
-        return False
+        return not self.bytes or _has(path, self.bytes)
+
+
+def _has(path: Path, bytes: bytes) -> bool:
+    """True if a file has these bytes in it. Raises OSError if it cannot be read."""
+    with open_regular(path) as file:
+        before = b""
+        for block in iter(partial(file.read, BLOCK_BYTES), b""):
+            if bytes in before + block:
+                return True
+            before = block[-len(bytes) :]
+    return False
 
 
 def files_of(session: Path) -> Iterator[Path]:
@@ -85,11 +89,15 @@ def files_of(session: Path) -> Iterator[Path]:
 def said_in(path: Path) -> Iterator[Said]:
     """All that was said in a file, in its order. Raises OSError if it cannot be read."""
     calls: dict[str, str] = {}
-    with open_regular(path) as file, read(file, Record, only={"user", "assistant"}) as records:
+    kinds: set[str | Kind] = {"user", "assistant"}
+    # Attachments can be large. Only prompts that were sent during a turn are of interest, and most files have none.
+    if _has(path, b'"queued_command"'):
+        kinds.add(Kind("attachment"))
+    with open_regular(path) as file, read(file, Record, only=kinds) as records:
         for record in records:
-            if isinstance(record, (UserRecord, AssistantRecord)):
+            if isinstance(record, (UserRecord, AssistantRecord, AttachmentRecord)) and record.message is not None:
                 content = record.message.content
-                role: Role = "user" if isinstance(record, UserRecord) else "assistant"
+                role: Role = "assistant" if isinstance(record, AssistantRecord) else "user"
                 if isinstance(content, str):
                     yield Said(role, None, record.timestamp, content)
                     continue

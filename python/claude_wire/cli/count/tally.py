@@ -27,7 +27,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.process.turn import Turn
-from claude_wire.transcripts import CostStateRecord, Record, UserRecord
+from claude_wire.transcripts import AttachmentRecord, CostStateRecord, Record, UserRecord
 from claude_wire.transcripts.conversation import message_of
 from claude_wire.transcripts.read import decoder_for
 from claude_wire.transcripts.recognise import LineDialect
@@ -96,6 +96,18 @@ class Stats(Sums):
     #: Transcripts among the streams. They have prompts in the place of results.
     transcripts: int = 0
     prompts: int = 0
+    #: Transcripts in which the CLI has noted no cost.
+    uncosted: int = 0
+
+    @property
+    def has_turns(self) -> bool:
+        """False if all streams are transcripts: these do not say what each turn has taken."""
+        return bool(self.results or self.unfinished or not self.transcripts)
+
+    @property
+    def has_cost(self) -> bool:
+        """False if no stream says what it has cost."""
+        return self.has_turns or self.uncosted < self.transcripts
 
 
 class Tally:
@@ -109,7 +121,7 @@ class Tally:
         self._turn = Turn()
         self._usage = UsageMeter()
         # Of a transcript the last sum that the CLI has noted.
-        self._cost = Totals()
+        self._cost: Totals | None = None
         # The tools of the calls that wait for their result, by id.
         self._waiting: dict[str, str] = {}
 
@@ -132,7 +144,9 @@ class Tally:
         stats.invalid, stats.unknown = seen.invalid, seen.unknown
         stats.unfinished = int(self._turn.open)
         stats.usage = self._usage.total
-        stats.usage.add(self._cost)
+        if self._cost is not None:
+            stats.usage.add(self._cost)
+        stats.uncosted = int(bool(stats.transcripts) and self._cost is None)
         for tool in self._waiting.values():
             _named(stats.tools, tool, Tool).unanswered += 1
         return stats
@@ -147,9 +161,10 @@ class Tally:
         self._turn.see(messages)
         if isinstance(message, CostStateRecord):
             cost = message.totalCostUSD or 0.0
-            self._cost = Totals(cost_usd=cost, models=models_of(message.modelUsage))
+            time = message.totalAPIDuration or 0.0
+            self._cost = Totals(cost_usd=cost, duration_api_ms=time, models=models_of(message.modelUsage))
         if isinstance(message, Record):
-            self._stats.prompts += isinstance(message, UserRecord) and message.is_prompt
+            self._stats.prompts += isinstance(message, (UserRecord, AttachmentRecord)) and message.is_prompt
             message = message_of(message)
         match message:
             case ResultMessage():
