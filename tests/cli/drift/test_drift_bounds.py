@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +25,8 @@ from claude_wire.testing.offline import sandbox
 from folders import ROOT
 
 MIB = 1 << 20
+#: Seconds in which a thread has done its part.
+SECONDS = 30.0
 
 
 def row(begins: str) -> str:
@@ -66,3 +70,38 @@ def test_of_a_help_without_an_end_the_beginning_is_read(tmp_path: Path) -> None:
     endless = "import os\nwhile True: os.write(1, b'o' * 4096); os.write(2, b'e' * 4096)"
     said = inside.said_by([sys.executable, "-c", endless], tmp_path)
     assert (len(said), set(said)) == (1 << 18, {"o", "e"})
+
+
+@linux_only
+def test_a_help_is_never_killed_after_it_was_reaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is over while the help ends: the group may be another program's as soon as the child is reaped."""
+    cancelled, goes_on = threading.Event(), threading.Event()
+    were_there: list[bool] = []
+    timers: list[threading.Timer] = []
+
+    class Late(threading.Timer):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            timers.append(self)
+
+        def run(self) -> None:
+            assert cancelled.wait(SECONDS)
+            assert goes_on.wait(SECONDS)
+            self.function()
+
+        def cancel(self) -> None:
+            cancelled.set()
+
+        def join(self, timeout: float | None = None) -> None:
+            goes_on.set()
+            super().join(timeout)
+
+    def killpg(group: int, number: int) -> None:
+        were_there.append(Path(f"/proc/{group}").exists())
+
+    monkeypatch.setattr(threading, "Timer", Late)
+    monkeypatch.setattr(os, "killpg", killpg)
+    assert inside.said_by([sys.executable, "-c", "print('help')"], tmp_path) == "help\n"
+    goes_on.set()
+    threading.Thread.join(timers[0], SECONDS)
+    assert were_there == [True, True]

@@ -75,6 +75,7 @@ def said_by(command: list[str], home: Path) -> str:
             return process.stdout.read(HELP_BYTES).decode(errors="replace")
         finally:
             timer.cancel()
+            timer.join()  # it may be about to kill a group that is another one's once this child is reaped
             with suppress(ProcessLookupError):
                 end()
 
