@@ -120,6 +120,45 @@ def test_a_supervisor_knows_its_children_where_it_was_started_with_sigchld_ignor
         assert not is_ignored(process.pid, signal.SIGCHLD)
 
 
+def test_a_supervisor_without_standard_streams_keeps_its_files_to_itself(commands: Commands) -> None:
+    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", INSTALLED, "host", "start", "--foreground"]
+    with subprocess.Popen(command, env=commands.environment) as process:
+        try:
+            wait_until((commands.folder / "supervisor.json").exists)
+            for number in range(3):
+                assert os.readlink(f"/proc/{process.pid}/fd/{number}") == os.devnull
+        finally:
+            process.kill()
+
+
+def test_a_command_without_an_output_writes_nothing_and_succeeds(commands: Commands) -> None:
+    commands.serve()
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", INSTALLED, "host", "ps", "-a"]
+    done = subprocess.run(command, env=commands.environment, stderr=subprocess.PIPE, timeout=SECONDS, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_terminal_that_is_closed_ends_a_supervisor_with_all_that_it_has(commands: Commands) -> None:
+    with started(commands, "host", "start", "--foreground") as process:
+        wait_until((commands.folder / "supervisor.json").exists)
+        commands.create(lines=1)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(SECONDS) == 0
+        assert not (commands.folder / "socket").exists()
+
+
+def test_a_supervisor_under_nohup_outlives_its_terminal(commands: Commands) -> None:
+    with started(commands, "host", "start", "--foreground", preexec_fn=ignore_hangups) as process:
+        wait_until((commands.folder / "supervisor.json").exists)
+        process.send_signal(signal.SIGHUP)
+        assert is_ignored(process.pid, signal.SIGHUP)
+        assert commands.sessions() == []
+
+
+def ignore_hangups() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 @pytest.mark.parametrize(
     "arguments", [["host", "ps", "-a", "--json"], ["host", "logs"], ["host", "logs", "-f", "{id}"]], ids=" ".join
 )

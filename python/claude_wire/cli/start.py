@@ -5,6 +5,7 @@ A command and what it needs are imported when it starts: click and rich may be m
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 
@@ -23,11 +24,26 @@ def main() -> None:
     The exit code is the command's own, 2 for wrong usage, a missing extra or output that cannot be written, 130 after
     Ctrl-C. When nobody reads its output any more it ends by SIGPIPE, as other programs do.
     """
+    _open_streams()
     try:
         code = _run()
     except KeyboardInterrupt:  # also while it starts
         code = INTERRUPTED
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Open standard streams that were closed, on nothing: else the first files that are opened get their numbers.
+
+    Then whatever writes to standard error by its number, such as a child, writes into the lock or the recording.
+    """
+    for number, name, mode in (0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 (until the end)
 
 
 def _without(module: str) -> int:

@@ -87,7 +87,9 @@ class Supervisor:
         }
 
     async def run(self, started: Callable[[], object] = lambda: None) -> None:
-        """Take connections until it is stopped: by a client, SIGTERM or SIGINT. All CLIs have ended then.
+        """Take connections until it is stopped: by a client, SIGTERM, SIGINT or SIGHUP. All CLIs have ended then.
+
+        SIGHUP that is ignored, as by ``nohup``, stays ignored.
 
         Args:
             started: is called when clients can connect.
@@ -105,9 +107,12 @@ class Supervisor:
         self._spare = socket.socket(socket.AF_UNIX)
         listener = _listen(self._folder.socket)
         handler = self._loop.get_exception_handler()
+        numbers = [signal.SIGTERM, signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
         self._loop.set_exception_handler(partial(self._on_error, handler))
         try:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in numbers:
                 self._loop.add_signal_handler(number, self._stop_all)
             self._listener = listener
             self._loop.add_reader(listener, self._on_connection)
@@ -121,7 +126,7 @@ class Supervisor:
             listener.close()
             self._spare.close()
             self._loop.set_exception_handler(handler)
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in numbers:
                 self._loop.remove_signal_handler(number)
             for connection in list(self._connections):
                 connection.close()
