@@ -223,7 +223,7 @@ def test_the_end_of_a_match_is_the_command_that_goes_on(folder: Path) -> None:
     ]
     done = run("search", "nothing of this", folder)
     assert (done.exit_code, done.stdout) == (1, "")
-    for wrong in ("(", "a{99999999999}", "?"):
+    for wrong in ("(", "a{99999999999}", "?", ""):
         done = run("search", wrong, folder)
         assert done.exit_code == 2
         assert "PATTERN" in done.stderr

@@ -384,3 +384,10 @@ def test_narrow_terminal_cuts_no_number(recorded: Path, columns: int) -> None:
     assert all(len(row) <= columns or len(row.split()) == 1 for row in screen.text().split("\n"))
     for number in (b"17,370", b"29,582", b"58.7%", b"$0.000500", b"1,802"):
         assert number in screen.shown
+
+
+def test_a_file_of_which_no_line_is_a_message_ends_with_1() -> None:
+    done = invoke("-", stdin=b"\x7fELF\x00\n\xff\xfe\n")
+    assert done.exit_code == 1
+    assert "no line of standard input is a message; is it a recording?" in done.stderr
+    assert invoke("-", stdin=b"\x7fELF\n" + line({"type": "keep_alive"})).exit_code == 0

@@ -249,3 +249,23 @@ def test_a_look_at_an_index_imports_neither_rich_nor_transcripts(tmp_path: Path)
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--json", "--csv"], "--json and --csv exclude each other"),
+        (["--since", "2026-05-02", "--until", "2026-05-01"], "--since 2026-05-02 is later than --until 2026-05-01"),
+    ],
+)
+def test_arguments_that_contradict_each_other_are_refused(arguments: list[str], reason: str, tmp_path: Path) -> None:
+    done = run(*arguments, tmp_path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert reason in done.stderr
+
+
+def test_a_folder_without_transcripts_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no transcript")
+    done = run(tmp_path)
+    assert (done.exit_code, done.stdout) == (0, "No answers found.\n")
+    assert f"no transcripts (.jsonl files) found below {tmp_path}. The CLI keeps them in" in done.stderr

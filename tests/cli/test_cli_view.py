@@ -92,6 +92,13 @@ def test_what_cannot_be_read_ends_with_2(tmp_path: Path, name: str) -> None:
     assert done.stdout == ""
 
 
+def test_a_file_without_a_line_is_said_to_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "nothing").write_bytes(b"")
+    done = invoke(str(tmp_path / "nothing"))
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == f"note: {tmp_path / 'nothing'} is empty\n"
+
+
 def test_damage_ends_with_2_after_what_came_before(tmp_path: Path) -> None:
     data = load("02_long_partial").stdout
     (tmp_path / "cut.gz").write_bytes(gzip.compress(data)[:-50])

@@ -13,6 +13,7 @@ import pytest
 
 from async_backends import Backend, every_asyncio, every_backend
 from claude_wire import HandleError, MessageStream, Session, TextBlock, UserMessage
+from claude_wire.session.prompts import message_of
 from session_peer import INIT, RESULT, Peer, opened
 
 
@@ -209,3 +210,9 @@ def test_what_is_no_prompt_is_refused_and_not_sent(backend: Backend, prompt: Any
             assert peer.prompts() == []
 
     backend.run(main)
+
+
+@pytest.mark.parametrize("prompt", ["", " \n"])
+def test_an_empty_prompt_is_refused_before_anything_is_sent(prompt: str) -> None:
+    with pytest.raises(ValueError, match="the prompt is empty"):
+        message_of(prompt)

@@ -45,10 +45,13 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
 
     Raises:
         TypeError: it is none of a text, content blocks and a :class:`UserMessage`.
+        ValueError: the text is empty, or blank: the API refuses such a prompt.
     """
     if isinstance(prompt, UserMessage):
         return prompt if prompt.uuid else msgspec.structs.replace(prompt, uuid=str(uuids.uuid4()))
     is_text = isinstance(prompt, str)
+    if is_text and not prompt.strip():
+        raise ValueError("the prompt is empty")
     items: tuple[object, ...] = tuple(prompt) if isinstance(prompt, Sequence) and not is_text else ()
     if not is_text and not (items and all(isinstance(item, (Wire, dict)) for item in items)):
         kind = type(prompt).__name__

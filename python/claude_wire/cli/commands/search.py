@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -76,6 +77,8 @@ def search(
       "tool": str or null, "time": str or null, "before": str, "match": str, "behind": str}, ...],
       "more": int}, ...]}
     """
+    if not pattern:
+        raise click.BadParameter("an empty pattern matches every text.", param_hint="PATTERN")
     try:
         wanted = Pattern.of(pattern, fixed=fixed_strings, ignore_case=ignore_case)
     except ValueError as error:
@@ -91,6 +94,8 @@ def search(
     if as_json:
         click.echo(json.dumps({"sessions": [_as_json(each) for each in found]}))
     if not found:
+        if sys.stderr.isatty():  # as grep, a program gets the exit code only
+            click.echo("nothing found", err=True)
         click.get_current_context().exit(1)
 
 

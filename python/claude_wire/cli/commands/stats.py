@@ -47,7 +47,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     Of a transcript, which the CLI keeps on disk, cost, tokens and time in the API are the CLI's own sum for the
     session: the last cost-state in it. A transcript has prompts, but no results: what these alone say is n/a.
 
-    Exit code: 0, also if there are invalid lines; 2 if a file cannot be read.
+    Exit code: 0, also if there are invalid lines; 1 if no line is valid; 2 if a file cannot be read.
 
     \b
     --json prints {"files": [FILE...], "total": TOTAL, "protocol": "2.1.330"}; TOTAL is
@@ -78,6 +78,8 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     for number, file in enumerate(files):
         found = _read(file)
         total.add(found)
+        if found.invalid and not found.messages:
+            click.echo(f"note: no line of {display_name(file)} is a message; is it a recording?", err=True)
         if as_json:
             done.append({"file": display_name(file), **_as_json(found)})
         else:
@@ -86,6 +88,8 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
         click.echo(json.dumps({"files": done, "total": _as_json(total), "protocol": PROTOCOL_VERSION}))
     elif len(files) > 1:
         _print(console, total, f"\nall {len(files)} files")
+    if total.invalid and not total.messages:
+        click.get_current_context().exit(1)
 
 
 def _read(file: str) -> Stats:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import click
 
 from claude_wire.cli.failure import Failure
-from claude_wire.cli.folders import takes_folder
+from claude_wire.cli.folders import projects_folder, takes_folder
 from claude_wire.cli.show.columns import Column, laid_out, printed, terminal_width
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.usage.index import By, OwnCost, UsageIndex
@@ -61,8 +61,8 @@ class _Day(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic
     "--tz", "zone_name", metavar="ZONE", help="The time zone of days, such as Europe/Berlin; else that of here."
 )
 @click.option("--prices", "prices_file", metavar="FILE", help="Prices in LiteLLM's format, instead of those built in.")
-@click.option("--json", "form", flag_value="json", help="Print one JSON object.")
-@click.option("--csv", "form", flag_value="csv", help="Print a line for each name and model.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print a line for each name and model.")
 @click.option("--prune", is_flag=True, help="Forget the transcripts that are gone, and count those that are there.")
 @click.option("--no-index", is_flag=True, help="Read all files, and keep nothing for the next time.")
 def usage(
@@ -72,7 +72,8 @@ def usage(
     until: date | str | None,
     zone_name: str | None,
     prices_file: str | None,
-    form: str | None,
+    as_json: bool,
+    as_csv: bool,
     prune: bool,
     no_index: bool,
 ) -> None:
@@ -101,8 +102,12 @@ def usage(
     COST is {"usd": number or null, "unpriced_answers": int, "cli_usd": number or null};
     "usd" is null if an answer has no price, and "cli_usd" if the CLI says nothing. "rows" are by day, ....
     """
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other.")
     zone = _zone(zone_name)
     first, last = _day(since, zone), _day(until, zone)
+    if first is not None and last is not None and first > last:
+        raise click.UsageError(f"--since {first} is later than --until {last}.")
     prices = PRICES if prices_file is None else _load(prices_file)
     progress = _progress if sys.stderr.isatty() else None
     with UsageIndex(folder, ":memory:" if no_index else None, on_file=progress) as index:
@@ -121,11 +126,17 @@ def usage(
             )
         for path in index.unreadable:
             click.echo(f"note: {printable(str(path), keep='')} cannot be read, and is not in the sums", err=True)
-    if form == "json":
+        if not (index.files or index.gone):
+            click.echo(
+                f"note: no transcripts (.jsonl files) found below {printable(folder, keep='')}. The CLI keeps them in "
+                f"{printable(projects_folder(), keep='')}",
+                err=True,
+            )
+    if as_json:
         import json
 
         click.echo(json.dumps(_as_json(by, sums, own, index, prices)))
-    elif form == "csv":
+    elif as_csv:
         _print_csv(by, sums)
     else:
         _print(by, sums, own, prices)
@@ -248,7 +259,7 @@ def _print(by: By, sums: Sums, own: dict[str, OwnCost], prices: Prices) -> None:
     width = terminal_width()
     rows = _by_model(sums) if by == "model" else {name: _total(models.values()) for name, models in sums.items()}
     if not rows:
-        click.echo("no answers of a model")
+        click.echo("No answers found.")
         return
     if by != "day":
         rows = dict(sorted(rows.items(), key=lambda row: (-row[1].cost_usd, -row[1].total, row[0])))

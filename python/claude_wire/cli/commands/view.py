@@ -61,8 +61,12 @@ def view(source: str, as_html: bool, output: str | None) -> None:
         if dialect == "transcript":
             _show_transcript(_transcript(source, lines), live, page)
         else:
+            is_empty = True
             for sent, message in _both(lines, page.wait):
                 (live.sent if sent else live.show)(message)
+                is_empty = False
+            if is_empty:
+                click.echo(f"note: {display_name(source)} is empty", err=True)
 
 
 def _both(stream: Iterator[Piece], wait: Callable[[], None]) -> Iterator[tuple[bool, Message | InvalidLine]]:

@@ -196,7 +196,7 @@ def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, a
 
     The log of the supervisor has no content: no prompts, no output, no command lines.
 
-    Exit code: 0; 2 if there is no such session, or no supervisor runs.
+    Exit code: 0; 2 if there is no such session, if no supervisor runs that could show it, or if there is no log.
     """
     from claude_wire.cli.supervisor.following import log_line, own_log
 

@@ -5,6 +5,7 @@ Knows lines of a session and frames of its supervisor; not how they are shown.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections import deque
@@ -108,12 +109,15 @@ def own_log(folder: str, tail: int | None, write: Callable[[bytes], object]) -> 
         OSError: it cannot be read.
     """
     lines: deque[bytes] = deque(maxlen=tail)
+    missing = 0
     for name in ("log.1", "log.ndjson"):
         try:
             with open(open_private(os.path.join(folder, name), os.O_RDONLY), "rb") as file:
                 lines.extend(file)
         except FileNotFoundError:
-            continue
+            missing += 1
+    if missing == 2:
+        raise FileNotFoundError(errno.ENOENT, "no supervisor has ever run with this folder")
     for line in lines:
         write(line)
 
