@@ -153,3 +153,12 @@ def test_the_interrupts_of_the_cli_are_cancelled_and_its_other_failures_are_not(
 
 def test_a_success_is_not_cancelled() -> None:
     assert not ResultSuccess(is_error=False, terminal_reason="completed").cancelled
+
+
+def test_the_exception_of_a_failed_turn_says_where_the_text_of_the_agent_is() -> None:
+    line = b'{"type":"result","subtype":"error","is_error":true,"result":"The disk is full","session_id":"s"}'
+    result = decode(line)
+    assert isinstance(result, ResultMessage)
+    error = result.to_error()
+    assert str(error) == "the turn ended with error; its text is in .result.result"
+    assert error.result.result == "The disk is full"

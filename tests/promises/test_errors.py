@@ -364,7 +364,7 @@ FAILED: list[tuple[ResultMessage, str | None, type[TurnError], str]] = [
         ExecutionError,
         'the turn ended with error (odd); the agent says "It broke"',
     ),
-    (ResultError(result=SECRET), None, ExecutionError, "the turn ended with error"),
+    (ResultError(result=SECRET), None, ExecutionError, "the turn ended with error; its text is in .result.result"),
 ]
 
 

@@ -44,6 +44,8 @@ class TurnError(ClaudeWireError):
         words = quoted(words_of(result))
         who = "the CLI" if result.error is None else "the agent"
         said = f'{who} says "{words}"' if words else ""
+        if not words and result.result and not result.ok and not result.cancelled:  # which the model may have written
+            said = "its text is in .result.result"
         super().__init__("; ".join(filter(None, (self._describe(result), said, self._advise(result)))))
         self.result = result
 

@@ -240,6 +240,8 @@ def _union(members: tuple[Any, ...]) -> Convert:
     by_type = {get_origin(m) or m: _converter(m) for m in plain}
     if int in by_type and float not in by_type:
         by_type[float] = by_type[int]
+    if len(plain) == 1 and not structs and not nullable:  # that, or absent
+        return by_type.popitem()[1]
     objects = _tagged(structs) if len(structs) > 1 else _converter(structs[0]) if structs else None
 
     def convert(value: Any, findings: Findings) -> Any:
