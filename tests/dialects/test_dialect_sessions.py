@@ -401,7 +401,7 @@ async def interrupted(peer: LinePeer) -> None:
 async def hook(request: Any) -> None: ...
 
 
-@pytest.mark.parametrize("dialect", [CLASSIC, MIRIAD, JSON_RPC, AUTO])
+@pytest.mark.parametrize("dialect", [MIRIAD, JSON_RPC, AUTO])
 async def test_callbacks_that_a_dialect_never_calls_are_refused(dialect: Dialect) -> None:
     peer = LinePeer()
     with pytest.raises(DialectError, match=f"{dialect.name} has no initialize, so hooks would never be called"):

@@ -26,7 +26,7 @@ from claude_wire import (
     decode,
     encode,
 )
-from claude_wire.dialects import CLASSIC, MIRIAD, STREAM_JSON
+from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON
 from claude_wire.errors import DialectError
 from claude_wire.messages import ControlSuccess, PermissionRequestMessage, PermissionResultDeny
 from claude_wire.messages.control import cli_requests
@@ -263,7 +263,7 @@ async def test_a_bare_function_is_a_hook_under_its_early_name_and_is_told_the_to
     assert seen == ["Bash"]
 
 
-@pytest.mark.parametrize("dialect", [CLASSIC, MIRIAD], ids=repr)
+@pytest.mark.parametrize("dialect", [MIRIAD, JSON_RPC, AUTO], ids=repr)
 def test_hooks_that_nobody_would_call_are_refused(dialect: Any) -> None:
     with pytest.raises(DialectError, match="hooks would never be called"):
         Session(MessageStream(LinePeer().output), print, dialect=dialect, hooks={"pre-tool-use": lambda msg: None})  # type: ignore[dict-item]

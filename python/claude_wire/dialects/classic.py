@@ -243,6 +243,7 @@ CLASSIC: Dialect = Dialect(
     "classic",
     _Classic,
     signals=True,
+    host_hooks=True,
     busy="each",
     permission="always",
     failed_code=1,

@@ -118,6 +118,7 @@ class Dialect:
         initializes: whether a host begins with ``initialize``.
         has_status: whether a host can ask for the status, while a turn is under way, too.
         signals: whether a host interrupts by SIGINT.
+        host_hooks: whether hooks have no form on the wire, and a host calls them itself.
         busy: what becomes of a prompt that comes during a turn. ``merge``: it enters the turn before the next request
             to the model, and those left at the end begin one turn together. ``inject``: those that wait enter the turn
             as one message, and those left have turns of their own; the agent says ``queued`` and ``injected``.
@@ -135,6 +136,7 @@ class Dialect:
     initializes: bool = False
     has_status: bool = False
     signals: bool = False
+    host_hooks: bool = False
     busy: Literal["merge", "inject", "each", "refuse"] = "each"
     strict: bool = False
     permission: Literal["flag", "always", "never"] = "never"

@@ -27,6 +27,7 @@ from claude_wire.foundation.arguments import (
     type_of,
 )
 from claude_wire.foundation.printable import one_line
+from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import (
     AsyncHookOutput,
     CanUseToolRequest,
@@ -71,6 +72,7 @@ HookResult: TypeAlias = "HookOutput | AsyncHookOutput | dict[str, Any] | None"
 Hook: TypeAlias = "Callable[[HookCallbackRequest], Awaitable[HookResult] | HookResult]"
 Elicit: TypeAlias = "Callable[[ElicitationRequest], Awaitable[ElicitationResponse] | ElicitationResponse]"
 Dialog: TypeAlias = "Callable[[RequestUserDialogRequest], Awaitable[UserDialogResult] | UserDialogResult]"
+Decided: TypeAlias = PermissionResultAllow | PermissionResultDeny
 OnFailure: TypeAlias = Literal["continue", "block"]
 
 _log = logging.getLogger("claude_wire")
@@ -210,6 +212,8 @@ class Callbacks:
         self.shared: bool = False
         #: Whether can_use_tool may answer by true or false, as a dialect's own description has it.
         self.takes_booleans: bool = False
+        #: Where the host calls hooks itself: what they decide of a permission request, None for nothing.
+        self.before_use: Callable[[CanUseToolRequest], Awaitable[Decided | None]] | None = None
         #: By MCP server, what its calls wait for: it has to be told first what an earlier one was.
         self.greetings: dict[str, Event] = {}
         self._on_elicitation = on_elicitation
@@ -291,6 +295,35 @@ class Callbacks:
         """The hooks and MCP servers that these callbacks answer for."""
         return Serves(hooks=list(self._hooks), mcp=list(self.mcp_servers))
 
+    def matchers_of(self, event: str) -> list[HookCallbackMatcher]:
+        """The hooks of an event; their ids are for :meth:`call_hook`."""
+        return self._matchers.get(event, [])
+
+    @property
+    def events(self) -> list[str]:
+        """The events that have hooks."""
+        return list(self._matchers)
+
+    async def call_hook(self, request: HookCallbackRequest) -> HookOutput | None:
+        """Call a hook for the host itself. None if it failed, took too long, or goes on in the background."""
+        timeout = self._hooks[request.callback_id][1]
+        output: Wire | dict[str, Any] | None = None
+        try:
+            with move_on_after(timeout):
+                output = await self._hook(request)
+        except WrongAnswer as error:
+            _log.warning("%s", error)
+            return None
+        except Exception as error:
+            name = self._name(request)
+            _log.warning("%s raised %s", name, type(error).__name__, exc_info=raised_outside(error))
+            return None
+        if output is None:
+            _log.warning("%s took longer than %g seconds", self._name(request), timeout)
+            return None
+        given = HookCallbackRequest.parse_answer(output if isinstance(output, dict) else output.to_dict())
+        return given if isinstance(given, HookOutput) else None
+
     def require_blocking(self, info: InitializeResponse) -> None:
         """Refuse a CLI that goes on where a hook has failed, if some hook must block then.
 
@@ -320,11 +353,16 @@ class Callbacks:
         return numbered
 
     async def _permission(self, request: CanUseToolRequest) -> Wire:
-        if self._can_use_tool is None:
+        if self._can_use_tool is None and self.before_use is None:
             raise Refusal("this host has no permission callback")
         if not request.tool_name.strip():  # a policy that knows tools by their names would let it pass
             _log.warning("a permission request was denied, for it names no tool that can be read")
             return request.deny("The permission request names no tool that can be read.")
+        decided = None if self.before_use is None else await self.before_use(request)
+        if decided is not None and (self._can_use_tool is None or isinstance(decided, PermissionResultDeny)):
+            return decided
+        if self._can_use_tool is None:
+            raise Refusal("this host has no permission callback, and no hook has allowed the tool")
         result: object = await _answer(self._can_use_tool(request))
         if self.takes_booleans and isinstance(result, bool):
             result = request.allow() if result else request.deny("The user said no.")

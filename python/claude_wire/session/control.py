@@ -26,6 +26,7 @@ from claude_wire.messages import (
 if TYPE_CHECKING:
     from claude_wire.io.tasks import Tasks
     from claude_wire.session.callbacks import Callbacks
+    from claude_wire.session.dialect import HostHooks
     from claude_wire.session.sending import Sender
 
 __all__ = ["Control"]
@@ -44,8 +45,15 @@ class Control:
     """Both halves of the control protocol: what this side asks, and what it answers by its callbacks."""
 
     def __init__(
-        self, callbacks: Callbacks, sender: Sender, tasks: Tasks, encode: Callable[[Any], bytes] = encode
+        self,
+        callbacks: Callbacks,
+        sender: Sender,
+        tasks: Tasks,
+        encode: Callable[[Any], bytes] = encode,
+        hooks: HostHooks | None = None,
     ) -> None:
+        #: The hooks that the host calls itself.
+        self.hooks: HostHooks | None = hooks
         self.requests: Requests = Requests(sender.send, tasks, encode)
         self.answers: Answers = Answers(callbacks.find, partial(sender.send, is_answer=True), tasks, encode)
         self._sender = sender

@@ -6,15 +6,40 @@ cannot do then; not what a line means.
 
 from __future__ import annotations
 
+import logging
+import re
 import signal
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from anyio import Event
+
+from claude_wire.codec.encoder import encode
 from claude_wire.dialects.auto import AUTO
+from claude_wire.dialects.classic import CLASSIC
 from claude_wire.dialects.dialect import CONTROL, SILENCE_SECONDS
-from claude_wire.errors import DialectError, RequestTimeoutError
+from claude_wire.errors import DialectError, EncodeError, PromptError, RequestTimeoutError
+from claude_wire.foundation.printable import one_line
 from claude_wire.io.waiting import move_on_after
-from claude_wire.messages import InitializeRequest, InterruptRequest, InterruptResponse, InvalidLine, KeepAlive
+from claude_wire.messages import (
+    AssistantMessage,
+    CanUseToolRequest,
+    HookCallbackRequest,
+    HookOutput,
+    InitializeRequest,
+    InterruptRequest,
+    InterruptResponse,
+    InvalidLine,
+    KeepAlive,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    PostToolUseHookInput,
+    PreToolUseHookInput,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+    UserPromptSubmitHookInput,
+)
 from claude_wire.process.command_line import require_flags
 from claude_wire.process.process import Process, exchange_of
 from claude_wire.session.attached.router import AttachedRouter
@@ -26,11 +51,15 @@ if TYPE_CHECKING:
     from claude_wire.dialects import Connection, Dialect
     from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import Tap
+    from claude_wire.io.tasks import Tasks
     from claude_wire.session.attached.link import Link
+    from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.control import Control
 
 __all__ = [
+    "HostHooks",
     "begins_without_initialize",
+    "host_hooks",
     "interrupt_before_close",
     "interrupt_by_request",
     "interrupt_by_signal",
@@ -38,6 +67,14 @@ __all__ = [
     "require_status",
     "router_for",
 ]
+
+#: The events whose hooks a host can call itself.
+HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
+#: At most this many uses of tools without a result are remembered, of so many bytes as JSON. The oldest is forgotten.
+MOST_USES = 1024
+MOST_USE_BYTES = 16 * 1024 * 1024
+
+_log = logging.getLogger("claude_wire")
 
 
 def require_callbacks(
@@ -52,11 +89,194 @@ def require_callbacks(
     if can_use_tool is not None and dialect.permission == "never":
         raise DialectError(dialect.name, "has no permission requests: can_use_tool is never asked")
     for name, given in callbacks.items():
-        if given and not dialect.initializes:
+        if given and not dialect.initializes and not (name == "hooks" and dialect.host_hooks):
             raise DialectError(dialect.name, f"has no initialize, so {name} would never be called")
     if isinstance(stream, Process) and dialect.initializes:
         asks = can_use_tool is not None
         require_flags(exchange_of(stream).settings.argv, asks=asks, by_flag=dialect.permission == "flag")
+
+
+def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHooks | None:
+    """The hooks that the host calls itself, if there are any. Also has ``can_use_tool`` speak as the dialect does.
+
+    Raises:
+        DialectError: nobody would call one of the hooks.
+    """
+    callbacks.takes_booleans = dialect is CLASSIC
+    if not (dialect.host_hooks and callbacks.events):
+        return None
+    unknown = [event for event in callbacks.events if event not in HOST_EVENTS]
+    if unknown:
+        problem = f"has the hooks {', '.join(HOST_EVENTS)}: {unknown[0]} would never be called"
+        raise DialectError(dialect.name, problem)
+    hooks = HostHooks(callbacks, tasks)
+    callbacks.before_use = hooks.before_use
+    return hooks
+
+
+class Use:
+    """A use of a tool that hooks were called for, and what they have decided when ``done`` is set."""
+
+    __slots__ = ("asked", "block", "call", "decided", "done", "seen", "size")
+
+    def __init__(self, call: str | None, block: ToolUseBlock) -> None:
+        self.call = call
+        self.block = block
+        self.size = _size(block)
+        self.decided: PermissionResultAllow | PermissionResultDeny | None = None
+        self.done = Event()
+        #: Whether the agent has asked for permission, and whether its message with the use was seen.
+        self.asked = self.seen = False
+
+
+class HostHooks:
+    """Calls hooks for a dialect that has no form for them: before prompts and uses of tools, and after these.
+
+    A use of a tool is known by its message, or by the permission request for it, which may be handled first. Its hooks
+    are called once, at the first of the two. The answer to the permission request is what keeps a tool from running.
+    """
+
+    def __init__(self, callbacks: Callbacks, tasks: Tasks) -> None:
+        self._callbacks = callbacks
+        self._tasks = tasks
+        self._session = ""
+        # Those without a result, oldest first.
+        self._uses: list[Use] = []
+        self._size = 0
+
+    async def before_prompt(self, prompt: UserMessage) -> None:
+        """Call the hooks of a prompt that is about to be sent.
+
+        Raises:
+            PromptError: one of them has blocked it.
+        """
+        told = UserPromptSubmitHookInput(prompt=prompt.text, source="sdk", **self._common())
+        for output in await self._call("UserPromptSubmit", told):
+            if _blocks(output):
+                raise PromptError(prompt.uuid, f"a hook has blocked the prompt: {_reason(output)}")
+
+    async def before_use(self, request: CanUseToolRequest) -> PermissionResultAllow | PermissionResultDeny | None:
+        """What the hooks of a use decide that the agent asks about."""
+        call, block = request.tool_use_id, ToolUseBlock("", request.tool_name, request.input)
+        use = next((one for one in self._uses if not one.asked and _is_same(one, call, block)), None)
+        if use is None:
+            use = self._add(call, block)
+            use.asked = True
+            await self._decide(use)
+        use.asked = True
+        await use.done.wait()
+        return use.decided
+
+    def see(self, messages: list[Any]) -> None:
+        """Take the messages of the agent, in order."""
+        for message in messages:
+            self._session = getattr(message, "session_id", None) or self._session
+            if isinstance(message, AssistantMessage):
+                for block in message.message.content:
+                    if isinstance(block, ToolUseBlock):
+                        self._saw_use(block)
+            elif isinstance(message, UserMessage):
+                for result in message.tool_results:
+                    self._saw_result(result)
+
+    def _saw_use(self, block: ToolUseBlock) -> None:
+        for use in self._uses:
+            if not use.seen and _is_same(use, block.id, block):
+                use.call, use.seen = block.id, True
+                return
+        use = self._add(block.id, block)
+        use.seen = True
+        self._tasks.start(lambda: self._decide(use), "claude-wire-hook")
+
+    def _saw_result(self, result: ToolResultBlock) -> None:
+        use = next((one for one in self._uses if one.call == result.tool_use_id), None)
+        if use is None:
+            return
+        self._drop(use)
+        if use.asked and isinstance(use.decided, PermissionResultDeny):
+            return  # it did not run
+        self._tasks.start(lambda: self._after(use, result), "claude-wire-hook")
+
+    def _add(self, call: str | None, block: ToolUseBlock) -> Use:
+        use = Use(call, block)
+        self._uses.append(use)
+        self._size += use.size
+        while len(self._uses) > MOST_USES or (self._size > MOST_USE_BYTES and len(self._uses) > 1):
+            self._drop(self._uses[0])
+        return use
+
+    def _drop(self, use: Use) -> None:
+        self._uses.remove(use)
+        self._size -= use.size
+
+    async def _decide(self, use: Use) -> None:
+        try:
+            name, given = use.block.name, use.block.input
+            told = PreToolUseHookInput(tool_name=name, tool_input=given, tool_use_id=use.call, **self._common())
+            for output in await self._call("PreToolUse", told, name, use.call):
+                specific = output.hookSpecificOutput
+                decision = getattr(specific, "permissionDecision", None)
+                reason = getattr(specific, "permissionDecisionReason", None) or _reason(output)
+                if _blocks(output) or decision == "deny":
+                    use.decided = PermissionResultDeny(message=reason)
+                    break
+                if decision == "allow" or output.decision == "approve":
+                    use.decided = PermissionResultAllow(updatedInput=getattr(specific, "updatedInput", None))
+        finally:
+            use.done.set()
+
+    async def _after(self, use: Use, result: ToolResultBlock) -> None:
+        await use.done.wait()
+        name = use.block.name
+        if isinstance(use.decided, PermissionResultDeny):
+            _log.warning("a hook denied %s, which ran: the agent did not ask for permission", one_line(name))
+        told = PostToolUseHookInput(
+            tool_name=name,
+            tool_input=use.block.input,
+            tool_response=result.to_dict().get("content"),
+            tool_use_id=use.call,
+            **self._common(),
+        )
+        for output in await self._call("PostToolUse", told, name, use.call):
+            if output != HookOutput():
+                _log.warning("the output of a hook after %s has no effect in this dialect", one_line(name))
+
+    def _common(self) -> dict[str, Any]:
+        return {"session_id": self._session, "transcript_path": "", "cwd": ""}
+
+    async def _call(self, event: str, told: Any, name: str | None = None, use: str | None = None) -> list[HookOutput]:
+        """The outputs of the hooks that an event matches, in their order."""
+        outputs: list[HookOutput] = []
+        for one in self._callbacks.matchers_of(event):
+            if one.matcher in (None, "", "*") or name is None or re.fullmatch(str(one.matcher), name):
+                for id in one.hookCallbackIds:
+                    request = HookCallbackRequest(callback_id=id, input=told, tool_use_id=use)
+                    output = await self._callbacks.call_hook(request)
+                    if output is None and one.onFailure == "block":
+                        output = HookOutput(decision="block", reason="the hook failed")
+                    outputs += [] if output is None else [output]
+        return outputs
+
+
+def _is_same(use: Use, call: str | None, block: ToolUseBlock) -> bool:
+    if use.call is not None and call is not None:
+        return use.call == call
+    return (use.block.name, use.block.input) == (block.name, block.input)
+
+
+def _blocks(output: HookOutput) -> bool:
+    return output.decision == "block" or output.continue_ is False
+
+
+def _reason(output: HookOutput) -> str:
+    return output.reason or output.stopReason or "a hook has blocked it"
+
+
+def _size(block: ToolUseBlock) -> int:
+    try:
+        return len(encode(block))
+    except EncodeError:  # nested as deeply as could just be decoded
+        return MOST_USE_BYTES
 
 
 def begins_without_initialize(dialect: Dialect, request: InitializeRequest | None) -> bool:
@@ -179,6 +399,8 @@ class _TranslatingRouter(Router):
     def _give(self, messages: list[Any], known: Collection[int] = ()) -> None:
         """Give messages to the consumer. The process's observer has seen those whose ids are ``known``."""
         self.types = set(map(type, messages))
+        if self._control.hooks is not None:
+            self._control.hooks.see(messages)
         if self._saw is not None:
             self._saw([one for one in messages if id(one) not in known])
         self.ready.extend(messages)

@@ -27,6 +27,7 @@ from claude_wire.messages.base import Wire
 from claude_wire.session.run import State
 
 if TYPE_CHECKING:
+    from claude_wire.session.dialect import HostHooks
     from claude_wire.session.iterators import Until, Wait
     from claude_wire.session.reading import Reading
     from claude_wire.session.run import SentPrompt
@@ -81,8 +82,15 @@ class Prompts:
     """
 
     def __init__(
-        self, sender: Sender, reading: Reading, encode: Callable[[Any], bytes] = encode, *, verbatim: bool = False
+        self,
+        sender: Sender,
+        reading: Reading,
+        hooks: HostHooks | None = None,
+        encode: Callable[[Any], bytes] = encode,
+        *,
+        verbatim: bool = False,
     ) -> None:
+        self._hooks = hooks
         self._verbatim = verbatim
         self._encode = encode
         self._sender = sender
@@ -104,7 +112,13 @@ class Prompts:
             await self.query(one, None, session_id, needs_uuid=needs_uuid)
 
     async def send(self, prompt: UserMessage) -> SentPrompt | None:
-        """Send a prompt. Returns None if no turn is owed for it."""
+        """Send a prompt. Returns None if no turn is owed for it.
+
+        Raises:
+            PromptError: a hook that the host calls itself has blocked it.
+        """
+        if self._hooks is not None:
+            await self._hooks.before_prompt(prompt)
         if self._verbatim and prompt.client_composed is None:
             prompt = msgspec.structs.replace(prompt, client_composed=True)
         line = self._encode(prompt)

@@ -14,7 +14,7 @@ import msgspec
 
 from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
-from claude_wire.dialects import CLASSIC, STREAM_JSON, Dialect, dialect_of
+from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import HandleError, ProcessInputError, SessionEndedError
 from claude_wire.foundation.arguments import require_one_of, require_seconds, shown, tells_where
 from claude_wire.io.message_stream import MessageStream
@@ -42,6 +42,7 @@ from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit,
 from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
     begins_without_initialize,
+    host_hooks,
     interrupt_before_close,
     interrupt_by_request,
     interrupt_by_signal,
@@ -155,19 +156,18 @@ class Session:
         # Tasks that wait in the loop keep the following objects. None of these knows the session, so a session that
         # is dropped is collected, which closes it.
         self._tasks = Tasks()
-        attaches = attached is not None or self._attachment is not None
-        self._callbacks.shared = attaches
-        self._callbacks.takes_booleans = dialect is CLASSIC
+        self._callbacks.shared = attaches = attached is not None or self._attachment is not None
+        hooks_of_host = host_hooks(dialect, self._callbacks, self._tasks)
         self._link = link = link_to_host(dialect, stream, send, attached) if attaches else None
         exchange = None if self.process is None else exchange_of(self.process)
         self._sender = Sender(exchange, send if link is None else link.send, on_sent, self._tasks, link)
         self._connection = connection = dialect.connect()
         to_agent = encode if dialect.plain else connection.to_agent
-        self._control = Control(self._callbacks, self._sender, self._tasks, to_agent)
+        self._control = Control(self._callbacks, self._sender, self._tasks, to_agent, hooks_of_host)
         self._router = router_for(connection, stream, on_received, self._control, link)
         self._reading = Reading(self._router, self._control.requests, self.process, merges=dialect.merges)
         self._ready = self._reading.ready
-        self._prompts = Prompts(self._sender, self._reading, to_agent, verbatim=verbatim_prompts)
+        self._prompts = Prompts(self._sender, self._reading, hooks_of_host, to_agent, verbatim=verbatim_prompts)
         self._connected: dict[str, McpServer] = {}  # MCP servers
         self._ending: list[Tasks] = []  # what the end of the session waits for
 
