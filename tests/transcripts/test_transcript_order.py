@@ -104,6 +104,38 @@ def test_a_prompt_that_was_sent_during_a_turn_can_be_the_end() -> None:
     assert uuids(of(prompt("u1", None), attachment("x", "u1"), named("x"), queued)) == ["u1", "q"]
 
 
+def test_a_result_belongs_to_its_call_wherever_it_hangs() -> None:
+    begin = [prompt("u1", None), call("a1", "u1", "m1", "t1"), call("a2", "a1", "m1", "t2"), result("r2", "a2", "t2")]
+    after = answer("a3", "r2", "m2")
+    for parent in ("gone", "u1", "x"):
+        beside = [attachment("x", "u1"), prompt("y", "x", isMeta=True)]
+        stray = result("r1", parent, "t1")
+        whole = ["u1", "a1", "a2", "r2", "r1", "a3"]
+        assert uuids(of(*begin, *beside, stray, after)) == whole
+        assert set(uuids(of(*begin, *beside, after, stray))) == set(whole)
+        assert uuids(of(stray, *begin, *beside, after)) == ["u1", "a1", "r1", "a2", "r2", "a3"]
+        # Each call has one result, and each agent its own.
+        again = {**stray, "uuid": "again"}
+        assert uuids(of(*begin, *beside, stray, again, after)) == whole
+        other = {**stray, "uuid": "other", "isSidechain": True}
+        assert uuids(of(*begin, *beside, other, after)) == ["u1", "a1", "a2", "r2", "a3"]
+        assert set(uuids(of(*begin, *beside, other, stray, after))) == set(whole)
+        # Whose it is cannot be said if two answers have a call with its id.
+        assert uuids(of(*begin, *beside, call("a9", "y", "m9", "t1"), stray, after)) == ["u1", "a1", "a2", "r2", "a3"]
+        sdk = pytest.importorskip("claude_agent_sdk._internal.sessions")
+        for lines in (
+            [*begin, *beside, stray, after],
+            [*begin, *beside, after, stray],
+            [stray, *begin, *beside, after],
+        ):
+            entries = sdk._parse_transcript_entries(b"".join(map(encode, lines)).decode())
+            theirs = sdk._entries_to_session_messages(entries, None, 0)
+            assert {each.uuid for each in theirs} <= set(uuids(of(*lines)))
+    # What follows a call on another branch stays there.
+    assert uuids(of(*begin[:2], result("r1", "a1", "t1"), answer("a4", "r1", "m4")))[-1] == "a4"
+    assert [each.uuid for each in of(*begin, result("r1", "a1", "t1"), after).branch("a1")] == ["u1", "a1"]
+
+
 # --- recorded sessions ------------------------------------------------------------------------------------------------
 
 

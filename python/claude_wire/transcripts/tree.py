@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from itertools import pairwise
 
-from claude_wire.messages import UnknownMessage
+from claude_wire.messages import ToolUseBlock, UnknownMessage
 from claude_wire.transcripts.records.base import Entry, Record
 from claude_wire.transcripts.records.conversation import AssistantRecord, AttachmentRecord, UserRecord
 from claude_wire.transcripts.records.state import LastPromptRecord
@@ -32,6 +32,18 @@ def uuid_of(record: Record | UnknownMessage) -> str | None:
 def _parent_of(record: Node) -> str | None:
     parent = record.parentUuid if isinstance(record, Entry) else record.get("parentUuid")
     return parent if isinstance(parent, str) else None
+
+
+def _calls(node: Node) -> list[str]:
+    """The ids of the tool calls in a record."""
+    if not isinstance(node, AssistantRecord):
+        return []
+    return [block.id for block in node.message.content if isinstance(block, ToolUseBlock)]
+
+
+def _writer(node: Node) -> tuple[bool, str | None] | None:
+    """Which agent has written a record."""
+    return (bool(node.isSidechain), node.agentId) if isinstance(node, Entry) else None
 
 
 #: The rank of a message of the main conversation that somebody said; see :func:`_rank`.
@@ -114,7 +126,25 @@ class Tree:
                 break
         if named is not None and rank != MAIN:
             return self._last(named, named_at)
-        return next(reversed(self.nodes), None) if newest is None else self._last(newest, -1)
+        if newest is None:
+            return next(reversed(self.nodes), None)
+        call = self._call_elsewhere(newest)
+        if call is not None:
+            leaf = self._last(call, -1)
+            if any(node is self.nodes[newest] for node in self.branch(leaf)):
+                return leaf
+        return self._last(newest, -1)
+
+    def _call_elsewhere(self, uuid: str) -> str | None:
+        """The record of the call that a record has the result of, if it is not among the records before that one."""
+        node = self.nodes[uuid]
+        ids = {result.tool_use_id for result in node.tool_results} if isinstance(node, UserRecord) else set[str]()
+        if not ids:
+            return None
+        for each in reversed(self.path(uuid)):
+            if not ids.isdisjoint(_calls(self.nodes[each])):
+                return None
+        return next((each for each in reversed(self.nodes) if not ids.isdisjoint(_calls(self.nodes[each]))), None)
 
     def _last(self, uuid: str, since: int) -> str:
         """The last record after one; only records after the place ``since`` count."""
@@ -179,7 +209,8 @@ class Tree:
         A record whose line stands before that of its parent comes after its parent.
 
         The result of a tool call hangs on the record of its call, and so does the next block of the same answer. So
-        where several tools are called at once, some results lead nowhere: they belong to the branch, too.
+        where several tools are called at once, some results lead nowhere: they belong to the branch, too. So does a
+        result that hangs on another record, or on one that is missing.
 
         Raises:
             KeyError: there is no such leaf.
@@ -199,7 +230,58 @@ class Tree:
                 for beside in self._beside(node, uuid, places):
                     parent = _parent_of(self.nodes[beside]) or ""
                     places[beside] = max(places.get(parent, -1), self._places[beside])
+        for stray, call in self._strays(places).items():
+            places[stray] = max(places[call], self._places[stray])
         return [self.nodes[uuid] for uuid in sorted(places, key=places.__getitem__)]
+
+    def _strays(self, branch: Iterable[str]) -> dict[str, str]:
+        """Results of calls of a branch that hang on another record than their call, each with the record of the call.
+
+        Only calls count that have no result on the branch, and whose id no other answer has. A result after the call
+        is no stray: it belongs to what follows there.
+        """
+        waiting: dict[str, str] = {}
+        answered: set[str] = set()
+        for uuid in branch:
+            node = self.nodes[uuid]
+            waiting.update(dict.fromkeys(_calls(node), uuid))
+            if isinstance(node, UserRecord):
+                answered.update(result.tool_use_id for result in node.tool_results)
+        for id in answered & waiting.keys():
+            del waiting[id]
+        if not waiting:
+            return {}
+        after = self._after(waiting.values())
+        found: list[tuple[str, UserRecord]] = []
+        for uuid, node in self.nodes.items():
+            if isinstance(node, UserRecord) and uuid not in after:
+                found.append((uuid, node))
+            for id in _calls(node):
+                if id in waiting and not self._same_answer(uuid, waiting[id]):
+                    del waiting[id]
+        strays: dict[str, str] = {}
+        for uuid, node in found:
+            for result in node.tool_results:
+                call = waiting.get(result.tool_use_id)
+                if call is not None and _writer(node) == _writer(self.nodes[call]):
+                    strays[uuid] = call
+                    del waiting[result.tool_use_id]
+        return strays
+
+    def _same_answer(self, uuid: str, other: str) -> bool:
+        node, after = self.nodes[uuid], self.nodes[other]
+        return uuid == other or (isinstance(node, AssistantRecord) and self._goes_on(node, after))
+
+    def _after(self, uuids: Iterable[str]) -> set[str]:
+        """These records and all that follow them, on any branch."""
+        waiting = list(uuids)
+        seen = set(waiting)
+        while waiting:
+            for child in self.children.get(waiting.pop(), ()):
+                if child not in seen:
+                    seen.add(child)
+                    waiting.append(child)
+        return seen
 
     @staticmethod
     def _goes_on(node: AssistantRecord, after: Node) -> bool:
