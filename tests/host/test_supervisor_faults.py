@@ -571,4 +571,49 @@ async def test_a_journal_that_somebody_makes_shorter_ends_the_client_that_reads_
         log = (host.path / "log.ndjson").read_text()
         assert '"journal-damaged"' in log
         refused = await (await host.client()).ask({"attach": answer["id"]})
-        assert (refused["error"], "has lost bytes" in refused["message"]) == ("system", True)
+        assert (refused["error"], "somebody has changed its files" in refused["message"]) == ("system", True)
+
+
+async def test_nobody_gets_what_somebody_has_added_to_a_journal(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as host:
+        driver, answer = await host.create()
+        with open(host.path / "sessions" / answer["id"] / "parts" / "000001" / "stdout.ndjson", "ab") as file:
+            file.write(b'{"type":"added"}\n')
+        driver.prompt("p1")
+        assert "added" not in [line["type"] for line in await driver.until("result")]
+        refused = await (await host.client()).ask({"attach": answer["id"]})
+        assert (refused["error"], "somebody has changed its files" in refused["message"]) == ("system", True)
+        assert '"journal-damaged"' in (host.path / "log.ndjson").read_text()
+
+
+@pytest.mark.parametrize("names", [["socket"], ["supervisor.json"], ["socket", "supervisor.json", "lock"]], ids=str)
+async def test_a_supervisor_whose_files_were_removed_is_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
+) -> None:
+    monkeypatch.setattr("claude_wire.host.supervisor.TICK_SECONDS", 0.01)
+    async with hosting(tmp_path / "h") as host:
+        driver, answer = await host.create()
+        for name in names:
+            os.unlink(host.path / name)
+        while host.folder.is_lost:
+            await asyncio.sleep(0)
+        assert host.folder.supervision() is not None
+        assert os.stat(host.folder.socket).st_mode & 0o777 == 0o600
+        assert (await (await host.client()).ask({"attach": answer["id"]}))["driver"]
+        driver.prompt("p1")
+        assert await driver.until("result")
+
+
+async def test_a_supervisor_whose_folder_was_removed_makes_nothing_in_that_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claude_wire.host.supervisor.TICK_SECONDS", 0.01)
+    async with hosting(tmp_path / "h") as host:
+        os.rename(tmp_path / "h", tmp_path / "removed")
+        os.mkdir(tmp_path / "h", 0o700)
+        ticks = host.supervisor._loop.time() + 0.1
+        while host.supervisor._loop.time() < ticks:
+            await asyncio.sleep(0.01)
+        assert os.listdir(tmp_path / "h") == []
+        os.rmdir(tmp_path / "h")
+        os.rename(tmp_path / "removed", tmp_path / "h")

@@ -105,7 +105,7 @@ class Supervisor:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self._sessions.recover()
         self._spare = socket.socket(socket.AF_UNIX)
-        listener = _listen(self._folder.socket)
+        self._listener = _listen(self._folder.socket)
         handler = self._loop.get_exception_handler()
         numbers = [signal.SIGTERM, signal.SIGINT]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
@@ -114,16 +114,15 @@ class Supervisor:
         try:
             for number in numbers:
                 self._loop.add_signal_handler(number, self._stop_all)
-            self._listener = listener
-            self._loop.add_reader(listener, self._on_connection)
+            self._loop.add_reader(self._listener, self._on_connection)
             self._tick()
             self._folder.announce()
             self._folder.log("started", pid=os.getpid(), sessions=len(self._sessions.infos()))
             started()
             await self._over
         finally:
-            self._loop.remove_reader(listener)
-            listener.close()
+            self._loop.remove_reader(self._listener)
+            self._listener.close()
             self._spare.close()
             self._loop.set_exception_handler(handler)
             for number in numbers:
@@ -207,6 +206,21 @@ class Supervisor:
                 connection.cut("the client has taken nothing for a while")
             elif connection.is_gone:
                 connection.close()
+        if not self._over.done() and self._folder.is_lost:
+            self._listen_again()
+
+    def _listen_again(self) -> None:
+        """A file was removed by which clients find the supervisor, as a cleaner of old files does: make it again."""
+        with suppress(OSError):
+            with suppress(FileNotFoundError):
+                os.unlink(self._folder.socket)
+            listener = _listen(self._folder.socket)
+            self._loop.remove_reader(self._listener)
+            self._listener.close()
+            self._listener = listener
+            self._loop.add_reader(listener, self._on_connection)
+            self._folder.announce()
+            self._folder.log("found-again")
 
     # --- commands
 
@@ -283,7 +297,7 @@ class Supervisor:
             place = journal.place_of(line)
             if not journal.is_whole:
                 self._folder.log("journal-damaged", session=hosted.id)
-                raise RefusedError("system", "the journal of the session has lost bytes: somebody has cut its files")
+                raise RefusedError("system", "the journal of the session is damaged: somebody has changed its files")
             return line, place
         except GoneError as gone:
             message = f"these lines were removed for the byte budget; the first that is there is {gone.first}"

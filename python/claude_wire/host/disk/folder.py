@@ -43,6 +43,10 @@ def default_folder() -> str:
     return os.path.join(state, "claude-wire", "host")
 
 
+#: The files by which a supervisor is found.
+_FOUND_BY = ("supervisor.json", "socket")
+
+
 class Supervision(msgspec.Struct, frozen=True, kw_only=True):
     """Who runs a state folder.
 
@@ -145,6 +149,15 @@ class StateFolder:
         )
         write_whole(os.path.join(self.path, "supervisor.json"), msgspec.json.encode(mine))
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the folder is there without the files by which the supervisor is found: somebody has removed one."""
+        try:
+            is_ours = os.path.samestat(os.stat(self.path), os.fstat(self._locks[-1]))
+        except OSError:
+            return False
+        return is_ours and not all(os.path.lexists(os.path.join(self.path, name)) for name in _FOUND_BY)
+
     def log(self, event: str, **fields: object) -> None:
         """Add a line to the log. One that cannot be written is dropped."""
         line = msgspec.json.encode({"at": round(time.time(), 3), "event": event, **fields}) + b"\n"
@@ -167,7 +180,7 @@ class StateFolder:
     def release(self) -> None:
         """Give the folder up. May be called again."""
         if self._locks:
-            for name in ("supervisor.json", "socket"):
+            for name in _FOUND_BY:
                 with suppress(OSError):
                     os.unlink(os.path.join(self.path, name))
             self._unlock()

@@ -303,9 +303,9 @@ class Journal:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the file that is written has the output that was written. If not, somebody has made it shorter."""
+        """Whether the file that is written has as many bytes as were written. If not, somebody has changed it."""
         output = self.last.output
-        return os.fstat(output.descriptor).st_size >= output.size
+        return os.fstat(output.descriptor).st_size == output.size
 
     def in_order(self, line: int) -> Iterator[tuple[bool, bytes]]:
         """The lines from one of output on, with the input of the part that it is in and of all later ones.
