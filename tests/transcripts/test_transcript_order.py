@@ -136,6 +136,16 @@ def test_a_result_belongs_to_its_call_wherever_it_hangs() -> None:
     assert [each.uuid for each in of(*begin, result("r1", "a1", "t1"), after).branch("a1")] == ["u1", "a1"]
 
 
+def test_a_compaction_within_a_turn_begins_no_turn(tmp_path: Path) -> None:
+    """Its summary repeats the origin of the turn."""
+    (path,) = unpack("compact_partial", tmp_path).glob("*/*.jsonl")
+    turns = t.Transcript.load(path).turns
+    assert [turn.prompts[0].content for turn in turns][::2] == ["one", "three", "four"]
+    assert len(turns) == 5
+    summaries = [each for turn in turns for each in turn.records if getattr(each, "isCompactSummary", None)]
+    assert [each.turnOrigin for each in summaries if isinstance(each, t.UserRecord)] == [None, "sdk"]
+
+
 # --- recorded sessions ------------------------------------------------------------------------------------------------
 
 

@@ -95,8 +95,9 @@ class UserRecord(Entry, tag="user", kw_only=True, frozen=True):
     @property
     def is_prompt(self) -> bool:
         """Whether it begins a turn: it brings no result, and is nothing that the CLI adds to a prompt."""
+        # The summary of a compaction within a turn repeats the origin of that turn.
         if self.turnOrigin is not None:
-            return True
+            return not self.isCompactSummary
         added = self.isMeta or self.turnCompanion or self.isCompactSummary or self.isVisibleInTranscriptOnly
         # The CLI of today says the origin of each turn. Records without a prompt's id are of older ones.
         return not added and self.promptId is None and not self.tool_results
