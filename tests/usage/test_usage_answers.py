@@ -81,9 +81,7 @@ def test_each_answer_belongs_to_the_session_that_asked(scenario: str) -> None:
         assert {(each.session, each.model, each.tokens.input_tokens) for each in counted(data)} <= set(expected)
 
 
-@pytest.mark.parametrize(
-    "scenario", [name for name in scenarios() if name not in (WITH_A_PROBE, INTERRUPTED, KILLED, CLOSED)]
-)
+@pytest.mark.parametrize("scenario", [name for name in scenarios() if name not in (WITH_A_PROBE, INTERRUPTED, KILLED)])
 def test_results_of_the_live_streams_have_the_sums_of_the_api(scenario: str) -> None:
     """Resumed and forked processes repeat the totals before them, and /clear begins them anew."""
     meter = UsageMeter()
@@ -92,6 +90,16 @@ def test_results_of_the_live_streams_have_the_sums_of_the_api(scenario: str) -> 
             meter.add(message)
     used = {name: replace(AnswerTotals(), **tokens(totals)) for name, totals in meter.total.models.items()}
     true = truth(scenario)["sums"]["all_complete_answers"]
+    if scenario == CLOSED:
+        answers = truth(scenario)["answers"]
+        on_stream = [each["message_id"].encode() in b"".join(outputs(scenario)) for each in answers]
+        late = answers[len(answers) - on_stream[::-1].index(True) :]
+        assert [each["kind"] for each in late] == ["subagent", "main"]
+        for each in late:
+            for kind in ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"):
+                true[each["model"]][kind] -= each["usage"][kind]
+            for name, written in (("5m", "ephemeral_5m_input_tokens"), ("1h", "ephemeral_1h_input_tokens")):
+                true[each["model"]][f"cache_creation_{name}"] -= each["usage"]["cache_creation"][written]
     assert plain({name: totals for name, totals in used.items() if totals.total}) == {
         model: {**totals, "answers": 0} for model, totals in true.items()
     }
