@@ -22,6 +22,7 @@ from claude_wire import (
     ProcessError,
     ProcessInputError,
     RateLimitError,
+    RequestError,
     RequestTimeoutError,
     ResultMessage,
     ResultSuccess,
@@ -374,3 +375,23 @@ def test_an_input_that_takes_nothing_is_not_waited_for(backend: Backend, how: st
             group.cancel_scope.cancel()
 
     backend.run(main)
+
+
+@pytest.mark.parametrize(("program", "words"), [("echo", "the output has ended"), ("cat", "unsupported_request")])
+def test_a_program_that_is_no_agent_is_suspected(program: str, words: str) -> None:
+    async def main() -> None:
+        with anyio.fail_after(DEADLINE):
+            async with open_session([program]):
+                pass
+
+    with pytest.raises(RequestError, match=rf"{words}.*is the program an agent that speaks stream-json\?"):
+        anyio.run(main)
+
+
+def test_for_instead_of_async_for_says_so() -> None:
+    async def main() -> None:
+        async with Peer().session() as session:
+            iter(session.receive_run())
+
+    with pytest.raises(TypeError, match="async for"):
+        anyio.run(main)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -135,3 +136,14 @@ async def test_options_are_no_dict() -> None:
     with pytest.raises(TypeError, match=r"open_agent takes ClaudeOptions\(model=...\), not dict"):
         async with open_agent(echo, {"model": "mine"}):
             pytest.fail("it was entered")
+
+
+def test_a_wrong_argument_leaves_no_stream_open(recwarn: pytest.WarningsRecorder) -> None:
+    async def main() -> None:
+        with pytest.raises(TypeError, match="hooks"):
+            async with open_agent(lambda turn: "x", hooks={"PreToolUse": 5}):  # type: ignore[dict-item]
+                pass
+
+    anyio.run(main)
+    gc.collect()
+    assert not [each for each in recwarn if each.category is ResourceWarning]

@@ -23,6 +23,7 @@ from claude_wire.errors import (
     RequestTimeoutError,
     SessionEndedError,
 )
+from claude_wire.errors.base import initialize_hint
 from claude_wire.io.tasks import Tasks
 from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import ControlCancelRequest, ControlError, ControlRequest, ControlResponse, ControlSuccess
@@ -173,7 +174,8 @@ class Requests:
 
 
 def _ended_error(subtype: str, problem: str, cause: BaseException | None) -> SessionEndedError:
-    why = f"{problem}: {cause}" if isinstance(cause, ProcessError) and cause.returncode else problem
+    failed = isinstance(cause, ProcessError) and cause.returncode
+    why = f"{problem}: {cause}" if failed else problem + initialize_hint(subtype)
     error = SessionEndedError(subtype, why)
     error.__cause__ = cause
     return error

@@ -186,6 +186,11 @@ class RequestError(ClaudeWireError):
         self.subtype = subtype
 
 
+def initialize_hint(subtype: str) -> str:
+    """What to add to an error of the first request, which a program such as ``echo`` or ``cat`` fails like this."""
+    return "; is the program an agent that speaks stream-json?" if subtype == "initialize" else ""
+
+
 class RequestRefusedError(RequestError):
     """The other side answered a control request with an error.
 
@@ -197,7 +202,8 @@ class RequestRefusedError(RequestError):
     def __init__(self, subtype: str, error: str, error_code: str | None = None) -> None:
         code = f" ({error_code})" if is_name(error_code) else ""
         words = quoted(error)
-        super().__init__(subtype, f"the request was refused{code}" + (f': "{words}"' if words else ""))
+        hint = initialize_hint(subtype) if error_code == "unsupported_request" else ""
+        super().__init__(subtype, f"the request was refused{code}" + (f': "{words}"' if words else "") + hint)
         self.error = error
         self.error_code = error_code
 
@@ -210,7 +216,7 @@ class RequestTimeoutError(RequestError, TimeoutError):
     """
 
     def __init__(self, subtype: str, seconds: float) -> None:
-        super().__init__(subtype, f"no answer within {seconds:g} seconds")
+        super().__init__(subtype, f"no answer within {seconds:g} seconds{initialize_hint(subtype)}")
         self.seconds = seconds
 
 

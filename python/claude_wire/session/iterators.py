@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, get_args
 
 from claude_wire.foundation.arguments import require_one_of, require_seconds
 from claude_wire.io.message_stream import Batches
@@ -138,6 +138,9 @@ class SessionMessages:
         At the end of a run also a :class:`~claude_wire.SubagentStoppedError`.
         """
         return self._wait.error
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("iterate with `async for`; claude_wire.sync has sessions for code without async")
 
     def __aiter__(self) -> Self:
         return self

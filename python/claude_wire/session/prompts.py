@@ -51,7 +51,7 @@ def message_of(prompt: Prompt, uuid: str | None = None, session_id: str = "") ->
     if isinstance(prompt, UserMessage):
         return prompt if prompt.uuid else msgspec.structs.replace(prompt, uuid=str(uuids.uuid4()))
     is_text = isinstance(prompt, str)
-    if is_text and not prompt.strip():
+    if isinstance(prompt, str) and not prompt.strip():
         raise ValueError("the prompt is empty")
     items: tuple[object, ...] = tuple(prompt) if isinstance(prompt, Sequence) and not is_text else ()
     if not is_text and not (items and all(isinstance(item, (Wire, dict)) for item in items)):

@@ -116,6 +116,8 @@ async def open_agent(
         tasks.cancel()
         with cancel_scope(shield=True):
             await tasks.wait(LAST_SECONDS)
+        at_agent.close()  # a task that was cancelled before it began has closed neither
+        to_host.close()
     if failed:
         raise failed[0]
 
