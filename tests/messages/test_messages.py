@@ -479,7 +479,7 @@ def test_repr_shows_the_fields_that_are_there_by_name() -> None:
         (
             b'{"type":"assistant","message":{"id":"msg_0123456789","type":"message","role":"assistant","model":"opus",'
             b'"content":[{"type":"text","text":"Hello!"}]},"uuid":"c54e087c","session_id":"3344c1"}',
-            "AssistantMessage(content=[TextBlock(text='Hello!')], model='opus', session_id='3344c1', uuid='…)",
+            "AssistantMessage(content=[TextBlock(text='Hello!')], model='opus', session_id='3344c1', uuid='c5…)",
         ),
         (
             b'{"type":"assistant","message":{"id":"msg_01","role":"assistant",'

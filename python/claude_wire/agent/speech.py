@@ -43,7 +43,7 @@ REJECTED = (
 )
 INTERRUPTED = "[Request interrupted by user]"
 INTERRUPTED_FOR_TOOL = "[Request interrupted by user for tool use]"
-_NO_USAGE: dict[str, Any] = {"input_tokens": 0, "output_tokens": 0}
+_NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
 class Speech:
@@ -66,6 +66,8 @@ class Speech:
         self._kind: str | None = None
         self._pieces: list[str] = []
         self._head = self._middle = self._tail = b""
+        # What the open message has used, or the next one if none is open, by the names of the API.
+        self._usage: dict[str, Any] = dict(_NO_USAGE)
         #: How many messages of the model were begun.
         self.messages: int = 0
         #: The last text that was said.
@@ -135,6 +137,12 @@ class Speech:
         if self._id is not None:
             self._end_message("tool_use" if self._uses_tool else "end_turn")
 
+    def add_usage(self, **counts: int) -> None:
+        """Add to what the open message has used, or the next one if none is open."""
+        for name, count in counts.items():
+            if count or name in self._usage:
+                self._usage[name] = self._usage.get(name, 0) + count
+
     # --- tools
 
     def tool_result(self, use_id: str, content: str | list[ContentBlock], is_error: bool, structured: Any) -> None:
@@ -181,15 +189,15 @@ class Speech:
         self._index = 0
         self._uses_tool = False
         if self._partial:
-            message = {**self._api([]).to_dict(), "usage": _NO_USAGE}
-            self._event({"type": "message_start", "message": message})
+            self._event({"type": "message_start", "message": self._api([])})
 
     def _end_message(self, reason: str | None) -> None:
         if self._partial:
             delta = {"stop_reason": reason, "stop_sequence": None}
-            self._event({"type": "message_delta", "delta": delta, "usage": _NO_USAGE})
+            self._event({"type": "message_delta", "delta": delta, "usage": self._usage})
             self._event({"type": "message_stop"})
         self._id = None
+        self._usage = dict(_NO_USAGE)
 
     def _stop_block(self) -> None:
         if self._partial:
@@ -203,7 +211,7 @@ class Speech:
             role="assistant",
             model=self._protocol.session.model,
             content=content,
-            usage=Usage(input_tokens=0, output_tokens=0),
+            usage=Usage(**self._usage),
         )
 
     def _say(self, block: ContentBlock, aborted: bool | None = None) -> None:

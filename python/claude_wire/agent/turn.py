@@ -340,6 +340,9 @@ class Turn:
     ) -> None:
         """Add to what the turn has used, which its result says. Costs are in US dollars.
 
+        The tokens also count for the message of the model that is being said, or for the next one: call this before
+        what the model says, as soon as its answer is known. Lines that are written already do not change.
+
         Raises:
             TypeError: a count is no int, the cost no number, or the model no str. A result could not say it.
             ValueError: a count is negative.
@@ -358,6 +361,12 @@ class Turn:
             costUSD=cost_usd,
         )
         self.spent.add(used, model or self.session.model)
+        self.speech.add_usage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cache_read_input_tokens=cache_read_input_tokens,
+            cache_creation_input_tokens=cache_creation_input_tokens,
+        )
 
     def subagent(self, use: ToolUseBlock, *, description: str = "", kind: str = "general-purpose") -> Turn:
         """A subagent that works for a use of a tool: a turn whose messages carry ``parent_tool_use_id``.
