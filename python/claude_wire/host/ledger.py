@@ -20,7 +20,6 @@ the role: whether somebody has it, and what becomes of a client that asks for it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
@@ -33,6 +32,7 @@ from claude_wire.codec.kind_names import KindName
 from claude_wire.control.host_frames import END_INPUT, INITIALIZE_ID, Life, Serves
 from claude_wire.errors import InvalidLineError
 from claude_wire.foundation.ids import LONGEST_ID, Ids, Key, key_of
+from claude_wire.foundation.plain_json import plain_object
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlRequest,
@@ -351,7 +351,7 @@ class Ledger:
             return Taken(Verdict.REFUSE, "a viewer sends nothing: attach with role driver")
         try:
             message: Any = decode(line)
-            fields = _plain(line)
+            fields = plain_object(line)
         except InvalidLineError as error:
             return Taken(Verdict.REFUSE, f"the line is no message: {error.line.reason}")
         except (ValueError, RecursionError) as error:
@@ -462,29 +462,6 @@ def is_missed(message: Any) -> bool:
     return isinstance(message, InvalidLine) or (
         isinstance(message, UnknownMessage) and message.type == "control_request"
     )
-
-
-def _plain(line: bytes) -> dict[str, Any]:
-    """The object that a line is.
-
-    Raises:
-        ValueError: it is none; or an object in it has a key twice, of which each reader may take another one.
-        RecursionError: it is nested too deeply.
-    """
-    try:
-        fields = json.loads(line.decode(), object_pairs_hook=_unique)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    if not isinstance(fields, dict):
-        raise ValueError("it is no object")
-    return fields
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("an object in it has a key twice")
-    return fields
 
 
 def _is_initialize(fields: Mapping[str, Any]) -> bool:
