@@ -57,6 +57,7 @@ _LATER = {
     "Batches": "io.message_stream",
     "ClaudeOptions": "process.options",
     "DrainStats": "native.overflow",
+    "Guard": "session",
     "HookMatcher": "session",
     "McpServer": "session",
     "MessageStream": "io.message_stream",

@@ -38,6 +38,7 @@ NAMES = [
     "EncodeError",
     "Encoder",
     "ExecutionError",
+    "Guard",
     "HandleError",
     "HookMatcher",
     "HostError",
@@ -226,7 +227,16 @@ from claude_wire.integrations.mcp import InProcessMcpServer
 from claude_wire.integrations.otel import SpanRecorder, record, traced
 from claude_wire.messages import Message, ResultMessage
 from claude_wire.serve import Config, Profile, create_app, load_config
-from claude_wire.session import HookMatcher, McpServer, Session, SessionBatches, SessionMessages, ask, open_session
+from claude_wire.session import (
+    Guard,
+    HookMatcher,
+    McpServer,
+    Session,
+    SessionBatches,
+    SessionMessages,
+    ask,
+    open_session,
+)
 from claude_wire.sync import Messages, Session, ask, open_session
 from claude_wire.testing import CutOutput, Replay
 from claude_wire.testing.fixtures import replay_cli

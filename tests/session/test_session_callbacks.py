@@ -153,7 +153,7 @@ DENY = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
         ({"async": True}, None),
     ],
 )
-def test_an_answer_of_a_hook_that_would_guard_nothing_is_an_error(
+def test_an_answer_of_a_hook_that_would_guard_nothing_refuses_the_action(
     backend: Backend, output: Any, problem: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     def guard(request: HookCallbackRequest) -> Any:
@@ -164,9 +164,53 @@ def test_an_answer_of_a_hook_that_would_guard_nothing_is_an_error(
             told = (await peer.asked("initialize"))["hooks"]
             peer.say(hook_request("h", told["PreToolUse"][0]["hookCallbackIds"][0]))
             answer = await peer.answer_to("h")
-        assert answer["subtype"] == ("error" if problem else "success")
-        assert ("the hook guard returned what has no effect for PreToolUse: " in caplog.text) == bool(problem)
-        assert problem is None or problem in caplog.text
+        assert answer["subtype"] == "success"
+        words = "the hook guard returned what has no effect for PreToolUse: "
+        assert (words in caplog.text) == bool(problem)
+        if problem is not None:
+            refused = answer["response"]["hookSpecificOutput"]
+            assert refused["permissionDecision"] == "deny"
+            for text in refused["permissionDecisionReason"], caplog.text:
+                assert words in text
+                assert problem in text
+
+    backend.run(main)
+
+
+def deny(event: str, **decision: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": event, **decision}}
+
+
+WRONG = "the hook guard returned bool for {}; return a HookOutput, an AsyncHookOutput, a dict or None"
+
+
+@every_backend
+@pytest.mark.parametrize("on_failure", [None, "continue", "block"])
+def test_a_hook_that_returns_no_answer_refuses_unless_on_failure_says_what_to_do(
+    backend: Backend, on_failure: Any
+) -> None:
+    refused = {
+        "PreToolUse": lambda why: deny("PreToolUse", permissionDecision="deny", permissionDecisionReason=why),
+        "PermissionRequest": lambda why: deny("PermissionRequest", decision={"behavior": "deny", "message": why}),
+        "UserPromptSubmit": lambda why: {"decision": "block", "reason": why},
+    }
+
+    def guard(request: HookCallbackRequest) -> Any:
+        return False
+
+    async def main() -> None:
+        events = [*refused, "PostToolUse"]
+        hooks = {event: [HookMatcher(guard, on_failure=on_failure)] for event in events}
+        peer = Peer({"initialize": {"hook_on_failure_supported": True}})
+        async with opened(peer, hooks=hooks):
+            for event, id in zip(events, hook_ids(peer), strict=True):
+                peer.say(hook_request(event, id, event))
+                answer = await peer.answer_to(event)
+                why = WRONG.format(event)
+                if on_failure is None and event in refused:
+                    assert answer["response"] == refused[event](why)
+                else:
+                    assert (answer["subtype"], answer["error"]) == ("error", why)
 
     backend.run(main)
 

@@ -9,7 +9,6 @@ its hook. It ends with its answer, with the end of the input, or with the turn.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
@@ -19,6 +18,7 @@ import anyio
 from claude_wire.agent.protocol import AgentProtocol
 from claude_wire.agent.session import PERMISSION_MODES, AgentSession, McpConnection
 from claude_wire.codec.encoder import encode
+from claude_wire.control.matchers import TOOL_EVENTS, fits_tool
 from claude_wire.control.requests import Requests
 from claude_wire.errors import (
     DialectError,
@@ -56,7 +56,6 @@ INVALID_ANSWER = (
     "object} or {behavior: 'deny', message: string}. updatedPermissions may hold at most 4096 updates, rules and "
     "directories in all."
 )
-_TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied")
 
 
 class Decision(NamedTuple):
@@ -193,8 +192,12 @@ class Questions:
     async def hooks(self, event: str, fields: dict[str, Any], use_id: str | None = None) -> Hooked:
         """Ask the hooks that the host has for an event, all at the same time."""
         hooked = Hooked()
-        subject = fields.get("tool_name") if event in _TOOL_EVENTS else None
-        matchers = [one for one in self._session.hooks.get(event, ()) if _matches(one.matcher, subject)]
+        subject = fields.get("tool_name") if event in TOOL_EVENTS else None
+        matchers = [
+            one
+            for one in self._session.hooks.get(event, ())
+            if not isinstance(subject, str) or fits_tool(one.matcher, [subject])
+        ]
         calls = [(matcher, callback) for matcher in matchers for callback in matcher.hookCallbackIds]
         if not calls:
             return hooked
@@ -317,12 +320,3 @@ class Questions:
 
 class _McpError(Exception):
     """An MCP server has answered with an error, or with nothing that is an answer."""
-
-
-def _matches(pattern: str | None, subject: Any) -> bool:
-    if pattern in (None, "", "*") or not isinstance(subject, str):
-        return True
-    try:
-        return re.fullmatch(str(pattern), subject) is not None
-    except re.error:
-        return pattern == subject

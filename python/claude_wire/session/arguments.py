@@ -6,7 +6,8 @@ Knows what a session takes; not what it does with it.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from claude_wire.control.host_frames import Attached
 from claude_wire.errors import DialectError
@@ -21,7 +22,16 @@ if TYPE_CHECKING:
     from claude_wire.control.sending import Send
     from claude_wire.dialects import Dialect
 
-__all__ = ["CEILING_SECONDS", "PLACES", "REQUEST_SECONDS", "STREAM_PLACES", "link_to_host", "require_ends"]
+__all__ = [
+    "CEILING_SECONDS",
+    "PLACES",
+    "REQUEST_SECONDS",
+    "STREAM_PLACES",
+    "McpServer",
+    "link_to_host",
+    "require_ends",
+    "require_server",
+]
 
 #: Default for ``timeout`` of requests, in seconds, as in claude-agent-sdk.
 REQUEST_SECONDS = 60.0
@@ -80,3 +90,37 @@ def link_to_host(dialect: Dialect, stream: MessageStream[Any], send: Send | None
     if not dialect.plain:
         raise DialectError(dialect.name, "is not spoken by hosts")
     return Link(send, attached)
+
+
+class McpServer(Protocol):
+    """An MCP server in the host's process; :class:`claude_wire.integrations.mcp.InProcessMcpServer` is one."""
+
+    def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        """Called once, before any :meth:`handle`.
+
+        ``send`` takes the server's own notifications and requests to the CLI, one JSON-RPC object each. It returns when
+        that is written; the response to a request comes through :meth:`handle`.
+        """
+        ...
+
+    async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Take one JSON-RPC object from the CLI. Returns the response to a request, and None for all others.
+
+        It is cancelled if the CLI withdraws what it asked.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Stop. Called once, at the end of the session."""
+        ...
+
+
+def require_server(name: str, server: object) -> None:
+    methods = ("connect", "handle", "aclose")
+    if isinstance(server, type) or not all(callable(getattr(server, method, None)) for method in methods):
+        raise TypeError(
+            f"mcp_servers[{name!r}] must be an McpServer, not {type_of(server)}: a server of the mcp package goes into "
+            "claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into ClaudeOptions(mcp_config=...)"
+        )
+    require_function(f"mcp_servers[{name!r}].connect", getattr(server, "connect", None), "a function", awaited=False)
+    require_function(f"mcp_servers[{name!r}].handle", getattr(server, "handle", None), "a JSON-RPC object")

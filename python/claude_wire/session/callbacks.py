@@ -8,11 +8,12 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import msgspec
 
 from claude_wire.control.answers import Handler, NoAnswer, Refusal, WrongAnswer, raised_outside
+from claude_wire.control.guards import PERMISSION, Guard, GuardState, hook_output, refusal
 from claude_wire.control.host_frames import Serves
 from claude_wire.errors import RequestError
 from claude_wire.foundation.arguments import (
@@ -48,12 +49,12 @@ from claude_wire.messages import (
     UserDialogCompleted,
 )
 from claude_wire.messages.hooks.events import HOOK_EVENTS, hook_event
-from claude_wire.messages.hooks.outputs import ineffective
+from claude_wire.session.arguments import McpServer, require_server
 
 if TYPE_CHECKING:
     from anyio import Event
 
-    from claude_wire.messages import PermissionResult, UserDialogResult
+    from claude_wire.messages import InitMessage, PermissionResult, UserDialogResult
     from claude_wire.messages.base import Wire
 
 __all__ = [
@@ -85,44 +86,18 @@ METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
 
-class McpServer(Protocol):
-    """An MCP server in the host's process; :class:`claude_wire.integrations.mcp.InProcessMcpServer` is one."""
-
-    def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """Called once, before any :meth:`handle`.
-
-        ``send`` takes the server's own notifications and requests to the CLI, one JSON-RPC object each. It returns when
-        that is written; the response to a request comes through :meth:`handle`.
-        """
-        ...
-
-    async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Take one JSON-RPC object from the CLI. Returns the response to a request, and None for all others.
-
-        It is cancelled if the CLI withdraws what it asked.
-        """
-        ...
-
-    async def aclose(self) -> None:
-        """Stop. Called once, at the end of the session."""
-        ...
-
-
-#: How claude-agent-sdk spells what are keywords in Python.
-_SPELLED = {"continue_": "continue", "async_": "async"}
-
-
 class HookMatcher:
     """Functions that are called for some uses of a hook event.
 
     Args:
         hooks: each is called with the :class:`HookCallbackRequest`, whose ``input`` says what happened, and returns the
             output, or None for none. All matching ones are called at the same time.
-        matcher: a pattern for the tool's name, or for what else the event goes by, as the CLI has it:
-            ``"Bash"``, ``"Edit|Write"``. None matches all.
+        matcher: the tools, or what else the event goes by: names as in ``"Bash"`` or ``"Edit|Write"``, compared letter
+            by letter, or a regular expression. None matches all. ``Session.guards`` says if it fits no tool.
         timeout: seconds that each may take. The CLI withdraws what takes longer, which cancels it, and treats it as
             failed; a few seconds later it is cancelled also if the CLI does not.
-        on_failure: what a failed one does: ``"continue"`` (the CLI's default), or ``"block"`` the action.
+        on_failure: what a failed one does: ``"continue"`` or ``"block"`` the action. None: one that raises continues,
+            the CLI's default; one that returns what is no answer refuses the action, where the event asks for that.
         unknown_event: true for an event of a later CLI, which this version does not know by name.
         name: what stands for the functions in the ids by which the CLI calls them. None: the qualified name of each.
             Where several processes drive one session in turn, it is what they have in common.
@@ -174,6 +149,15 @@ class HookMatcher:
         )
 
 
+class _Hook(NamedTuple):
+    """One function of a :class:`HookMatcher`, as it is registered."""
+
+    function: Hook
+    timeout: float | None
+    on_failure: OnFailure | None
+    state: GuardState
+
+
 class Callbacks:
     """All callbacks of a session, and what ``initialize`` tells the CLI of them.
 
@@ -203,7 +187,7 @@ class Callbacks:
             if not isinstance(by_name, (Mapping, type(None))):
                 raise TypeError(f"{name} must be a dict such as {{{example}}}, not {type_of(by_name)}")
         for server_name, server in (mcp_servers or {}).items():
-            _require_server(server_name, server)
+            require_server(server_name, server)
         for kind, dialog in (dialogs or {}).items():
             require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
         self._can_use_tool = can_use_tool
@@ -219,7 +203,8 @@ class Callbacks:
         self._on_elicitation = on_elicitation
         self._dialogs = dict(dialogs or {})
         self._timeout = timeout
-        self._hooks: dict[str, tuple[Hook, float | None]] = {}
+        self._permissions = None if can_use_tool is None else GuardState(qualified_name_of(can_use_tool), PERMISSION)
+        self._hooks: dict[str, _Hook] = {}
         self._matchers: dict[str, list[HookCallbackMatcher]] = {}
         for key, given in (hooks or {}).items():
             # The description that has the names as `pre-tool-use` has a bare function beside each.
@@ -246,8 +231,8 @@ class Callbacks:
             return Handler(_leave_open, None, lambda: self._name(body))
         timeout = self._timeout
         if isinstance(body, HookCallbackRequest):
-            own = self._hooks.get(body.callback_id, (None, None))[1]
-            timeout = timeout if own is None else own + HOOK_SECONDS
+            hook = self._hooks.get(body.callback_id)
+            timeout = timeout if hook is None or hook.timeout is None else hook.timeout + HOOK_SECONDS
         return Handler(handler, timeout, lambda: self._name(body))
 
     def _is_served(self, body: object) -> bool:
@@ -265,7 +250,7 @@ class Callbacks:
             return f"can_use_tool for {one_line(body.tool_name)}"
         if isinstance(body, HookCallbackRequest):
             hook = self._hooks.get(body.callback_id)
-            return f"the hook {name_of(hook[0]) if hook else ''} for {_event_of(body)}"
+            return f"the hook {name_of(hook.function) if hook else ''} for {_event_of(body)}"
         if isinstance(body, McpMessageRequest):
             return f"the MCP server {one_line(body.server_name)}"
         if isinstance(body, ElicitationRequest):
@@ -306,7 +291,7 @@ class Callbacks:
 
     async def call_hook(self, request: HookCallbackRequest) -> HookOutput | None:
         """Call a hook for the host itself. None if it failed, took too long, or goes on in the background."""
-        timeout = self._hooks[request.callback_id][1]
+        timeout = self._hooks[request.callback_id].timeout
         output: Wire | dict[str, Any] | None = None
         try:
             with move_on_after(timeout):
@@ -324,22 +309,52 @@ class Callbacks:
         given = HookCallbackRequest.parse_answer(output if isinstance(output, dict) else output.to_dict())
         return given if isinstance(given, HookOutput) else None
 
-    def require_blocking(self, info: InitializeResponse) -> None:
-        """Refuse a CLI that goes on where a hook has failed, if some hook must block then.
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The permission callback, if there is one, and all hooks, in the order in which they were given."""
+        return tuple(state.view for state in self._states())
+
+    def _states(self) -> list[GuardState]:
+        permissions = [] if self._permissions is None else [self._permissions]
+        return [*permissions, *(hook.state for hook in self._hooks.values())]
+
+    def see_init(self, message: InitMessage) -> None:
+        """A turn has begun: compare the matchers with the tools that there are."""
+        if self._hooks and message.tools is not None:
+            more = any(server.status == "pending" for server in message.mcp_servers or ())
+            for hook in self._hooks.values():
+                hook.state.look_at(message.tool_names, more=more)
+
+    def confirm_permissions(self, asks: bool | None) -> None:
+        """Note whether the CLI asks ``can_use_tool``, where the command line or the dialect says so."""
+        if self._permissions is not None:
+            self._permissions.confirmed = asks
+
+    def confirm_hooks(self, info: InitializeResponse) -> None:
+        """Note which hooks the CLI has registered, by its answer to the ``initialize`` that had them.
 
         Raises:
-            RequestError: the answer to ``initialize`` says so.
+            RequestError: it has registered none; or it goes on where a hook has failed, and some hook must block then.
         """
+        if self._hooks and info.hooks_applied is False:
+            raise RequestError(
+                "initialize",
+                "the CLI has not registered the hooks and would never call them; it takes those of its first "
+                "initialize, and later ones of the process that owns its input",
+            )
         blocks = any(one.onFailure == "block" for matchers in self._matchers.values() for one in matchers)
-        if blocks and not (info.hook_on_failure_supported and info.hooks_applied is not False):
+        if blocks and not info.hook_on_failure_supported:
             raise RequestError("initialize", "hooks that must block when they fail are not supported by this CLI")
+        for hook in self._hooks.values():
+            hook.state.confirmed = info.hooks_applied
 
     def _register(self, event: str, matcher: HookMatcher) -> HookCallbackMatcher:
         ids: list[str] = []
         timeout = self._timeout if matcher.timeout is None else matcher.timeout
         for hook in matcher.hooks:
-            ids.append(self._new_id(f"{event}:{matcher.matcher or ''}:{matcher.name or qualified_name_of(hook)}"))
-            self._hooks[ids[-1]] = hook, timeout
+            name = matcher.name or qualified_name_of(hook)
+            ids.append(self._new_id(f"{event}:{matcher.matcher or ''}:{name}"))
+            self._hooks[ids[-1]] = _Hook(hook, timeout, matcher.on_failure, GuardState(name, event, matcher.matcher))
         return HookCallbackMatcher(
             matcher=matcher.matcher, hookCallbackIds=ids, timeout=timeout, onFailure=matcher.on_failure
         )
@@ -363,6 +378,8 @@ class Callbacks:
             return decided
         if self._can_use_tool is None:
             raise Refusal("this host has no permission callback, and no hook has allowed the tool")
+        if self._permissions is not None:
+            self._permissions.calls += 1
         result: object = await _answer(self._can_use_tool(request))
         if self.takes_booleans and isinstance(result, bool):
             result = request.allow() if result else request.deny("The user said no.")
@@ -380,24 +397,18 @@ class Callbacks:
     async def _hook(self, request: HookCallbackRequest) -> Wire | dict[str, Any]:
         if request.callback_id not in self._hooks:
             raise Refusal(f"No hook callback found for ID: {request.callback_id}")
-        hook = self._hooks[request.callback_id][0]
-        output = await _answer(hook(request))
-        if output is None:
-            return {}
-        if not isinstance(output, (HookOutput, AsyncHookOutput, dict)):
-            raise WrongAnswer(
-                f"the hook {name_of(hook)} returned {type_of(output)} for {_event_of(request)}; return a HookOutput, "
-                "an AsyncHookOutput, a dict or None"
-            )
-        given = cast("HookOutput | AsyncHookOutput | dict[str, Any]", output)
-        problem = ineffective(given)
-        if problem:
-            raise WrongAnswer(
-                f"the hook {name_of(hook)} returned what has no effect for {_event_of(request)}: {problem}"
-            )
-        if isinstance(given, dict):
-            return {_SPELLED.get(key, key): value for key, value in given.items()}
-        return given
+        hook = self._hooks[request.callback_id]
+        hook.state.calls += 1
+        output = await _answer(hook.function(request))
+        try:
+            return hook_output(name_of(hook.function), _event_of(request), output)
+        except WrongAnswer as error:
+            # The function has meant something. To go on as if it had allowed the action would be a guess.
+            refused = refusal(hook.state.event, str(error)) if hook.on_failure is None else None
+            if refused is None:
+                raise
+            _log.warning("%s; the action is refused", error)
+            return refused
 
     async def _mcp_message(self, request: McpMessageRequest) -> Wire:
         server = self.mcp_servers.get(request.server_name)
@@ -450,17 +461,6 @@ async def _answer(given: object) -> object:
         answer: object = await given
         return answer
     return given
-
-
-def _require_server(name: str, server: object) -> None:
-    methods = ("connect", "handle", "aclose")
-    if isinstance(server, type) or not all(callable(getattr(server, method, None)) for method in methods):
-        raise TypeError(
-            f"mcp_servers[{name!r}] must be an McpServer, not {type_of(server)}: a server of the mcp package goes into "
-            "claude_wire.integrations.mcp.InProcessMcpServer, one that the CLI runs into ClaudeOptions(mcp_config=...)"
-        )
-    require_function(f"mcp_servers[{name!r}].connect", getattr(server, "connect", None), "a function", awaited=False)
-    require_function(f"mcp_servers[{name!r}].handle", getattr(server, "handle", None), "a JSON-RPC object")
 
 
 def _event(key: object, matchers: object) -> str:

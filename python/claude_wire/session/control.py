@@ -54,6 +54,7 @@ class Control:
     ) -> None:
         #: The hooks that the host calls itself.
         self.hooks: HostHooks | None = hooks
+        self.callbacks: Callbacks = callbacks
         self.requests: Requests = Requests(sender.send, tasks, encode)
         self.answers: Answers = Answers(callbacks.find, partial(sender.send, is_answer=True), tasks, encode)
         self._sender = sender

@@ -7,7 +7,6 @@ cannot do then; not what a line means.
 from __future__ import annotations
 
 import logging
-import re
 import signal
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from anyio import Event
 
 from claude_wire.codec.encoder import encode
+from claude_wire.control.matchers import fits_tool
 from claude_wire.dialects.auto import AUTO
 from claude_wire.dialects.classic import CLASSIC
 from claude_wire.dialects.dialect import CONTROL, SILENCE_SECONDS
@@ -60,9 +60,8 @@ __all__ = [
     "HostHooks",
     "begins_without_initialize",
     "host_hooks",
+    "interrupt",
     "interrupt_before_close",
-    "interrupt_by_request",
-    "interrupt_by_signal",
     "require_callbacks",
     "require_status",
     "router_for",
@@ -79,8 +78,11 @@ _log = logging.getLogger("claude_wire")
 
 def require_callbacks(
     dialect: Dialect, stream: MessageStream[Any], can_use_tool: object, callbacks: Mapping[str, object]
-) -> None:
+) -> bool | None:
     """Refuse callbacks that an agent of a dialect never calls, or that the command line of a process rules out.
+
+    Returns:
+        True if the agent is known to ask ``can_use_tool``, by its dialect or its command line; None if nobody knows.
 
     Raises:
         DialectError: the dialect has no words for a callback.
@@ -94,6 +96,8 @@ def require_callbacks(
     if isinstance(stream, Process) and dialect.initializes:
         asks = can_use_tool is not None
         require_flags(exchange_of(stream).settings.argv, asks=asks, by_flag=dialect.permission == "flag")
+        return True
+    return True if dialect.permission == "always" else None
 
 
 def host_hooks(dialect: Dialect, callbacks: Callbacks, tasks: Tasks) -> HostHooks | None:
@@ -248,7 +252,7 @@ class HostHooks:
         """The outputs of the hooks that an event matches, in their order."""
         outputs: list[HookOutput] = []
         for one in self._callbacks.matchers_of(event):
-            if one.matcher in (None, "", "*") or name is None or re.fullmatch(str(one.matcher), name):
+            if name is None or fits_tool(one.matcher, [name]):
                 for id in one.hookCallbackIds:
                     request = HookCallbackRequest(callback_id=id, input=told, tool_use_id=use)
                     output = await self._callbacks.call_hook(request)
@@ -316,26 +320,28 @@ def interrupt_before_close(dialect: Dialect, requests: Requests, process: Proces
     return requests.line(InterruptRequest(cancel_queued=True if dialect.plain else None))
 
 
-def interrupt_by_signal(
-    dialect: Dialect, process: Process[Any] | None, cancel_queued: bool | None
+async def interrupt(
+    connection: Connection,
+    process: Process[Any] | None,
+    cancel_queued: bool | None,
+    ask: Callable[..., Awaitable[InterruptResponse]],
 ) -> InterruptResponse:
-    """Send SIGINT to an agent.
+    """Interrupt the turn of an agent: by SIGINT or by a request, as its dialect has it.
+
+    An agent that runs nothing may not answer the request: then this takes a few seconds.
 
     Raises:
-        DialectError: there is no process, or ``cancel_queued`` is true: a signal empties no queue.
+        DialectError: there is no process for a signal, or ``cancel_queued`` is true: a signal empties no queue.
     """
-    if cancel_queued:
-        raise DialectError(dialect.name, "has no cancel_queued for an interrupt")
-    if process is None:
-        raise DialectError(dialect.name, "interrupts by SIGINT, and this session has no process")
-    exchange_of(process).started().popen.send_signal(signal.SIGINT)
-    return InterruptResponse()
-
-
-async def interrupt_by_request(
-    connection: Connection, request: InterruptRequest, ask: Callable[..., Awaitable[InterruptResponse]]
-) -> InterruptResponse:
-    """Ask an agent to interrupt. One that runs nothing may say nothing: then this takes a few seconds."""
+    dialect = connection.dialect
+    if dialect.signals:
+        if cancel_queued:
+            raise DialectError(dialect.name, "has no cancel_queued for an interrupt")
+        if process is None:
+            raise DialectError(dialect.name, "interrupts by SIGINT, and this session has no process")
+        exchange_of(process).started().popen.send_signal(signal.SIGINT)
+        return InterruptResponse()
+    request = InterruptRequest(cancel_queued=cancel_queued)
     if not connection.interrupt_may_be_unanswered:
         return await ask(request)
     try:

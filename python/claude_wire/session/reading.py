@@ -18,6 +18,7 @@ from claude_wire.messages import (
     CancelAsyncMessageRequest,
     CancelAsyncMessageResponse,
     ControlRequestBody,
+    InitMessage,
     InterruptResponse,
     ResultError,
     ResultMessage,
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from collections import deque
 
     from claude_wire.control.host_frames import Cursor
-    from claude_wire.control.requests import Requests
     from claude_wire.messages import InvalidLine, Message
     from claude_wire.process.process import Process
+    from claude_wire.session.control import Control
     from claude_wire.session.router import Router
 
 __all__ = ["Reading"]
@@ -41,11 +42,9 @@ A = TypeVar("A")
 
 
 class Reading:
-    """Takes messages from a router, and shows the run those that say something of it."""
+    """Takes messages from a router, and shows the run and the callbacks those that say something of them."""
 
-    def __init__(
-        self, router: Router, requests: Requests, process: Process[Any] | None, *, merges: bool = True
-    ) -> None:
+    def __init__(self, router: Router, control: Control, process: Process[Any] | None, *, merges: bool = True) -> None:
         self.run: Run = Run(merges=merges)
         #: What was read and not taken yet.
         self.ready: deque[Message | InvalidLine] = router.ready
@@ -54,8 +53,9 @@ class Reading:
         # True while ask() reads the session, and nobody else may.
         self._reserved = False
         self._router = router
-        self._requests = requests
+        self._requests = control.requests
         self._process = process
+        self._on_init = control.callbacks.see_init
         # Cancelling it ends the wait for a message of the run.
         self._waiting: CancelScope | None = None
 
@@ -66,6 +66,8 @@ class Reading:
 
     def run_sees(self, message: Message | InvalidLine) -> bool:
         """Show a message to the run. Returns whether it is for the host alone."""
+        if type(message) is InitMessage:
+            self._on_init(message)
         return type(message) in MARKS and self.run.see(message)
 
     async def step(self, *, reserved: bool = False) -> None:

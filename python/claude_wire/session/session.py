@@ -25,7 +25,6 @@ from claude_wire.messages import (
     GetStatusRequest,
     InitializeRequest,
     InitializeResponse,
-    InterruptRequest,
     InterruptResponse,
     ResultMessage,
     SetModelRequest,
@@ -43,9 +42,8 @@ from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
     begins_without_initialize,
     host_hooks,
+    interrupt,
     interrupt_before_close,
-    interrupt_by_request,
-    interrupt_by_signal,
     require_callbacks,
     require_status,
     router_for,
@@ -58,6 +56,7 @@ from claude_wire.session.sending import Sender
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from claude_wire.control.guards import Guard
     from claude_wire.control.host_frames import Attached, Cursor
     from claude_wire.messages import InvalidLine, Message
 
@@ -84,8 +83,7 @@ class Session:
         request_timeout: seconds that the answer to a request of ours may take, if the request says nothing else.
         verbatim_prompts: send prompts marked ``client_composed``. The CLI then reads no file for an ``@path`` in a
             prompt, and runs no command for a ``/`` at its start. Use it for text that no user of yours has typed.
-        on_received, on_sent: are shown all bytes: those that were read, in chunks, and each line when its first byte is
-            written.
+        on_received, on_sent: are shown all bytes: chunks as they are read, each line when its first byte is written.
         dialect: what the other side speaks, of :mod:`claude_wire.dialects`; ``"auto"`` finds it out by the first line
             that tells. Messages are those of stream-json in all dialects. docs/dialects.md says what each can say.
         attached: for a CLI that belongs to a supervisor: what that has answered to ``attach``. ``stream`` begins behind
@@ -146,15 +144,14 @@ class Session:
         require_ends(stream, send, on_received, on_sent)
         self._dialect = dialect = dialect_of(dialect)
         by_name = {"hooks": hooks, "mcp_servers": mcp_servers, "on_elicitation": on_elicitation, "dialogs": dialogs}
-        require_callbacks(dialect, stream, can_use_tool, by_name)
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
+        self._callbacks.confirm_permissions(require_callbacks(dialect, stream, can_use_tool, by_name))
         #: The process that is spoken to, or None.
         self.process: Process[Any] | None = stream if isinstance(stream, Process) else None
         require_seconds("request_timeout", request_timeout)
         self._request_timeout = request_timeout
         self._info: InitializeResponse | None = None
-        # Tasks that wait in the loop keep the following objects. None of these knows the session, so a session that
-        # is dropped is collected, which closes it.
+        # Waiting tasks keep the following objects. None knows the session: a dropped one is collected, and closed.
         self._tasks = Tasks()
         self._callbacks.shared = attaches = attached is not None or self._attachment is not None
         hooks_of_host = host_hooks(dialect, self._callbacks, self._tasks)
@@ -165,7 +162,7 @@ class Session:
         to_agent = encode if dialect.plain else connection.to_agent
         self._control = Control(self._callbacks, self._sender, self._tasks, to_agent, hooks_of_host)
         self._router = router_for(connection, stream, on_received, self._control, link)
-        self._reading = Reading(self._router, self._control.requests, self.process, merges=dialect.merges)
+        self._reading = Reading(self._router, self._control, self.process, merges=dialect.merges)
         self._ready = self._reading.ready
         self._prompts = Prompts(self._sender, self._reading, hooks_of_host, to_agent, verbatim=verbatim_prompts)
         self._connected: dict[str, McpServer] = {}  # MCP servers
@@ -181,6 +178,11 @@ class Session:
     def info(self) -> InitializeResponse | None:
         """What the CLI answered to ``initialize``; of a session that is attached, to that of the supervisor."""
         return self._info if self._link is None else self._link.info
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """``can_use_tool`` and all hooks: which the CLI has confirmed, and how often each was called so far."""
+        return self._callbacks.guards
 
     @property
     def cursor(self) -> Cursor | None:
@@ -221,8 +223,7 @@ class Session:
         self._tasks.remember_context()
         if self.process is not None:
             _ = self.process.pid  # raises if it is not started
-        link = self._link
-        if link is not None:
+        if (link := self._link) is not None:
             link.begin(self._control, self._reading)
         self._router.start(ends_with_stream=self._opens is not None)
         for name, server in self._callbacks.mcp_servers.items():
@@ -311,7 +312,7 @@ class Session:
         """Open the session: tell the CLI of the callbacks, and what else is in ``request``. :func:`open_session` does.
 
         Raises:
-            RequestError: the CLI did not answer; or it cannot do ``on_failure="block"``, which some hook asks for.
+            RequestError: no answer; or the CLI has not registered the hooks, or cannot do ``on_failure="block"``.
             ValueError: ``request`` has hooks, MCP servers or dialogs, and so has the session.
             DialectError: the dialect has no ``initialize``, and ``request`` is given. Without it nothing is sent.
         """
@@ -322,7 +323,7 @@ class Session:
         request = self._callbacks.complete(request or InitializeRequest())
         self._prompts.structured |= request.jsonSchema is not None
         self._info = info = await self.request(request, timeout=timeout)
-        self._callbacks.require_blocking(info)
+        self._callbacks.confirm_hooks(info)
         return info
 
     async def query(
@@ -417,9 +418,7 @@ class Session:
         callback is cancelled where it waits next, and what it returns is not sent.
         """
         self._sender.require_open()
-        if self._connection.dialect.signals:
-            return interrupt_by_signal(self._connection.dialect, self.process, cancel_queued)
-        return await interrupt_by_request(self._connection, InterruptRequest(cancel_queued=cancel_queued), self.request)
+        return await interrupt(self._connection, self.process, cancel_queued, self.request)
 
     async def status(self) -> StatusMessage:
         """Ask whether a turn is under way, and how many prompts wait: ``running``, ``session_id``, ``queued_messages``.
@@ -470,8 +469,9 @@ class Session:
         Args:
             ceiling: seconds to wait while nothing is under way; then ``end`` is ``"ceiling"``. None: no end.
         """
+        messages = SessionMessages(self._reading.next_of_turn, Wait(ceiling))
         self._sender.require_open()
-        return SessionMessages(self._reading.next_of_turn, Wait(ceiling))
+        return messages
 
     def receive_run(self, *, shells: float | None = 0.0, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
         """Iterate until nothing more will come: past the result, while background work goes on that wakes the session.
@@ -483,11 +483,11 @@ class Session:
         Args:
             shells: seconds, in all, to wait for commands in the background when nothing else is left to wait for. They
                 may run for ever, so they are not waited for if this is 0. None: no limit. Each that ends brings a turn.
-            ceiling: seconds to wait for the CLI to become idle, or take up a turn, when nothing is known to be under
-                way. None: no limit.
+            ceiling: seconds to wait for an idle CLI or another turn, when nothing is under way. None: no limit.
         """
+        messages = SessionMessages(self._reading.next_of_run, Wait(ceiling, shells))
         self._sender.require_open()
-        return SessionMessages(self._reading.next_of_run, Wait(ceiling, shells))
+        return messages
 
     async def end_input(self) -> None:
         """Close the input of the process, which tells the CLI to finish and end. Callbacks cannot be answered then.

@@ -18,6 +18,7 @@ from claude_wire.sync.loop_thread import LoopThread
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
+    from claude_wire.control.guards import Guard
     from claude_wire.control.host_frames import Cursor
     from claude_wire.messages import (
         ControlRequestBody,
@@ -122,6 +123,11 @@ class Session:
     def info(self) -> InitializeResponse | None:
         """What the CLI answered to ``initialize``."""
         return self.session.info
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """``can_use_tool`` and all hooks, as :attr:`claude_wire.Session.guards`."""
+        return self.session.guards
 
     @property
     def cursor(self) -> Cursor | None:

@@ -152,7 +152,7 @@ class Link:
         if not self.drives:
             return
         if self.info is not None:
-            callbacks.require_blocking(self.info)
+            callbacks.confirm_hooks(self.info)
         questions = [decode(bytes(raw)) for raw in self.attached.open]
         open_messages = [
             (question.request.server_name, question.request.message)
