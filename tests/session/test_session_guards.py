@@ -18,10 +18,12 @@ from claude_wire import (
     open_session,
     sync,
 )
+from claude_wire.control.host_frames import Started
 from claude_wire.control.matchers import fits_tool
 from claude_wire.dialects import CLASSIC, MIRIAD
 from claude_wire.session import Session
-from session_peer import INIT, RESULT, Peer, allow, hook_ids, hook_request, opened
+from host_peer import HostPeer
+from session_peer import INIT, RESULT, Peer, Server, allow, hook_ids, hook_request, opened
 
 TOOLS = ["Task", "Bash", "Edit", "Write", "mcp__calc__add"]
 
@@ -144,5 +146,30 @@ def test_a_matcher_that_fits_no_tool_is_warned_of_once(backend: Backend, caplog:
                 assert len(warnings()) == (0 if fits is None else 1)
         [warning] = warnings()
         assert "the PreToolUse hook guard is never called: matcher='bash' fits none of the 5 tools" in warning
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_client_is_told_what_the_cli_of_a_supervisor_was_started_without(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def confirmed(started: Started | None, role: str = "driver") -> list[bool | None]:
+        host = HostPeer()
+        host.started = started
+        caplog.clear()
+        _, session = host.connect(role=role, can_use_tool=allow, hooks=HOOKS, mcp_servers={"calc": Server()})
+        async with session:
+            return [one.confirmed for one in session.guards]
+
+    async def main() -> None:
+        ids = ["PreToolUse:Bash:guard", "Stop::n"]
+        assert await confirmed(Started(hooks=ids, mcp=["calc"], asks=True)) == [True, None, None]
+        assert caplog.text == ""
+        assert await confirmed(Started(hooks=ids[1:])) == [False, False, None]
+        assert "without: can_use_tool, the PreToolUse hook guard, the MCP server calc" in caplog.text
+        assert await confirmed(None) == [None, None, None]  # an older supervisor
+        assert await confirmed(Started(), role="viewer") == [None, None, None]
+        assert caplog.text == ""
 
     backend.run(main)

@@ -10,7 +10,7 @@ import msgspec
 
 from async_backends import DEADLINE
 from claude_wire import MessageStream, Session
-from claude_wire.control.host_frames import NOTHING, Attached, Cursor, Ended, Life
+from claude_wire.control.host_frames import NOTHING, Attached, Cursor, Ended, Life, Started
 from session_peer import RESULT, Output, line
 
 __all__ = ["HostPeer", "Wire", "result"]
@@ -112,6 +112,7 @@ class HostPeer:
         self.handshakes: dict[str, list[dict[str, Any]]] = {}
         self.initialized: dict[str, Any] | None = INITIALIZED
         self.ended: Ended | None = None
+        self.started: Started | None = None
         self.turn = False
         self.wires: list[Wire] = []
 
@@ -159,6 +160,7 @@ class HostPeer:
             initialized=NOTHING if self.initialized is None else msgspec.Raw(json.dumps(self.initialized).encode()),
             handshakes=self.handshakes,
             ended=self.ended,
+            started=self.started,
         )
 
     def connect(

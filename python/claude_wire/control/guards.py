@@ -7,7 +7,7 @@ confirmed, what a matcher fits, and how often each function was called.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -19,9 +19,10 @@ from claude_wire.messages import AsyncHookOutput, HookOutput
 from claude_wire.messages.hooks.outputs import ineffective
 
 if TYPE_CHECKING:
+    from claude_wire.control.host_frames import Started
     from claude_wire.messages.base import Wire
 
-__all__ = ["PERMISSION", "Guard", "GuardState", "hook_output", "refusal"]
+__all__ = ["PERMISSION", "Guard", "GuardState", "compare_with_started", "hook_output", "refusal"]
 
 #: What stands for the event of ``can_use_tool``.
 PERMISSION = "can_use_tool"
@@ -100,6 +101,32 @@ class GuardState:
                 shown(self.matcher),
                 len(tools),
             )
+
+
+def compare_with_started(
+    started: Started, permissions: GuardState | None, hooks: Mapping[str, GuardState], servers: Iterable[str]
+) -> None:
+    """Note and log what the CLI of a supervisor never calls, because it was started without that.
+
+    Args:
+        hooks: by their ids.
+        servers: names of MCP servers.
+    """
+    if permissions is not None and permissions.confirmed is None:
+        permissions.confirmed = started.asks
+    known = set(started.hooks)
+    for id, hook in hooks.items():
+        if id not in known:
+            hook.confirmed = False
+    states = [*([] if permissions is None else [permissions]), *hooks.values()]
+    never = [
+        PERMISSION if one is permissions else f"the {one.event} hook {one.name}"
+        for one in states
+        if one.confirmed is False
+    ]
+    never += [f"the MCP server {name}" for name in servers if name not in started.mcp]
+    if never:
+        _log.warning("never called, since the CLI of this session was started without: %s", ", ".join(never))
 
 
 def hook_output(name: str, event: str, output: object) -> Wire | dict[str, Any]:

@@ -27,6 +27,7 @@ __all__ = [
     "Refused",
     "Serves",
     "SessionFrame",
+    "Started",
     "Stderr",
     "end_of_frames",
     "frame_of",
@@ -88,6 +89,17 @@ class Serves(msgspec.Struct, frozen=True, kw_only=True):
     mcp: list[str] = []
 
 
+class Started(Serves, frozen=True, kw_only=True):
+    """What the CLI of a session was started with, which no later driver can change.
+
+    Attributes:
+        hooks, mcp: the hooks that the CLI calls, and the MCP servers that it asks a driver for.
+        asks: whether the command line has it ask a driver for permission.
+    """
+
+    asks: bool = False
+
+
 class Ended(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="host_ended"):
     """The CLI has ended.
 
@@ -125,6 +137,8 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
         initialized: the CLI's answer to ``initialize``; JSON's ``null`` while there is none.
         handshakes: by MCP server, what the CLI has said to it first.
         ended: how the CLI has ended; None while it runs.
+        started: what the CLI calls; None if a supervisor does not say so, as older ones, or if the names have more than
+            1 MiB.
         mark: each frame of this connection ends with it; no CLI knows it (see :func:`end_of_frames`).
     """
 
@@ -142,6 +156,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
     initialized: msgspec.Raw = NOTHING
     handshakes: dict[str, list[dict[str, Any]]] = {}
     ended: Ended | None = None
+    started: Started | None = None
     mark: str = ""
 
 

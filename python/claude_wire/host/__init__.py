@@ -19,6 +19,7 @@ _LATER = {
     "Serves": "frames",
     "SessionInfo": "frames",
     "Spec": "frames",
+    "Started": "frames",
     "connect": "attach",
     "spec_of": "attach",
 }
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from claude_wire.control.host_frames import Ended as Ended
     from claude_wire.control.host_frames import Life as Life
     from claude_wire.control.host_frames import Serves as Serves
+    from claude_wire.control.host_frames import Started as Started
     from claude_wire.host.attach import Attachment as Attachment
     from claude_wire.host.attach import Host as Host
     from claude_wire.host.attach import connect as connect

@@ -25,6 +25,7 @@ from claude_wire.control.host_frames import (
     Limited,
     Refused,
     Serves,
+    Started,
     Stderr,
 )
 
@@ -52,6 +53,7 @@ __all__ = [
     "Resume",
     "SessionInfo",
     "Spec",
+    "Started",
     "Stderr",
     "Stop",
     "command_of",

@@ -464,6 +464,7 @@ class Hosted:
             initialized=NOTHING if ledger.initialized is None else msgspec.Raw(ledger.initialized),
             handshakes=ledger.handshakes,
             ended=None if self.runs else self.record.ended,
+            started=self.record.started,
         )
 
     def add(self, client: Connection, *, drives: Serves | None) -> None:

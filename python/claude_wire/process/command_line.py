@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Iterable, Sequence
 
-__all__ = ["require_flags", "resumed_by"]
+__all__ = ["asks_host", "require_flags", "resumed_by"]
 
 #: File names of the CLI itself.
 _CLI = frozenset(("claude", "claude.exe"))
@@ -55,6 +55,12 @@ def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> N
             f"can_use_tool is never asked without the arguments {_ASKS!r}, 'stdio': add both to the command line; "
             "ClaudeOptions(...) has them added"
         )
+
+
+def asks_host(argv: Sequence[str]) -> bool:
+    """Whether a command line has its program ask the host for permission."""
+    arguments = [os.fsdecode(argument) for argument in argv[1:]]
+    return _last(_ASKS, arguments) == "stdio" and _last(_ASKED, arguments) != "none"
 
 
 def resumed_by(argv: Sequence[str]) -> str | None:

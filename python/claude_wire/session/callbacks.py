@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get
 import msgspec
 
 from claude_wire.control.answers import Handler, NoAnswer, Refusal, WrongAnswer, raised_outside
-from claude_wire.control.guards import PERMISSION, Guard, GuardState, hook_output, refusal
-from claude_wire.control.host_frames import Serves
+from claude_wire.control.guards import PERMISSION, Guard, GuardState, compare_with_started, hook_output, refusal
+from claude_wire.control.host_frames import Serves, Started
 from claude_wire.errors import RequestError
 from claude_wire.foundation.arguments import (
     name_of,
@@ -347,6 +347,11 @@ class Callbacks:
             raise RequestError("initialize", "hooks that must block when they fail are not supported by this CLI")
         for hook in self._hooks.values():
             hook.state.confirmed = info.hooks_applied
+
+    def confirm_started(self, started: Started) -> None:
+        """Compare these callbacks with what the CLI of a supervisor was started with; warn of those it never calls."""
+        hooks = {id: hook.state for id, hook in self._hooks.items()}
+        compare_with_started(started, self._permissions, hooks, self.mcp_servers)
 
     def _register(self, event: str, matcher: HookMatcher) -> HookCallbackMatcher:
         ids: list[str] = []

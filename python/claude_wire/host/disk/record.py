@@ -12,8 +12,11 @@ from typing import Any
 
 import msgspec
 
+from claude_wire.control.host_frames import Started
 from claude_wire.host.disk.files import open_private, write_whole
 from claude_wire.host.frames import Ended
+from claude_wire.messages import InitializeRequest
+from claude_wire.process.command_line import asks_host
 
 __all__ = ["Record", "boot_id", "load", "resumed", "save"]
 
@@ -22,6 +25,8 @@ _SESSION_FLAGS = {"--session-id": True, "--resume": True, "-r": True, "--continu
     "--fork-session": False,
     "--resume-session-at": True,
 }
+#: Characters of the names of hooks and MCP servers that a client is told.
+MOST_STARTED_CHARS = 1024 * 1024
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -58,6 +63,20 @@ class Record(msgspec.Struct, kw_only=True):
     ended: Ended | None = None
     line: int = 0
     bytes: int = 0
+
+    @property
+    def started(self) -> Started | None:
+        """What the CLI calls; None if that cannot be read, or its names are too long to be told."""
+        try:
+            request = msgspec.convert(self.initialize, InitializeRequest)
+        except msgspec.ValidationError:
+            return None
+        events = (request.hooks or {}).values()
+        hooks = [id for matchers in events for matcher in matchers for id in matcher.hookCallbackIds]
+        mcp = request.sdkMcpServers or []
+        if sum(map(len, (*hooks, *mcp))) > MOST_STARTED_CHARS:
+            return None
+        return Started(hooks=hooks, mcp=mcp, asks=asks_host(self.argv))
 
 
 def load(folder: str) -> Record:

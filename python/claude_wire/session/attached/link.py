@@ -153,6 +153,8 @@ class Link:
             return
         if self.info is not None:
             callbacks.confirm_hooks(self.info)
+        if self.attached.started is not None:
+            callbacks.confirm_started(self.attached.started)
         questions = [decode(bytes(raw)) for raw in self.attached.open]
         open_messages = [
             (question.request.server_name, question.request.message)
