@@ -312,11 +312,8 @@ class Callbacks:
     @property
     def guards(self) -> tuple[Guard, ...]:
         """The permission callback, if there is one, and all hooks, in the order in which they were given."""
-        return tuple(state.view for state in self._states())
-
-    def _states(self) -> list[GuardState]:
-        permissions = [] if self._permissions is None else [self._permissions]
-        return [*permissions, *(hook.state for hook in self._hooks.values())]
+        states = [self._permissions, *(hook.state for hook in self._hooks.values())]
+        return tuple(state.view for state in states if state is not None)
 
     def see_init(self, message: InitMessage) -> None:
         """A turn has begun: compare the matchers with the tools that there are."""
