@@ -592,7 +592,7 @@ def test_no_content_is_in_what_payload_as_raises(request_class: Any, payload: di
 def test_no_content_is_in_the_reason_of_an_answer_that_does_not_fit() -> None:
     answer = ControlResponse.success("1", {"behavior": "deny", "message": [SECRET]}).payload_as(CanUseToolRequest)
     assert isinstance(answer, UnknownObject)
-    assert answer.reason == "unexpected an array at $.message"
+    assert answer.reason == "expected a string, got an array at $.message"
     assert SECRET not in repr(answer)
 
 
