@@ -1,11 +1,13 @@
-//! Without memory the rescuer goes on: it must not abort the host, and not lose a byte.
+//! Without memory the host is not aborted: the rescuer goes on and loses no byte, and a scan ends with an error.
 //!
-//! The allocator of this program gives the rescuer's threads nothing, or only now and then, while a test says so. An
-//! allocation that may not fail aborts the program then, and with it the test.
+//! The allocator of this program gives the rescuer's threads nothing, or only now and then, while a test says so, and a scan's thread
+//! nothing from a chosen allocation on. An allocation that may not fail aborts the program then, and with it the test.
 #![cfg(target_os = "linux")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::fmt::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,6 +16,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use claude_wire::drain::{Drain, Got, Mode, Shared, CHUNK};
+use claude_wire::ffi::columns::{
+    cw_combine_add, cw_combine_free, cw_combine_new, cw_combine_stream, cw_scan_add, cw_scan_free,
+    cw_scan_new, cw_scan_reply, cw_scan_report, cw_scan_stream, cw_stream_free,
+};
+use claude_wire::ffi::{CW_ERROR_MEMORY, CW_NOTHING};
 use rustix::pipe::pipe;
 
 /// Of so many allocations of a rescuer one succeeds; 1: all of them, 0: none.
@@ -26,11 +33,21 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 thread_local! {
     static IS_RESCUER: Cell<bool> = const { Cell::new(false) };
+    /// Allocations of this thread before one is refused; and how many are refused then.
+    static LEFT: Cell<(usize, usize)> = const { Cell::new((usize::MAX, 0)) };
 }
 
 struct Poor;
 
 fn refuses() -> bool {
+    let (left, refusals) = LEFT.try_with(Cell::get).unwrap_or((usize::MAX, 0));
+    if refusals > 0 {
+        let rest = left
+            .checked_sub(1)
+            .map_or((0, refusals - 1), |left| (left, refusals));
+        LEFT.set(rest);
+        return left == 0;
+    }
     if !IS_RESCUER.try_with(Cell::get).unwrap_or(false) {
         return false;
     }
@@ -204,4 +221,242 @@ fn the_last_bytes_are_kept_in_as_much_memory_as_there_is() {
     until(|| drain.stats().unwrap().rescued == 300_000);
     let kept = drain.tail(&mut out).unwrap();
     assert!(kept == 100_000 && out == data[200_000..]);
+}
+
+/// The structs of the Arrow C interfaces, as a consumer declares them.
+#[repr(C)]
+struct Schema {
+    before: [usize; 7],
+    release: Option<unsafe extern "C" fn(*mut Schema)>,
+    private: *mut c_void,
+}
+
+#[repr(C)]
+struct Array {
+    length: i64,
+    before: [usize; 7],
+    release: Option<unsafe extern "C" fn(*mut Array)>,
+    private: *mut c_void,
+}
+
+#[allow(clippy::struct_field_names)] // They are those of the interface.
+#[repr(C)]
+struct Stream {
+    get_schema: unsafe extern "C" fn(*mut Stream, *mut Schema) -> c_int,
+    get_next: unsafe extern "C" fn(*mut Stream, *mut Array) -> c_int,
+    get_last_error: unsafe extern "C" fn(*mut Stream) -> *const c_char,
+}
+
+const ENOMEM: c_int = 12;
+
+const SPECS: [&str; 3] = [
+    "path text path\noffset int offset\nuuid text first uuid\nat time first timestamp\nside bool first side\nn float first n\n\
+     text text joined message.content content\nkind text if a uuid b n",
+    "!where assistant user\n!each message.content\nblock int index\nkind text kind *.type\n\
+     text text joined *.text\ninput json first *.input",
+    "!where assistant\n!need message.usage\nmessage_id text first message.id\nrequest_id text first requestId\n\
+     n int first message.usage.n",
+];
+
+/// A line is decoded by being written without its second `uuid`.
+unsafe extern "C" fn decode(_: *const u8, _: u64, reply: *mut c_void) -> i32 {
+    let line = br#"{"type":"user","uuid":"decoded"}"#;
+    // SAFETY: this is the call under way, with its reply.
+    match unsafe { cw_scan_reply(reply, line.as_ptr(), line.len() as u64) } {
+        CW_NOTHING => 1,
+        error => error,
+    }
+}
+
+/// Lines with everything that needs memory: long ones, escapes, depth, several blocks, values that do not fit, lines to be decoded.
+fn lines() -> Vec<u8> {
+    let long = "long ".repeat(60_000);
+    let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+    let escaped = r"\n\ud83d\ude00\ud83d".repeat(100);
+    let mut lines = String::new();
+    for number in 0..20 {
+        let _ = write!(
+            lines,
+            r#"{{"type":"assistant","uuid":"u{number}","timestamp":"2026-01-0\u0031","side":7,"n":{number}.5,"requestId":"r{number}","message":{{"id":"m{number}","content":[{{"type":"text","text":"some text"}},{{"type":"tool_use","input":{{"deep":[1,{{}}]}}}}],"usage":{{"n":{number}}}}}}}"#
+        );
+        lines.push('\n');
+    }
+    let _ = write!(
+        lines,
+        r#"{{"type":"user","message":{{"content":"{long}"}}}}
+{{"type":"user","message":{{"content":[{{"type":"text","text":"{escaped}"}},{{"type":"tool_use","input":{deep}}},5]}}}}
+{{"type":"user","uuid":"twice","uuid":"twice"}}
+{{"type":"user","\u006dessage":{{"content":"{escaped}"}}}}
+{{"type":"user","uuid":"last"}}"#
+    );
+    lines.into_bytes()
+}
+
+/// Reads a stream to its end, in which some allocations of this thread are refused. The rows, or that there was no memory.
+///
+/// # Safety
+///
+/// `stream` is a stream of the library.
+unsafe fn read_all(stream: *mut c_void, left: usize, refusals: usize) -> Result<i64, ()> {
+    let stream = stream.cast::<Stream>();
+    let mut rows = 0;
+    LEFT.set((left, refusals));
+    // SAFETY: a stream of the library keeps to the interface, and so does this.
+    let result = unsafe {
+        let mut schema: Schema = std::mem::zeroed();
+        let status = ((*stream).get_schema)(stream, &raw mut schema);
+        if let Some(release) = schema.release {
+            release(&raw mut schema);
+        }
+        if status != 0 {
+            LEFT.set((usize::MAX, 0));
+            assert_eq!(status, ENOMEM);
+            return Err(());
+        }
+        loop {
+            let mut array: Array = std::mem::zeroed();
+            let status = ((*stream).get_next)(stream, &raw mut array);
+            if status != 0 {
+                let words = ((*stream).get_last_error)(stream);
+                LEFT.set((usize::MAX, 0));
+                assert_eq!(status, ENOMEM);
+                assert!(CStr::from_ptr(words)
+                    .to_str()
+                    .unwrap()
+                    .starts_with("no memory"));
+                break Err(());
+            }
+            let Some(release) = array.release else {
+                break Ok(rows);
+            };
+            rows += array.length;
+            release(&raw mut array);
+        }
+    };
+    LEFT.set((usize::MAX, 0));
+    result
+}
+
+/// Asserts that `run`, in which allocations are refused from one after another on, never gives a wrong result, and the right one at the end.
+fn at_each_allocation(right: i64, mut run: impl FnMut(usize, usize) -> Result<i64, ()>) {
+    for refusals in [1, usize::MAX] {
+        let mut failures = 0;
+        for left in 0.. {
+            let result = run(left, refusals);
+            assert!(
+                result == Err(()) || result == Ok(right),
+                "{left}: {result:?}"
+            );
+            failures += usize::from(result.is_err());
+            // So many allocations no run here has.
+            assert!(left < 100_000);
+            if result.is_ok() && run(left + 1000, usize::MAX).is_ok() {
+                break;
+            }
+        }
+        assert!(failures > 20, "{failures}");
+    }
+}
+
+#[test]
+fn a_scan_without_memory_ends_with_an_error_wherever_that_is() {
+    let data = lines();
+    let length = data.len() as u64;
+    for spec in SPECS {
+        let mut scan = 0;
+        // SAFETY: the pointers are to live memory of that length, or null; the streams are freed once each.
+        unsafe {
+            let (text, len) = (spec.as_ptr(), spec.len() as u64);
+            let new = cw_scan_new(
+                text,
+                len,
+                std::ptr::null(),
+                0,
+                0,
+                1 << 29,
+                Some(decode),
+                &raw mut scan,
+            );
+            assert_eq!(new, CW_NOTHING);
+            assert_eq!(
+                cw_scan_add(scan, data.as_ptr(), length, 0, 0, length),
+                CW_NOTHING
+            );
+            let mut stream = std::ptr::null_mut();
+            let mut pass = |left, refusals| {
+                assert_eq!(cw_scan_stream(scan, &raw mut stream), CW_NOTHING);
+                let result = read_all(stream, left, refusals);
+                assert_eq!(cw_stream_free(stream), CW_NOTHING);
+                let mut numbers = [0; 600];
+                LEFT.set((left % 3, 1));
+                let told = cw_scan_report(scan, numbers.as_mut_ptr(), 600);
+                LEFT.set((usize::MAX, 0));
+                assert!(told > 0 || told == CW_ERROR_MEMORY, "{told}");
+                result
+            };
+            let right = pass(0, 0).unwrap();
+            assert!(right >= 20);
+            at_each_allocation(right, pass);
+            assert_eq!(cw_scan_free(scan), CW_NOTHING);
+        }
+    }
+}
+
+#[test]
+fn rows_are_combined_or_there_is_an_error_wherever_memory_ends() {
+    let data = lines();
+    let (spec, length) = (SPECS[2], data.len() as u64);
+    let mut scan = 0;
+    // SAFETY: as above.
+    unsafe {
+        let (text, len) = (spec.as_ptr(), spec.len() as u64);
+        cw_scan_new(
+            text,
+            len,
+            std::ptr::null(),
+            0,
+            0,
+            1 << 29,
+            Some(decode),
+            &raw mut scan,
+        );
+        cw_scan_add(scan, data.as_ptr(), length, 0, 0, length);
+        let combine = |left, refusals| {
+            let (mut combine, mut stream) = (0, std::ptr::null_mut());
+            assert_eq!(cw_combine_new(&raw mut combine), CW_NOTHING);
+            // The first table says which columns there are: those few texts are no part of this.
+            let mut statuses = Vec::with_capacity(2);
+            for refusals in [0, refusals] {
+                cw_scan_stream(scan, &raw mut stream);
+                LEFT.set((left, refusals));
+                statuses.push(cw_combine_add(combine, stream, std::ptr::null_mut(), 0));
+                LEFT.set((usize::MAX, 0));
+                cw_stream_free(stream);
+            }
+            assert!(
+                matches!(statuses[..], [CW_NOTHING, CW_NOTHING | CW_ERROR_MEMORY]),
+                "{statuses:?}"
+            );
+            assert_eq!(cw_combine_stream(combine, &raw mut stream), CW_NOTHING);
+            let result = read_all(
+                stream,
+                left,
+                if statuses[1] == CW_NOTHING {
+                    refusals
+                } else {
+                    0
+                },
+            );
+            cw_stream_free(stream);
+            cw_combine_free(combine);
+            if statuses[1] == CW_NOTHING {
+                result
+            } else {
+                Err(())
+            }
+        };
+        assert_eq!(combine(0, 0), Ok(20));
+        at_each_allocation(20, combine);
+        cw_scan_free(scan);
+    }
 }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import gc
 import importlib
 import importlib.util
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -172,3 +175,94 @@ def test_libraries_take_it_as_it_is(name: str, tmp_path: Path) -> None:
 
 def test_rows_in_the_words_of_a_reader() -> None:
     assert rows(scan(b'{"type":"a"}', "messages", ["type", "text"])) == [{"type": "a", "text": None}]
+
+
+# --- without memory, and with several threads -------------------------------------------------------------------------
+
+# Its arguments: a file, how many bytes of memory are left, and what to do.
+WITHOUT_MEMORY = """
+import ctypes, errno, resource, sys
+sys.path.insert(0, {support!r})
+from arrow_reader import Array, Stream
+from claude_wire.tables import scan, usage
+path, left, work = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+def read(table):
+    capsule = table.__arrow_c_stream__()
+    stream = Stream.from_address(pointer_of(capsule, b"arrow_array_stream"))
+    rows = 0
+    while True:
+        array = Array()
+        status = stream.get_next(ctypes.byref(stream), ctypes.byref(array))
+        if status == errno.ENOMEM:
+            assert b"no memory" in stream.get_last_error(ctypes.byref(stream))
+            raise MemoryError
+        assert status == 0, status
+        if not array.release:
+            return rows
+        rows += array.length
+        array.release(ctypes.byref(array))
+names = ["message_id", "request_id", "uuid", "source"] if work == "combine" else ["uuid", "text"]
+table = scan(path, "usage" if work == "combine" else "messages", names)
+with open("/proc/self/statm") as file:
+    held = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + left, resource.RLIM_INFINITY))
+try:
+    print(read(usage.combine([table, table]) if work == "combine" else table))
+except MemoryError:
+    print("MemoryError")
+""".format(support=str(Path(__file__).parents[1] / "support"))
+
+
+@linux_only
+@pytest.mark.parametrize("work", ["text", "escaped", "combine"])
+def test_without_memory_there_is_an_error_and_no_signal(work: str, tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    size = 20_000_000
+    text = b"\\n" * (size // 2) if work == "escaped" else b"x" * size
+    message = b'"message":{"id":"m","usage":{},"content":"' + text + b'"}'
+    path.write_bytes(b'{"type":"assistant","uuid":"2",' + message + b"}\n" + b"{}\n" * (work != "combine"))
+    found = []
+    for left in (1_000_000, 30_000_000, 60_000_000, 90_000_000, 2**33):
+        child = [sys.executable, "-c", WITHOUT_MEMORY, str(path), str(left), work]
+        done = subprocess.run(child, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, (left, done.returncode, done.stderr)
+        found.append(done.stdout.strip())
+    right = "1" if work == "combine" else "2"
+    assert set(found) == {"MemoryError", right}
+    assert (found[0], found[-1]) == ("MemoryError", right)
+
+
+def test_a_stream_is_read_by_one_thread_at_a_time() -> None:
+    # Lines that Python decodes: then a thread waits within the stream, and another one comes.
+    data = b'{"uuid":"a","uuid":"b"}\n' * 5000
+    stream = opened(scan(data, "messages", ["uuid"]).__arrow_c_stream__())
+    found: list[int] = []
+    refused: list[bytes] = []
+    statuses: set[int] = set()
+    begin = threading.Barrier(6)
+
+    def read() -> None:
+        begin.wait(60)
+        while True:
+            array = Array()
+            status = stream.get_next(ctypes.byref(stream), ctypes.byref(array))
+            statuses.add(status)
+            if status:
+                refused.append(stream.get_last_error(ctypes.byref(stream)) or b"")
+            elif not array.release:
+                return
+            else:
+                found.append(array.length)
+                array.release(ctypes.byref(array))
+
+    threads = [threading.Thread(target=read) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    stream.release(ctypes.byref(stream))
+    assert sum(found) == 5000
+    assert statuses <= {0, errno.EBUSY}
+    assert set(refused) <= {b"", b"another thread is reading this stream: give each thread its own"}

@@ -49,10 +49,12 @@ def _decode(line: Any, length: int, reply: Any) -> int:
     try:
         value = Objects("keep").object(bytes(ffi.buffer(line, length)))
         text = json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":"))
+        data = text.encode("utf-8", "backslashreplace")  # a lone surrogate becomes its JSON escape
+        return 1 if lib.cw_scan_reply(reply, data, len(data)) >= 0 else lib.CW_ERROR_MEMORY
     except (BadLine, RecursionError):
         return 0
-    data = text.encode("utf-8", "backslashreplace")  # a lone surrogate becomes its JSON escape
-    return 1 if lib.cw_scan_reply(reply, data, len(data)) >= 0 else -1
+    except MemoryError:
+        return lib.CW_ERROR_MEMORY
 
 
 @functools.cache

@@ -2,6 +2,55 @@
 
 use std::mem;
 
+/// An allocation failed. Nothing here aborts the process for that: the host decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoMemory;
+
+/// Makes room for `more` values.
+///
+/// # Errors
+///
+/// [`NoMemory`]. Then `values` is as before.
+#[inline]
+pub fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<(), NoMemory> {
+    values.try_reserve(more).map_err(|_| NoMemory)
+}
+
+/// Adds a value.
+///
+/// # Errors
+///
+/// [`NoMemory`].
+#[inline]
+pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
+    reserve(values, 1)?;
+    values.push(value);
+    Ok(())
+}
+
+/// Adds bytes.
+///
+/// # Errors
+///
+/// [`NoMemory`].
+#[inline]
+pub fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<(), NoMemory> {
+    reserve(bytes, more.len())?;
+    bytes.extend_from_slice(more);
+    Ok(())
+}
+
+/// An empty vector with room for `length` values.
+///
+/// # Errors
+///
+/// [`NoMemory`].
+pub fn with_room<T>(length: usize) -> Result<Vec<T>, NoMemory> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(length).map_err(|_| NoMemory)?;
+    Ok(values)
+}
+
 /// A value of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
@@ -49,7 +98,7 @@ impl Type {
 }
 
 /// Bits, from the lowest of each byte on.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Bits {
     bytes: Vec<u8>,
     length: usize,
@@ -57,15 +106,16 @@ pub struct Bits {
 
 impl Bits {
     #[inline]
-    fn push(&mut self, bit: bool) {
+    fn push(&mut self, bit: bool) -> Result<(), NoMemory> {
         let place = self.length % 8;
         if place == 0 {
-            self.bytes.push(0);
+            push(&mut self.bytes, 0)?;
         }
         if let Some(last) = self.bytes.last_mut() {
             *last |= u8::from(bit) << place;
         }
         self.length += 1;
+        Ok(())
     }
 
     fn truncate(&mut self, length: usize) {
@@ -90,7 +140,7 @@ impl Bits {
 }
 
 /// The values of a column.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Values {
     /// Of each text where it begins, and where the last one ends; and their bytes.
     Text(Vec<i32>, Vec<u8>),
@@ -101,7 +151,7 @@ pub enum Values {
 }
 
 /// A column of a batch.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Column {
     /// What the values are.
     pub values: Values,
@@ -113,22 +163,50 @@ pub struct Column {
 
 impl Column {
     /// An empty one, with room for `rows` rows, and `bytes` bytes of text.
-    #[must_use]
-    pub fn new(kind: Type, rows: usize, bytes: usize) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`].
+    pub fn new(kind: Type, rows: usize, bytes: usize) -> Result<Self, NoMemory> {
         let values = match kind {
             Type::Text | Type::Json => {
-                let mut starts = Vec::with_capacity(rows + 1);
+                let mut starts = with_room(rows + 1)?;
                 starts.push(0);
-                Values::Text(starts, Vec::with_capacity(bytes.max(1)))
+                Values::Text(starts, with_room(bytes.max(1))?)
             }
-            Type::Int | Type::Float | Type::Time => Values::Words(Vec::with_capacity(rows.max(1))),
+            Type::Int | Type::Float | Type::Time => Values::Words(with_room(rows.max(1))?),
             Type::Bool => Values::Bools(Bits::default()),
         };
-        Self {
+        Ok(Self {
             values,
             valid: Bits::default(),
             nulls: 0,
+        })
+    }
+
+    /// The same values, with no room to spare.
+    fn copy(&self) -> Result<Self, NoMemory> {
+        fn of<T: Copy>(values: &[T]) -> Result<Vec<T>, NoMemory> {
+            let mut copy = with_room(values.len())?;
+            copy.extend_from_slice(values);
+            Ok(copy)
         }
+        let bits = |bits: &Bits| {
+            Ok(Bits {
+                bytes: of(&bits.bytes)?,
+                length: bits.length,
+            })
+        };
+        let values = match &self.values {
+            Values::Text(starts, bytes) => Values::Text(of(starts)?, of(bytes)?),
+            Values::Words(words) => Values::Words(of(words)?),
+            Values::Bools(values) => Values::Bools(bits(values)?),
+        };
+        Ok(Self {
+            values,
+            valid: bits(&self.valid)?,
+            nulls: self.nulls,
+        })
     }
 
     /// Its rows.
@@ -148,30 +226,39 @@ impl Column {
     }
 
     /// Adds a row.
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`]. Then a part of the row may be there: [`Self::truncate`] takes it back. So with the methods below.
     #[inline]
-    pub fn push(&mut self, cell: Cell) {
+    pub fn push(&mut self, cell: Cell) -> Result<(), NoMemory> {
         match (&mut self.values, cell) {
             (Values::Text(_, bytes), Cell::Text(text)) => {
-                bytes.extend_from_slice(text);
+                append(bytes, text)?;
                 return self.end_text();
             }
-            (Values::Words(words), Cell::Word(word)) => words.push(word),
-            (Values::Bools(bits), Cell::Bool(bit)) => bits.push(bit),
+            (Values::Words(words), Cell::Word(word)) => push(words, word)?,
+            (Values::Bools(bits), Cell::Bool(bit)) => bits.push(bit)?,
             _ => return self.push_null(),
         }
-        self.valid.push(true);
+        self.valid.push(true)
     }
 
     /// Adds a row without a value.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::push`].
     #[inline]
-    pub fn push_null(&mut self) {
+    pub fn push_null(&mut self) -> Result<(), NoMemory> {
         match &mut self.values {
-            Values::Text(starts, bytes) => starts.push(offset(bytes)),
-            Values::Words(words) => words.push(0),
-            Values::Bools(bits) => bits.push(false),
+            Values::Text(starts, bytes) => push(starts, offset(bytes))?,
+            Values::Words(words) => push(words, 0)?,
+            Values::Bools(bits) => bits.push(false)?,
         }
-        self.valid.push(false);
+        self.valid.push(false)?;
         self.nulls += 1;
+        Ok(())
     }
 
     /// The bytes of all texts, to which those of the next are added before [`Self::end_text`].
@@ -184,12 +271,17 @@ impl Column {
     }
 
     /// Adds a row with the text that was written since the last.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::push`].
     #[inline]
-    pub fn end_text(&mut self) {
+    pub fn end_text(&mut self) -> Result<(), NoMemory> {
         if let Values::Text(starts, bytes) = &mut self.values {
-            starts.push(offset(bytes));
-            self.valid.push(true);
+            push(starts, offset(bytes))?;
+            self.valid.push(true)?;
         }
+        Ok(())
     }
 
     /// The value of a row.
@@ -234,7 +326,7 @@ fn offset(bytes: &[u8]) -> i32 {
 }
 
 /// Rows of a table.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub struct Batch {
     /// One for each column of the scan.
     pub columns: Vec<Column>,
@@ -244,13 +336,32 @@ pub struct Batch {
 
 impl Batch {
     /// An empty one.
-    #[must_use]
-    pub fn new(types: &[Type]) -> Self {
-        let columns = types.iter().map(|&kind| Column::new(kind, 0, 0));
-        Self {
-            columns: columns.collect(),
-            rows: 0,
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`].
+    pub fn new(types: &[Type]) -> Result<Self, NoMemory> {
+        let mut columns = with_room(types.len())?;
+        for &kind in types {
+            columns.push(Column::new(kind, 0, 0)?);
         }
+        Ok(Self { columns, rows: 0 })
+    }
+
+    /// The same rows, with no room to spare.
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`].
+    pub fn copy(&self) -> Result<Self, NoMemory> {
+        let mut columns = with_room(self.columns.len())?;
+        for column in &self.columns {
+            columns.push(column.copy()?);
+        }
+        Ok(Self {
+            columns,
+            rows: self.rows,
+        })
     }
 
     /// Bytes of all values.
@@ -268,21 +379,20 @@ impl Batch {
     }
 
     /// Takes what is there, and leaves an empty batch that has room for about as much.
-    #[must_use]
-    pub fn take(&mut self, types: &[Type]) -> Self {
-        let columns = self.columns.iter().zip(types).map(|(column, &kind)| {
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`]. Then nothing is taken.
+    pub fn take(&mut self, types: &[Type]) -> Result<Self, NoMemory> {
+        let mut columns = with_room(types.len())?;
+        for (column, &kind) in self.columns.iter().zip(types) {
             let bytes = match &column.values {
                 Values::Text(_, bytes) => bytes.len(),
                 _ => 0,
             };
-            Column::new(kind, self.rows, bytes)
-        });
-        let columns = columns.collect();
-        let rows = mem::take(&mut self.rows);
-        Self {
-            columns: mem::replace(&mut self.columns, columns),
-            rows,
+            columns.push(Column::new(kind, self.rows, bytes)?);
         }
+        Ok(mem::replace(self, Self { columns, rows: 0 }))
     }
 }
 

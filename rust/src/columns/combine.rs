@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::mem;
 
-use super::batch::{Batch, Cell, Type};
+use super::batch::{append, push, reserve, with_room, Batch, Cell, NoMemory, Type};
 use super::reader::BATCH_ROWS;
 
 /// Rows that come from elsewhere, and stay where they are.
@@ -72,9 +72,23 @@ impl<T: Rows> Combine<T> {
     }
 
     /// Takes rows.
-    pub fn add(&mut self, rows: T) {
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`]. Then all of the rows count that were not looked at.
+    pub fn add(&mut self, rows: T) -> Result<(), NoMemory> {
+        let mut counts = with_room(rows.rows())?;
+        counts.resize(rows.rows(), true);
+        reserve(&mut self.tables, 1)?;
+        push(&mut self.counts, counts)?;
+        let added = self.count(&rows);
+        self.tables.push(rows);
+        added
+    }
+
+    /// Finds out which of the rows of the next table count.
+    fn count(&mut self, rows: &T) -> Result<(), NoMemory> {
         let table = self.tables.len();
-        self.counts.push(vec![true; rows.rows()]);
         let (mut key, mut last_key, mut last) = (Vec::new(), Vec::new(), usize::MAX);
         for row in 0..rows.rows() {
             let text = |name: usize| match rows.cell(self.places[name]?, row) {
@@ -86,12 +100,12 @@ impl<T: Rows> Combine<T> {
                 continue;
             };
             key.clear();
-            key.push(u8::from(message.is_some()));
-            key.extend_from_slice(id);
+            push(&mut key, u8::from(message.is_some()))?;
+            append(&mut key, id)?;
             if message.is_some() {
                 // No text has this byte, so that the two never run into each other.
-                key.push(0xff);
-                key.extend_from_slice(text(1).unwrap_or(b"\xff"));
+                push(&mut key, 0xff)?;
+                append(&mut key, text(1).unwrap_or(b"\xff"))?;
             }
             let rank = 2 * u8::from(text(3) != Some(b"stream")) + u8::from(text(4).is_none());
             let best = Best { table, row, rank };
@@ -104,8 +118,11 @@ impl<T: Rows> Combine<T> {
                     .unwrap_or(usize::MAX);
                 if last == usize::MAX {
                     last = self.answers.len();
-                    self.answers.push(best);
-                    self.known.insert(key.as_slice().into(), last);
+                    let mut kept = with_room(key.len())?;
+                    kept.extend_from_slice(&key);
+                    self.known.try_reserve(1).map_err(|_| NoMemory)?;
+                    push(&mut self.answers, best)?;
+                    self.known.insert(kept.into_boxed_slice(), last);
                     mem::swap(&mut key, &mut last_key);
                     continue;
                 }
@@ -119,25 +136,28 @@ impl<T: Rows> Combine<T> {
             };
             self.counts[loser.table][loser.row] = false;
         }
-        self.tables.push(rows);
+        Ok(())
     }
 
-    /// The rows that count of the tables from `next` on, which is set to the table that comes then; `None` behind the last.
-    #[must_use]
-    pub fn batch(&self, next: &mut usize) -> Option<Batch> {
-        let mut batch = Batch::new(&self.types);
+    /// The rows that count of the tables from `next` on, which is set to the table that comes then; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`].
+    pub fn batch(&self, next: &mut usize) -> Result<Option<Batch>, NoMemory> {
+        let mut batch = Batch::new(&self.types)?;
         while let Some(table) = self.tables.get(*next).filter(|_| batch.rows < BATCH_ROWS) {
             for row in 0..table.rows() {
                 if self.counts[*next][row] {
                     for (index, column) in batch.columns.iter_mut().enumerate() {
-                        column.push(table.cell(index, row));
+                        column.push(table.cell(index, row))?;
                     }
                     batch.rows += 1;
                 }
             }
             *next += 1;
         }
-        Some(batch).filter(|batch| batch.rows > 0)
+        Ok(Some(batch).filter(|batch| batch.rows > 0))
     }
 }
 

@@ -10,13 +10,15 @@
 #![allow(clippy::inline_always)]
 
 use std::io;
+use std::mem;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::batch::Batch;
+use super::batch::{with_room, Batch, NoMemory};
 use super::rows::{Line, Rows};
 use super::source::{read, Open, Source};
 use super::spec::Spec;
+use super::values::Fault;
 use crate::filter::names::Names;
 use crate::kinds::scan::scan;
 use crate::simd::{run, Engine, Level, Operation};
@@ -40,6 +42,8 @@ pub enum Reply {
     Line(Vec<u8>),
     /// It is no JSON object.
     Refused,
+    /// There was no memory for it.
+    NoMemory,
     /// The decoder failed, for a reason that has nothing to do with the line.
     Failed,
 }
@@ -93,7 +97,7 @@ pub struct Case {
 }
 
 /// What one pass over all sources came to.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Report {
     /// Bytes that were read.
     pub bytes: u64,
@@ -117,13 +121,20 @@ pub struct Report {
 
 impl Report {
     /// One for so many columns.
-    #[must_use]
-    pub fn new(columns: usize) -> Self {
-        Self {
-            surrogates: vec![0; columns],
-            misfits: vec![0; columns],
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`].
+    pub fn new(columns: usize) -> Result<Self, NoMemory> {
+        let (mut surrogates, mut misfits) = (with_room(columns)?, with_room(columns)?);
+        surrogates.resize(columns, 0);
+        misfits.resize(columns, 0);
+        Ok(Self {
+            surrogates,
+            misfits,
+            cases: with_room(MOST_CASES)?,
             ..Self::default()
-        }
+        })
     }
 
     fn add(&mut self, case: Case, times: u32) {
@@ -133,7 +144,8 @@ impl Report {
             _ => &mut self.invalid,
         };
         *count += u64::from(times);
-        if self.cases.len() < MOST_CASES {
+        // There is room for all of them since the beginning.
+        if self.cases.len() < MOST_CASES.min(self.cases.capacity()) {
             self.cases.push(case);
         }
     }
@@ -148,6 +160,14 @@ pub enum Failure {
     Strict(Case),
     /// The decoder failed.
     Decoder,
+    /// There is no memory for a line, or for its rows.
+    NoMemory,
+}
+
+impl From<NoMemory> for Failure {
+    fn from(NoMemory: NoMemory) -> Self {
+        Self::NoMemory
+    }
 }
 
 /// Reads sources one after another.
@@ -183,10 +203,17 @@ pub fn lock(report: &Mutex<Report>) -> MutexGuard<'_, Report> {
 
 impl Reader {
     /// One that begins with the first source, and counts in `report`.
-    #[must_use]
-    pub fn new(plan: Arc<Plan>, sources: Arc<Vec<Source>>, report: Arc<Mutex<Report>>) -> Self {
-        Self {
-            rows: Rows::new(&plan.spec),
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`].
+    pub fn new(
+        plan: Arc<Plan>,
+        sources: Arc<Vec<Source>>,
+        report: Arc<Mutex<Report>>,
+    ) -> Result<Self, NoMemory> {
+        Ok(Self {
+            rows: Rows::new(&plan.spec)?,
             plan,
             sources,
             report,
@@ -200,7 +227,7 @@ impl Reader {
             filled: 0,
             ended: false,
             skipping: false,
-        }
+        })
     }
 
     /// The next rows; `None` when all sources were read.
@@ -211,7 +238,7 @@ impl Reader {
     pub fn next_batch(&mut self) -> Result<Option<Batch>, Failure> {
         while self.source < self.sources.len() {
             match self.step() {
-                Ok(true) => return Ok(Some(self.rows.take_batch())),
+                Ok(true) => return Ok(Some(self.rows.take_batch()?)),
                 Ok(false) => (),
                 Err(failure) => {
                     self.source = self.sources.len();
@@ -219,8 +246,9 @@ impl Reader {
                 }
             }
         }
-        // Its columns may have room for many more rows. A copy has none to spare.
-        let left = self.rows.take_batch().clone();
+        // Its columns may have room for many more rows. A copy has none to spare, if there is memory for one.
+        let left = mem::take(&mut self.rows.batch);
+        let left = left.copy().unwrap_or(left);
         Ok(Some(left).filter(|batch| batch.rows > 0))
     }
 
@@ -240,7 +268,7 @@ impl Reader {
             self.ended = false;
             self.source += 1;
         } else if let Some(open) = &mut self.open {
-            let room = make_room(&mut self.buffer, self.at..self.filled);
+            let room = make_room(&mut self.buffer, self.at..self.filled)?;
             self.base += self.at as u64;
             self.filled -= self.at;
             (self.at, self.complete) = (0, 0);
@@ -325,6 +353,7 @@ impl Reader {
             Stop::End => Ok(()),
             Stop::Noted(begin) => self.notes(begin),
             Stop::Odd => self.odd(),
+            Stop::NoMemory => Err(Failure::NoMemory),
         }
     }
 
@@ -347,6 +376,7 @@ impl Reader {
         drop(report);
         let reply = match (self.plan.decode)(line.strip_suffix(b"\r").unwrap_or(line)) {
             Reply::Failed => return Err(Failure::Decoder),
+            Reply::NoMemory => return Err(Failure::NoMemory),
             Reply::Refused => return self.problem(Problem::Invalid, None, 1, begin),
             Reply::Line(line) => line,
         };
@@ -365,6 +395,7 @@ impl Reader {
             Stop::Noted(_) => self.notes(begin),
             // What the decoder writes is clear. If it ever is not, the line is told and not lost without a word.
             Stop::Odd => self.problem(Problem::Invalid, None, 1, begin),
+            Stop::NoMemory => Err(Failure::NoMemory),
         }
     }
 
@@ -397,18 +428,24 @@ impl Reader {
 }
 
 /// Moves what is kept of a buffer to its start, and makes room behind it. Returns where that ends.
-fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> usize {
+fn make_room(buffer: &mut Vec<u8>, kept: Range<usize>) -> Result<usize, NoMemory> {
     let length = kept.len();
-    buffer.copy_within(kept, 0);
     if buffer.len() > BUFFER_BYTES && length < BUFFER_BYTES / 2 {
-        buffer.truncate(BUFFER_BYTES);
-        buffer.shrink_to_fit();
+        let mut new = with_room(BUFFER_BYTES)?;
+        new.extend_from_slice(&buffer[kept]);
+        new.resize(BUFFER_BYTES, 0);
+        *buffer = new;
+    } else {
+        buffer.copy_within(kept, 0);
     }
     // One byte is for the LF that a last line may lack.
     if length + 1 >= buffer.len() {
-        buffer.resize((2 * buffer.len()).max(BUFFER_BYTES), 0);
+        let size = (2 * buffer.len()).max(BUFFER_BYTES);
+        let more = buffer.try_reserve_exact(size - buffer.len());
+        more.map_err(|_| NoMemory)?;
+        buffer.resize(size, 0);
     }
-    buffer.len() - 1
+    Ok(buffer.len() - 1)
 }
 
 /// Where the first LF is, or the end.
@@ -424,6 +461,8 @@ enum Stop {
     Odd,
     /// Something in the line that began here did not fit.
     Noted(usize),
+    /// There is no memory for the rows of the line at the place.
+    NoMemory,
 }
 
 /// Makes rows of lines.
@@ -482,8 +521,10 @@ impl Operation for &mut Lines<'_> {
                 offset: self.base + begin as u64,
             };
             let before = rows.batch.rows;
-            let Ok((end, noted)) = rows.add(engine, &self.plan.spec, line) else {
-                return (Stop::Odd, taken, skipped);
+            let (end, noted) = match rows.add(engine, &self.plan.spec, line) {
+                Ok(added) => added,
+                Err(Fault::Odd) => return (Stop::Odd, taken, skipped),
+                Err(Fault::NoMemory) => return (Stop::NoMemory, taken, skipped),
             };
             if end - begin > self.plan.max_line.saturating_add(1) {
                 rows.batch.truncate(before);

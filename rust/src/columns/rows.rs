@@ -3,11 +3,11 @@
 // called by `Engine::call`: without that, 14 columns with text took 1.07 CPU seconds a GB, against 0.82.
 #![allow(clippy::inline_always)]
 
-use super::batch::{Batch, Cell, Column, Type};
+use super::batch::{push, Batch, Cell, Column, NoMemory, Type};
 use super::reader::Problem;
 use super::spec::{Place, Rule, Spec};
 use super::tree::{Slot, Tree};
-use super::values::{json, text, timestamp, word, Odd, Word};
+use super::values::{json, text, timestamp, word, Fault, Word};
 use super::walk::{space, walk, Form, Found, Item, List, Value};
 use crate::simd::{Engine, Operation};
 
@@ -67,31 +67,37 @@ pub struct Rows {
 
 impl Rows {
     /// Of a table.
-    #[must_use]
-    pub fn new(spec: &Spec) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`].
+    pub fn new(spec: &Spec) -> Result<Self, NoMemory> {
         let mut parts = Tree::default();
         let [part_type, part_text] =
             ["type", "text"].map(|key| parts.want(key).unwrap_or_default());
         let types = spec.types();
-        Self {
-            batch: Batch::new(&types),
+        Ok(Self {
+            batch: Batch::new(&types)?,
             types,
             work: Work {
-                line: Found::new(&spec.line),
-                block: Found::new(&spec.block),
-                part: Found::new(&parts),
+                line: Found::new(&spec.line)?,
+                block: Found::new(&spec.block)?,
+                part: Found::new(&parts)?,
                 parts,
                 part_type,
                 part_text,
                 scratch: Vec::new(),
                 notes: Vec::new(),
             },
-        }
+        })
     }
 
     /// Takes the batch, and begins another.
-    #[must_use]
-    pub fn take_batch(&mut self) -> Batch {
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`].
+    pub fn take_batch(&mut self) -> Result<Batch, NoMemory> {
         self.batch.take(&self.types)
     }
 
@@ -104,19 +110,19 @@ impl Rows {
     ///
     /// # Errors
     ///
-    /// The line is unclear, or a value in it is invalid. Then it has given no row.
+    /// The line is unclear, or a value in it is invalid; or there is no memory for its rows. Then it has given no row.
     #[inline(always)]
     pub fn add<E: Engine>(
         &mut self,
         engine: E,
         spec: &Spec,
         line: Line,
-    ) -> Result<(usize, bool), Odd> {
+    ) -> Result<(usize, bool), Fault> {
         let (data, found) = (line.data, &mut self.work.line);
-        let end = walk(engine, data, space(data, line.at), &spec.line, found).ok_or(Odd)?;
+        let end = walk(engine, data, space(data, line.at), &spec.line, found).ok_or(Fault::Odd)?;
         let end = space(data, end);
         if data.get(end).is_some_and(|&byte| byte != b'\n') {
-            return Err(Odd);
+            return Err(Fault::Odd);
         }
         let tag = found.value(spec.tag);
         if !spec.types.is_empty() && !spec.types.iter().any(|name| tag.is(data, name))
@@ -132,10 +138,10 @@ impl Rows {
         } else {
             self.add_blocks(engine, spec, line, end - line.at)
         };
-        if let Err(odd) = added {
+        if let Err(fault) = added {
             self.batch.truncate(rows);
             self.work.notes.clear();
-            return Err(odd);
+            return Err(fault);
         }
         Ok((end + 1, !self.work.notes.is_empty()))
     }
@@ -147,7 +153,7 @@ impl Rows {
         spec: &Spec,
         line: Line,
         length: usize,
-    ) -> Result<(), Odd> {
+    ) -> Result<(), Fault> {
         let mut lists = spec.each.iter().map(|&slot| self.work.line.value(slot));
         let content = lists.find(|list| list.is_some(line.data));
         let content = content.unwrap_or_default();
@@ -167,7 +173,7 @@ impl Rows {
             loop {
                 match list
                     .next(engine, line.data, &spec.block, &mut self.work.block)
-                    .ok_or(Odd)?
+                    .ok_or(Fault::Odd)?
                 {
                     Item::Object => engine.call(Row(self, spec, line, index, false))?,
                     Item::Other => {
@@ -181,14 +187,14 @@ impl Rows {
                 if index > MOST_BLOCKS || self.batch.bytes() - bytes > most {
                     self.batch.truncate(rows);
                     self.work.notes.clear();
-                    self.work.note(Problem::TooManyBlocks, None, 1);
+                    self.work.note(Problem::TooManyBlocks, None, 1)?;
                     return Ok(());
                 }
             }
         }
         // What belongs to a column that nobody asked for is nobody's problem.
         if texts.is_some() {
-            self.work.note(Problem::Misfit, texts, strays.into());
+            self.work.note(Problem::Misfit, texts, strays.into())?;
         }
         Ok(())
     }
@@ -202,31 +208,31 @@ impl Rows {
         line: Line,
         index: usize,
         bare: bool,
-    ) -> Result<(), Odd> {
+    ) -> Result<(), Fault> {
         let (data, work) = (line.data, &mut self.work);
         for (number, of) in spec.columns.iter().enumerate() {
             let column = &mut self.batch.columns[number];
             let value = match &of.rule {
                 Rule::Path => {
-                    column.push(line.path.map_or(Cell::Null, Cell::Text));
+                    column.push(line.path.map_or(Cell::Null, Cell::Text))?;
                     continue;
                 }
                 Rule::Offset => {
-                    column.push(Cell::Word(line.offset));
+                    column.push(Cell::Word(line.offset))?;
                     continue;
                 }
                 Rule::Index => {
-                    column.push(Cell::Word(index as u64));
+                    column.push(Cell::Word(index as u64))?;
                     continue;
                 }
                 Rule::If(pairs) => {
                     let is_there = |slot: &Slot| work.line.value(*slot).form != Form::Absent;
                     let found = pairs.iter().find(|(_, slot)| is_there(slot));
-                    column.push(found.map_or(Cell::Null, |(text, _)| Cell::Text(text)));
+                    column.push(found.map_or(Cell::Null, |(text, _)| Cell::Text(text)))?;
                     continue;
                 }
                 Rule::Kind(_) if bare => {
-                    column.push(Cell::Text(b"text"));
+                    column.push(Cell::Text(b"text"))?;
                     continue;
                 }
                 Rule::First(places) | Rule::Kind(places) => work.first(data, places),
@@ -240,20 +246,20 @@ impl Rows {
                 }
             };
             if !value.is_some(data) {
-                column.push_null();
+                column.push_null()?;
             } else if of.kind == Type::Text && value.is_text() {
                 // Not by a closure: that would be a function of its own, without vectors.
                 let mut surrogates = 0;
                 if let Some(out) = column.text() {
                     surrogates = text(engine, data, value, out)?;
                 }
-                column.end_text();
-                work.note(Problem::Surrogate, Some(number), surrogates);
+                column.end_text()?;
+                work.note(Problem::Surrogate, Some(number), surrogates)?;
             } else if let Some(cell) = cell(engine, of.kind, data, value, &mut work.scratch)? {
-                column.push(cell);
+                column.push(cell)?;
             } else {
-                column.push_null();
-                work.note(Problem::Misfit, Some(number), 1);
+                column.push_null()?;
+                work.note(Problem::Misfit, Some(number), 1)?;
             }
         }
         self.batch.rows += 1;
@@ -265,7 +271,7 @@ impl Rows {
 struct Row<'a>(&'a mut Rows, &'a Spec, Line<'a>, usize, bool);
 
 impl Operation for Row<'_> {
-    type Output = Result<(), Odd>;
+    type Output = Result<(), Fault>;
 
     #[inline(always)]
     fn run<E: Engine>(self, engine: E) -> Self::Output {
@@ -276,14 +282,21 @@ impl Operation for Row<'_> {
 
 impl Work {
     #[inline(always)]
-    fn note(&mut self, problem: Problem, column: Option<usize>, times: u32) {
+    fn note(
+        &mut self,
+        problem: Problem,
+        column: Option<usize>,
+        times: u32,
+    ) -> Result<(), NoMemory> {
         if times > 0 {
-            self.notes.push(Note {
+            let note = Note {
                 problem,
                 column,
                 times,
-            });
+            };
+            push(&mut self.notes, note)?;
         }
+        Ok(())
     }
 
     /// The first value that is there and not null.
@@ -310,7 +323,7 @@ impl Work {
         array: Value,
         column: &mut Column,
         number: usize,
-    ) -> Result<(), Odd> {
+    ) -> Result<(), Fault> {
         let Some(out) = column.text() else {
             return Ok(());
         };
@@ -319,7 +332,7 @@ impl Work {
         loop {
             match list
                 .next(engine, data, &self.parts, &mut self.part)
-                .ok_or(Odd)?
+                .ok_or(Fault::Odd)?
             {
                 Item::Object => (),
                 Item::Other => {
@@ -340,12 +353,12 @@ impl Work {
             }
         }
         if any {
-            column.end_text();
+            column.end_text()?;
         } else {
-            column.push_null();
+            column.push_null()?;
         }
-        self.note(Problem::Surrogate, Some(number), surrogates);
-        self.note(Problem::Misfit, Some(number), misfits + strays);
+        self.note(Problem::Surrogate, Some(number), surrogates)?;
+        self.note(Problem::Misfit, Some(number), misfits + strays)?;
         Ok(())
     }
 }
@@ -358,11 +371,11 @@ fn cell<'a, E: Engine>(
     data: &'a [u8],
     value: Value,
     scratch: &mut Vec<u8>,
-) -> Result<Option<Cell<'a>>, Odd> {
+) -> Result<Option<Cell<'a>>, Fault> {
     #[allow(clippy::cast_sign_loss)] // The bits are what is meant.
     let bits = |number: i64| Cell::Word(number as u64);
     Ok(match (kind, value.form) {
-        (Type::Json, _) => Some(Cell::Text(json(engine, value.whole(data)).ok_or(Odd)?)),
+        (Type::Json, _) => Some(Cell::Text(json(engine, value.whole(data))?)),
         (Type::Time, Form::Plain | Form::Escaped) => {
             scratch.clear();
             text(engine, data, value, scratch)?;

@@ -1,6 +1,6 @@
 //! Where lines come from: files, ranges of files, and bytes.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,9 +28,26 @@ pub struct Source {
 }
 
 /// An open source.
-pub type Open = Box<dyn Read + Send>;
+#[derive(Debug)]
+pub enum Open {
+    /// A file.
+    File(File),
+    /// Bytes.
+    Bytes(Cursor<Shared>),
+}
 
-struct Shared(Arc<Vec<u8>>);
+impl Read for Open {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(out),
+            Self::Bytes(bytes) => bytes.read(out),
+        }
+    }
+}
+
+/// Bytes that a source and its open ones share.
+#[derive(Debug)]
+pub struct Shared(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for Shared {
     fn as_ref(&self) -> &[u8] {
@@ -61,12 +78,12 @@ impl Source {
                 if at > 0 {
                     file.seek(SeekFrom::Start(at))?;
                 }
-                Box::new(file)
+                Open::File(file)
             }
             Input::Bytes(bytes) => {
                 let mut bytes = Cursor::new(Shared(Arc::clone(bytes)));
                 bytes.set_position(at);
-                Box::new(bytes)
+                Open::Bytes(bytes)
             }
         })
     }
@@ -80,7 +97,7 @@ impl Source {
     pub fn line_number(&self, offset: u64, known: (u64, u64)) -> io::Result<u64> {
         let (start, mut number) = known;
         let mut before = self.open(start)?.take(offset - start);
-        let mut buffer = vec![0; 64 * 1024];
+        let mut buffer = [0; 16 * 1024];
         loop {
             let read = read(&mut before, &mut buffer)?;
             if read == 0 {

@@ -149,9 +149,9 @@ impl Tree {
     #[inline(never)]
     #[must_use]
     pub fn key_of_escaped(&self, node: u8, name: &[u8]) -> Option<&Key> {
-        // A name that means something is ASCII.
-        let name: Option<Vec<u8>> = decoded(name).map(|unit| u8::try_from(unit).ok()).collect();
-        self.key_of(node, &name?)
+        // Each key in turn, without a copy of the name, which may be as long as the line. A name that means something is ASCII.
+        let mut keys = self.nodes[usize::from(node)].keys.iter();
+        keys.find(|key| decoded(name).eq(key.name.iter().copied().map(u16::from)))
     }
 }
 

@@ -2,13 +2,25 @@
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]
 
+use super::batch::{append, push, reserve, NoMemory};
 use super::walk::{ends_word, space, Form, Value};
 use crate::kinds::string::{escape_len, escaped_end};
 use crate::simd::{Engine, Operation};
 
-/// A value is no valid JSON: the line that it stands in is none.
+/// Why a value was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Odd;
+pub enum Fault {
+    /// It is no valid JSON: the line that it stands in is none.
+    Odd,
+    /// There is no memory for it.
+    NoMemory,
+}
+
+impl From<NoMemory> for Fault {
+    fn from(NoMemory: NoMemory) -> Self {
+        Self::NoMemory
+    }
+}
 
 /// What stands for half of a surrogate pair, which UTF-8 has no form for.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
@@ -17,20 +29,20 @@ const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 ///
 /// # Errors
 ///
-/// A control byte, or an escape that is none; then `out` has more than it had.
+/// A control byte, an escape that is none, or no memory; then `out` has more than it had.
 #[inline(always)]
 pub fn text<E: Engine>(
     engine: E,
     data: &[u8],
     value: Value,
     out: &mut Vec<u8>,
-) -> Result<u32, Odd> {
+) -> Result<u32, Fault> {
     if value.form == Form::Plain {
         // The closing quote is special, so the search ends there at the latest.
         if engine.special(data, value.start) != value.end {
-            return Err(Odd);
+            return Err(Fault::Odd);
         }
-        out.extend_from_slice(value.of(data));
+        append(out, value.of(data))?;
         return Ok(0);
     }
     engine.call(Unescape(value.of(data), out))
@@ -39,7 +51,7 @@ pub fn text<E: Engine>(
 struct Unescape<'a>(&'a [u8], &'a mut Vec<u8>);
 
 impl Operation for Unescape<'_> {
-    type Output = Result<u32, Odd>;
+    type Output = Result<u32, Fault>;
 
     #[inline(always)]
     fn run<E: Engine>(self, engine: E) -> Self::Output {
@@ -48,7 +60,9 @@ impl Operation for Unescape<'_> {
 }
 
 #[inline(always)]
-fn unescape<E: Engine>(engine: E, raw: &[u8], out: &mut Vec<u8>) -> Result<u32, Odd> {
+fn unescape<E: Engine>(engine: E, raw: &[u8], out: &mut Vec<u8>) -> Result<u32, Fault> {
+    // No text is longer than its escapes are, so that no other write here needs memory.
+    reserve(out, raw.len())?;
     let (mut at, mut replaced) = (0, 0);
     loop {
         let end = engine.special(raw, at);
@@ -57,8 +71,8 @@ fn unescape<E: Engine>(engine: E, raw: &[u8], out: &mut Vec<u8>) -> Result<u32, 
             return Ok(replaced);
         }
         let length = match raw[end] {
-            b'\\' => escape_len(raw, end).ok_or(Odd)?,
-            _ => return Err(Odd),
+            b'\\' => escape_len(raw, end).ok_or(Fault::Odd)?,
+            _ => return Err(Fault::Odd),
         };
         at = end + length;
         match raw[end + 1] {
@@ -113,7 +127,7 @@ pub enum Word {
 /// # Errors
 ///
 /// It is no word of JSON, or a fraction out of range, which the decoder refuses as well.
-pub fn word(word: &[u8]) -> Result<Word, Odd> {
+pub fn word(word: &[u8]) -> Result<Word, Fault> {
     match word {
         b"null" => return Ok(Word::Null),
         b"true" => return Ok(Word::Bool(true)),
@@ -130,13 +144,13 @@ pub fn word(word: &[u8]) -> Result<Word, Odd> {
     let whole = digits(sign);
     let mut at = sign + whole;
     if whole == 0 || whole > 1 && word[sign] == b'0' {
-        return Err(Odd);
+        return Err(Fault::Odd);
     }
     let is_whole = at == word.len();
     if word.get(at) == Some(&b'.') {
         let fraction = digits(at + 1);
         if fraction == 0 {
-            return Err(Odd);
+            return Err(Fault::Odd);
         }
         at += 1 + fraction;
     }
@@ -144,21 +158,21 @@ pub fn word(word: &[u8]) -> Result<Word, Odd> {
         at += 1 + usize::from(matches!(word.get(at + 1), Some(b'+' | b'-')));
         let exponent = digits(at.min(word.len()));
         if exponent == 0 {
-            return Err(Odd);
+            return Err(Fault::Odd);
         }
         at += exponent;
     }
     if at != word.len() {
-        return Err(Odd);
+        return Err(Fault::Odd);
     }
     if is_whole && whole <= 18 {
         // So many digits fit into 64 bits.
-        let number = decimal(&word[sign..]).ok_or(Odd)? * if sign == 0 { 1 } else { -1 };
+        let number = decimal(&word[sign..]).ok_or(Fault::Odd)? * if sign == 0 { 1 } else { -1 };
         #[allow(clippy::cast_precision_loss)] // It is rounded as the parser would.
         return Ok(Word::Number(Some(number), number as f64));
     }
-    let text = std::str::from_utf8(word).map_err(|_| Odd)?;
-    let float: f64 = text.parse().map_err(|_| Odd)?;
+    let text = std::str::from_utf8(word).map_err(|_| Fault::Odd)?;
+    let float: f64 = text.parse().map_err(|_| Fault::Odd)?;
     if is_whole {
         return Ok(Word::Number(text.parse().ok(), float));
     }
@@ -168,7 +182,7 @@ pub fn word(word: &[u8]) -> Result<Word, Odd> {
     if float.is_finite() {
         Ok(Word::Number(fits.then_some(number), float))
     } else {
-        Err(Odd)
+        Err(Fault::Odd)
     }
 }
 
@@ -268,15 +282,19 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// `data`, if it is one valid JSON value.
+///
+/// # Errors
+///
+/// It is none; or there is no memory for its depth.
 #[inline(always)]
-pub fn json<E: Engine>(engine: E, data: &[u8]) -> Option<&[u8]> {
+pub fn json<E: Engine>(engine: E, data: &[u8]) -> Result<&[u8], Fault> {
     engine.call(IsJson(data)).map(|()| data)
 }
 
 struct IsJson<'a>(&'a [u8]);
 
 impl Operation for IsJson<'_> {
-    type Output = Option<()>;
+    type Output = Result<(), Fault>;
 
     #[inline(always)]
     fn run<E: Engine>(self, engine: E) -> Self::Output {
@@ -285,22 +303,25 @@ impl Operation for IsJson<'_> {
 }
 
 #[inline(always)]
-fn is_json<E: Engine>(engine: E, data: &[u8]) -> Option<()> {
+fn is_json<E: Engine>(engine: E, data: &[u8]) -> Result<(), Fault> {
     let mut open = Vec::new();
     let mut at = 0;
     loop {
         at = space(data, at);
-        match *data.get(at)? {
-            b'"' => at = escaped_end(engine, data, engine.special(data, at + 1))? + 1,
+        match *data.get(at).ok_or(Fault::Odd)? {
+            b'"' => {
+                let end = escaped_end(engine, data, engine.special(data, at + 1));
+                at = end.ok_or(Fault::Odd)? + 1;
+            }
             begin @ (b'{' | b'[') => {
                 let end = if begin == b'{' { b'}' } else { b']' };
                 at = space(data, at + 1);
                 if data.get(at) == Some(&end) {
                     at += 1;
                 } else {
-                    open.push(end);
+                    push(&mut open, end)?;
                     if end == b'}' {
-                        at = key(engine, data, at)?;
+                        at = key(engine, data, at).ok_or(Fault::Odd)?;
                     }
                     continue;
                 }
@@ -309,18 +330,18 @@ fn is_json<E: Engine>(engine: E, data: &[u8]) -> Option<()> {
                 let rest = &data[at..];
                 let length = rest.iter().position(|&byte| ends_word(byte));
                 let length = length.unwrap_or(rest.len());
-                word(&rest[..length]).ok()?;
+                word(&rest[..length])?;
                 at += length;
             }
         }
         loop {
             at = space(data, at);
             match (open.last(), data.get(at)) {
-                (None, None) => return Some(()),
+                (None, None) => return Ok(()),
                 (Some(&end), Some(b',')) => {
                     at += 1;
                     if end == b'}' {
-                        at = key(engine, data, at)?;
+                        at = key(engine, data, at).ok_or(Fault::Odd)?;
                     }
                     break;
                 }
@@ -328,7 +349,7 @@ fn is_json<E: Engine>(engine: E, data: &[u8]) -> Option<()> {
                     open.pop();
                     at += 1;
                 }
-                _ => return None,
+                _ => return Err(Fault::Odd),
             }
         }
     }

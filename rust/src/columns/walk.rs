@@ -8,6 +8,7 @@
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
 #![allow(clippy::inline_always)]
 
+use super::batch::{with_room, NoMemory};
 use super::tree::{Slot, Tree};
 use crate::kinds::string::decoded;
 use crate::simd::Engine;
@@ -95,12 +96,14 @@ pub struct Found {
 
 impl Found {
     /// Of no object yet.
-    #[must_use]
-    pub fn new(tree: &Tree) -> Self {
-        Self {
-            seen: 0,
-            values: vec![Value::default(); tree.slots()],
-        }
+    ///
+    /// # Errors
+    ///
+    /// [`NoMemory`].
+    pub fn new(tree: &Tree) -> Result<Self, NoMemory> {
+        let mut values = with_room(tree.slots())?;
+        values.resize(tree.slots(), Value::default());
+        Ok(Self { seen: 0, values })
     }
 
     /// The value of a key.

@@ -4,11 +4,14 @@
 //! a consumer may move children out. A released struct has no `release`: calling it twice is not possible.
 //! See "The Arrow C data interface" of Apache Arrow, which fixes the structs.
 
+use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock, TryLockError};
 use std::{mem, ptr};
 
-use crate::columns::batch::{Batch, Column, Type, Values};
+use crate::columns::batch::{with_room, Batch, Column, NoMemory, Type, Values};
 
 /// `ArrowSchema` of the C data interface.
 #[repr(C)]
@@ -78,8 +81,10 @@ released!(ArrowArray);
 released!(ArrowArrayStream);
 
 const NULLABLE: i64 = 2;
-/// `EIO` and `EINVAL`.
+/// Numbers of the system: consumers make exceptions of some of them, such as a `MemoryError`.
 const EIO: c_int = 5;
+pub(super) const ENOMEM: c_int = 12;
+const EBUSY: c_int = 16;
 const EINVAL: c_int = 22;
 
 /// What a struct of ours points to: its own things, its children, and pointers to these. What a vector points to stays where it is when the
@@ -92,14 +97,23 @@ struct Parts<T, K> {
 }
 
 impl<T, K> Parts<T, K> {
-    fn new(keep: K, mut children: Vec<T>) -> Self {
-        let pointers = children.iter_mut().map(ptr::from_mut).collect();
-        Self {
+    fn new(keep: K, mut children: Vec<T>) -> Result<Self, NoMemory> {
+        let mut pointers = with_room(children.len())?;
+        pointers.extend(children.iter_mut().map(ptr::from_mut));
+        Ok(Self {
             keep,
             children,
             pointers,
-        }
+        })
     }
+}
+
+/// A value in memory of its own, for [`drop_box`].
+fn boxed<T>(value: T) -> Result<*mut T, NoMemory> {
+    // `Box::new` aborts the process where there is no memory. A slice of one value is laid out as the value is.
+    let mut one = with_room(1)?;
+    one.push(value);
+    Ok(Box::into_raw(one.into_boxed_slice()).cast())
 }
 
 /// A length as the interface counts.
@@ -123,8 +137,9 @@ type SchemaParts = Parts<ArrowSchema, CString>;
 
 impl ArrowSchema {
     /// That of rows with these columns.
-    fn of(columns: &[(String, Type)]) -> Self {
-        let fields = columns.iter().map(|(name, kind)| {
+    fn of(columns: &[(String, Type)]) -> Result<Self, NoMemory> {
+        let mut fields = with_room(columns.len())?;
+        for (name, kind) in columns {
             let format = match kind {
                 Type::Text | Type::Json => c"u",
                 Type::Int => c"l",
@@ -132,23 +147,29 @@ impl ArrowSchema {
                 Type::Bool => c"b",
                 Type::Time => c"tsu:UTC",
             };
-            Self::new(format, name, NULLABLE, Vec::new())
-        });
-        Self::new(c"+s", "", 0, fields.collect())
+            fields.push(Self::new(format, name, NULLABLE, Vec::new())?);
+        }
+        Self::new(c"+s", "", 0, fields)
     }
 
-    fn new(format: &'static CStr, name: &str, flags: i64, children: Vec<Self>) -> Self {
-        let parts = Parts::new(CString::new(name).unwrap_or_default(), children);
-        let mut parts: Box<SchemaParts> = Box::new(parts);
+    fn new(
+        format: &'static CStr,
+        name: &str,
+        flags: i64,
+        children: Vec<Self>,
+    ) -> Result<Self, NoMemory> {
+        let mut bytes = with_room(name.len() + 1)?;
+        bytes.extend_from_slice(name.as_bytes());
+        let mut parts: SchemaParts = Parts::new(CString::new(bytes).unwrap_or_default(), children)?;
         let mut schema = Self::empty();
         schema.format = format.as_ptr();
         schema.name = parts.keep.as_ptr();
         schema.flags = flags;
         schema.n_children = count(parts.pointers.len());
         schema.children = parts.pointers.as_mut_ptr();
+        schema.private_data = boxed(parts)?.cast();
         schema.release = Some(release_schema);
-        schema.private_data = Box::into_raw(parts).cast();
-        schema
+        Ok(schema)
     }
 }
 
@@ -163,24 +184,29 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
     }
 }
 
-/// The buffers of an array, and what owns them.
+/// The buffers of an array, of which there are three at most, and what owns them.
 type ArrayParts = Parts<ArrowArray, (Vec<*const c_void>, Option<Column>)>;
 
 impl ArrowArray {
     /// The rows of a batch, as a struct of its columns.
-    pub(super) fn of(batch: Batch) -> Self {
-        let columns = batch.columns.into_iter().map(Self::column);
-        let parts = Parts::new((vec![ptr::null()], None), columns.collect());
-        Self::new(batch.rows, 0, parts)
+    pub(super) fn of(batch: Batch) -> Result<Self, NoMemory> {
+        let mut columns = with_room(batch.columns.len())?;
+        for column in batch.columns {
+            columns.push(Self::column(column)?);
+        }
+        let mut buffers = with_room(1)?;
+        buffers.push(ptr::null());
+        Self::new(batch.rows, 0, Parts::new((buffers, None), columns)?)
     }
 
-    fn column(column: Column) -> Self {
+    fn column(column: Column) -> Result<Self, NoMemory> {
         let valid = column.valid.bytes().as_ptr().cast();
-        let mut buffers = vec![if column.nulls == 0 {
+        let mut buffers = with_room(3)?;
+        buffers.push(if column.nulls == 0 {
             ptr::null()
         } else {
             valid
-        }];
+        });
         match &column.values {
             Values::Text(starts, bytes) => {
                 buffers.push(starts.as_ptr().cast());
@@ -190,11 +216,11 @@ impl ArrowArray {
             Values::Bools(bits) => buffers.push(bits.bytes().as_ptr().cast()),
         }
         let (rows, nulls) = (column.rows(), column.nulls);
-        Self::new(rows, nulls, Parts::new((buffers, Some(column)), Vec::new()))
+        let parts = Parts::new((buffers, Some(column)), Vec::new())?;
+        Self::new(rows, nulls, parts)
     }
 
-    fn new(rows: usize, nulls: usize, parts: ArrayParts) -> Self {
-        let mut parts = Box::new(parts);
+    fn new(rows: usize, nulls: usize, mut parts: ArrayParts) -> Result<Self, NoMemory> {
         let mut array = Self::empty();
         array.length = count(rows);
         array.null_count = count(nulls);
@@ -202,9 +228,9 @@ impl ArrowArray {
         array.buffers = parts.keep.0.as_mut_ptr();
         array.n_children = count(parts.pointers.len());
         array.children = parts.pointers.as_mut_ptr();
+        array.private_data = boxed(parts)?.cast();
         array.release = Some(release_array);
-        array.private_data = Box::into_raw(parts).cast();
-        array
+        Ok(array)
     }
 }
 
@@ -219,23 +245,50 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
     }
 }
 
-/// What a stream gives: one batch after another, `None` at the end, or what went wrong.
-pub(super) type Batches = Box<dyn FnMut() -> Result<Option<Batch>, String> + Send>;
+/// Why a stream ends before its end.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// There is no memory.
+    NoMemory,
+    /// For this reason.
+    Because(String),
+}
 
+impl From<NoMemory> for Ended {
+    fn from(NoMemory: NoMemory) -> Self {
+        Self::NoMemory
+    }
+}
+
+impl From<&str> for Ended {
+    fn from(reason: &str) -> Self {
+        Self::Because(reason.into())
+    }
+}
+
+/// What a stream gives: one batch after another, `None` at the end, or what went wrong.
+pub(super) type Batches = Box<dyn FnMut() -> Result<Option<Batch>, Ended> + Send>;
+
+/// The interface lets one thread at a time use a stream. Some consumers let several: a thread that comes while another one reads is
+/// refused. It cannot wait, for it may hold the lock of the interpreter, which the other one may need to decode a line.
 struct StreamParts {
     columns: Vec<(String, Type)>,
     /// Gone once it has failed.
-    batches: Option<Batches>,
-    error: CString,
+    batches: Mutex<Option<Batches>>,
+    /// Set once, so that nobody reads words that go.
+    error: OnceLock<Cow<'static, CStr>>,
 }
+
+const IN_USE: &CStr = c"another thread is reading this stream: give each thread its own";
+const NO_MEMORY: &CStr = c"no memory for a line, or for its rows";
 
 impl ArrowArrayStream {
     /// A stream of batches with these columns.
     pub(super) fn of(columns: Vec<(String, Type)>, batches: Batches) -> Self {
         let parts = Box::new(StreamParts {
             columns,
-            batches: Some(batches),
-            error: CString::default(),
+            batches: Mutex::new(Some(batches)),
+            error: OnceLock::new(),
         });
         Self {
             get_schema: Some(stream_schema),
@@ -249,21 +302,27 @@ impl ArrowArrayStream {
 
 /// # Safety
 ///
-/// `stream` is one of ours, not released, and used by one thread at a time, as the interface says.
-unsafe fn parts<'a>(stream: *mut ArrowArrayStream) -> &'a mut StreamParts {
+/// `stream` is one of ours, and not released before this is used for the last time.
+unsafe fn parts<'a>(stream: *mut ArrowArrayStream) -> &'a StreamParts {
     // SAFETY: the caller promises it, and `private_data` is from `of`.
-    unsafe { &mut *(*stream).private_data.cast::<StreamParts>() }
+    unsafe { &*(*stream).private_data.cast::<StreamParts>() }
 }
 
 /// # Safety
 ///
 /// As of [`parts`]. `out` may be written, and is not read.
 unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    let made = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the caller promises it.
-        unsafe { out.write(ArrowSchema::of(&parts(stream).columns)) };
-    }));
-    made.map_or(EIO, |()| 0)
+    // SAFETY: the caller promises it.
+    let columns = unsafe { &parts(stream).columns };
+    match catch_unwind(AssertUnwindSafe(|| ArrowSchema::of(columns))) {
+        Ok(Ok(schema)) => {
+            // SAFETY: the caller promises it.
+            unsafe { out.write(schema) };
+            0
+        }
+        Ok(Err(NoMemory)) => ENOMEM,
+        Err(_) => EIO,
+    }
 }
 
 /// # Safety
@@ -272,24 +331,32 @@ unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut Arro
 unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
     // SAFETY: the caller promises it.
     let parts = unsafe { parts(stream) };
-    let Some(batches) = &mut parts.batches else {
+    let Ok(mut reading) = parts.batches.try_lock() else {
+        return EBUSY;
+    };
+    let Some(batches) = &mut *reading else {
         return EINVAL;
     };
-    let next = catch_unwind(AssertUnwindSafe(|| {
-        batches().map(|batch| batch.map_or_else(ArrowArray::empty, ArrowArray::of))
+    let next = catch_unwind(AssertUnwindSafe(|| match batches()? {
+        Some(batch) => Ok(ArrowArray::of(batch)?),
+        None => Ok(ArrowArray::empty()),
     }));
-    let message = match next {
+    let (status, error) = match next {
         Ok(Ok(array)) => {
             // SAFETY: the caller promises it.
             unsafe { out.write(array) };
             return 0;
         }
-        Ok(Err(message)) => message,
-        Err(_) => "a bug in the native library of claude_wire".into(),
+        Ok(Err(Ended::NoMemory)) => (ENOMEM, NO_MEMORY.into()),
+        Ok(Err(Ended::Because(reason))) => {
+            let reason = CString::new(reason.replace('\0', "\u{fffd}"));
+            (EINVAL, reason.unwrap_or_default().into())
+        }
+        Err(_) => (EINVAL, c"a bug in the native library of claude_wire".into()),
     };
-    parts.batches = None;
-    parts.error = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
-    EINVAL
+    *reading = None;
+    let _ = parts.error.set(error);
+    status
 }
 
 /// # Safety
@@ -297,11 +364,13 @@ unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowA
 /// As of [`parts`].
 unsafe extern "C" fn stream_error(stream: *mut ArrowArrayStream) -> *const c_char {
     // SAFETY: the caller promises it.
-    let error = unsafe { &parts(stream).error };
-    if error.is_empty() {
-        ptr::null()
-    } else {
-        error.as_ptr()
+    let parts = unsafe { parts(stream) };
+    if let Some(error) = parts.error.get() {
+        return error.as_ptr();
+    }
+    match parts.batches.try_lock() {
+        Err(TryLockError::WouldBlock) => IN_USE.as_ptr(),
+        _ => ptr::null(),
     }
 }
 
@@ -309,10 +378,13 @@ unsafe extern "C" fn stream_error(stream: *mut ArrowArrayStream) -> *const c_cha
 ///
 /// `stream` is one of ours, not released.
 unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
-    // SAFETY: as in `release_schema`.
+    // SAFETY: as in `release_schema`. Of two threads that release it at once, one finds that it is released. A function that may be null
+    // is a pointer.
     unsafe {
-        (*stream).release = None;
-        drop_box::<StreamParts>((*stream).private_data);
+        let release = AtomicPtr::<()>::from_ptr((&raw mut (*stream).release).cast());
+        if !release.swap(ptr::null_mut(), Ordering::AcqRel).is_null() {
+            drop_box::<StreamParts>((*stream).private_data);
+        }
     }
 }
 

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{mem, ptr};
 
-use super::arrow::{ArrowArrayStream, Batches};
+use super::arrow::{ArrowArrayStream, Batches, Ended};
 use super::forks::watch_forks;
 use super::imported::{Imported, Table};
 use super::{
     bytes, bytes_mut, guard, place, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM, CW_NOTHING,
 };
-use crate::columns::batch::Type;
+use crate::columns::batch::{append, reserve, with_room, NoMemory, Type};
 use crate::columns::combine::Combine;
 use crate::columns::reader::{lock, Case, Failure, Plan, Problem, Reader, Reply, Report};
 use crate::columns::source::{Input, Source};
@@ -29,7 +29,8 @@ pub const CW_SCAN_ONLY: u32 = 2;
 pub const CW_SCAN_PLAIN: u32 = 4;
 
 /// Has a line decoded that a scan does not understand: `len` bytes at `line`. Returns 1 when it has given the same object to
-/// `cw_scan_reply` with this `reply`, 0 if the line is no JSON object, and below 0 if it has failed. May be called by any thread.
+/// `cw_scan_reply` with this `reply`, 0 if the line is no JSON object, `CW_ERROR_MEMORY` if there is no memory for it, and another number below
+/// 0 if it has failed. May be called by any thread.
 pub type CwDecode =
     Option<unsafe extern "C" fn(line: *const u8, len: u64, reply: *mut c_void) -> i32>;
 
@@ -76,6 +77,7 @@ pub unsafe extern "C" fn cw_scan_new(
             match (status, reply) {
                 (1, Some(line)) => Reply::Line(line),
                 (0, _) => Reply::Refused,
+                (CW_ERROR_MEMORY, _) => Reply::NoMemory,
                 _ => Reply::Failed,
             }
         };
@@ -122,7 +124,9 @@ pub unsafe extern "C" fn cw_scan_reply(reply: *mut c_void, line: *const u8, len:
         let (line, reply) = unsafe { (bytes(line, len)?, reply.cast::<Option<Vec<u8>>>()) };
         // SAFETY: the caller promises it: it is the place that the call under way waits for.
         let reply = unsafe { reply.as_mut() }.ok_or(CW_ERROR_ARGUMENT)?;
-        *reply = Some(line.to_vec());
+        let mut copy = Vec::new();
+        append(&mut copy, line)?;
+        *reply = Some(copy);
         Ok(CW_NOTHING)
     })
 }
@@ -146,9 +150,7 @@ pub unsafe extern "C" fn cw_scan_add(
         // SAFETY: the caller promises it.
         let data = unsafe { bytes(data, len) }?;
         let (input, name) = if is_path == 0 {
-            let mut copy = Vec::new();
-            copy.try_reserve_exact(data.len())
-                .map_err(|_| CW_ERROR_MEMORY)?;
+            let mut copy = with_room(data.len())?;
             copy.extend_from_slice(data);
             (Input::Bytes(Arc::new(copy)), None)
         } else {
@@ -158,6 +160,7 @@ pub unsafe extern "C" fn cw_scan_add(
         };
         SCANS.with(handle, |scan| {
             let sources = Arc::get_mut(&mut scan.sources).ok_or(CW_ERROR_ARGUMENT)?;
+            reserve(sources, 1)?;
             sources.push(Source {
                 input,
                 name,
@@ -193,20 +196,24 @@ pub unsafe extern "C" fn cw_scan_stream(handle: u64, out: *mut *mut c_void) -> i
         // SAFETY: the caller promises it.
         let out = unsafe { place(out) }?;
         let (plan, sources, report) = SCANS.with(handle, |scan| {
-            scan.report = Arc::new(Mutex::new(Report::new(scan.plan.spec.columns.len())));
-            (
+            let report = Report::new(scan.plan.spec.columns.len())?;
+            scan.report = Arc::new(Mutex::new(report));
+            Ok::<_, NoMemory>((
                 Arc::clone(&scan.plan),
                 Arc::clone(&scan.sources),
                 Arc::clone(&scan.report),
-            )
-        })?;
+            ))
+        })??;
         let columns = plan.spec.columns.iter();
         let columns = columns.map(|column| (column.name.clone(), column.kind));
         let columns = columns.collect();
-        let mut reader = Reader::new(Arc::clone(&plan), Arc::clone(&sources), report);
+        let mut reader = Reader::new(Arc::clone(&plan), Arc::clone(&sources), report)?;
         let batches: Batches = Box::new(move || {
             let next = reader.next_batch();
-            next.map_err(|failure| message(&failure, &plan, &sources))
+            next.map_err(|failure| match failure {
+                Failure::NoMemory => Ended::NoMemory,
+                failure => Ended::Because(message(&failure, &plan, &sources)),
+            })
         });
         out.write(give(ArrowArrayStream::of(columns, batches)));
         Ok(CW_NOTHING)
@@ -274,6 +281,7 @@ fn message(failure: &Failure, plan: &Plan, sources: &[Source]) -> String {
     };
     match failure {
         Failure::Io(error, source) => format!("{}: {error}", name(*source)),
+        Failure::NoMemory => "no memory".into(),
         Failure::Decoder => "the decoder of claude_wire failed; it has said why".into(),
         Failure::Strict(case) => {
             let what = match case.problem {
@@ -331,16 +339,20 @@ pub unsafe extern "C" fn cw_scan_report(handle: u64, out: *mut u64, len: u64) ->
         let (report, sources) = SCANS.with(handle, |scan| {
             (Arc::clone(&scan.report), Arc::clone(&scan.sources))
         })?;
-        let report = lock(&report).clone();
-        let mut told = vec![report.bytes, report.lines, report.skipped];
+        let report = lock(&report);
+        let numbers = 6 + 2 * report.surrogates.len() + 5 * report.cases.len();
+        let (mut told, mut cases) = (with_room(numbers)?, with_room(report.cases.len())?);
+        told.extend([report.bytes, report.lines, report.skipped]);
         told.extend([report.rows, report.decoded, report.invalid]);
         told.extend(report.surrogates.iter().chain(&report.misfits));
+        cases.extend_from_slice(&report.cases);
+        drop(report); // Lines are counted without it.
         let mut numbers = LineNumbers {
             sources: &sources,
             source: 0,
             known: (0, 1),
         };
-        for case in &report.cases {
+        for case in &cases {
             let column = case.column.map_or(u64::MAX, |column| column as u64);
             let number = numbers.of(case);
             told.extend([case.problem as u64, column, case.source as u64]);
@@ -383,7 +395,7 @@ pub extern "C" fn cw_combine_free(handle: u64) -> i32 {
     })
 }
 
-/// Takes the `ArrowArrayStream` at `stream`, reads it to its end and releases it. If it cannot be combined, `CW_ERROR_SYSTEM`, and why is written to
+/// Takes the `ArrowArrayStream` at `stream`, reads it to its end and releases it. `CW_ERROR_MEMORY` if it has no memory. If it cannot be combined, `CW_ERROR_SYSTEM`, and why is written to
 /// the `len` bytes at `error`, as far as there is room.
 ///
 /// # Safety
@@ -410,7 +422,10 @@ pub unsafe extern "C" fn cw_combine_add(
             let Err(error) = added else {
                 return Ok(CW_NOTHING);
             };
-            for (to, from) in out.iter_mut().zip(error.bytes()) {
+            let Ended::Because(reason) = error else {
+                return Err(CW_ERROR_MEMORY);
+            };
+            for (to, from) in out.iter_mut().zip(reason.bytes()) {
                 *to = from;
             }
             Err(CW_ERROR_SYSTEM)
@@ -418,7 +433,7 @@ pub unsafe extern "C" fn cw_combine_add(
     })
 }
 
-fn add(combined: &mut Combined, mut imported: Imported) -> Result<(), String> {
+fn add(combined: &mut Combined, mut imported: Imported) -> Result<(), Ended> {
     if combined.is_none() {
         let rows = Combine::new(&imported.columns);
         let rows = rows.ok_or("it lacks the column message_id or request_id")?;
@@ -432,7 +447,7 @@ fn add(combined: &mut Combined, mut imported: Imported) -> Result<(), String> {
     }
     let rows = Arc::get_mut(rows).ok_or("a stream of the rows was begun")?;
     while let Some(table) = imported.next()? {
-        rows.add(table);
+        rows.add(table)?;
     }
     Ok(())
 }
@@ -451,7 +466,7 @@ pub unsafe extern "C" fn cw_combine_stream(handle: u64, out: *mut *mut c_void) -
             .with(handle, |combined| combined.clone())?
             .ok_or(CW_ERROR_ARGUMENT)?;
         let mut next = 0;
-        let batches: Batches = Box::new(move || Ok(rows.batch(&mut next)));
+        let batches: Batches = Box::new(move || Ok(rows.batch(&mut next)?));
         out.write(give(ArrowArrayStream::of(columns, batches)));
         Ok(CW_NOTHING)
     })

@@ -1,10 +1,11 @@
 //! Arrow streams of others: their rows, as they are, for [`Combine`](crate::columns::combine::Combine).
 
-use std::ffi::{c_char, CStr};
+use std::borrow::Cow;
+use std::ffi::{c_char, c_int, CStr};
 use std::slice;
 
-use super::arrow::{ArrowArray, ArrowArrayStream, ArrowSchema};
-use crate::columns::batch::{Cell, Type};
+use super::arrow::{ArrowArray, ArrowArrayStream, ArrowSchema, Ended, ENOMEM};
+use crate::columns::batch::{push, with_room, Cell, NoMemory, Type};
 use crate::columns::combine::Rows;
 
 /// Most bytes of text in one column of one batch: those of two fit into offsets of 32 bits.
@@ -21,15 +22,13 @@ pub(super) struct Imported {
 
 /// # Safety
 ///
-/// `text` is null, or ends with a NUL.
-unsafe fn text(text: *const c_char) -> String {
+/// `text` is null, or ends with a NUL, and stays as it is while `'a` lasts.
+unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     if text.is_null() {
-        return String::new();
+        return Cow::default();
     }
     // SAFETY: not null, and the caller promises the rest.
-    unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned()
+    unsafe { CStr::from_ptr(text) }.to_string_lossy()
 }
 
 impl Imported {
@@ -38,7 +37,7 @@ impl Imported {
     /// # Safety
     ///
     /// `stream` is a stream of the C stream interface, which keeps to it.
-    pub(super) unsafe fn new(stream: *mut ArrowArrayStream) -> Result<Self, String> {
+    pub(super) unsafe fn new(stream: *mut ArrowArrayStream) -> Result<Self, Ended> {
         let mut imported = Self {
             // SAFETY: the caller promises it. To move a struct is to copy it, and to mark the old one as released.
             stream: unsafe { stream.replace(ArrowArrayStream::empty()) },
@@ -51,8 +50,9 @@ impl Imported {
         let mut schema = ArrowSchema::empty();
         let get = imported.stream.get_schema.ok_or("it has no schema")?;
         // SAFETY: the stream is not released, and `schema` may be written.
-        if unsafe { get(&raw mut imported.stream, &raw mut schema) } != 0 {
-            return Err(imported.error());
+        let status = unsafe { get(&raw mut imported.stream, &raw mut schema) };
+        if status != 0 {
+            return Err(imported.error(status));
         }
         // SAFETY: the schema is valid as long as it is not released: texts end with a NUL, and there are so many children.
         unsafe {
@@ -61,13 +61,13 @@ impl Imported {
             }
             for index in 0..usize::try_from(schema.n_children).unwrap_or(0) {
                 let child = &**schema.children.add(index);
-                imported.add_column(text(child.name), &text(child.format))?;
+                imported.add_column(&text(child.name), &text(child.format))?;
             }
         }
         Ok(imported)
     }
 
-    fn add_column(&mut self, name: String, format: &str) -> Result<(), String> {
+    fn add_column(&mut self, name: &str, format: &str) -> Result<(), Ended> {
         let kind = match format {
             "u" | "U" => Type::Text,
             "l" => Type::Int,
@@ -75,31 +75,35 @@ impl Imported {
             "b" => Type::Bool,
             _ if format.starts_with("tsu:") => Type::Time,
             _ => {
-                return Err(format!(
+                return Err(Ended::Because(format!(
                     "its column {name} is of the Arrow format {format}, not as scan() gives it"
-                ))
+                )))
             }
         };
-        self.columns.push((name, kind));
-        self.large.push(format == "U");
+        let mut owned = String::new();
+        owned.try_reserve_exact(name.len()).map_err(|_| NoMemory)?;
+        owned.push_str(name);
+        push(&mut self.columns, (owned, kind))?;
+        push(&mut self.large, format == "U")?;
         Ok(())
     }
 
     /// The next rows; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Table>, String> {
+    pub(super) fn next(&mut self) -> Result<Option<Table>, Ended> {
         let next = self.stream.get_next.ok_or("it has no rows")?;
         let mut array = ArrowArray::empty();
         // SAFETY: the stream is not released, and `array` may be written.
-        if unsafe { next(&raw mut self.stream, &raw mut array) } != 0 {
-            return Err(self.error());
+        let status = unsafe { next(&raw mut self.stream, &raw mut array) };
+        if status != 0 {
+            return Err(self.error(status));
         }
         if array.release.is_none() {
             return Ok(None);
         }
+        let mut columns = with_room(self.columns.len())?;
         // SAFETY: the array is of the stream's schema, and kept beside its columns.
-        let columns = unsafe { self.views(&array) };
-        let columns =
-            columns.ok_or("its rows are not of its schema, or have more than 1 GiB of text")?;
+        let views = unsafe { self.views(&array, &mut columns) };
+        views.ok_or("its rows are not of its schema, or have more than 1 GiB of text")?;
         let rows = usize::try_from(array.length).unwrap_or(0);
         Ok(Some(Table {
             columns,
@@ -108,18 +112,21 @@ impl Imported {
         }))
     }
 
-    fn error(&mut self) -> String {
+    fn error(&mut self, status: c_int) -> Ended {
+        if status == ENOMEM {
+            return Ended::NoMemory;
+        }
         let last = self.stream.get_last_error;
         // SAFETY: the stream is not released; the text is valid until the next call.
         let told = last.map(|last| unsafe { text(last(&raw mut self.stream)) });
         let told = told.filter(|told| !told.is_empty());
-        told.unwrap_or_else(|| "its stream failed".into())
+        Ended::Because(told.unwrap_or("its stream failed".into()).into_owned())
     }
 
     /// # Safety
     ///
     /// An array with these columns, not released; the views are used before it is.
-    unsafe fn views(&self, array: &ArrowArray) -> Option<Vec<View>> {
+    unsafe fn views(&self, array: &ArrowArray, views: &mut Vec<View>) -> Option<()> {
         if array.n_children != i64::try_from(self.columns.len()).ok()? {
             return None;
         }
@@ -150,12 +157,10 @@ impl Imported {
             // SAFETY: the caller promises it.
             unsafe { view.fits(length) }.then_some(view)
         };
-        self.columns
-            .iter()
-            .zip(&self.large)
-            .enumerate()
-            .map(view)
-            .collect()
+        for column in self.columns.iter().zip(&self.large).enumerate() {
+            views.push(view(column)?);
+        }
+        Some(())
     }
 }
 

@@ -19,6 +19,7 @@ use std::mem::MaybeUninit;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::slice;
 
+use crate::columns::batch::NoMemory;
 use crate::ffi::handle::Refused;
 use crate::lines::frame;
 
@@ -71,6 +72,12 @@ pub const CW_DEFECT_SHAPE: u32 = 1;
 pub const CW_DEFECT_UTF8: u32 = 2;
 
 const _: () = assert!(CW_DEFECT_SHAPE == frame::SHAPE && CW_DEFECT_UTF8 == frame::UTF8);
+
+impl From<NoMemory> for i32 {
+    fn from(NoMemory: NoMemory) -> Self {
+        CW_ERROR_MEMORY
+    }
+}
 
 impl From<Refused> for i32 {
     fn from(refused: Refused) -> Self {

@@ -3,20 +3,21 @@ use super::*;
 #[test]
 fn rows_are_added_and_taken_back() {
     let types = [Type::Text, Type::Int, Type::Bool];
-    let mut batch = Batch::new(&types);
+    let mut batch = Batch::new(&types).unwrap();
     for number in 0..20_u64 {
         let [text, int, bool] = &mut batch.columns[..] else {
             unreachable!()
         };
         if number % 3 == 0 {
-            text.push_null();
-            int.push(Cell::Null);
+            text.push_null().unwrap();
+            int.push(Cell::Null).unwrap();
             // What is of another type is none.
-            bool.push(Cell::Word(1));
+            bool.push(Cell::Word(1)).unwrap();
         } else {
-            text.push(Cell::Text(&vec![b'x'; usize::try_from(number).unwrap()]));
-            int.push(Cell::Word(number));
-            bool.push(Cell::Bool(number % 2 == 0));
+            text.push(Cell::Text(&vec![b'x'; usize::try_from(number).unwrap()]))
+                .unwrap();
+            int.push(Cell::Word(number)).unwrap();
+            bool.push(Cell::Bool(number % 2 == 0)).unwrap();
         }
         batch.rows += 1;
     }
@@ -50,10 +51,10 @@ fn rows_are_added_and_taken_back() {
 #[test]
 fn a_batch_that_is_taken_leaves_an_empty_one() {
     let types = [Type::Json];
-    let mut batch = Batch::new(&types);
-    batch.columns[0].push(Cell::Text(b"{}"));
+    let mut batch = Batch::new(&types).unwrap();
+    batch.columns[0].push(Cell::Text(b"{}")).unwrap();
     batch.rows = 1;
-    let taken = batch.take(&types);
+    let taken = batch.take(&types).unwrap();
     assert_eq!((taken.rows, taken.bytes()), (1, 10));
     assert_eq!((batch.rows, batch.columns[0].rows()), (0, 0));
 }

@@ -41,9 +41,10 @@ impl Rows for Given<'_> {
 /// The numbers of the rows that count, which come in several tables.
 fn in_tables(rows: &[([&str; 5], u64)], size: usize) -> Vec<u64> {
     let mut combine = Combine::new(&columns()).unwrap();
-    rows.chunks(size).for_each(|rows| combine.add(Given(rows)));
+    rows.chunks(size)
+        .for_each(|rows| combine.add(Given(rows)).unwrap());
     let (mut found, mut next) = (Vec::new(), 0);
-    while let Some(batch) = combine.batch(&mut next) {
+    while let Some(batch) = combine.batch(&mut next).unwrap() {
         for row in 0..batch.rows {
             let Cell::Word(number) = batch.columns[5].cell(row) else {
                 panic!("a number was expected");

@@ -20,8 +20,8 @@ fn plan(table: usize, level: Level, max_line: usize) -> Arc<Plan> {
 }
 
 fn read(plan: Arc<Plan>, sources: Vec<Source>) -> Found {
-    let report = Arc::new(Mutex::new(Report::new(plan.spec.columns.len())));
-    let mut reader = Reader::new(plan, Arc::new(sources), Arc::clone(&report));
+    let report = Arc::new(Mutex::new(Report::new(plan.spec.columns.len()).unwrap()));
+    let mut reader = Reader::new(plan, Arc::new(sources), Arc::clone(&report)).unwrap();
     let mut rows = Vec::new();
     while let Some(batch) = reader.next_batch().unwrap() {
         assert!(batch.rows > 0);
@@ -57,9 +57,9 @@ fn bytes(data: &[u8], start: u64, stop: u64) -> Source {
 fn the_first_failure_ends_it() {
     let mut strict = plan(0, Level::Fast, 100);
     Arc::get_mut(&mut strict).unwrap().strict = true;
-    let report = Arc::new(Mutex::new(Report::new(strict.spec.columns.len())));
+    let report = Arc::new(Mutex::new(Report::new(strict.spec.columns.len()).unwrap()));
     let sources = Arc::new(vec![bytes(b"{}\nno\n{}\n", 0, 99)]);
-    let mut reader = Reader::new(strict, sources, report);
+    let mut reader = Reader::new(strict, sources, report).unwrap();
     assert!(matches!(
         reader.next_batch(),
         Err(Failure::Strict(Case {
@@ -91,8 +91,8 @@ fn what_the_decoder_says_counts() {
     }
     let mut failed = plan(0, Level::Fast, 100);
     Arc::get_mut(&mut failed).unwrap().decode = Box::new(|_| Reply::Failed);
-    let report = Arc::new(Mutex::new(Report::new(0)));
-    let mut reader = Reader::new(failed, Arc::new(vec![bytes(b"no", 0, 9)]), report);
+    let report = Arc::new(Mutex::new(Report::new(0).unwrap()));
+    let mut reader = Reader::new(failed, Arc::new(vec![bytes(b"no", 0, 9)]), report).unwrap();
     assert!(matches!(reader.next_batch(), Err(Failure::Decoder)));
 }
 

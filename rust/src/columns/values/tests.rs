@@ -70,7 +70,7 @@ fn words_are_those_of_json() {
         "", "-", "01", "1.", ".5", "+1", "1e", "1e+", "tru", "NaN", "0x1", "1_0", "--1", "1.5.5",
         "1e999",
     ] {
-        assert_eq!(word(bad.as_bytes()), Err(Odd), "{bad}");
+        assert_eq!(word(bad.as_bytes()), Err(Fault::Odd), "{bad}");
     }
     for (text, whole, float) in [
         ("0", Some(0), Some(0.0)),
@@ -134,7 +134,7 @@ impl Operation for Json<'_> {
     type Output = bool;
 
     fn run<E: Engine>(self, engine: E) -> bool {
-        json(engine, self.0).is_some()
+        json(engine, self.0).is_ok()
     }
 }
 

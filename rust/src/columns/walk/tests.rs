@@ -23,7 +23,7 @@ const PATHS: [&str; 6] = [
 fn walked(text: &str) -> Option<[Value; 6]> {
     let mut tree = Tree::default();
     let slots = PATHS.map(|path| tree.want(path).unwrap());
-    let mut found = Found::new(&tree);
+    let mut found = Found::new(&tree).unwrap();
     let mut go = |level| run(level, Walk(text.as_bytes(), &tree, &mut found));
     let [plain, fast] = [Level::Plain, Level::Fast].map(&mut go);
     assert_eq!(plain, fast, "{text}");
@@ -85,7 +85,7 @@ impl Operation for Items<'_> {
 
     fn run<E: Engine>(self, engine: E) -> Self::Output {
         let Self(data, tree) = self;
-        let mut found = Found::new(tree);
+        let mut found = Found::new(tree).unwrap();
         let mut list = List::new(Value {
             form: Form::Array,
             start: 0,

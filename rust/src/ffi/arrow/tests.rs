@@ -1,15 +1,16 @@
+use std::sync::mpsc;
 use std::thread;
 
 use super::*;
 use crate::columns::batch::Cell;
 
 fn batch(rows: u64) -> Batch {
-    let mut batch = Batch::new(&[Type::Text, Type::Int, Type::Bool]);
+    let mut batch = Batch::new(&[Type::Text, Type::Int, Type::Bool]).unwrap();
     for number in 0..rows {
         let text = number.to_string();
-        batch.columns[0].push(Cell::Text(text.as_bytes()));
-        batch.columns[1].push_null();
-        batch.columns[2].push(Cell::Bool(true));
+        batch.columns[0].push(Cell::Text(text.as_bytes())).unwrap();
+        batch.columns[1].push_null().unwrap();
+        batch.columns[2].push(Cell::Bool(true)).unwrap();
         batch.rows += 1;
     }
     batch
@@ -21,7 +22,7 @@ unsafe impl Send for Moved {}
 
 #[test]
 fn an_array_owns_its_values_until_it_is_released_on_any_thread() {
-    let mut array = ArrowArray::of(batch(1000));
+    let mut array = ArrowArray::of(batch(1000)).unwrap();
     assert_eq!((array.length, array.n_children), (1000, 3));
     // SAFETY: there are three children; the first is moved out, as a consumer may.
     let child = unsafe {
@@ -57,7 +58,7 @@ fn a_stream_ends_with_a_released_array_and_a_failure_with_its_words() {
             1 => Ok(Some(batch(3))),
             0 => Ok(None),
             -1 => panic!("provoked by a test"),
-            _ => Err("not reached".into()),
+            _ => Err(Ended::NoMemory),
         }
     });
     let mut stream = ArrowArrayStream::of(vec![("a".into(), Type::Time)], batches);
@@ -88,6 +89,79 @@ fn a_stream_ends_with_a_released_array_and_a_failure_with_its_words() {
             .starts_with("a bug in the native library"));
         assert_eq!(next(&raw mut stream, &raw mut array), EINVAL);
         stream.release.unwrap()(&raw mut stream);
+        assert!(stream.release.is_none());
+    }
+}
+
+struct Shared(*mut ArrowArrayStream);
+// SAFETY: the tests below use a stream from several threads, which its functions must stand.
+unsafe impl Send for Shared {}
+
+fn words(stream: *mut ArrowArrayStream) -> Option<String> {
+    // SAFETY: the stream is one of ours, not released; the text lives as long as it does.
+    unsafe {
+        let words = (*stream).get_last_error.unwrap()(stream);
+        (!words.is_null()).then(|| CStr::from_ptr(words).to_str().unwrap().to_owned())
+    }
+}
+
+#[test]
+fn a_second_thread_is_refused_while_one_reads() {
+    let (begun, wait_begun) = mpsc::channel();
+    let (go_on, wait_go_on) = mpsc::channel();
+    let mut left = 2;
+    let batches: Batches = Box::new(move || {
+        begun.send(()).unwrap();
+        wait_go_on.recv().unwrap();
+        left -= 1;
+        Ok((left > 0).then(|| batch(3)))
+    });
+    let mut stream = ArrowArrayStream::of(vec![("a".into(), Type::Text)], batches);
+    let shared = Shared(&raw mut stream);
+    let reader = thread::spawn(move || {
+        let shared = shared;
+        let Shared(stream) = shared;
+        let mut array = ArrowArray::empty();
+        // SAFETY: the stream lives until this thread has ended.
+        let status = unsafe { (*stream).get_next.unwrap()(stream, &raw mut array) };
+        (status, array.length)
+    });
+    wait_begun.recv().unwrap();
+    let (stream, mut array) = (&raw mut stream, ArrowArray::empty());
+    // SAFETY: as above.
+    unsafe {
+        let next = (*stream).get_next.unwrap();
+        assert_eq!(next(stream, &raw mut array), EBUSY);
+        assert!(array.release.is_none());
+        assert!(words(stream).unwrap().starts_with("another thread"));
+        let mut schema = ArrowSchema::empty();
+        assert_eq!((*stream).get_schema.unwrap()(stream, &raw mut schema), 0);
+        go_on.send(()).unwrap();
+        assert_eq!(reader.join().unwrap(), (0, 3));
+        // That was no failure: the stream goes on.
+        assert_eq!(words(stream), None);
+        go_on.send(()).unwrap();
+        assert_eq!(next(stream, &raw mut array), 0);
+        assert!(array.release.is_none());
+    }
+}
+
+#[test]
+fn a_stream_that_two_threads_release_is_freed_once() {
+    for _ in 0..100 {
+        let mut stream = ArrowArrayStream::of(Vec::new(), Box::new(|| Ok(None)));
+        let release = stream.release.unwrap();
+        let threads = [(); 2].map(|()| {
+            let shared = Shared(&raw mut stream);
+            thread::spawn(move || {
+                let shared = shared;
+                // SAFETY: the struct lives until both threads have ended.
+                unsafe { release(shared.0) };
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
         assert!(stream.release.is_none());
     }
 }
