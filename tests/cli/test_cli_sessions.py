@@ -8,6 +8,8 @@ import re
 import shlex
 import subprocess
 import sys
+import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,8 @@ def test_json_has_all_that_is_known(everything: Path) -> None:
     for said, known in zip(found, find_sessions(everything, newest_first=True), strict=True):
         times = {name: getattr(known, name).isoformat() for name in ("started", "ended")}
         resume = f"cd {known.project} && claude --resume {known.id}"
+        assert said.pop("goes_soon")
+        assert datetime.fromisoformat(said.pop("kept_until")).timestamp() == known.path.stat().st_mtime + 30 * DAY
         assert said == {**known._asdict(), **times, "path": str(known.path), "resume": resume}
 
 
@@ -144,6 +148,65 @@ def test_json_has_commands_and_paths_for_programs(tmp_path: Path) -> None:
         (session,) = json.loads(output)["sessions"]
         assert shlex.split(session["resume"]) == ["cd", project, "&&", "claude", "--resume", "s"]
         assert os.fsencode(session["path"]) == os.fsencode(folder / "s.jsonl")
+
+
+DAY = 24 * 60 * 60
+
+
+@pytest.mark.parametrize(
+    ("settings", "days"),
+    [
+        (None, 30),
+        ({}, 30),
+        ({"cleanupPeriodDays": 10}, 10),
+        ({"cleanupPeriodDays": 1.0}, 1),
+        # Then the CLI deletes nothing, or not within the dates that there are.
+        ({"cleanupPeriodDays": 10**9}, None),
+        ({"cleanupPeriodDays": 0.5}, None),
+        ({"cleanupPeriodDays": 0}, None),
+        ({"cleanupPeriodDays": "30"}, None),
+        ({"cleanupPeriodDays": True}, None),
+        ({"cleanupPeriodDays": -1}, None),
+        ([], None),
+        ("{", None),
+        ("", None),
+    ],
+)
+def test_sessions_that_the_cli_will_delete_within_a_week_are_marked(
+    settings: object, days: float | None, tmp_path: Path
+) -> None:
+    own = tmp_path / "projects" / "-home-user"
+    own.mkdir(parents=True)
+    if settings is not None:
+        text = settings if isinstance(settings, str) else json.dumps(settings)
+        (tmp_path / "settings.json").write_text(text)
+    now = time.time()
+    # How long each is kept. Its name and what it says are older: the CLI goes by the file alone.
+    left = {"soon": 6.9, "later": 7.1, "over": -0.1}
+    for name, rest in left.items():
+        (own / f"{name}.jsonl").write_bytes(record("user", "hi"))
+        changed = now + (rest - (days or 0)) * DAY
+        os.utime(own / f"{name}.jsonl", (changed, changed))
+    for folder in (tmp_path, own.parent, own):
+        found = {each["id"]: each for each in json.loads(shown("sessions", "--json", folder))["sessions"]}
+        assert found.keys() == left.keys()
+        soon = {name for name, each in found.items() if each["goes_soon"]}
+        assert soon == ({"soon", "over"} if days is not None else set())
+        for name, rest in left.items():
+            end = found[name]["kept_until"]
+            assert (end is None) is (days is None)
+            assert end is None or datetime.fromisoformat(end).timestamp() == pytest.approx(now + rest * DAY, abs=1)
+        output = shown("sessions", folder)
+        assert output.count("the CLI deletes this session when it starts after ") == (days is not None)
+        assert output.count("the CLI deletes this session at its next start\n") == (days is not None)
+
+
+def test_sessions_outside_of_the_folder_of_the_cli_are_not_deleted(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_bytes(record("user", "hi"))
+    os.utime(tmp_path / "s.jsonl", (1, 1))
+    (session,) = json.loads(shown("sessions", "--json", tmp_path))["sessions"]
+    assert (session["kept_until"], session["goes_soon"]) == (None, False)
+    assert "deletes" not in shown("sessions", tmp_path)
 
 
 # --- search -----------------------------------------------------------------------------------------------------------

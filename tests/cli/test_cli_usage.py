@@ -175,6 +175,27 @@ def test_the_folder_is_that_of_the_cli_if_none_is_named(tmp_path: Path, monkeypa
     assert "nowhere" in done.stderr
 
 
+def test_transcripts_that_are_gone_count_until_they_are_pruned(tmp_path: Path) -> None:
+    for name in ("claude-opus-5-5", "claude-haiku-5"):
+        (tmp_path / f"{name}.jsonl").write_bytes(answer(name))
+    both = loaded("--by", "model", tmp_path)
+    assert (both["files"], both["gone"]) == (2, [])
+    old = tmp_path / "claude-haiku-5.jsonl"
+    old.unlink()
+    note = "note: 1 transcript is gone, and still counted; --prune forgets what is gone\n"
+    for _ in range(2):
+        done = run("--by", "model", "--json", tmp_path)
+        assert (done.exit_code, done.stderr) == (0, note)
+        found = json.loads(done.stdout)
+        assert (found["models"], found["total"]) == (both["models"], both["total"])
+        assert (found["files"], found["gone"]) == (1, [str(old)])
+    # Without the index nobody knows of it.
+    assert loaded("--by", "model", "--no-index", tmp_path)["models"].keys() == {"claude-opus-5-5"}
+    for arguments in (("--prune",), ()):
+        found = loaded("--by", "model", *arguments, tmp_path)
+        assert (found["models"].keys(), found["gone"]) == ({"claude-opus-5-5"}, [])
+
+
 def test_an_index_is_kept_unless_the_user_wants_none(tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_bytes(answer("a"))
     cache = Path(os.environ["XDG_CACHE_HOME"])

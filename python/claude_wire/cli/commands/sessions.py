@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,12 +17,19 @@ import click
 from claude_wire.cli.folders import resume_command, takes_folder
 from claude_wire.cli.show.columns import fitted, terminal_width
 from claude_wire.foundation.printable import one_line, printable, prose
+from claude_wire.transcripts.files import read_small
 from claude_wire.transcripts.sessions import SessionInfo, find_sessions
 
 __all__ = ["headline", "resume_line", "session_as_json", "sessions"]
 
 #: A title or a prompt is cut to so many characters where no terminal shows it.
 TEXT_CHARS = 200
+
+#: The CLI keeps a session for so many days, if its settings do not say otherwise. Larger settings are not read.
+DEFAULT_DAYS_KEPT, MOST_SETTINGS_BYTES = 30, 1024 * 1024
+
+#: A session that the CLI will delete within this time is marked.
+SOON = timedelta(days=7)
 
 
 @click.command()
@@ -32,6 +41,9 @@ TEXT_CHARS = 200
 def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_json: bool) -> None:
     """List the sessions in FOLDER, the newest first, each with the command that goes on with it.
 
+    The CLI deletes sessions some days after their last change (cleanupPeriodDays in its settings.json; 30 days if it is
+    not there). A session that has seven days left or less is marked.
+
     FOLDER is the CLI's projects folder, if none is named: that in CLAUDE_CONFIG_DIR, or in ~/.claude. The beginning and
     the end of each file are read, 128 KiB at most. Sessions come by the time of their last record, which is shown.
 
@@ -40,13 +52,17 @@ def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_j
     \b
     --json prints {"sessions": [{"id": str, "title": str or null, "project": str or null,
       "started": TIME, "ended": TIME, "size": int, "first_prompt": str or null,
-      "last_prompt": str or null, "path": str, "resume": str}, ...]}
-    TIME is ISO 8601, or null. Titles and prompts have at most 1,000 characters. "resume" is for
-    a shell. Bytes of "path" that are no UTF-8 are \\udc80 to \\udcff, as in Python's os.fsdecode.
+      "last_prompt": str or null, "path": str, "resume": str,
+      "kept_until": TIME, "goes_soon": bool}, ...]}
+    TIME is ISO 8601, or null. The first start of the CLI after "kept_until" deletes the session.
+    Titles and prompts have at most 1,000 characters. "resume" is for a shell. Bytes of "path"
+    that are no UTF-8 are \\udc80 to \\udcff, as in Python's os.fsdecode.
     """
     found = islice(_found(folder, project), None if show_all else newest)
+    days, now = _days_kept(folder), datetime.now(timezone.utc)
     if as_json:
-        click.echo(json.dumps({"sessions": [session_as_json(each) for each in found]}))
+        each_as_json = [{**session_as_json(each), **_end_as_json(each, days, now)} for each in found]
+        click.echo(json.dumps({"sessions": each_as_json}))
         return
     width = terminal_width()
     number = -1
@@ -57,6 +73,10 @@ def sessions(folder: str, newest: int, show_all: bool, project: str | None, as_j
             if text and text != _title(session) and (not name or text != session.first_prompt):
                 click.echo(fitted(f"  {name}{_line(text)}", width or TEXT_CHARS))
         click.echo(f"  {resume_line(session)}")
+        end = _kept_until(session, days)
+        if end is not None and end - now <= SOON:
+            when = "at its next start" if end <= now else f"when it starts after {_local(end)}"
+            click.echo(fitted(f"  the CLI deletes this session {when}", width or TEXT_CHARS))
     if number < 0:
         click.echo("no sessions")
 
@@ -91,6 +111,44 @@ def session_as_json(session: SessionInfo) -> dict[str, Any]:
     times = {name: time and time.isoformat() for name, time in (("started", session.started), ("ended", session.ended))}
     resume = resume_command(session.id, session.project)
     return {**session._asdict(), "path": str(session.path), **times, "resume": resume}
+
+
+def _days_kept(folder: str) -> float | None:
+    """Days for which the CLI keeps a session after its last change; ``folder`` is ``projects`` or a folder in it.
+
+    This is ``cleanupPeriodDays`` in the ``settings.json`` beside ``projects``. None where nothing deletes sessions: no
+    ``projects`` is there, or the settings are unclear, in which case the CLI deletes nothing, either.
+    """
+    projects = os.path.abspath(folder)
+    if os.path.basename(projects) != "projects":
+        projects = os.path.dirname(projects)
+    if os.path.basename(projects) != "projects":
+        return None
+    try:
+        settings: Any = json.loads(read_small(Path(projects).with_name("settings.json"), MOST_SETTINGS_BYTES))
+    except FileNotFoundError:
+        return DEFAULT_DAYS_KEPT
+    except (OSError, ValueError, RecursionError):
+        return None
+    days: Any = settings.get("cleanupPeriodDays", DEFAULT_DAYS_KEPT) if isinstance(settings, dict) else None
+    is_number = isinstance(days, (int, float)) and not isinstance(days, bool)
+    return days if is_number and 1 <= days < math.inf and days == int(days) else None
+
+
+def _kept_until(session: SessionInfo, days: float | None) -> datetime | None:
+    """When the CLI may delete a session. It goes by the time at which the file was changed last."""
+    if days is None:
+        return None
+    try:
+        changed = datetime.fromtimestamp(os.stat(session.path).st_mtime, timezone.utc)
+        return changed + timedelta(days=days)
+    except (OSError, ValueError, OverflowError):  # it is gone meanwhile, or is kept longer than there are dates
+        return None
+
+
+def _end_as_json(session: SessionInfo, days: float | None, now: datetime) -> dict[str, Any]:
+    end = _kept_until(session, days)
+    return {"kept_until": end and end.isoformat(), "goes_soon": end is not None and end - now <= SOON}
 
 
 def _local(time: datetime) -> str:

@@ -121,9 +121,8 @@ def usage(
         for note in index.notes:
             click.echo(f"note: {printable(note, keep='')}", err=True)
         if index.gone:
-            click.echo(
-                f"note: {len(index.gone):,} transcripts are gone, and still counted; --prune forgets them", err=True
-            )
+            gone = "1 transcript is" if len(index.gone) == 1 else f"{len(index.gone):,} transcripts are"
+            click.echo(f"note: {gone} gone, and still counted; --prune forgets what is gone", err=True)
         for path in index.unreadable:
             click.echo(f"note: {printable(str(path), keep='')} cannot be read, and is not in the sums", err=True)
         if not (index.files or index.gone):
