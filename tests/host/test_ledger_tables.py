@@ -26,13 +26,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+import recordings
 from claude_wire.codec.decoder import Decoder, decode
 from claude_wire.control.host_frames import INITIALIZE_ID, Life, Serves
 from claude_wire.host import ledger as ledger_module
 from claude_wire.host.disk.journal import Journal
 from claude_wire.host.disk.review import prompts_of, review
 from claude_wire.host.ledger import DRIVER, MARKS, QUESTION, DriverEvent, Ledger, Question, Verdict
-from claude_wire.messages import ControlResponse
+from claude_wire.messages import ControlResponse, ResultMessage
 from host_tables import DRIVERS, LIVES, QUESTIONS
 from long_tests import LONG
 
@@ -662,3 +663,31 @@ def test_an_answer_to_initialize_that_is_too_long_is_not_kept(monkeypatch: pytes
     assert ledger.initialized is not None
     assert len(ledger.initialized) < 500
     assert ledger.life is Life.IDLE
+
+
+def test_a_session_is_idle_when_its_run_is_over_and_not_when_its_first_turn_is() -> None:
+    """The subagent goes on behind the first result, and its end brings a turn."""
+    ledger = Ledger()
+    ledger.received(ControlResponse.success(INITIALIZE_ID, {}))
+    lives: list[Life] = []
+    results: list[int] = []
+    for message in Decoder(only=MARKS).feed(recordings.load("15_subagent_background").stdout):
+        ledger.received(message)
+        lives.append(ledger.life)
+        if isinstance(message, ResultMessage):
+            results.append(len(lives) - 1)
+    first, last = results
+    assert set(lives[first:last]) == {Life.RUNNING}
+    assert lives[last:] == [Life.IDLE] * len(lives[last:])
+
+
+def test_a_command_in_the_background_may_run_for_ever_and_leaves_its_session_idle() -> None:
+    ledger = Ledger()
+    ledger.received(ControlResponse.success(INITIALIZE_ID, {}))
+    task = {"type": "system", "subtype": "task_started", "task_id": "t", "description": "", "is_backgrounded": True}
+    for kind, life in ("local_bash", Life.IDLE), ("local_agent", Life.RUNNING):
+        ledger.received(decode(json.dumps({**task, "task_type": kind, "task_id": kind}).encode()))
+        assert ledger.life is life
+    ledger.process_ended()
+    ledger.received(ControlResponse.success(INITIALIZE_ID, {}))
+    assert ledger.life is Life.IDLE, "the process after it has no subagents"

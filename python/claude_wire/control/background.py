@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from claude_wire.codec.kind_names import KindName
 from claude_wire.foundation.ids import Ids
 from claude_wire.messages import (
     BackgroundTasksChangedMessage,
@@ -22,12 +23,19 @@ from claude_wire.messages import (
     TaskUpdatedMessage,
 )
 
-__all__ = ["TASK_MARKS", "Background", "TaskMessage"]
+__all__ = ["TASK_KINDS", "TASK_MARKS", "Background", "TaskMessage"]
 
 TaskMessage: TypeAlias = (
     BackgroundTasksChangedMessage | TaskNotificationMessage | TaskStartedMessage | TaskUpdatedMessage
 )
+#: The types of messages that :meth:`Background.see` looks at, and the kinds of their lines.
 TASK_MARKS = (BackgroundTasksChangedMessage, TaskNotificationMessage, TaskStartedMessage, TaskUpdatedMessage)
+TASK_KINDS: tuple[KindName, ...] = (
+    "system/background_tasks_changed",
+    "system/task_notification",
+    "system/task_started",
+    "system/task_updated",
+)
 
 #: Types of tasks that are waited for: their work is what the prompt asked for. All others are commands and monitors,
 #: which may run for ever.
@@ -53,6 +61,11 @@ class Background:
         #: Turns that may be due because tasks have ended; and whether one of them is certain.
         self.due: int = 0
         self.is_certain: bool = False
+
+    @property
+    def works(self) -> bool:
+        """Whether a subagent works, or a turn is certain to come of what has ended."""
+        return bool(self.subagents) or self.is_certain
 
     def see(self, message: TaskMessage, *, in_turn: bool) -> None:
         """Look at what the CLI says of tasks.

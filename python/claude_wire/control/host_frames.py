@@ -61,8 +61,8 @@ class Life(Enum):
 
     ========  ==============================================================================================
     STARTING  Its process runs, and has not answered ``initialize``.
-    IDLE      No turn is under way, and no question is open.
-    RUNNING   A turn is under way, or a prompt waits for one.
+    IDLE      No turn is under way, no subagent works in the background, and no question is open.
+    RUNNING   A turn is under way, a prompt waits for one, or a subagent works in the background.
     ASKING    A question is open.
     ENDED     Its process has ended by itself, or was stopped. It can be resumed.
     LOST      Its process ended with its supervisor. It can be resumed; a turn that was cut is reported.

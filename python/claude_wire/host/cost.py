@@ -1,4 +1,4 @@
-"""A limit of what a session may cost: the CLI is asked while a turn runs, and the turn is interrupted at the threshold.
+"""A limit of what a session may cost: the CLI is asked while a run goes on, and is interrupted at the threshold.
 
 Knows the two requests for that, and time; not processes or clients. Between two questions, and until the CLI has
 interrupted the turn, a call of the model may overshoot the limit by what it costs.
@@ -23,7 +23,7 @@ from claude_wire.messages import (
 
 __all__ = ["CostLimit"]
 
-#: Seconds between two questions while a turn runs.
+#: Seconds between two questions while a run goes on.
 ASK_SECONDS = 1.0
 #: How the ids of its requests begin.
 PREFIX = "claude_wire_host_cost_"
@@ -36,7 +36,7 @@ class CostLimit:
         most: in US dollars.
         send: writes a line to the CLI. It may raise OSError.
         reached: is called with the cost when the limit is reached, once.
-        runs: says whether a turn is under way.
+        runs: says whether a turn is under way, or subagents work in the background.
     """
 
     __slots__ = ("_asked", "_asks", "_cost", "_loop", "_most", "_reached", "_runs", "_send", "_timer")

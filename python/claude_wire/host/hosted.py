@@ -194,7 +194,7 @@ class Hosted:
     def limit_cost(self) -> None:
         """Watch the cost of the process from now on, if the record says so."""
         if self._cost is None and self.record.cost_usd is not None:
-            self._cost = CostLimit(self.record.cost_usd, self._write, self._cost_reached, self.ledger.turn_runs)
+            self._cost = CostLimit(self.record.cost_usd, self._write, self._cost_reached, self.ledger.works)
 
     def _read(self) -> None:
         """Read from the process, unless something keeps from it."""

@@ -29,6 +29,7 @@ import msgspec
 from claude_wire.codec.decoder import decode
 from claude_wire.codec.encoder import encode
 from claude_wire.codec.kind_names import KindName
+from claude_wire.control.background import TASK_KINDS, TASK_MARKS, Background
 from claude_wire.control.host_frames import END_INPUT, INITIALIZE_ID, Life, Serves
 from claude_wire.errors import InvalidLineError
 from claude_wire.foundation.ids import LONGEST_ID, Ids, Key, key_of
@@ -42,6 +43,7 @@ from claude_wire.messages import (
     InvalidLine,
     McpMessageRequest,
     McpMessageResponse,
+    ResultMessage,
     UnknownMessage,
     UserMessage,
 )
@@ -81,6 +83,7 @@ MARKS: tuple[KindName, ...] = (
     "result",
     "system/init",
     "command_lifecycle",
+    *TASK_KINDS,
 )
 #: Types of lines that the rules of the ledger are about. A line of such a type that is not understood is refused: it
 #: may be more to the CLI than it is to us.
@@ -194,6 +197,7 @@ class Ledger:
         "_prompts",
         "_serves",
         "_was_driven",
+        "background",
         "initialized",
         "settled",
         "turn",
@@ -201,13 +205,13 @@ class Ledger:
 
     def __init__(self, declared: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.turn: Turn = Turn()
+        self.background: Background = Background()
         #: The answer of the CLI to ``initialize``, once it has come, in JSON: of its 17 KB the message makes 42.
         self.initialized: bytes | None = None
         self._open: dict[Key, _Open] = {}
         self._open_bytes = 0
         self.settled: Ids = Ids()
-        # Questions that were not kept because they are too long; and whether the process has asked something that was
-        # not understood.
+        # Questions that were too long to be kept; and whether the process has asked something that was not understood.
         self._not_kept = Ids()
         self._has_missed = False
         self._prompts = Ids()
@@ -233,7 +237,7 @@ class Ledger:
             return Life.STARTING
         if self._open:
             return Life.ASKING
-        return Life.RUNNING if self.turn_runs() else Life.IDLE
+        return Life.RUNNING if self.works() else Life.IDLE
 
     @property
     def open(self) -> list[ControlRequest]:
@@ -245,9 +249,9 @@ class Ledger:
         """The ids of the last questions that need no answer any more."""
         return self.settled.strings()[-MOST_SETTLED:]
 
-    def turn_runs(self) -> bool:
-        """Whether a turn is under way, or a prompt waits for one."""
-        return self.turn.open or bool(self.turn.unfinished())
+    def works(self) -> bool:
+        """Whether a run goes on: a turn is under way or due, or a subagent works in the background."""
+        return bool(self.turn.unfinished()) or self.background.works
 
     @property
     def is_full(self) -> bool:
@@ -276,8 +280,12 @@ class Ledger:
                 self.initialized = line
         elif is_missed(message):
             self._has_missed = True
+        elif isinstance(message, TASK_MARKS):
+            self.background.see(message, in_turn=self.turn.open)
         else:
             self.turn.see((message,))
+            if isinstance(message, ResultMessage):
+                self.background.turn_ended(takes_one_up=False)
         return None
 
     def _asked(self, request: ControlRequest) -> bytes | None:
@@ -289,7 +297,8 @@ class Ledger:
             self._not_kept.add(id)
             if isinstance(request.request, HookCallbackRequest):
                 return None  # an error would let the tool run; without an answer the CLI refuses it in the end
-            return encode(ControlResponse.failure(id, _too_long(len(line))))
+            what = f"the request has {len(line):,} bytes; a supervisor keeps {MOST_QUESTION_BYTES:,}"
+            return encode(ControlResponse.failure(id, what))
         self._open[key_of(id)] = _Open(request, len(line))
         self._open_bytes += len(line)
         if isinstance(request.request, McpMessageRequest):
@@ -329,7 +338,7 @@ class Ledger:
         for request in died:
             self._close(request.request_id, QuestionEvent.END)
         self.initialized = None
-        self.turn = Turn()
+        self.turn, self.background = Turn(), Background()
         return died
 
     def _close(self, id: Any, event: QuestionEvent) -> bool:
@@ -467,7 +476,3 @@ def is_missed(message: Any) -> bool:
 def _is_initialize(fields: Mapping[str, Any]) -> bool:
     request = fields.get("request")
     return isinstance(request, dict) and request.get("subtype") == "initialize"
-
-
-def _too_long(size: int) -> str:
-    return f"the request has {size:,} bytes; a supervisor keeps {MOST_QUESTION_BYTES:,}"
