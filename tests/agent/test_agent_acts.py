@@ -137,6 +137,7 @@ def test_thinking_has_a_signature_and_a_subagent_its_parent() -> None:
     ]
     use = host.messages[2]["message"]["content"][0]["id"]
     assert host.messages[1]["message"]["content"] == [{"type": "thinking", "thinking": "hm", "signature": "sig"}]
+    assert host.messages[3]["is_backgrounded"] is False, "a host waits for no turn that its end brings"
     assert host.messages[4]["parent_tool_use_id"] == use
     assert [m["parent_tool_use_id"] for m in host.of("assistant")] == [None, None, use]
     assert host.messages[3]["tool_use_id"] == host.messages[5]["tool_use_id"] == use

@@ -378,7 +378,11 @@ class Turn:
         if self._ready():
             self.speech.close_message()
             message = TaskStartedMessage(
-                **task._task, description=description or use.name, subagent_type=kind, task_type="local_agent"
+                **task._task,
+                description=description or use.name,
+                subagent_type=kind,
+                task_type="local_agent",
+                is_backgrounded=False,
             )
             self._protocol.send(message)
             self._service.flush()
