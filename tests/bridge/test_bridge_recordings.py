@@ -108,6 +108,12 @@ def test_each_text_appears_once_and_all_that_begins_ends(name: str) -> None:
         assert event.to_json().startswith('{"type":"')
 
 
+def test_a_turn_that_leaves_a_subagent_at_work_says_that_the_run_goes_on() -> None:
+    """The first result comes while a subagent works in the background, and the second one when it has ended."""
+    events = events_of(Bridge(), fed(Decoder(), [recordings.load("15_subagent_background").stdout]))
+    assert [event.background for event in events if isinstance(event, TurnComplete)] == [1, None]
+
+
 @each("name", NAMES, str)
 def test_the_chunks_of_a_stream_make_no_difference(name: str) -> None:
     recording = recordings.load(name)

@@ -210,17 +210,23 @@ def test_the_list_says_what_the_conversation_knows(browser: Any, server: PageSer
     """The service says that the session is idle, as it does until it is asked again."""
     session = server.add("one", life="idle")
     asked = {"type": "permission_request", "requestId": "q", "tool": "Bash", "input": {}, "options": ["allow once"]}
+    agent = {"type": "subagent_progress", "agentId": "a", "name": "tests"}
     steps = [
         ({"type": "claude_response", "id": "m", "content": "I", "partial": True}, "working"),
         (asked, "asks you"),
         ({"type": "permission_cancelled", "requestId": "q", "reason": "withdrawn"}, "working"),
         ({"type": "turn_complete", "ok": True}, "ready"),
+        ({**agent, "status": "running"}, "working"),
+        ({"type": "turn_complete", "ok": True, "background": 1}, "working"),
+        ({**agent, "status": "completed"}, "ready"),
     ]
     with open_page(browser, server.entry) as tab:
         tab.wait_level()
         for step, words in steps:
             session.publish(step)
             tab.wait_for_text("#sessions .life", words)
+        turns = tab.page.locator("[data-kind=turn] .facts").all_text_contents()
+        assert turns == ["Done", "Turn done · 1 agent goes on"]
 
 
 def test_input_with_many_fields(browser: Any, server: PageServer) -> None:

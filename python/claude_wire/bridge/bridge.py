@@ -350,6 +350,7 @@ class Bridge:
             durationMs=result.duration_ms,
             turns=result.num_turns,
             error=None if result.ok else failed,
+            background=self._work.subagents.count(to.id) or None,
             conversationId=to.id,
             projectId=to.project,
         )

@@ -149,10 +149,11 @@ class PermissionCancelled(_Event, tag="permission_cancelled", kw_only=True, froz
 
 
 class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
-    """A turn has ended.
+    """A turn has ended; and the run, too, if there is no ``background``.
 
     ``costUsd`` is what this turn has cost, in US dollars; ``turns`` counts the model's answers within it. ``error``
-    says what went wrong when ``ok`` is false.
+    says what went wrong when ``ok`` is false. ``background`` counts the subagents that go on in the background. When
+    one of them ends, its :class:`SubagentProgress` says so, and another turn follows unless it was ``stopped``.
     """
 
     ok: bool
@@ -160,6 +161,7 @@ class TurnComplete(_Event, tag="turn_complete", kw_only=True, frozen=True):
     durationMs: Number | None = None
     turns: int | None = None
     error: str | None = None
+    background: int | None = None
     conversationId: str | None = None
     projectId: str | None = None
 

@@ -106,6 +106,10 @@ class Subagents:
         """Whether a subagent has begun and not ended."""
         return place in self._running
 
+    def count(self, conversation: str | None) -> int:
+        """How many subagents of a conversation have begun and not ended."""
+        return sum(place[0] == conversation for place in self._running)
+
     def place_of(self, conversation: str | None, task: str, call: str | None = None) -> Place:
         """The place of a task, which a tool call may have begun."""
         known = self._by_task.get((conversation, short_id(task)))

@@ -27,6 +27,17 @@ export class Agents {
     this.cards.delete(id);
   }
 
+  /** How many are under way. */
+  get count() {
+    return this.places.agentList.childElementCount;
+  }
+
+  /** The CLI has ended, and all that were under way with it. */
+  end() {
+    this.places.agentList.replaceChildren();
+    this.places.agents.hidden = true;
+  }
+
   /** Where the tool calls of a subagent stand; nowhere, if it is not known. */
   calls(id) {
     return this.cards.get(id)?.calls ?? null;
@@ -64,6 +75,6 @@ export class Agents {
     card.lineParts.last.textContent = event.lastTool ?? event.summary ?? "";
     if (OVER.has(event.status)) card.line.remove();
     else if (!card.line.isConnected) this.places.agentList.append(card.line);
-    this.places.agents.hidden = this.places.agentList.childElementCount === 0;
+    this.places.agents.hidden = this.count === 0;
   }
 }

@@ -35,7 +35,7 @@ export class Conversation {
     this.chars = 0;
     this.left = 0;
     this.cost = 0;
-    this.isBusy = false;
+    this.isInTurn = false;
     this.ended = null;
     this.group = null;
     this.lastText = null;
@@ -59,17 +59,22 @@ export class Conversation {
     this.questions.clear();
     this.sizes = [];
     this.chars = this.left = this.cost = 0;
-    this.isBusy = false;
+    this.isInTurn = false;
     this.ended = null;
     this.group = null;
     this.lastText = null;
+  }
+
+  /** Whether the run goes on: a turn is under way, or a subagent works in the background. */
+  get isBusy() {
+    return this.isInTurn || this.agents.count > 0;
   }
 
   /** Show an event. */
   add(event) {
     switch (event.type) {
       case "user_prompt":
-        this.isBusy = true;
+        this.isInTurn = true;
         this.prompt(event.id, event.content, event.attachments);
         break;
       case "claude_response":
@@ -85,7 +90,7 @@ export class Conversation {
         this.agents.add(event, this.calls.get(event.agentId));
         break;
       case "permission_request":
-        this.isBusy = true;
+        this.isInTurn = true;
         this.questions.add(event, this.append(document.createComment("question"), 0));
         break;
       case "permission_cancelled":
@@ -107,7 +112,7 @@ export class Conversation {
   // --- texts
 
   respond(event) {
-    this.isBusy = true;
+    this.isInTurn = true;
     let text = event.id === undefined ? undefined : this.texts.get(event.id);
     if (text === undefined) {
       const entry = make("article", "entry response");
@@ -207,7 +212,7 @@ export class Conversation {
     }
     call.item.dataset.state = event.state;
     call.state.textContent = STATES[event.state] ?? event.state;
-    if (event.state === "started") this.isBusy ||= event.agentId === undefined;
+    if (event.state === "started") this.isInTurn ||= event.agentId === undefined;
     if (event.state === "failed" || event.state === "denied") this.on.say(`${event.title}: ${STATES[event.state]}`);
   }
 
@@ -264,7 +269,7 @@ export class Conversation {
   }
 
   complete(event) {
-    this.isBusy = false;
+    this.isInTurn = false;
     this.places.progress.hidden = true;
     this.cost += event.costUsd ?? 0;
     this.finishAll();
@@ -274,7 +279,10 @@ export class Conversation {
     if (event.turns !== undefined) facts.push(event.turns === 1 ? "1 answer" : `${event.turns} answers`);
     const entry = make("div", event.ok ? "entry turn" : "entry turn failed");
     entry.dataset.kind = "turn";
-    entry.append(make("span", "facts", [event.ok ? "Done" : "Not done", ...facts].join(" · ")));
+    const agents = event.background ?? 0;
+    if (agents) facts.push(agents === 1 ? "1 agent goes on" : `${agents} agents go on`);
+    const done = agents ? "Turn done" : "Done";
+    entry.append(make("span", "facts", [event.ok ? done : "Not done", ...facts].join(" · ")));
     // The CLI also says what went wrong as a text of its own, mostly.
     if (event.error !== undefined && event.error !== this.lastText) {
       const error = make("div", "error");
@@ -282,7 +290,7 @@ export class Conversation {
       entry.append(error);
     }
     this.append(entry, (event.error ?? "").length);
-    this.on.say(event.ok ? "The turn is done." : `The turn is not done: ${(event.error ?? "").slice(0, 200)}`);
+    this.on.say(event.ok ? `The turn is done${agents ? ", and work goes on in the background" : ""}.` : `The turn is not done: ${(event.error ?? "").slice(0, 200)}`);
   }
 
   notice(event) {
@@ -305,8 +313,9 @@ export class Conversation {
     this.questions.keep(event.open, event.ended);
     if (event.ended) {
       this.finishAll();
-      this.isBusy = false;
+      this.isInTurn = false;
       this.places.progress.hidden = true;
+      this.agents.end();
     }
     if (hasEnded) this.on.say("The session has ended.");
   }

@@ -281,7 +281,7 @@ async function send() {
   grow();
   isAtEnd = true;
   conversation.prompt(uuid, text);
-  conversation.isBusy = true;
+  conversation.isInTurn = true;
   fault("");
   changed();
   // It is sent also if the page is left at once; the CLI repeats it in the events.
@@ -291,7 +291,7 @@ async function send() {
     await reply;
   } catch (error) {
     if (session !== shown) return;
-    conversation.isBusy = false;
+    conversation.isInTurn = false;
     conversation.withdraw(uuid);
     if (!at("prompt").value) at("prompt").value = text;
     grow();
