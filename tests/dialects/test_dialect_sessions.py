@@ -253,7 +253,7 @@ async def test_json_rpc_results_name_their_run() -> None:
 
         async def ask() -> None:
             with pytest.raises(ExecutionError) as caught:
-                await session.ask("b")
+                await session.ask("b", until="turn")
             assert caught.value.result.error is not None
             assert caught.value.result.error.code == "-32001"
 

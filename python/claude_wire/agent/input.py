@@ -9,7 +9,7 @@ the line                                    what becomes of it
 no JSON                                     wrong. The text tells its length, and its type if a pattern finds one
 ``null``                                    wrong
 any other value that is no object           ignored; wrong where ``strict``
-nested too deeply for Python                wrong: the CLI reads it, so it is not ignored without a word
+an object nested too deeply for Python      wrong: the CLI reads it, so it is not ignored without a word
 ``control_request`` without a ``request``   wrong
 ``user`` whose role is not ``user``         wrong, also without a role or a message
 ``user`` whose content is a number          ignored, as is any other content that is no text and no list
@@ -130,7 +130,9 @@ def _read_again(line: InvalidLine, strict: bool) -> Any:
         if isinstance(value, dict):
             return decode(encode(value))
     except RecursionError:
-        raise _unreadable(text, "RangeError") from None
+        if not text.lstrip().startswith("["):
+            raise _unreadable(text, "RangeError") from None
+        value = []
     except InvalidLineError as error:
         raise _unreadable(text, "RangeError" if error.line.kind == "too_deep" else "SyntaxError") from None
     except ValueError:
