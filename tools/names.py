@@ -32,9 +32,12 @@ def write(path: Path, head: str, names: list[str], *, indent: str = "") -> None:
 
 
 def public_names(source: str) -> list[str]:
-    """The public classes of a module, and those other names in its ``__all__`` that it still defines."""
-    classes = {node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
-    others = {name for name in listed(source, "__all__ = ") if re.search(rf"^ *{name}\b[^=\n]* = ", source, re.M)}
+    """The public classes of a module, and those functions and other names in its ``__all__`` that it still defines."""
+    body = ast.parse(source).body
+    classes = {node.name for node in body if isinstance(node, ast.ClassDef)}
+    functions = {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    listed_names = listed(source, "__all__ = ")
+    others = {name for name in listed_names if name in functions or re.search(rf"^ *{name}\b[^=\n]* = ", source, re.M)}
     return sorted(name for name in classes | others if not name.startswith("_"))
 
 
