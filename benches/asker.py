@@ -89,6 +89,6 @@ def main(path: str) -> None:
 
 if __name__ == "__main__":
     if sys.argv[-1] in ("-v", "--version"):
-        print("2.1.330 (Claude Code)")
+        print("2.1.331 (Claude Code)")
     else:
         main(sys.argv[1] if sys.argv[1:] and not sys.argv[1].startswith("-") else os.environ["LINES_FILE"])

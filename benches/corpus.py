@@ -64,7 +64,7 @@ class _Session:
             "entrypoint": "cli",
             "cwd": "/home/user/src/project",
             "sessionId": self.id,
-            "version": "2.1.330",
+            "version": "2.1.331",
             "gitBranch": "main",
         }
 

@@ -39,7 +39,7 @@ from claude_wire.native.line_splitter import LineSplitter as LineSplitter
 __version__ = "0.2.0"
 
 #: The version of the CLI whose protocol the message classes describe.
-PROTOCOL_VERSION = "2.1.330"
+PROTOCOL_VERSION = "2.1.331"
 
 #: Packages that are imported by their own names only.
 _APART = frozenset({"agent", "bridge", "dialects", "host", "integrations", "tables", "testing", "transcripts", "usage"})

@@ -53,7 +53,7 @@ def ask(request):
     return message["response"]
 
 def init(**more):
-    say({"type": "system", "subtype": "init", "session_id": "s", "claude_code_version": "2.1.330", **more})
+    say({"type": "system", "subtype": "init", "session_id": "s", "claude_code_version": "2.1.331", **more})
 
 def assistant(text):
     say({"type": "assistant", "session_id": "s", "parent_tool_use_id": None,

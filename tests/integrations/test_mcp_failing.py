@@ -77,7 +77,7 @@ def test_a_server_that_dies_answers_what_it_owes_and_starts_again(
                 mortal.die.set()
             assert responses == [{"jsonrpc": "2.0", "id": 100, "error": stopped("slow", ": Dies")}]
             for _ in range(2):
-                assert (await client.call("client"))["content"][0]["text"] == "2.1.330"
+                assert (await client.call("client"))["content"][0]["text"] == "2.1.331"
                 assert (await client.call("quick"))["content"][0]["text"] == "quick"
                 await mortal.kill(client)
             await client.initialize()
@@ -156,9 +156,9 @@ def test_a_server_that_dies_within_the_handshake_gets_the_whole_of_it(
             if not told_first:
                 assert texts == []
                 await client.tell("notifications/initialized")
-        assert texts == ["2.1.330"]
+        assert texts == ["2.1.331"]
         await mortal.kill(client)
-        assert (await client.call("client"))["content"][0]["text"] == "2.1.330"
+        assert (await client.call("client"))["content"][0]["text"] == "2.1.331"
         await client.server.aclose()
 
     backend.run(main)

@@ -300,7 +300,7 @@ def test_a_prompt_that_was_not_sent_can_be_sent_again_under_its_uuid(backend: Ba
 
 
 def _is_had(peer: Peer, replays: bool) -> Callable[[], Any]:
-    """What the CLI 2.1.330 says to a prompt whose uuid is in the session that was resumed."""
+    """What the CLI 2.1.331 says to a prompt whose uuid is in the session that was resumed."""
 
     async def answer() -> None:
         prompt = (await peer.until(peer.prompts))[-1]

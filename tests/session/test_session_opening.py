@@ -237,7 +237,7 @@ def test_a_program_that_asks_without_a_flag_is_taken_by_a_dialect_that_says_so()
 @every_backend
 def test_initialize_tells_of_the_callbacks_beside_what_is_asked_for(backend: Backend) -> None:
     async def main() -> None:
-        peer = Peer({"initialize": {"output_style": "default", "claude_code_version": "2.1.330"}})
+        peer = Peer({"initialize": {"output_style": "default", "claude_code_version": "2.1.331"}})
         matcher = HookMatcher(hook, hook, matcher="Bash|Edit", timeout=5, on_failure="continue")
         session = peer.session(
             hooks={"PreToolUse": [matcher], "Stop": [HookMatcher(hook)]},
@@ -250,7 +250,7 @@ def test_initialize_tells_of_the_callbacks_beside_what_is_asked_for(backend: Bac
                 InitializeRequest(title="T", agents={"a": AgentDefinition(description="d", prompt="p")})
             )
             assert answer is session.info
-            assert answer == InitializeResponse(output_style="default", claude_code_version="2.1.330")
+            assert answer == InitializeResponse(output_style="default", claude_code_version="2.1.331")
         request = peer.requests("initialize")[0]
         assert (request["title"], list(request["agents"])) == ("T", ["a"])
         assert request["sdkMcpServers"] == ["calc"]

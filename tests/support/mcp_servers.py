@@ -47,7 +47,7 @@ Message = dict[str, Any]
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
-    "clientInfo": {"name": "claude-code", "title": "Claude Code", "version": "2.1.330"},
+    "clientInfo": {"name": "claude-code", "title": "Claude Code", "version": "2.1.331"},
 }
 
 

@@ -70,7 +70,7 @@ _RAW_UNITS = 2048
 _INPUT_COUNTS = frozenset({"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"})
 #: The characters that String.prototype.trim() takes off. str.strip() takes off others.
 _JS_BLANK = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
-#: The CLI (2.1.330) writes no line for a block with one of these texts.
+#: The CLI (2.1.331) writes no line for a block with one of these texts.
 _NO_TEXT = frozenset(("", "(no content)", "[Request interrupted by user for tool use]"))
 _WITH_INPUT = (ToolUseBlock, ServerToolUseBlock, McpToolUseBlock)
 

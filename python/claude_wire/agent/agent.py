@@ -54,7 +54,7 @@ class Agent:
         requests: Mapping[type, Callable[[Any], Any]] | None = None,
         init: InitMessage | Mapping[str, Any] | None = None,
         model: str = "agent",
-        version: str = "2.1.330",
+        version: str = "2.1.331",
         lifespan: Lifespan | None = None,
     ) -> None:
         require_function("answer", answer, "the Turn")

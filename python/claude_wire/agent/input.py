@@ -1,6 +1,6 @@
 """What an agent takes of its input, and what is wrong with the rest: the table of the CLI, line by line.
 
-Knows messages and lines; not what is done with a prompt. CLI 2.1.330 ends with exit code 1 for few lines, and ignores
+Knows messages and lines; not what is done with a prompt. CLI 2.1.331 ends with exit code 1 for few lines, and ignores
 most others:
 
 ==========================================  =========================================================================

@@ -1,6 +1,6 @@
 """An agent as a program: its arguments, standard streams, signals and exit code.
 
-Knows processes; not what is said over the streams. The rules are those of CLI 2.1.330.
+Knows processes; not what is said over the streams. The rules are those of CLI 2.1.331.
 """
 
 from __future__ import annotations

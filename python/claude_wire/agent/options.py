@@ -1,6 +1,6 @@
 """How a host has started an agent: the command line and the environment, read into typed fields.
 
-Knows flags. Reads no file, and starts nothing. The rules are those by which CLI 2.1.330 reads its arguments.
+Knows flags. Reads no file, and starts nothing. The rules are those by which CLI 2.1.331 reads its arguments.
 """
 
 from __future__ import annotations

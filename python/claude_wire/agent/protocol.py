@@ -29,7 +29,7 @@ a wrong line                      -> OVER: ``Over``          no more input; the 
 A turn has exactly one result, each accepted prompt is in exactly one turn, and a prompt is accepted unless its uuid is
 known or it is withdrawn. Frames around a turn, in order: ``session_state_changed`` running; for each prompt with a uuid
 ``command_lifecycle`` queued and started; ``system/init``; echoes, if they are wanted; what the turn says; ``result``;
-``command_lifecycle`` completed or cancelled; ``session_state_changed`` idle. (CLI 2.1.330.)
+``command_lifecycle`` completed or cancelled; ``session_state_changed`` idle. (CLI 2.1.331.)
 """
 
 from __future__ import annotations

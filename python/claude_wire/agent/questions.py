@@ -50,7 +50,7 @@ HANDSHAKE_SECONDS = 60.0
 MCP_VERSION = "2025-11-25"
 #: The most bytes of what the hooks for one event answer, as JSON.
 MOST_HOOK_BYTES = 16 * 1024 * 1024
-#: What the model is told of an answer that is none. (CLI 2.1.330.)
+#: What the model is told of an answer that is none. (CLI 2.1.331.)
 INVALID_ANSWER = (
     "The canUseTool callback returned an invalid permission result. Expected {behavior: 'allow', updatedInput?: "
     "object} or {behavior: 'deny', message: string}. updatedPermissions may hold at most 4096 updates, rules and "

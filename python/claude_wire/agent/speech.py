@@ -36,7 +36,7 @@ from claude_wire.messages import (
 
 __all__ = ["Speech"]
 
-#: What a model is told of a tool that the user kept from running, or stopped. (CLI 2.1.330.)
+#: What a model is told of a tool that the user kept from running, or stopped. (CLI 2.1.331.)
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
     "new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."

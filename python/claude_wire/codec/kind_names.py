@@ -171,6 +171,7 @@ KindName: TypeAlias = Literal[
     "system/session_title_changed",
     "system/session_writes_lost",
     "system/status",
+    "system/task_list_statuses",
     "system/task_notification",
     "system/task_progress",
     "system/task_started",

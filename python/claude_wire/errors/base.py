@@ -149,7 +149,7 @@ class ProcessError(ClaudeWireError):
         last_result: the last result message that it sent, or None.
         calls: ids of tool calls without a result, which were perhaps done. Only of a process that a supervisor has run.
 
-    What the Claude Code CLI means (2.1.330, by the transcripts): 0, its last result has ``is_error: false``, or it was
+    What the Claude Code CLI means (2.1.331, by the transcripts): 0, its last result has ``is_error: false``, or it was
     interrupted, or its input ended; 1, the last result has ``is_error: true``, or a flag or a line of its input is not
     acceptable; 130 and 143, ended by SIGINT and SIGTERM. Agents of the dialect CLASSIC say by 2 that their arguments
     are invalid, and by 130 that they were interrupted.

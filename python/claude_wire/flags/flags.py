@@ -1,6 +1,6 @@
 """Which flags the CLI has, each as a field with a type.
 
-Knows flags; not who writes or reads them. The flags are those of CLI 2.1.330.
+Knows flags; not who writes or reads them. The flags are those of CLI 2.1.331.
 """
 
 from __future__ import annotations

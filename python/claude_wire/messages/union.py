@@ -82,6 +82,7 @@ SystemSubtype: TypeAlias = (
     | tasks.TaskStartedMessage
     | tasks.TaskProgressMessage
     | tasks.TaskUpdatedMessage
+    | tasks.TaskListStatusesMessage
     | tasks.TaskNotificationMessage
     | tasks.BackgroundTasksChangedMessage
     | dialects.QueuedMessage

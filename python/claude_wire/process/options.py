@@ -1,7 +1,7 @@
 """The command line of the Claude Code CLI, built from typed fields.
 
 Knows how the CLI is called. Starts nothing and reads no configuration: what :meth:`ClaudeOptions.argv` returns is for
-:func:`~claude_wire.open_process`. The flags are those of CLI 2.1.330.
+:func:`~claude_wire.open_process`. The flags are those of CLI 2.1.331.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class ClaudeOptions(Flags):
         Args:
             prompt: None for a session: the CLI reads messages from its standard input and ends at the end of it.
                 Else for one answer: the CLI prints it and exits. It waits up to 3 seconds for its standard input to end
-                (CLI 2.1.330), so end that at once.
+                (CLI 2.1.331), so end that at once.
 
         Raises:
             CLINotFoundError: ``cli_path`` is None, and there is no CLI to be found.

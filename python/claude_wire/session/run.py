@@ -5,7 +5,7 @@ in the background goes on, and its end wakes the session for another turn, for w
 CLI that reports its state says ``idle`` when it owes no turn. Of another one only delegated work is counted, since a
 shell or a monitor in the background may run for ever. (So does claude-agent-sdk 0.2.187.)
 
-Each subagent that ends brings a turn of its own, also if several end at once (CLI 2.1.330). No turn follows if a turn
+Each subagent that ends brings a turn of its own, also if several end at once (CLI 2.1.331). No turn follows if a turn
 under way still asks the model something: that request takes the end up, and the CLI does not say so. So a CLI that
 reports no state is given :data:`SETTLE_SECONDS` behind each result to begin the turns that may be due. An agent that
 never says that a turn begins is not: its next result is taken to be the last.
@@ -97,7 +97,7 @@ MARKS = frozenset(
     )
 )
 
-#: The most seconds between the sending of a prompt and its turn. CLI 2.1.330 announces the turn within 0.03 seconds of
+#: The most seconds between the sending of a prompt and its turn. CLI 2.1.331 announces the turn within 0.03 seconds of
 #: reading the prompt. This is waited for only if nothing else tells whether an earlier result answered the prompt, too.
 SETTLE_SECONDS = 3.0
 #: The least seconds to wait, so that messages on their way are read.

@@ -2,7 +2,7 @@
 
 Prices are in US dollars for a million tokens. Knows names of models and numbers; not transcripts.
 
-``PRICES`` is the list by which CLI 2.1.330 reckons ``costUSD``. It is the standard tier of the API: no discount of a
+``PRICES`` is the list by which CLI 2.1.331 reckons ``costUSD``. It is the standard tier of the API: no discount of a
 batch, no surcharge of the fast mode or of a region, no web searches.
 """
 

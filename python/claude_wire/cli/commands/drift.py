@@ -71,7 +71,7 @@ def drift(cli_path: Path, typings: Path | None, structs: bool, as_json: bool, re
     Exit code: 0 if nothing differs and all scenarios came to their end, 1 if not, 2 if the CLI cannot be run so.
 
     \b
-    --json prints {"cli": str, "version": str, "protocol": "2.1.330", "drift": [DRIFT...],
+    --json prints {"cli": str, "version": str, "protocol": "2.1.331", "drift": [DRIFT...],
                    "failed": {"scenario": "why"}, "kinds": {"assistant": int, ...}}; DRIFT is
       {"change": "new", "what": "field", "name": "zzz", "path": "user.zzz", "reason": str, "where": "hooks.1, line 4"}
     "change" is new or gone; "what" is as for claude-wire check, or one of answer, flag, word, line.

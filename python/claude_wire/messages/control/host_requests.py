@@ -180,7 +180,7 @@ class RenameSessionRequest(ControlRequestBody[dict[str, Any]], tag="rename_sessi
 class SetColorRequest(ControlRequestBody[dict[str, Any]], tag="set_color", kw_only=True, frozen=True):
     """Changes the accent colour of the session; ``default`` resets it.
 
-    The CLI 2.1.330 on stdin refuses it with ``unsupported_request``.
+    The CLI 2.1.331 on stdin refuses it with ``unsupported_request``.
     """
 
     color: str

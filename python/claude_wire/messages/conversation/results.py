@@ -226,7 +226,7 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     # proxy_invalid, temp_dir_unusable, cwd_unavailable, shell_tool_missing, session_held_by_background,
     # worktree_resume_refused, worktree_unverified, cli_version_too_old, bypass_root, org_config_required_unavailable,
     # org_config_refused, sandbox_required_unavailable, initialize_not_first, config_file_invalid,
-    # managed_settings_not_delivered, initialize_fields_not_delivered
+    # managed_settings_not_delivered, initialize_fields_not_delivered, sideload_flags_disabled
     startup_failure_reason: str | None = None
     invalid_config_file: InvalidConfigFile | None = None
 

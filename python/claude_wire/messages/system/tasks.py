@@ -14,6 +14,8 @@ __all__ = [
     "BackgroundTasksChangedMessage",
     "McpResourceLink",
     "SessionCronSummary",
+    "TaskListStatus",
+    "TaskListStatusesMessage",
     "TaskNotificationMessage",
     "TaskPatch",
     "TaskProgressMessage",
@@ -177,3 +179,22 @@ class SessionCronSummary(Wire, kw_only=True, frozen=True):
     schedule: str
     recurring: bool
     prompt: str
+
+
+class TaskListStatus(Wire, kw_only=True, frozen=True):
+    """The status of one task on the task list."""
+
+    id: str
+    # one of pending, in_progress, completed
+    status: str
+
+
+class TaskListStatusesMessage(SystemMessage, kw_only=True, frozen=True):
+    """The CLI has set statuses on the task list itself, where no call of TaskUpdate shows the change.
+
+    A task that is not named keeps its last status. A later result of TaskUpdate wins. The CLI's public interface does
+    not declare this message; CLI 2.1.331 writes it to some hosts.
+    """
+
+    subtype: Literal["task_list_statuses"] = constant("task_list_statuses")
+    statuses: list[TaskListStatus]

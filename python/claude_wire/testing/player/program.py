@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 KILL = 9
 
 #: The version of the CLI that the player behaves like. ``--version`` prints it where the recording names none.
-VERSION = b"2.1.330"
+VERSION = b"2.1.331"
 
 #: What standard error is flooded with.
 FLOOD = b"This line is one of many.\n"
