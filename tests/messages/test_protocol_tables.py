@@ -16,6 +16,7 @@ import claude_wire
 from claude_wire import messages
 from claude_wire.messages.base import Wire
 from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE
+from claude_wire.messages.unknown import NoOther
 from each import each
 from protocol_tables import (
     ALL_CLASSES,
@@ -82,7 +83,12 @@ def _reached() -> set[StructType]:
 def _tagged() -> Iterator[StructType]:
     """The classes that a tag or a subtype stands for, without the bases of others."""
     for cls in ALL_CLASSES:
-        if cls.__struct_config__.tag is not None and not cls.__subclasses__() and not cls.__name__.startswith("_"):
+        if (
+            cls is not NoOther
+            and cls.__struct_config__.tag is not None
+            and not cls.__subclasses__()
+            and not cls.__name__.startswith("_")
+        ):
             yield cls
 
 

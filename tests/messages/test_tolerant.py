@@ -198,12 +198,15 @@ def test_a_tag_may_be_missing_where_only_one_class_can_stand_but_not_be_another(
 
 
 def test_a_block_is_the_same_whatever_is_unknown_beside_it() -> None:
-    # The API sends the cache mark with its type; a host may leave it out, as it can be nothing else.
-    text = {"type": "text", "text": "a", "cache_control": {"ttl": "5m"}}
-    for beside in ({"type": "text", "text": ""}, {"type": "new"}):
-        message = decode(json.dumps({"type": "assistant", "message": {"content": [text, beside]}}))
-        assert isinstance(message, AssistantMessage)
-        assert message.content[0] == TextBlock("a", cache_control=CacheControl("5m"))
+    for mark, decoded in (
+        ({"type": "ephemeral", "ttl": "5m"}, CacheControl("5m")),
+        ({"ttl": "5m"}, UnknownObject({"ttl": "5m"})),
+    ):
+        text = {"type": "text", "text": "a", "cache_control": mark}
+        for beside in ({"type": "text", "text": ""}, {"type": "new"}):
+            message = decode(json.dumps({"type": "assistant", "message": {"content": [text, beside]}}))
+            assert isinstance(message, AssistantMessage)
+            assert message.content[0] == TextBlock("a", cache_control=decoded)
 
 
 def test_the_smallest_part_that_may_be_unknown_becomes_so() -> None:

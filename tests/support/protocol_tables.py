@@ -22,6 +22,7 @@ from claude_wire.messages.base import Wire
 from claude_wire.messages.control import mcp
 from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE, message_class
+from claude_wire.messages.unknown import NoOther
 from folders import DATA
 
 __all__ = [
@@ -83,7 +84,7 @@ def fields_of(cls: StructType) -> dict[str, msgspec.structs.FieldInfo]:
 def _members(hint: Any) -> list[Any]:
     """The alternatives of a hint, but for null and absent."""
     members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    return [member for member in members if member not in (type(None), msgspec.UnsetType)]
+    return [member for member in members if member not in (type(None), msgspec.UnsetType, NoOther)]
 
 
 def structs_in(hint: Any) -> list[StructType]:

@@ -322,7 +322,8 @@ class Bridge:
             events += self._permissions.withdraw(id, "answered", allowed)
         if isinstance(answer, (m.ControlSuccess, m.ControlError)):
             for request in answer.pending_permission_requests or ():
-                self._control_request(request, events)
+                if isinstance(request, m.ControlRequest):
+                    self._control_request(request, events)
 
     def _permission_request(self, message: m.PermissionRequestMessage, events: Events) -> None:
         to = self._conversation_of(message.session_id, events)

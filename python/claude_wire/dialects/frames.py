@@ -141,7 +141,7 @@ def as_stream_json(message: Any) -> Any:
         block = message.tool_result
         if block is None and message.tool_use_id is not None:
             block = ToolResultBlock(tool_use_id=message.tool_use_id, content=message.content)
-        return message if block is None else _tool_result_message(block, message.session_id)
+        return _tool_result_message(block, message.session_id) if isinstance(block, ToolResultBlock) else message
     if isinstance(message, ToolResultMessage):
         given = message.result
         content = given if isinstance(given, (str, list)) else [given]

@@ -11,6 +11,7 @@ from claude_wire.messages.base import Wire, constant
 from claude_wire.messages.blocks.content import ContentBlock, ToolResultBlock
 from claude_wire.messages.conversation.results import ErrorInfo
 from claude_wire.messages.system.base import SystemMessage
+from claude_wire.messages.unknown import OrUnknownBlock
 
 __all__ = [
     "ConsolidationMessage",
@@ -89,7 +90,7 @@ class SystemToolResultMessage(SystemMessage, kw_only=True, frozen=True):
     """
 
     subtype: Literal["tool_result"] = constant("tool_result")
-    tool_result: ToolResultBlock | None = None
+    tool_result: ToolResultBlock | OrUnknownBlock | None = None
     tool_use_id: str | None = None
     content: str | list[ContentBlock] | None = None
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from claude_wire.messages.base import Wire
-from claude_wire.messages.unknown import Unknown, unknown_class
+from claude_wire.messages.unknown import NoOther, Unknown, unknown_class
 
 __all__ = ["Ambiguities", "Ambiguous", "Convert", "Findings", "Misfit", "build", "converter"]
 
@@ -259,7 +259,7 @@ def _union(members: tuple[Any, ...]) -> Convert:
 
 def _tagged(structs: list[type[Wire]]) -> Convert:
     tag_field = structs[0].__struct_config__.tag_field or "type"
-    by_tag = {s.__struct_config__.tag: _converter(s) for s in structs}
+    by_tag = {s.__struct_config__.tag: _converter(s) for s in structs if s is not NoOther}
     fallback = unknown_class(structs)
 
     def convert(value: Any, findings: Findings) -> Any:

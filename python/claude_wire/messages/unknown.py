@@ -9,9 +9,9 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union, get_args
 
-from claude_wire.messages.base import short_repr
+from claude_wire.messages.base import Wire, short_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -127,6 +127,14 @@ def unknown_class(members: Iterable[type]) -> type[Unknown]:
 
 _BY_MEMBERS: dict[frozenset[type], type[Unknown]] = {}
 
+
+class NoOther(Wire, tag_field="type", tag="", frozen=True):
+    """The second member of a union that has one class: msgspec looks at the tag only if there are two."""
+
+    def __post_init__(self) -> None:
+        raise ValueError("unknown type")
+
+
 if TYPE_CHECKING:
     OrUnknownBlock: TypeAlias = UnknownBlock
     OrUnknownDelta: TypeAlias = UnknownDelta
@@ -141,14 +149,18 @@ else:
 
         A type checker sees the class for what is unknown there. msgspec refuses that class in a union of Structs, so at
         run time the union is that of the other members, and :func:`unknown_class` knows the class.
+
+        ``A | OrUnknownBlock`` requires the tag of ``A``: msgspec takes an ``A`` without its tag otherwise, and writes
+        the tag that was not there.
         """
 
         def __init__(self, cls: type[Unknown]) -> None:
             self._class = cls
 
         def __ror__(self, union: Any) -> Any:
-            _BY_MEMBERS[frozenset(get_args(union))] = self._class
-            return union
+            members = get_args(union) or (union, NoOther)
+            _BY_MEMBERS[frozenset(members)] = self._class
+            return Union[members]
 
     OrUnknownBlock = _OrUnknown(UnknownBlock)
     OrUnknownDelta = _OrUnknown(UnknownDelta)

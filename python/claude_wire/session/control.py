@@ -92,7 +92,7 @@ class Control:
                     message.response.pending_elicitation_requests,
                 ):
                     for request in pending or ():
-                        self.answers.take(request)
+                        self.handle(request)
         elif type(message) is ControlCancelRequest:
             self.answers.withdraw(message.request_id)
         elif message.type == "control_request":

@@ -86,7 +86,7 @@ class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
     input: Any
     caller: Caller | None = None
     toolset_name: str | UnsetType | None = UNSET
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
@@ -100,7 +100,7 @@ class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
     tool_use_id: str
     content: str | list[ContentBlock] | UnsetType | None = UNSET
     is_error: bool | None = None
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     toolset_name: str | UnsetType | None = UNSET
 
 
@@ -108,7 +108,7 @@ class ContainerUploadBlock(Wire, tag_field="type", tag="container_upload", froze
     """A file put into the container of the API's code execution tool, by its Files API id."""
 
     file_id: str
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class CompactionBlock(Wire, tag_field="type", tag="compaction", kw_only=True, frozen=True):
@@ -122,7 +122,7 @@ class CompactionBlock(Wire, tag_field="type", tag="compaction", kw_only=True, fr
     encrypted_content: str | UnsetType | None = UNSET
     signature: str | UnsetType | None = UNSET
     tool_changes: list[ContentBlock] | UnsetType | None = UNSET
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class FallbackInfo(Wire, frozen=True):
@@ -174,14 +174,14 @@ class ToolAdditionBlock(Wire, tag_field="type", tag="tool_addition", frozen=True
     """
 
     tool: ToolChange
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class ToolRemovalBlock(Wire, tag_field="type", tag="tool_removal", frozen=True):
     """From this point of the conversation on, the model is no longer offered a tool."""
 
     tool: ToolChange
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class BrowserStateTabEntry(Wire, kw_only=True, frozen=True):
@@ -236,7 +236,7 @@ class BrowserStateBlock(Wire, tag_field="type", tag="browser_state", frozen=True
     """The open tabs of a browser and what changed in it, inside a tool result."""
 
     tabs: list[BrowserStateTabEntry]
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     state_changes: list[BrowserStateChange] | UnsetType | None = UNSET
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from claude_wire.messages.base import Wire
 from claude_wire.messages.blocks.text import CacheControl, CitationsConfig, TextBlock
-from claude_wire.messages.unknown import OrUnknownObject
+from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
 __all__ = [
     "Base64ImageSource",
@@ -71,7 +71,7 @@ class ImageBlock(Wire, tag_field="type", tag="image", frozen=True):
     """
 
     source: ImageSource
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     transformations: ImageTransformations | UnsetType | None = UNSET
 
 
@@ -124,7 +124,7 @@ class DocumentBlock(Wire, tag_field="type", tag="document", kw_only=True, frozen
     """
 
     source: DocumentSource
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     citations: CitationsConfig | UnsetType | None = UNSET
     context: str | UnsetType | None = UNSET
     title: str | UnsetType | None = UNSET
@@ -136,10 +136,10 @@ class SearchResultBlock(Wire, tag_field="type", tag="search_result", kw_only=Tru
     Not to be confused with :class:`WebSearchResultBlock`, which the API's own web search returns.
     """
 
-    content: list[TextBlock]
+    content: list[TextBlock | OrUnknownBlock]
     source: str
     title: str
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
     citations: CitationsConfig | None = None
 
 

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from claude_wire.messages.base import Wire
 from claude_wire.messages.blocks.media import DocumentBlock
 from claude_wire.messages.blocks.text import CacheControl, TextBlock
-from claude_wire.messages.unknown import OrUnknownObject
+from claude_wire.messages.unknown import OrUnknownBlock, OrUnknownObject
 
 __all__ = [
     "AdvisorRedactedResultBlock",
@@ -98,7 +98,7 @@ class ServerToolUseBlock(Wire, tag_field="type", tag="server_tool_use", kw_only=
     # tool_search_tool_regex, tool_search_tool_bm25
     name: str
     caller: Caller | None = None
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class WebSearchResultBlock(Wire, tag_field="type", tag="web_search_result", kw_only=True, frozen=True):
@@ -127,10 +127,10 @@ class WebSearchToolResultBlock(Wire, tag_field="type", tag="web_search_tool_resu
     ``content`` is a list of pages on success but a single object, :class:`WebSearchToolResultError`, on failure.
     """
 
-    content: WebSearchToolResultError | list[WebSearchResultBlock]
+    content: WebSearchToolResultError | OrUnknownObject | list[WebSearchResultBlock | OrUnknownBlock]
     tool_use_id: str
     caller: Caller | None = None
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class WebFetchToolResultError(Wire, tag_field="type", tag="web_fetch_tool_result_error", frozen=True):
@@ -147,7 +147,7 @@ class WebFetchResultBlock(Wire, tag_field="type", tag="web_fetch_result", frozen
     ``retrieved_at`` is an ISO 8601 time, or null.
     """
 
-    content: DocumentBlock
+    content: DocumentBlock | OrUnknownBlock
     url: str
     retrieved_at: str | UnsetType | None = UNSET
 
@@ -161,7 +161,7 @@ class WebFetchToolResultBlock(Wire, tag_field="type", tag="web_fetch_tool_result
     content: WebFetchResult
     tool_use_id: str
     caller: Caller | None = None
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class AdvisorToolResultError(Wire, tag_field="type", tag="advisor_tool_result_error", frozen=True):
@@ -203,7 +203,7 @@ class AdvisorToolResultBlock(Wire, tag_field="type", tag="advisor_tool_result", 
 
     content: AdvisorResult
     tool_use_id: str
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class CodeExecutionToolResultError(Wire, tag_field="type", tag="code_execution_tool_result_error", frozen=True):
@@ -225,7 +225,7 @@ class CodeExecutionOutputBlock(Wire, tag_field="type", tag="code_execution_outpu
 class CodeExecutionResultBlock(Wire, tag_field="type", tag="code_execution_result", kw_only=True, frozen=True):
     """What code run in the API's container printed, how it ended and which files it left."""
 
-    content: list[CodeExecutionOutputBlock]
+    content: list[CodeExecutionOutputBlock | OrUnknownBlock]
     return_code: int
     stderr: str
     stdout: str
@@ -239,7 +239,7 @@ class EncryptedCodeExecutionResultBlock(
     ``encrypted_stdout`` takes the place of ``stdout``; ``stderr`` and ``return_code`` stay readable.
     """
 
-    content: list[CodeExecutionOutputBlock]
+    content: list[CodeExecutionOutputBlock | OrUnknownBlock]
     encrypted_stdout: str
     return_code: int
     stderr: str
@@ -255,7 +255,7 @@ class CodeExecutionToolResultBlock(Wire, tag_field="type", tag="code_execution_t
 
     content: CodeExecutionResult
     tool_use_id: str
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class BashCodeExecutionToolResultError(
@@ -276,7 +276,7 @@ class BashCodeExecutionOutputBlock(Wire, tag_field="type", tag="bash_code_execut
 class BashCodeExecutionResultBlock(Wire, tag_field="type", tag="bash_code_execution_result", kw_only=True, frozen=True):
     """What a shell command in the API's container printed, how it ended and which files it left."""
 
-    content: list[BashCodeExecutionOutputBlock]
+    content: list[BashCodeExecutionOutputBlock | OrUnknownBlock]
     return_code: int
     stderr: str
     stdout: str
@@ -293,7 +293,7 @@ class BashCodeExecutionToolResultBlock(Wire, tag_field="type", tag="bash_code_ex
 
     content: BashCodeExecutionResult
     tool_use_id: str
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class TextEditorCodeExecutionToolResultError(
@@ -365,7 +365,7 @@ class TextEditorCodeExecutionToolResultBlock(
 
     content: TextEditorCodeExecutionResult
     tool_use_id: str
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class ToolReferenceBlock(Wire, tag_field="type", tag="tool_reference", frozen=True):
@@ -375,7 +375,7 @@ class ToolReferenceBlock(Wire, tag_field="type", tag="tool_reference", frozen=Tr
     """
 
     tool_name: str
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class ToolSearchToolResultError(Wire, tag_field="type", tag="tool_search_tool_result_error", frozen=True):
@@ -389,7 +389,7 @@ class ToolSearchToolResultError(Wire, tag_field="type", tag="tool_search_tool_re
 class ToolSearchToolSearchResultBlock(Wire, tag_field="type", tag="tool_search_tool_search_result", frozen=True):
     """The tools that the search found, by reference; the list may be empty."""
 
-    tool_references: list[ToolReferenceBlock]
+    tool_references: list[ToolReferenceBlock | OrUnknownBlock]
 
 
 ToolSearchResult: TypeAlias = ToolSearchToolResultError | ToolSearchToolSearchResultBlock | OrUnknownObject
@@ -400,7 +400,7 @@ class ToolSearchToolResultBlock(Wire, tag_field="type", tag="tool_search_tool_re
 
     content: ToolSearchResult
     tool_use_id: str
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class McpToolUseBlock(Wire, tag_field="type", tag="mcp_tool_use", kw_only=True, frozen=True):
@@ -413,7 +413,7 @@ class McpToolUseBlock(Wire, tag_field="type", tag="mcp_tool_use", kw_only=True, 
     input: Any
     name: str
     server_name: str
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class McpToolResultBlock(Wire, tag_field="type", tag="mcp_tool_result", kw_only=True, frozen=True):
@@ -422,10 +422,10 @@ class McpToolResultBlock(Wire, tag_field="type", tag="mcp_tool_result", kw_only=
     ``content`` is a string or a list of text blocks; as part of a prompt it and ``is_error`` may be missing.
     """
 
-    content: str | list[TextBlock] | None = None
+    content: str | list[TextBlock | OrUnknownBlock] | None = None
     is_error: bool | None = None
     tool_use_id: str
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET
 
 
 class McpTool(Wire, frozen=True):

@@ -133,4 +133,4 @@ class TextBlock(Wire, tag_field="type", tag="text", frozen=True):
 
     text: str
     citations: list[Citation] | UnsetType | None = UNSET
-    cache_control: CacheControl | UnsetType | None = UNSET
+    cache_control: CacheControl | OrUnknownObject | UnsetType | None = UNSET

@@ -135,9 +135,9 @@ class ControlSuccess(Wire, tag_field="subtype", tag="success", kw_only=True, fro
 
     request_id: RequestId
     response: dict[str, Any] | UnsetType | None = UNSET
-    pending_permission_requests: list[ControlRequest] | None = None
-    pending_user_dialog_requests: list[ControlRequest] | None = None
-    pending_elicitation_requests: list[ControlRequest] | None = None
+    pending_permission_requests: list[ControlRequest | OrUnknownObject] | None = None
+    pending_user_dialog_requests: list[ControlRequest | OrUnknownObject] | None = None
+    pending_elicitation_requests: list[ControlRequest | OrUnknownObject] | None = None
 
 
 class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=True):
@@ -151,9 +151,9 @@ class ControlError(Wire, tag_field="subtype", tag="error", kw_only=True, frozen=
     error: str = ""
     error_code: str | None = None
     model: str | None = None
-    pending_permission_requests: list[ControlRequest] | None = None
-    pending_user_dialog_requests: list[ControlRequest] | None = None
-    pending_elicitation_requests: list[ControlRequest] | None = None
+    pending_permission_requests: list[ControlRequest | OrUnknownObject] | None = None
+    pending_user_dialog_requests: list[ControlRequest | OrUnknownObject] | None = None
+    pending_elicitation_requests: list[ControlRequest | OrUnknownObject] | None = None
 
 
 #: A control response succeeds or fails.

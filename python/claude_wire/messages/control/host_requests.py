@@ -21,6 +21,7 @@ from claude_wire.messages.control.mcp import (
     SdkMcpServerManifest,
 )
 from claude_wire.messages.control.request_body import ControlRequestBody
+from claude_wire.messages.unknown import OrUnknownObject
 
 if TYPE_CHECKING:
     # The strings below name their classes.
@@ -112,7 +113,7 @@ class InitializeRequest(ControlRequestBody["InitializeResponse"], tag="initializ
     forwardSubagentText: bool | None = None
     supportedDialogKinds: list[str] | None = None
     perTaskStopAffordance: bool | None = None
-    plugins: list[SdkPluginConfig] | None = None
+    plugins: list[SdkPluginConfig | OrUnknownObject] | None = None
     mcpServers: dict[str, McpServerConfig] | None = None
 
 
@@ -337,7 +338,7 @@ class ReloadPluginsRequest(
     """
 
     hold_on_cache_impact: bool | None = None
-    add_plugins: list[SdkPluginConfig] | None = None
+    add_plugins: list[SdkPluginConfig | OrUnknownObject] | None = None
     refuse_if_busy: bool | None = None
 
 

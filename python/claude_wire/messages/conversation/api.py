@@ -190,7 +190,7 @@ class ApiMessage(Wire, kw_only=True, frozen=True):
     stop_sequence: str | None = null()
     usage: Usage | None = None
     context_management: ContextManagementResponse | UnsetType | None = UNSET
-    stop_details: RefusalStopDetails | UnsetType | None = UNSET
+    stop_details: RefusalStopDetails | OrUnknownObject | UnsetType | None = UNSET
     container: Container | UnsetType | None = UNSET
     diagnostics: Diagnostics | UnsetType | None = UNSET
     input_transformations: list[InputTransformation] | UnsetType | None = UNSET

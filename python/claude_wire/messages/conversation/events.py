@@ -20,7 +20,7 @@ from claude_wire.messages.conversation.api import (
     RefusalStopDetails,
 )
 from claude_wire.messages.conversation.usage import MessageDeltaUsage
-from claude_wire.messages.unknown import OrUnknownDelta, OrUnknownEvent
+from claude_wire.messages.unknown import OrUnknownDelta, OrUnknownEvent, OrUnknownObject
 
 __all__ = [
     "ApiErrorInfo",
@@ -133,7 +133,7 @@ class MessageDelta(Wire, kw_only=True, frozen=True):
     """
 
     container: Container | UnsetType | None = UNSET
-    stop_details: RefusalStopDetails | UnsetType | None = UNSET
+    stop_details: RefusalStopDetails | OrUnknownObject | UnsetType | None = UNSET
     # one of end_turn, max_tokens, stop_sequence, tool_use, pause_turn, compaction, refusal,
     # model_context_window_exceeded
     stop_reason: str | None = null()
