@@ -14,9 +14,8 @@ import pytest
 
 import claude_wire
 from claude_wire import messages
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import NoOther, Wire
 from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE
-from claude_wire.messages.unknown import NoOther
 from each import each
 from protocol_tables import (
     ALL_CLASSES,

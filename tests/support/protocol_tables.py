@@ -18,11 +18,10 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import msgspec
 
 from claude_wire import messages
-from claude_wire.messages.base import Wire
+from claude_wire.messages.base import NoOther, Wire
 from claude_wire.messages.control import mcp
 from claude_wire.messages.tolerant import Findings
 from claude_wire.messages.union import BY_TYPE, RESULT_BY_SUBTYPE, SYSTEM_BY_SUBTYPE, message_class
-from claude_wire.messages.unknown import NoOther
 from folders import DATA
 
 __all__ = [

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 
-__all__ = ["Number", "Wire", "constant", "null", "short_repr"]
+__all__ = ["NoOther", "Number", "Wire", "constant", "null", "short_repr"]
 
 T = TypeVar("T")
 
@@ -142,3 +142,10 @@ class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     def __repr__(self) -> str:
         return _named(self, _short.maxlevel)
+
+
+class NoOther(Wire, tag_field="type", tag="", frozen=True):
+    """The second member of a union that has one class: msgspec looks at the tag only if there are two."""
+
+    def __post_init__(self) -> None:
+        raise ValueError("unknown type")

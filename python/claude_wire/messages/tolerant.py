@@ -19,8 +19,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from claude_wire.messages.base import Wire
-from claude_wire.messages.unknown import NoOther, Unknown, unknown_class
+from claude_wire.messages.base import NoOther, Wire
+from claude_wire.messages.unknown import Unknown, unknown_class
 
 __all__ = ["Ambiguities", "Ambiguous", "Convert", "Findings", "Misfit", "build", "converter"]
 

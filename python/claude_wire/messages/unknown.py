@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union, get_args
 
-from claude_wire.messages.base import Wire, short_repr
+from claude_wire.messages.base import NoOther, short_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -126,14 +126,6 @@ def unknown_class(members: Iterable[type]) -> type[Unknown]:
 
 
 _BY_MEMBERS: dict[frozenset[type], type[Unknown]] = {}
-
-
-class NoOther(Wire, tag_field="type", tag="", frozen=True):
-    """The second member of a union that has one class: msgspec looks at the tag only if there are two."""
-
-    def __post_init__(self) -> None:
-        raise ValueError("unknown type")
-
 
 if TYPE_CHECKING:
     OrUnknownBlock: TypeAlias = UnknownBlock
