@@ -330,7 +330,31 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         ValueError,
         "ClaudeOptions takes one of system_prompt and system_prompt_file, not both",
     ),
-    (lambda: ClaudeOptions(thinking={"type": "adaptive"}), TypeError, "ClaudeOptions.thinking takes a str, not dict"),
+    (
+        lambda: ClaudeOptions(thinking={"type": "adaptive"}),
+        TypeError,
+        "ClaudeOptions.thinking takes a str, not dict; write 'adaptive', 'enabled' or 'disabled'; budget_tokens is max_thinking_tokens=, display is thinking_display=",
+    ),
+    (
+        lambda: ClaudeOptions(system_prompt={"type": "preset", "preset": "claude_code", "append": "x"}),
+        TypeError,
+        "ClaudeOptions.system_prompt takes a str, not dict; a preset is left out, and its text goes into append_system_prompt=; a file is system_prompt_file=",
+    ),
+    (
+        lambda: ClaudeOptions(tools={"type": "preset", "preset": "claude_code"}),
+        TypeError,
+        "ClaudeOptions.tools takes a list of str, not dict; for the preset write ['default'], or leave it out",
+    ),
+    (
+        lambda: ClaudeOptions(task_budget={"total": 1000}),
+        TypeError,
+        "ClaudeOptions.task_budget takes an int, not dict; give the total alone",
+    ),
+    (
+        lambda: ClaudeOptions(agents={"x": object()}),
+        ValueError,
+        "ClaudeOptions.agents has a value that JSON has no form for; write {'NAME': {'description': ..., 'prompt': ...}}, or claude_wire.AgentDefinition as the value",
+    ),
     (
         lambda: open_process("claude --print hello"),
         TypeError,

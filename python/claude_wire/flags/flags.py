@@ -36,6 +36,20 @@ ThinkingDisplay: TypeAlias = Literal["summarized", "omitted", "highlights"]
 SettingSource: TypeAlias = Literal["user", "project", "local"]
 
 
+#: What to write in place of values that claude-agent-sdk takes for its options of these names.
+INSTEAD = {
+    "system_prompt": (
+        "a preset is left out, and its text goes into append_system_prompt=; a file is system_prompt_file="
+    ),
+    "tools": "for the preset write ['default'], or leave it out",
+    "task_budget": "give the total alone",
+    "thinking": "write 'adaptive', 'enabled' or 'disabled'; budget_tokens is max_thinking_tokens=, display is "
+    "thinking_display=",
+    "agents": "write {'NAME': {'description': ..., 'prompt': ...}}, or claude_wire.AgentDefinition as the value",
+    "plugin_dir": "write the paths alone",
+}
+
+
 class Flag(NamedTuple):
     """How the value of one field stands on the command line."""
 
@@ -162,9 +176,9 @@ class Flags:
             texts = flag.kind.write(value)
         except (TypeError, ValueError, RecursionError):
             # Without the cause: from Python 3.12 on its text has the value.
-            raise ValueError(f"{name} has a value that JSON has no form for") from None
+            raise ValueError(f"{name} has a value that JSON has no form for{_instead(one)}") from None
         if texts is None:
-            raise wrong_type(name, flag.kind.takes, value)
+            raise TypeError(f"{wrong_type(name, flag.kind.takes, value)}{_instead(one)}")
         if flag.known:
             otherwise = f"; one that this version does not know goes into extra_args={{{flag.name[2:]!r}: ...}}"
             for item in value if is_items(value) else (value,):
@@ -178,6 +192,10 @@ class Flags:
         if value == one.default:
             return []
         return [argument for text in texts for argument in _written(flag.name, text, joined=flag.joined)]
+
+
+def _instead(one: dataclasses.Field[Any]) -> str:
+    return f"; {INSTEAD[one.name]}" if one.name in INSTEAD else ""
 
 
 def _default(one: dataclasses.Field[Any]) -> Any:

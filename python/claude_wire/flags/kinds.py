@@ -101,7 +101,17 @@ def _read_list(text: str) -> tuple[str, ...]:
 
 def _json(value: Any) -> list[str] | None:
     # json writes ASCII, so that text which no command line can carry (a lone surrogate) gets through.
-    return [json.dumps({**value}, allow_nan=False)] if isinstance(value, Mapping) else _text(value)
+    if not isinstance(value, Mapping):
+        return _text(value)
+    return [json.dumps({**value}, allow_nan=False, default=_plain)]
+
+
+def _plain(value: Any) -> Any:
+    """A value that has a form of its own in JSON, such as an ``AgentDefinition``, as a dict."""
+    to_dict = getattr(value, "to_dict", None)
+    if callable(to_dict):
+        return to_dict()
+    raise TypeError(type(value).__name__)
 
 
 def _read_json(text: str) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class ClaudeOptions(Flags):
         setting_sources: of ``"user"``, ``"project"`` and ``"local"``; none with an empty list.
         plugin_dir: plugins for this session, as directories or zip files.
         agent: the agent that leads the session.
-        agents: agents by name, as an object, as JSON or as a file.
+        agents: agents by name, as an object (its values are ``AgentDefinition`` or dicts), as JSON or as a file.
         replay_user_messages: have user messages come back on standard output.
         forward_subagent_text: text and thinking of subagents too, not only their tools.
         no_session_persistence: write no transcript; the session cannot be resumed.
