@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from claude_wire.transcripts.conversation import message_of, messages
+from claude_wire.transcripts.edit import delete_session, fork_session, rename_session, tag_session
 from claude_wire.transcripts.read import LineReader, read
 from claude_wire.transcripts.recognise import LineDialect
 from claude_wire.transcripts.records.attachments import *
@@ -83,6 +84,7 @@ __all__ = [
     "SubagentMeta",
     "SummaryRecord",
     "SystemRecord",
+    "TagRecord",
     "ToolsUsedRecord",
     "TotalTokensReminder",
     "Transcript",
@@ -92,8 +94,12 @@ __all__ = [
     "UnknownCommandFallback",
     "UserRecord",
     "WorktreeStateRecord",
+    "delete_session",
     "find_sessions",
+    "fork_session",
     "message_of",
     "messages",
     "read",
+    "rename_session",
+    "tag_session",
 ]

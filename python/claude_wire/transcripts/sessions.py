@@ -18,7 +18,13 @@ from claude_wire.messages import InvalidLine, TextBlock, UnknownMessage
 from claude_wire.transcripts.files import open_regular, read_small
 from claude_wire.transcripts.records.base import Entry, Record
 from claude_wire.transcripts.records.conversation import UserRecord
-from claude_wire.transcripts.records.state import AiTitleRecord, CustomTitleRecord, LastPromptRecord, SummaryRecord
+from claude_wire.transcripts.records.state import (
+    AiTitleRecord,
+    CustomTitleRecord,
+    LastPromptRecord,
+    SummaryRecord,
+    TagRecord,
+)
 
 __all__ = ["SessionInfo", "find_sessions", "session_files", "session_info"]
 
@@ -62,6 +68,8 @@ class SessionInfo(NamedTuple):
     #: no other prompt, and then its name, such as ``/clear``.
     first_prompt: str | None
     last_prompt: str | None
+    #: The tag that the user gave, or None.
+    tag: str | None = None
 
 
 def find_sessions(folder: str | os.PathLike[str], *, newest_first: bool = False) -> Iterator[SessionInfo]:
@@ -134,6 +142,7 @@ def session_info(path: Path) -> SessionInfo:
         last = last.partition(b"\n")[2]  # the rest of a line
     head, tail = _records(first), _records(last)
     entries = [record for record in head if isinstance(record, Entry)]
+    tags = [record.label for record in head + tail if isinstance(record, TagRecord)]
     last_prompts = [record.lastPrompt for record in tail if isinstance(record, LastPromptRecord)]
     return SessionInfo(
         id=path.stem,
@@ -145,6 +154,7 @@ def session_info(path: Path) -> SessionInfo:
         size=size,
         first_prompt=_first_prompt(record for record in entries if isinstance(record, UserRecord)),
         last_prompt=_cut(last_prompts[-1]) if last_prompts else None,
+        tag=(_cut(tags[-1]) or None) if tags else None,
     )
 
 

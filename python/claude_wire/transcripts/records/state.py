@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from claude_wire.messages.base import Number, null
 from claude_wire.messages.conversation.usage import ModelUsage
 from claude_wire.transcripts.records.base import Record
@@ -25,6 +27,7 @@ __all__ = [
     "QueueOperationRecord",
     "RelocatedRecord",
     "SummaryRecord",
+    "TagRecord",
     "ToolsUsedRecord",
     "WorktreeStateRecord",
 ]
@@ -110,6 +113,13 @@ class CustomTitleRecord(Record, tag="custom-title", kw_only=True, frozen=True):
     """A title that the user gave."""
 
     customTitle: str
+
+
+class TagRecord(Record, tag="tag", kw_only=True, frozen=True):
+    """A tag that the user gave; empty if it was taken away."""
+
+    # Not `tag`, which is the keyword of a Struct's own tag; the key is the same.
+    label: str = msgspec.field(name="tag")
 
 
 class FileHistoryDeltaRecord(Record, tag="file-history-delta", kw_only=True, frozen=True):
