@@ -10,21 +10,7 @@ under way still asks the model something: that request takes the end up, and the
 reports no state is given :data:`SETTLE_SECONDS` behind each result to begin the turns that may be due. An agent that
 never says that a turn begins is not: its next result is taken to be the last.
 
-When a wait is done (docs/session.md has the same table, with what each call raises):
-
-===============================  ========================  ==========================================================
-what goes on                     a turn is done            a run is done
-===============================  ========================  ==========================================================
-the turn of a prompt             at its result             at its result, then as below
-queued prompts                   not waited for            each has its result, or was merged, cancelled or refused
-subagents in the background      not waited for            they have ended, and the turns that their ends bring
-a task in the foreground         part of its turn          part of its turn
-commands in the background       not waited for            after ``shells`` seconds, and the turns that they bring
-an interrupt, an error, a limit  at the result             as if the turn had succeeded
-a budget in a subagent           no result                 stopped subagents, no turn: idle, or SETTLE_SECONDS
-the CLI ends                     the output ends           the output ends
-silence, nothing under way       after ``ceiling``         after ``ceiling``
-===============================  ========================  ==========================================================
+When a turn is done, and when a run is, is one table: that of docs/session.md, "Turns and runs".
 
 Each prompt that was sent is in one state, and :data:`TRANSITIONS` is the whole machine:
 

@@ -16,9 +16,10 @@ Adding up ``total_cost_usd`` or ``modelUsage`` of several results counts most of
 their session, and both go on when the session is resumed or forked. :class:`UsageMeter` adds up what each result says
 to have been used since the one before it.
 
-``Session.ask()`` gives one result: ``meter.add(await session.ask(...))``. If the turn failed, it raises a
-``TurnError``, whose ``result`` counts, too: ``meter.add(error.result)``. The results that ``ask()`` passes over, of
-turns which background work began, reach no meter; ``receive_run()`` gives them all.
+``Session.ask()`` waits for the run, and gives its last result. If a turn of it failed, it raises a ``TurnError``, whose
+``result`` counts, too: ``meter.add(error.result)``. A run in which subagents worked in the background has a result for
+each turn that their ends brought: ``ask()`` gives or raises one of them, and a meter counts no more than it is given.
+``receive_run()`` gives them all.
 
 Sans-IO: knows messages, not where they come from. A meter takes 20 MB at most, whatever the stream holds.
 """
