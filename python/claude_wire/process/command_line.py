@@ -74,7 +74,7 @@ def resumed_by(argv: Sequence[str]) -> str | None:
         return None
     try:
         with open(path, "rb") as file:
-            head = file.read(64).partition(b"\n")[0]
+            head = file.read(256).partition(b"\n")[0]  # as much as Linux reads of it
     except OSError:
         return None
     if head.startswith(b"#!") and b"node" not in head:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["missing_from", "projects_folder"]
+__all__ = ["is_session_id", "missing_from", "projects_folder"]
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -21,6 +21,11 @@ def projects_folder(env: Mapping[str, str]) -> Path | None:
     return (Path(config) if config else Path(home or "") / ".claude") / "projects"
 
 
+def is_session_id(text: str) -> bool:
+    """Whether ``--resume`` takes a text for the id of a session, and not for its name or the path of its file."""
+    return _UUID.fullmatch(text) is not None
+
+
 def missing_from(session_id: str, env: Mapping[str, str]) -> Path | None:
     """The folder in which no conversation has this id; None if there is one, or nobody can know.
 
@@ -28,7 +33,7 @@ def missing_from(session_id: str, env: Mapping[str, str]) -> Path | None:
     say. A name or a path is for the CLI, too.
     """
     folder = projects_folder(env)
-    if folder is None or not folder.is_absolute() or not _UUID.fullmatch(session_id):
+    if folder is None or not folder.is_absolute() or not is_session_id(session_id):
         return None
     name = f"{session_id.lower()}.jsonl"
     try:

@@ -27,7 +27,7 @@ from claude_wire.process.process import (
     open_process,
     require_environment,
 )
-from claude_wire.process.stored_sessions import missing_from, projects_folder
+from claude_wire.process.stored_sessions import is_session_id, missing_from, projects_folder
 from claude_wire.session.arguments import PLACES, REQUEST_SECONDS
 from claude_wire.session.attached.link import Attachment
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
@@ -289,6 +289,8 @@ class _ProcessSession(Session):
         if resumed is not None and (folder := missing_from(resumed, env)) is not None:
             said = f"No conversation found with session ID: {resumed}"
             raise SessionNotFoundError(ResultErrorDuringExecution(is_error=True, errors=[said]), str(folder))
+        if resumed is not None and is_session_id(resumed) and "--fork-session" not in settings.argv:
+            self._reading.resumes = resumed
         try:
             return await super().__aenter__()
         except SessionNotFoundError as error:

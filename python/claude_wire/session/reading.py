@@ -5,6 +5,7 @@ Knows when a wait for a message ends, and what the end of the stream means; not 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -13,6 +14,7 @@ from anyio import CancelScope, current_time
 
 from claude_wire.errors import DetachedError, HandleError, ProcessError, TurnError
 from claude_wire.foundation.arguments import require_seconds, type_of
+from claude_wire.foundation.printable import one_line
 from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import (
     CancelAsyncMessageRequest,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading"]
 
+_log = logging.getLogger("claude_wire")
+
 A = TypeVar("A")
 
 
@@ -56,6 +60,8 @@ class Reading:
         self._requests = control.requests
         self._process = process
         self._on_init = control.callbacks.see_init
+        #: Id of the session that the CLI was started to go on with; None if there is none, or once it was compared.
+        self.resumes: str | None = None
         # Cancelling it ends the wait for a message of the run.
         self._waiting: CancelScope | None = None
 
@@ -68,7 +74,18 @@ class Reading:
         """Show a message to the run. Returns whether it is for the host alone."""
         if type(message) is InitMessage:
             self._on_init(message)
+            self._compare_with_resumed(message)
         return type(message) in MARKS and self.run.see(message)
+
+    def _compare_with_resumed(self, message: InitMessage) -> None:
+        """Warn if the CLI has begun a new session in place of the one to resume: it has nothing of the earlier one.
+
+        In all recordings of a ``--resume`` without ``--fork-session`` the first ``system/init`` has the id to resume.
+        """
+        resumes, self.resumes = self.resumes, None
+        if resumes is not None and message.session_id not in (None, resumes):
+            text = "the CLI was to resume session %s and has begun session %s: it has nothing of what was said before"
+            _log.warning(text, one_line(resumes), one_line(message.session_id or ""))
 
     async def step(self, *, reserved: bool = False) -> None:
         """Wait until there is something in ``ready``. Raises what the stream raises, and StopAsyncIteration."""
