@@ -420,9 +420,9 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
         "the dialect miriad has no permission requests: can_use_tool is never asked",
     ),
     (
-        lambda: open_session(["agent"], dialect=CLASSIC, hooks={"PreToolUse": [HookMatcher(decide)]}),
+        lambda: open_session(["agent"], dialect=MIRIAD, hooks={"PreToolUse": [HookMatcher(decide)]}),
         DialectError,
-        "the dialect classic has no initialize, so hooks would never be called",
+        "the dialect miriad has no initialize, so hooks would never be called",
     ),
     (
         lambda: waited(lambda: entered(lambda session: session.status())),
