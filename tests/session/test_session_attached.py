@@ -286,6 +286,35 @@ def test_what_a_process_has_begun_that_has_died_is_not_waited_for(
 
 
 @every_backend
+def test_a_subagent_that_began_before_the_cursor_is_waited_for(backend: Backend) -> None:
+    """The supervisor says that it works: the lines that told of it are not read again."""
+
+    async def main() -> None:
+        host = HostPeer()
+        host.say(numbered(1))
+        host.subagents = ["a"]
+        _, session = host.connect(Cursor("s1", 1, 1))
+        async with session:
+            task = {
+                "task_id": "a",
+                "status": "completed",
+                "output_file": "",
+                "summary": "",
+                "uuid": "u",
+                "session_id": "s",
+            }
+            host.say({"type": "system", "subtype": "task_notification", **task})
+            host.say(INIT, {**RESULT, "origin": {"kind": "task-notification"}})
+            assert [type(message).__name__ async for message in session.receive_run()] == [
+                "TaskNotificationMessage",
+                "InitMessage",
+                "ResultSuccess",
+            ]
+
+    backend.run(main)
+
+
+@every_backend
 def test_a_turn_that_nobody_has_asked_for_is_waited_for(backend: Backend) -> None:
     async def main() -> None:
         host = HostPeer()

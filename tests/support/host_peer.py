@@ -114,6 +114,7 @@ class HostPeer:
         self.ended: Ended | None = None
         self.started: Started | None = None
         self.turn = False
+        self.subagents: list[str] = []
         self.wires: list[Wire] = []
 
     # --- the CLI
@@ -155,6 +156,7 @@ class HostPeer:
             driver=True,
             life=Life.RUNNING if self.turn else Life.IDLE,
             turn=self.turn,
+            subagents=self.subagents,
             open=[msgspec.Raw(json.dumps(message).encode()) for message in self.open.values()],
             owed=list(self.owed),
             initialized=NOTHING if self.initialized is None else msgspec.Raw(json.dumps(self.initialized).encode()),

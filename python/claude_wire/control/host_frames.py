@@ -131,6 +131,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
         driver: whether there is a driver.
         life: what the session does.
         turn: whether a turn is under way.
+        subagents: ids of those that work in the background, long ones left out.
         open: the CLI's questions without an answer, as control requests.
         settled: ids of the last questions that need no answer any more.
         owed: uuids of prompts without a result.
@@ -150,6 +151,7 @@ class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
     driver: bool
     life: Life
     turn: bool = False
+    subagents: list[str] = []
     open: list[msgspec.Raw] = []
     settled: list[str] = []
     owed: list[str] = []

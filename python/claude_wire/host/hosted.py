@@ -109,8 +109,7 @@ class Hosted:
         self._cost: CostLimit | None = None
         self._inlet: Inlet | None = None
         self._reads = False
-        # The end of the standard error of the process.
-        self._stderr = b""
+        self._stderr = b""  # its end
         self._retry: asyncio.TimerHandle | None = None
 
     # --- what it is
@@ -458,6 +457,7 @@ class Hosted:
             driver=drives or self.driver is not None,
             life=self.life,
             turn=ledger.turn.open,
+            subagents=ledger.background.subagents.strings(),
             open=[msgspec.Raw(encode(request)[:-1]) for request in ledger.open],
             settled=ledger.last_settled,
             owed=ledger.owed,

@@ -6,7 +6,7 @@ Knows when a wait for a message ends, and what the end of the stream means; not 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -209,9 +209,9 @@ class Reading:
         self.run.refuse(uuid, reason)
         self._look_again()
 
-    def arrive(self, *, turn: bool, restarted: bool) -> None:
+    def arrive(self, *, turn: bool, subagents: Iterable[str], restarted: bool) -> None:
         """What comes from now on is newer than the session's beginning; arguments as of :meth:`Run.arrive`."""
-        self.run.arrive(turn=turn, restarted=restarted)
+        self.run.arrive(turn=turn, subagents=subagents, restarted=restarted)
         self._look_again()
 
     def _look_again(self) -> None:

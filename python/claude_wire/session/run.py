@@ -317,11 +317,12 @@ class Run:
         for uuid in owed:
             self.ask(uuid, now)
 
-    def arrive(self, *, turn: bool, restarted: bool) -> None:
+    def arrive(self, *, turn: bool, subagents: Iterable[str] = (), restarted: bool) -> None:
         """All older messages were seen.
 
         Args:
             turn: whether a turn is under way behind them.
+            subagents: ids of those that work in the background. Some may have begun before the first message.
             restarted: whether they are of several processes. What an earlier one has begun goes on no more.
         """
         self._is_behind, self._turn = False, turn
@@ -329,6 +330,8 @@ class Run:
             self._state = None
             self.background = Background()
             self._queued = 0
+        for id in subagents:
+            self.background.subagents.add(id)
 
     def refuse(self, uuid: str, reason: str) -> None:
         """A prompt will not come to the CLI. It may be sent again."""

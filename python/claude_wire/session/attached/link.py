@@ -174,7 +174,7 @@ class Link:
         """All that there was when the session was attached has been taken."""
         attached = self.attached
         restarted = self._processes > (0 if attached.after else 1)
-        self._reading.arrive(turn=attached.turn, restarted=restarted)
+        self._reading.arrive(turn=attached.turn, subagents=attached.subagents, restarted=restarted)
 
     def passed(self, message: Any) -> None:
         """A control message was passed over that is older than the answer of the supervisor."""
