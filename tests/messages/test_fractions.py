@@ -1,16 +1,93 @@
-"""Numbers that the CLI writes as fractions are taken as fractions."""
+"""Numbers that may be fractions are taken as fractions; every other is a count, a place or a name, and listed here."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import json
+import pkgutil
+from collections.abc import Iterator
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
 import pytest
 
+import claude_wire.messages
 from claude_wire import RateLimitEvent, decode, encode
-from claude_wire.bridge import Bridge
+from claude_wire.bridge import Bridge, events
+from claude_wire.errors import PayloadError
+from claude_wire.messages import Message, Unknown
+from claude_wire.messages.base import Wire
+from protocol_tables import REQUESTS, answer_hint
 
 WARNING = (
     b'{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","surpassedThreshold":%s,'
     b'"unifiedWindows":{"five_hour":{"utilization":0.92,"resetsAt":1795545263,"surpassedThreshold":%s}}}}'
 )
+
+#: Why an ``int`` can be nothing else, and the fields that are one for that reason, as they are named on the wire. A new
+#: field of a message is added here only if a fraction of it means nothing; what is measured (times, memory, costs,
+#: shares) is a ``Number``.
+WHOLE: dict[str, set[str]] = {
+    "things are counted": {
+        *("attachments", "background", "completedSteps", "totalSteps", "turns"),
+        *("attempt", "cleared_thinking_turns", "cleared_tool_uses", "compact_output_chars", "content_length", "count"),
+        *("deletions", "entries_archived", "entries_created", "entries_updated", "error_count", "hookCount"),
+        *("hooks_when_unanswered_kept", "includedCommands", "includedSkills", "insertions", "iterations", "maxTurns"),
+        *("main_stream_chunk_count", "main_stream_count", "main_stream_event_count", "max_retries", "message_count"),
+        *("new_lines", "num_lines", "num_turns", "old_lines", "policyHookCount", "queued_messages"),
+        *("queued_turn_count", "request_count", "safety_stops", "session_count", "skippedLinks", "spawn_depth"),
+        *("text_post_count", "text_post_gap_over_500ms_count", "time_to_request_major_faults", "tool_uses"),
+        *("tool_pool_build_count", "tool_pool_build_lapsed_count", "tool_pool_moved_at_lapse_count", "totalCommands"),
+        *("totalSkills", "total_lines", "total_lines_added", "total_lines_removed", "webSearchRequests"),
+        *("web_fetch_requests", "web_search_requests"),
+    },
+    # The CLI's schema says so of each that it has, estimates included.
+    "tokens are counted": {
+        *("assistantMessageTokens", "attachmentTokens", "autoCompactThreshold", "autoCompactWindow", "callTokens"),
+        *("cacheCreationEphemeral1hInputTokens", "cacheCreationEphemeral5mInputTokens", "cacheCreationInputTokens"),
+        *("cacheReadInputTokens", "cache_creation_input_tokens", "cache_missed_input_tokens", "contextWindow"),
+        *("cache_read_input_tokens", "cleared_input_tokens", "ephemeral_1h_input_tokens", "estimated_tokens"),
+        *("ephemeral_5m_input_tokens", "estimated_tokens_delta", "first_request_cache_read_input_tokens"),
+        *("first_request_input_tokens", "inputTokens", "input_tokens", "maxOutputTokens", "maxTokens"),
+        *("max_thinking_tokens", "outputTokens", "output_tokens", "rawMaxTokens", "raw_max_tokens", "resultTokens"),
+        *("redirectedContextTokens", "thinkingTokens", "thinking_tokens", "tokens", "tokens_at_start", "tokens_over"),
+        *("toolCallTokens", "toolResultTokens", "totalTokens", "total_tokens", "unattributedTokens"),
+        "userMessageTokens",
+    },
+    "bytes are counted": {"max_bytes", "size_bytes", "total_bytes"},
+    "a place in a list or a text": {
+        *("document_index", "end_block_index", "end_char_index", "end_page_number", "index", "new_start", "old_start"),
+        *("position", "process_turn_index", "result_index", "search_result_index", "start_block_index"),
+        *("start_char_index", "start_line", "start_page_number"),
+    },
+    "a status of HTTP or of a process": {"api_error_status", "error_status", "exit_code", "return_code"},
+    "a name": {"pid", "process_start_tuning", "verifiedPeerPid", "worker_epoch"},
+}
+
+
+def classes() -> set[type[Wire]]:
+    """The Structs of all messages, of all that is in them, and of the events for a page."""
+    modules = [each.name for each in pkgutil.walk_packages(claude_wire.messages.__path__, "claude_wire.messages.")]
+    return {
+        value
+        for name in [*modules, events.__name__]
+        for _, value in inspect.getmembers(importlib.import_module(name), inspect.isclass)
+        if issubclass(value, Wire) and value.__module__ == name
+    }
+
+
+def parts(hint: Any) -> list[Any]:
+    return [hint, *(inner for part in get_args(hint) for inner in parts(part))]
+
+
+def fields_of(cls: type[Wire]) -> list[msgspec.structs.FieldInfo]:
+    return [field for field in msgspec.structs.fields(cls) if not (cls.keeps_extra and field.name == "extra")]
+
+
+def is_whole(hint: Any) -> bool:
+    return int in parts(hint) and float not in parts(hint)
 
 
 @pytest.mark.parametrize("written", [b"0.9", b"1"])
@@ -20,3 +97,92 @@ def test_a_rate_limit_warning_is_a_notice_at_any_threshold(written: bytes) -> No
     assert isinstance(message, RateLimitEvent)
     assert b'"surpassedThreshold":' + written + b"," in encode(message)
     assert Bridge().add(message)
+
+
+@pytest.mark.parametrize("number", [0.5, 2])
+def test_memory_and_times_may_be_fractions(number: float) -> None:
+    names = [f"process_{kind}_mib_{at}" for kind in ("rss", "anon") for at in ("turn_start", "result")]
+    result = {"type": "result", "subtype": "success", **dict.fromkeys([*names, "process_peak_rss_mib"], number)}
+    goal = {"condition": "c", "iterations": 1, "set_at": number, "tokens_at_start": 1}
+    for line in (result, {"type": "active_goal", "value": goal}):
+        message = decode(json.dumps(line))
+        assert not unknown_in(message)
+        assert without_nulls(json.loads(encode(message))) == line
+
+
+def test_a_number_of_a_message_that_cannot_be_a_fraction_is_listed_with_its_reason() -> None:
+    found = {field.encode_name for cls in classes() for field in fields_of(cls) if is_whole(field.type)}
+    listed = [name for names in WHOLE.values() for name in names]
+    assert sorted(found) == sorted(listed)
+
+
+# --- values that have one such number ---------------------------------------------------------------------------------
+
+
+def least(hint: Any) -> Any:
+    """The smallest JSON value of this type."""
+    if get_origin(hint) in (Union, UnionType):
+        return None if type(None) in get_args(hint) else least(get_args(hint)[0])
+    if isinstance(hint, type) and issubclass(hint, Wire):
+        key, tag = hint.__struct_config__.tag_field, hint.__struct_config__.tag
+        needed = {field.encode_name: least(field.type) for field in fields_of(hint) if field.required}
+        return {**({key: tag} if key else {}), **needed}
+    if get_origin(hint) is Literal:
+        return get_args(hint)[0]
+    return {str: "s", int: 1, bool: True, list: [], dict: {}, Any: {}}[get_origin(hint) or hint]
+
+
+def halves(hint: Any, seen: set[tuple[type, str]]) -> Iterator[tuple[str, Any]]:
+    """JSON values of this type with 0.5 in place of an ``int``, for each ``int`` field once, and the path to it."""
+    origin = get_origin(hint)
+    if hint is int:
+        yield "", 0.5
+    elif origin in (Union, UnionType) and float not in get_args(hint):
+        for part in get_args(hint):
+            yield from halves(part, seen)
+    elif origin is list:
+        yield from ((f"[]{path}", [value]) for path, value in halves(get_args(hint)[0], seen))
+    elif origin is dict:
+        yield from ((f"{{}}{path}", {"k": value}) for path, value in halves(get_args(hint)[1], seen))
+    elif isinstance(hint, type) and issubclass(hint, Wire):
+        for field in fields_of(hint):
+            if (hint, field.name) not in seen:
+                seen.add((hint, field.name))
+                for path, value in halves(field.type, seen):
+                    yield f" {hint.__name__}.{field.name}{path}", {**least(hint), field.encode_name: value}
+
+
+def unknown_in(value: Any) -> list[Unknown]:
+    if isinstance(value, Unknown):
+        return [value]
+    if isinstance(value, Wire):
+        value = [getattr(value, field.name) for field in fields_of(type(value))]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [found for part in inner for found in unknown_in(part)]
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_nulls(one) for key, one in value.items() if one is not None}
+    return [without_nulls(one) for one in value] if isinstance(value, list) else value
+
+
+def test_a_fraction_in_place_of_a_count_is_an_unknown_value_and_nothing_is_lost() -> None:
+    tried: set[str] = set()
+    for path, line in halves(Message, set()):
+        tried.add(path.rpartition(".")[2])
+        message = decode(json.dumps(line))
+        assert [each.reason for each in unknown_in(message)], path
+        assert without_nulls(json.loads(encode(message))) == without_nulls(line), path
+    assert {"num_turns", "exit_code", "document_index"} <= tried
+
+
+def test_a_fraction_in_place_of_a_count_in_an_answer_is_an_error_with_the_payload() -> None:
+    tried: set[str] = set()
+    for subtype, request in REQUESTS.items():
+        for path, payload in halves(answer_hint(subtype), set()):
+            tried.add(path.rpartition(".")[2])
+            with pytest.raises(PayloadError, match=r"expected a whole number, got a number at \$") as error:
+                request.parse_answer(payload)
+            assert error.value.payload == payload, path
+    assert {"pid", "insertions", "totalTokens"} <= tried

@@ -180,7 +180,7 @@ class ActiveGoal(Wire, kw_only=True, frozen=True):
 
     condition: str
     iterations: int
-    set_at: int
+    set_at: Number
     tokens_at_start: int
     last_reason: str | None = None
 

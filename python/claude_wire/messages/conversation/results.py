@@ -167,11 +167,11 @@ class ResultMessage(Wire, tag_field="type", tag="result", kw_only=True, frozen=T
     time_to_request_cpu_ms: Number | None = None
     time_to_request_loop_lag_ms: Number | None = None
     time_to_request_major_faults: int | None = None
-    process_rss_mib_turn_start: int | None = None
-    process_anon_mib_turn_start: int | None = None
-    process_rss_mib_result: int | None = None
-    process_anon_mib_result: int | None = None
-    process_peak_rss_mib: int | None = None
+    process_rss_mib_turn_start: Number | None = None
+    process_anon_mib_turn_start: Number | None = None
+    process_rss_mib_result: Number | None = None
+    process_anon_mib_result: Number | None = None
+    process_peak_rss_mib: Number | None = None
     process_cpu_ms_between_turns: Number | None = None
     process_wall_ms_between_turns: Number | None = None
     process_cpu_ms_turn: Number | None = None
