@@ -274,6 +274,7 @@ fn lines() -> Vec<u8> {
     let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
     let escaped = r"\n\ud83d\ude00\ud83d".repeat(100);
     let mut lines = String::new();
+    // More rows than a batch has room for at first.
     for number in 0..20 {
         let _ = write!(
             lines,

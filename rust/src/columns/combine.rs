@@ -149,6 +149,7 @@ impl<T: Rows> Combine<T> {
         while let Some(table) = self.tables.get(*next).filter(|_| batch.rows < BATCH_ROWS) {
             for row in 0..table.rows() {
                 if self.counts[*next][row] {
+                    batch.begin_row()?;
                     for (index, column) in batch.columns.iter_mut().enumerate() {
                         column.push(table.cell(index, row))?;
                     }

@@ -210,6 +210,7 @@ impl Rows {
         bare: bool,
     ) -> Result<(), Fault> {
         let (data, work) = (line.data, &mut self.work);
+        self.batch.begin_row()?;
         for (number, of) in spec.columns.iter().enumerate() {
             let column = &mut self.batch.columns[number];
             let value = match &of.rule {
@@ -246,19 +247,19 @@ impl Rows {
                 }
             };
             if !value.is_some(data) {
-                column.push_null()?;
+                column.push_null();
             } else if of.kind == Type::Text && value.is_text() {
                 // Not by a closure: that would be a function of its own, without vectors.
                 let mut surrogates = 0;
                 if let Some(out) = column.text() {
                     surrogates = text(engine, data, value, out)?;
                 }
-                column.end_text()?;
+                column.end_text();
                 work.note(Problem::Surrogate, Some(number), surrogates)?;
             } else if let Some(cell) = cell(engine, of.kind, data, value, &mut work.scratch)? {
                 column.push(cell)?;
             } else {
-                column.push_null()?;
+                column.push_null();
                 work.note(Problem::Misfit, Some(number), 1)?;
             }
         }
@@ -353,9 +354,9 @@ impl Work {
             }
         }
         if any {
-            column.end_text()?;
+            column.end_text();
         } else {
-            column.push_null()?;
+            column.push_null();
         }
         self.note(Problem::Surrogate, Some(number), surrogates)?;
         self.note(Problem::Misfit, Some(number), misfits + strays)?;

@@ -5,11 +5,12 @@ fn rows_are_added_and_taken_back() {
     let types = [Type::Text, Type::Int, Type::Bool];
     let mut batch = Batch::new(&types).unwrap();
     for number in 0..20_u64 {
+        batch.begin_row().unwrap();
         let [text, int, bool] = &mut batch.columns[..] else {
             unreachable!()
         };
         if number % 3 == 0 {
-            text.push_null().unwrap();
+            text.push_null();
             int.push(Cell::Null).unwrap();
             // What is of another type is none.
             bool.push(Cell::Word(1)).unwrap();
@@ -52,9 +53,45 @@ fn rows_are_added_and_taken_back() {
 fn a_batch_that_is_taken_leaves_an_empty_one() {
     let types = [Type::Json];
     let mut batch = Batch::new(&types).unwrap();
+    batch.begin_row().unwrap();
     batch.columns[0].push(Cell::Text(b"{}")).unwrap();
     batch.rows = 1;
     let taken = batch.take(&types).unwrap();
     assert_eq!((taken.rows, taken.bytes()), (1, 10));
     assert_eq!((batch.rows, batch.columns[0].rows()), (0, 0));
+}
+
+#[test]
+fn within_the_room_of_a_batch_no_column_grows() {
+    fn room(batch: &Batch) -> Vec<[usize; 2]> {
+        let columns = batch.columns.iter().map(|column| {
+            let values = match &column.values {
+                Values::Text(starts, _) => starts.capacity(),
+                Values::Words(words) => words.capacity(),
+                Values::Bools(bits) => bits.bytes.capacity(),
+            };
+            [values, column.valid.bytes.capacity()]
+        });
+        columns.collect()
+    }
+    let types = [Type::Text, Type::Int, Type::Bool];
+    let mut batch = Batch::new(&types).unwrap();
+    for number in 0..10_000_u64 {
+        batch.begin_row().unwrap();
+        let begun = room(&batch);
+        let [text, int, bool] = &mut batch.columns[..] else {
+            unreachable!()
+        };
+        text.push(Cell::Text(b"x")).unwrap();
+        int.push(Cell::Word(number)).unwrap();
+        bool.push(Cell::Bool(true)).unwrap();
+        batch.rows += 1;
+        assert_eq!(room(&batch), begun);
+        // What is taken back, or taken, leaves room that is counted right.
+        match number % 1000 {
+            500 => batch.truncate(batch.rows / 2),
+            999 => drop(batch.take(&types).unwrap()),
+            _ => (),
+        }
+    }
 }

@@ -8,8 +8,9 @@ fn batch(rows: u64) -> Batch {
     let mut batch = Batch::new(&[Type::Text, Type::Int, Type::Bool]).unwrap();
     for number in 0..rows {
         let text = number.to_string();
+        batch.begin_row().unwrap();
         batch.columns[0].push(Cell::Text(text.as_bytes())).unwrap();
-        batch.columns[1].push_null().unwrap();
+        batch.columns[1].push_null();
         batch.columns[2].push(Cell::Bool(true)).unwrap();
         batch.rows += 1;
     }
