@@ -1,4 +1,4 @@
-"""Numbers that may be fractions are taken as fractions; every other is a count, a place or a name, and listed here."""
+"""Numbers that may be fractions are taken as fractions; every other is a count, a place or a name."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 import claude_wire.messages
 from claude_wire import RateLimitEvent, decode, encode
 from claude_wire.bridge import Bridge, events
+from claude_wire.cli.drift.whole import WHOLE
 from claude_wire.errors import PayloadError
 from claude_wire.messages import Message, Unknown
 from claude_wire.messages.base import Wire
@@ -25,46 +26,6 @@ WARNING = (
     b'{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","surpassedThreshold":%s,'
     b'"unifiedWindows":{"five_hour":{"utilization":0.92,"resetsAt":1795545263,"surpassedThreshold":%s}}}}'
 )
-
-#: Why an ``int`` can be nothing else, and the fields that are one for that reason, as they are named on the wire. A new
-#: field of a message is added here only if a fraction of it means nothing; what is measured (times, memory, costs,
-#: shares) is a ``Number``.
-WHOLE: dict[str, set[str]] = {
-    "things are counted": {
-        *("attachments", "background", "completedSteps", "totalSteps", "turns"),
-        *("attempt", "cleared_thinking_turns", "cleared_tool_uses", "compact_output_chars", "content_length", "count"),
-        *("deletions", "entries_archived", "entries_created", "entries_updated", "error_count", "hookCount"),
-        *("hooks_when_unanswered_kept", "includedCommands", "includedSkills", "insertions", "iterations", "maxTurns"),
-        *("main_stream_chunk_count", "main_stream_count", "main_stream_event_count", "max_retries", "message_count"),
-        *("new_lines", "num_lines", "num_turns", "old_lines", "policyHookCount", "queued_messages"),
-        *("queued_turn_count", "request_count", "safety_stops", "session_count", "skippedLinks", "spawn_depth"),
-        *("text_post_count", "text_post_gap_over_500ms_count", "time_to_request_major_faults", "tool_uses"),
-        *("tool_pool_build_count", "tool_pool_build_lapsed_count", "tool_pool_moved_at_lapse_count", "totalCommands"),
-        *("totalSkills", "total_lines", "total_lines_added", "total_lines_removed", "webSearchRequests"),
-        *("web_fetch_requests", "web_search_requests"),
-    },
-    # The CLI's schema says so of each that it has, estimates included.
-    "tokens are counted": {
-        *("assistantMessageTokens", "attachmentTokens", "autoCompactThreshold", "autoCompactWindow", "callTokens"),
-        *("cacheCreationEphemeral1hInputTokens", "cacheCreationEphemeral5mInputTokens", "cacheCreationInputTokens"),
-        *("cacheReadInputTokens", "cache_creation_input_tokens", "cache_missed_input_tokens", "contextWindow"),
-        *("cache_read_input_tokens", "cleared_input_tokens", "ephemeral_1h_input_tokens", "estimated_tokens"),
-        *("ephemeral_5m_input_tokens", "estimated_tokens_delta", "first_request_cache_read_input_tokens"),
-        *("first_request_input_tokens", "inputTokens", "input_tokens", "maxOutputTokens", "maxTokens"),
-        *("max_thinking_tokens", "outputTokens", "output_tokens", "rawMaxTokens", "raw_max_tokens", "resultTokens"),
-        *("redirectedContextTokens", "thinkingTokens", "thinking_tokens", "tokens", "tokens_at_start", "tokens_over"),
-        *("toolCallTokens", "toolResultTokens", "totalTokens", "total_tokens", "unattributedTokens"),
-        "userMessageTokens",
-    },
-    "bytes are counted": {"max_bytes", "size_bytes", "total_bytes"},
-    "a place in a list or a text": {
-        *("document_index", "end_block_index", "end_char_index", "end_page_number", "index", "new_start", "old_start"),
-        *("position", "process_turn_index", "result_index", "search_result_index", "start_block_index"),
-        *("start_char_index", "start_line", "start_page_number"),
-    },
-    "a status of HTTP or of a process": {"api_error_status", "error_status", "exit_code", "return_code"},
-    "a name": {"pid", "process_start_tuning", "verifiedPeerPid", "worker_epoch"},
-}
 
 
 def classes() -> set[type[Wire]]:

@@ -18,8 +18,9 @@ from click.testing import Result
 
 from children import linux_only
 from claude_wire.cli.app import cli
-from claude_wire.cli.drift import inside
+from claude_wire.cli.drift import inside, typings
 from claude_wire.cli.drift.flags import NO_FLAG, FlagsFound, find_flags
+from claude_wire.cli.drift.typings import Typings
 from claude_wire.testing.offline import sandbox
 from shown import RUNNER
 
@@ -223,6 +224,32 @@ def test_of_typings_with_mistakes_the_rest_is_read(type: str, other: Path, tmp_p
     source = f"type SDKMessage = A0;\ntype EffortLevel = 'utmost';\ntype A0 = {{ type: 'news'; a: {type} }};\n"
     file.write_bytes(source.encode("utf-8", "surrogateescape"))
     assert "utmost at EffortLevel" in drift(other, "--typings", file).stdout
+
+
+def test_a_number_in_typings_is_a_fraction_unless_it_is_known_to_be_whole() -> None:
+    pytest.importorskip("tree_sitter_typescript")
+    declared = (
+        "type SDKMessage = A0; type A0 = { a: number; of: 0.9 | 3; index: number; deep: { num_turns: number[] } };"
+    )
+    assert [one for _, one in Typings(declared.encode()).messages()] == [
+        {"a": 0.5, "of": of, "index": 1, "deep": {"num_turns": [1]}} for of in (0.9, 1)
+    ]
+
+
+def test_a_class_that_refuses_the_fractions_of_typings_is_found(
+    other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tree_sitter_typescript")
+    file = tmp_path / "sdk.d.ts"
+    file.write_text("type SDKMessage = A0; type A0 = { type: 'result'; subtype: 'success'; num_turns: number; };")
+
+    def misfits() -> list[str]:
+        plain = json.loads(drift(other, "--typings", file, "--json").stdout)
+        return [one["reason"] for one in plain["drift"] if one["what"] == "message"]
+
+    assert misfits() == []
+    monkeypatch.setattr(typings, "WHOLE_NAMES", frozenset())
+    assert misfits() == ["expected a whole number, got a number at $.num_turns"]
 
 
 def test_what_typings_declare_is_compared_as_messages_are(other: Path, tmp_path: Path) -> None:

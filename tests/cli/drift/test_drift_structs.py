@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from claude_wire.cli.drift.requests import NO_REQUEST
 from claude_wire.cli.drift.structs import structs_source
 from claude_wire.cli.drift.wire import MOST_DRIFTS, MOST_VALUES, Comparison, Drift
+from claude_wire.foundation.printable import is_seen
 from claude_wire.testing import Step
 
 Line = dict[str, Any]
@@ -208,7 +209,7 @@ JSON = st.recursive(
 
 
 #: What is not printable, and what JSON escapes, can be no name of a field.
-NAMES = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters='"\\'), max_size=9)
+NAMES = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters='"\\').filter(is_seen), max_size=9)
 
 #: Of tags that are not ASCII msgspec decodes none that stands alone.
 KINDS = st.text(st.characters(max_codepoint=127), min_size=1, max_size=90)

@@ -2,5 +2,6 @@
 
 ``inside`` runs in a network namespace and drives the CLI through ``scenarios``, with the ``requests`` and ``flags``
 that it may know; ``wire`` compares what was recorded with the message classes, and ``typings`` turns declarations in
-TypeScript into messages for the same comparison. ``structs`` and ``report`` write down what is new.
+TypeScript into messages for the same comparison, with fractions for all numbers but those of ``whole``. ``structs``
+and ``report`` write down what is new.
 """

@@ -7,11 +7,13 @@ resolve what other packages declare, but what the SDK imports is the API's own, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from claude_wire.cli.drift.whole import WHOLE
 from claude_wire.cli.failure import Failure
 from claude_wire.foundation.extras import install_extra
 
@@ -23,7 +25,7 @@ class Anything(dict[str, Any]):
 
 
 class Real(int):
-    """A number; TypeScript does not say whether it may have a fraction."""
+    """A number that is whole; TypeScript does not say so."""
 
 
 class Word(str):
@@ -44,7 +46,10 @@ IMPORTED: dict[str, Any] = {
 #: The typings of the SDK have 0.6 MB, and take 64,000 steps. Types that name each other may take any number.
 MOST_BYTES, MOST_STEPS = 1 << 23, 1_000_000
 
-_PLAIN = {"string": "s", "number": Real(1), "boolean": True, "null": None, "undefined": None, "void": None}
+#: What no fraction is tried for.
+WHOLE_NAMES = frozenset(name for names in WHOLE.values() for name in names)
+#: A number is a fraction: what takes one takes whole numbers, too.
+_PLAIN = {"string": "s", "number": 0.5, "boolean": True, "null": None, "undefined": None, "void": None}
 
 
 #: A node of tree-sitter's; type checkers need not have it installed.
@@ -69,6 +74,8 @@ class Typings:
         language = tree_sitter.Language(grammar.language_typescript())
         self._root: Node = tree_sitter.Parser(language).parse(source).root_node
         self._open: list[str] = []
+        #: The field whose type is gone through.
+        self._field = ""
         self._left = MOST_STEPS
 
     @cached_property
@@ -163,7 +170,8 @@ class Typings:
                 text = _text(node)
                 return [Word(text[1:-1])] if text[0] in "'\"" else [_literal(text)]
             case "predefined_type":
-                return [_PLAIN.get(_text(node), Anything())]
+                word = _text(node)
+                return [Real(1) if word == "number" and self._field in WHOLE_NAMES else _PLAIN.get(word, Anything())]
             case "generic_type":
                 return self._generic(_name(node), list(node.named_children[-1].named_children))
             case "type_identifier" | "nested_type_identifier":
@@ -188,7 +196,9 @@ class Typings:
             name, hint = part.child_by_field_name("name"), part.child_by_field_name("type")
             if part.type == "property_signature" and name and hint:
                 # The type of a field that may be absent is a sample of its own; null is only where it is declared.
-                fields[_text(name).strip("'\"")] = self._samples(hint.named_children[0])
+                outer, self._field = self._field, _text(name).strip("'\"")
+                fields[self._field] = self._samples(hint.named_children[0])
+                self._field = outer
         if not fields:
             return [Anything()]
         most = max(map(len, fields.values()))
@@ -234,4 +244,6 @@ def _union(node: Node) -> Iterator[Node]:
 def _literal(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
-    return None if text in ("null", "undefined") else Real(1)
+    if text in ("null", "undefined"):
+        return None
+    return float(text) if re.fullmatch(r"-?\d*\.\d+", text) else Real(1)
