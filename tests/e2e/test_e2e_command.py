@@ -65,7 +65,8 @@ async def replayed(recording: Recording, allow: tuple[str, ...] = ()) -> list[An
         return request.allow() if allowed else request.deny("not today")
 
     with anyio.fail_after(DEADLINE):
-        async with open_session(Replay(recording).argv(), can_use_tool=ask) as session:
+        argv = [*Replay(recording).argv(), "--permission-prompt-tool", "stdio"]
+        async with open_session(argv, can_use_tool=ask) as session:
             await session.query("again")
             messages = [message async for message in session.receive_run()]
             await session.end_input()

@@ -259,6 +259,14 @@ def test_host_that_gives_its_prompt_as_an_argument_is_not_waited_for(script: Any
         assert child.process.wait(DEADLINE) == 0
 
 
+@pytest.mark.parametrize("flags", [["--permission-prompt-tool", "stdio"], ["--verbose"]])
+def test_flags_that_say_nothing_of_the_input_change_nothing(flags: list[str], script: Any) -> None:
+    with running(script(ASKING, *flags)) as child:
+        assert child.is_quiet()
+    assert run(script(ASKING, *flags), ASKING.stdin).stdout == ASKING.stdout
+    assert run(script(ONE_SHOT, *flags)).stdout == ONE_SHOT.stdout
+
+
 def test_without_wait_it_waits_for_nothing(script: Any) -> None:
     with running(script(ASKING, *STREAM, wait=False)) as child:
         assert child.rest() == ASKING.stdout

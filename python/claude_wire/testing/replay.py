@@ -40,10 +40,11 @@ class Replay:
     that many: callers of :meth:`~claude_wire.Session.ask` take turns, and would wait for each other.
 
     If its flags say ``--input-format stream-json``, it waits for a first prompt even if the recorded CLI had its
-    prompt as an argument, and ends when its input does. If they say otherwise, it waits for nothing. Without any flags
-    it does as the recorded CLI did. At the end it writes the recorded standard error and exits with the recorded code.
-    A line of input that is not JSON ends it with code 1, as it does the CLI, SIGTERM with 143, SIGINT with 130.
-    ``--version`` prints the recorded version.
+    prompt as an argument, and ends when its input does. If they say ``--print`` or another format, it waits for
+    nothing. Otherwise it does as the recorded CLI did: so a host that has a ``can_use_tool`` runs
+    ``[*Replay(...).argv(), "--permission-prompt-tool", "stdio"]``. At the end it writes the recorded standard error and
+    exits with the recorded code. A line of input that is not JSON ends it with code 1, as it does the CLI, SIGTERM with
+    143, SIGINT with 130. ``--version`` prints the recorded version.
 
     Args:
         recording: a :class:`Recording`, or the path of one.

@@ -85,6 +85,15 @@ def with_hook(data: bytes, recorded: str, live: str) -> bytes:
     return before + key + with_id(rest, recorded, live)
 
 
+#: Flags that say whether the CLI has its prompt as an argument, or reads it.
+INPUT_FLAGS = ("-p", "--print", "--input-format")
+
+
+def says_input(flags: list[str]) -> bool:
+    """Whether flags say how the CLI gets its prompt: ``--permission-prompt-tool stdio`` alone does not."""
+    return any(flag.partition("=")[0] in INPUT_FLAGS for flag in flags)
+
+
 def speaks_stream_json(flags: list[str]) -> bool:
     """Whether flags make the CLI take its input as lines of JSON, until its standard input ends."""
     return "--input-format=stream-json" in flags or ("--input-format", "stream-json") in itertools.pairwise(flags)

@@ -16,7 +16,7 @@ import time
 
 from .files import exit_code_of, flags_of, read_files
 from .host import Expected, Host
-from .lines import Line, object_in, speaks_stream_json, with_hook, with_id
+from .lines import Line, object_in, says_input, speaks_stream_json, with_hook, with_id
 from .pipes import STDERR, STDIN, STDOUT, Output, write_all
 from .steps import Step, steps_of
 
@@ -55,7 +55,7 @@ class Player:
         files: of the recording.
         settings: what ``replay`` makes of its arguments.
         flags: what the host passes to the CLI. They decide one thing: whether it speaks stream-json on standard input.
-            Without any, it does what the recorded one did.
+            If they do not say, it does what the recorded one did.
     """
 
     def __init__(self, files: Mapping[str, bytes], settings: dict[str, Any], flags: list[str]) -> None:
@@ -64,6 +64,7 @@ class Player:
         self._exit_code = exit_code_of(files)
         self._stderr = files.get("stderr.txt", b"")
         # Where no flags are known, the recorded CLI read lines if its host wrote any.
+        flags = flags if says_input(flags) else []
         known_flags = flags or flags_of(files)
         self._reads_lines = speaks_stream_json(known_flags) if known_flags else "stdin.ndjson" in files
         self._waits_for_end = self._reads_lines and settings["wait"]
