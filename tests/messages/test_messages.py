@@ -553,6 +553,15 @@ def test_a_whole_number_may_come_with_a_point() -> None:
     assert repr(message.num_turns) == "3"
 
 
+@pytest.mark.parametrize("told", [True, "unknown"])
+def test_a_cli_may_not_know_whether_its_commands_run_in_a_sandbox(told: bool | str) -> None:
+    init = decode(json.dumps({"type": "system", "subtype": "init", "sandbox_enabled": told}))
+    assert isinstance(init, messages.InitMessage)
+    assert init.sandbox_enabled == told
+    answer = InitializeRequest().parse_answer({"sandbox_enabled": told})
+    assert answer.sandbox_enabled == told
+
+
 # --- match ------------------------------------------------------------------------------------------------------------
 
 

@@ -342,6 +342,7 @@ UNTABLED_FIELDS: dict[str, set[str]] = {
         "remote_control_auto_enable",
         "remote_control_auto_on_by_default",
         "remote_control_available",
+        "sandbox_enabled",
         "session_state",
         "user_output_styles_dir",
     },

@@ -99,6 +99,8 @@ class InitializeResponse(Wire, kw_only=True, frozen=True):
     feedback_mode: dict[str, Any] | None = None
     other_hook_ask_outranks_host: bool | None = None
     analytics_disabled: bool | None = None
+    # whether shell commands run in a sandbox; the string "unknown" if the CLI cannot tell
+    sandbox_enabled: bool | str | None = None
     remote_control_available: bool | None = None
     remote_control_auto_enable: bool | None = None
     remote_control_auto_connect_default: bool | None = None

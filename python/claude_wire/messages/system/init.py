@@ -116,7 +116,8 @@ class InitMessage(SystemMessage, kw_only=True, frozen=True):
     client_thinking: dict[str, Any] | None = None
     flag_restate_noop: bool | None = None
     cloud_session: dict[str, Any] | None = None
-    sandbox_enabled: bool | None = None
+    # whether shell commands run in a sandbox; the string "unknown" if the CLI cannot tell
+    sandbox_enabled: bool | str | None = None
 
     @property
     def tool_names(self) -> list[str]:
