@@ -18,14 +18,16 @@ pytest.importorskip("rich")
 
 from click.testing import Result
 
-from claude_wire import PROTOCOL_VERSION
+from claude_wire import PROTOCOL_VERSION, decode
 from claude_wire.cli import sources as sources_module
 from claude_wire.cli.app import cli
 from claude_wire.cli.commands import check as check_module
 from claude_wire.cli.count import survey as survey_module
+from claude_wire.cli.count.answers import MOST_ASKED, MOST_ID, Asked
 from claude_wire.cli.count.survey import Survey
 from claude_wire.cli.sources import known_size
 from claude_wire.foundation.printable import NAME_CHARS
+from claude_wire.messages import ControlRequest, ControlResponse, McpStatusRequest
 from claude_wire.testing import Recording
 from cli_lines import line
 from recordings import load
@@ -225,6 +227,42 @@ def test_directory_that_is_no_recording_ends_with_2(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert f"Error: {tmp_path} cannot be read: " in done.stderr
     assert done.stdout == ""
+
+
+ASKED = {"type": "control_request", "request_id": "r1", "request": {"subtype": "mcp_status"}}
+
+
+def answered(payload: dict[str, Any] | None, request_id: str = "r1") -> bytes:
+    response = {"subtype": "success", "request_id": request_id, "response": payload}
+    return line({"type": "control_response", "response": response})
+
+
+def test_an_answer_is_compared_with_the_class_that_its_request_tells(tmp_path: Path) -> None:
+    server = {"name": SECRET, "status": "connected", "zzz": SECRET}
+    stdout = answered({"mcpServers": [server, server], "top": SECRET}) + answered({"mcpServers": [{"name": 5}]})
+    stdout += answered(None) + answered({"other": 1}, "r2")
+    files = {"stdin.ndjson": b"no JSON\n" + line(ASKED), "stdout.ndjson": stdout}
+    folder = Recording.from_files(files).save(tmp_path / "folder").path
+    for done in (check(str(folder)), check("-", stdin=line(ASKED) + stdout)):
+        assert SECRET not in done.stdout
+        said = done.stdout.partition("not known to this version")[2].splitlines()[1:]
+        assert [each.partition(" (first in")[0].strip() for each in said] == [
+            '1 x answer "mcp_status" at answer.mcp_status: the payload does not fit: '
+            "expected a string, got a number at $.mcpServers[].name",
+            "2 x field answer.mcp_status.mcpServers[].zzz",
+            "1 x field answer.mcp_status.top",
+        ]
+    assert "not known" not in check("-", stdin=stdout).stdout
+
+
+def test_requests_that_are_known_have_a_bound() -> None:
+    asked = Asked()
+    for number in range(MOST_ASKED + 1):
+        asked.note(ControlRequest(request_id=f"r{number}", request=McpStatusRequest()))
+    asked.note(ControlRequest(request_id="x" * (MOST_ID + 1), request=McpStatusRequest()))
+    answers = [decode(answered({"top": 1}, name)) for name in ("r0", "r1", "x" * (MOST_ID + 1))]
+    found = [bool(list(asked.found(answer))) for answer in answers if isinstance(answer, ControlResponse)]
+    assert found == [False, True, False]
 
 
 def test_recording_and_compressed_file_are_checked_as_the_file_is(tmp_path: Path) -> None:

@@ -38,9 +38,10 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     events, and fields by path. Each is listed once, with its count and the first line that has it.
 
     A FILE has the lines that the CLI wrote: its output, or a transcript, which it keeps on disk; the first lines tell
-    which. .gz and .xz are unpacked, and of a recording's folder it is the
-    stdout.ndjson. Files are read once, in constant memory; folders are loaded. Nothing of a line's content is printed,
-    only names of types and fields.
+    which. .gz and .xz are unpacked, and of a recording's folder it is the stdout.ndjson. What an answer may have,
+    only its request tells: answers are looked into in a recording, and where requests are among the lines. Files are
+    read once, in constant memory; folders are loaded. Nothing of a line's content is printed, only names of types and
+    fields.
 
     Exit code: 0 if every line is a JSON object (unknown things are no error), 1 if a line is invalid, 2 if a file
     cannot be read.
@@ -54,7 +55,7 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
        "unknown_not_listed": int,
        "invalid_lines": [{"line": int, "offset": int, "length": int, "kind": str, "reason": str}, ...]}
     and TOTAL is the same without "file", "dialect" and "invalid_lines", with "first_file" in "unknown".
-    "what" is one of field, type, subtype, block, event, delta, request, hook event, object, message.
+    "what" is one of field, type, subtype, block, event, delta, request, hook event, object, message, answer.
     Offsets and lengths are bytes; line numbers begin with 1 and count blank lines, which "lines" does not.
     """
     total = _check_as_json(files) if as_json else _check_as_text(files)
@@ -107,7 +108,7 @@ def _check_file(
     """What a file is, and what it holds. A large one has a bar on standard error, if that is a terminal."""
     console = Console(stderr=True)
     with ExitStack() as stack:
-        stream = stack.enter_context(pieces(file))
+        stream = stack.enter_context(pieces(file, both=True))
         size = known_size(file)
         bar: Progress | None = None
         if size > LARGE_BYTES and console.is_terminal:
@@ -128,7 +129,10 @@ def _check_file(
 
         survey = Survey(display_name(file), invalid)
         for piece in stream:
-            survey.feed(piece.data)
+            if piece.sent:
+                survey.sent(piece.data)
+            else:
+                survey.feed(piece.data)
             if bar is not None:
                 bar.advance(bar.task_ids[0], len(piece.data))
         found = survey.close()

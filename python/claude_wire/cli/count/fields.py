@@ -33,7 +33,7 @@ from claude_wire.messages import Message
 from claude_wire.messages.base import Wire
 from claude_wire.transcripts import Record, SystemRecord
 
-__all__ = ["Finding", "Found", "find_in_answer", "find_unknown", "found_in"]
+__all__ = ["INDEX", "Finding", "Found", "find_in_answer", "find_unknown", "found_in"]
 
 _WHAT: dict[type[messages.Unknown], str] = {
     messages.UnknownMessage: "message",
@@ -44,7 +44,8 @@ _WHAT: dict[type[messages.Unknown], str] = {
     messages.UnknownHookInput: "hook event",
 }
 
-_INDEX = re.compile(r"\[\d+\]")
+#: The number of an item in the reason of an unknown value; without it, that of all items is the same.
+INDEX = re.compile(r"\[\d+\]")
 
 
 class Finding(NamedTuple):
@@ -109,7 +110,7 @@ def _unknown_message(message: messages.UnknownMessage) -> Finding:
         return Finding("type", kind, kind, message.reason)
     if message.reason == "unknown subtype":
         return Finding("subtype", one_line(message.subtype or ""), kind, message.reason)
-    return Finding("message", kind, kind, _INDEX.sub("[]", message.reason))
+    return Finding("message", kind, kind, INDEX.sub("[]", message.reason))
 
 
 class _Shape(NamedTuple):
@@ -161,7 +162,7 @@ def _in_value(plain: Any, value: Any, path: str) -> Iterator[Found]:
         yield from _in_struct(plain, value, f"{path}.{name}" if name else path)
     elif isinstance(value, messages.Unknown):
         what, name = _WHAT.get(type(value), "object"), one_line(value.type or "")
-        yield Found(Finding(what, name, path, _INDEX.sub("[]", value.reason)), plain, None, plain)
+        yield Found(Finding(what, name, path, INDEX.sub("[]", value.reason)), plain, None, plain)
     elif isinstance(value, list):
         for plain_item, item in zip(plain, cast("list[object]", value), strict=True):
             yield from _in_value(plain_item, item, f"{path}[]")

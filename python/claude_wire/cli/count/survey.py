@@ -9,15 +9,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
-from claude_wire import Decoder, LineSplitter, LineTooLongError
+from claude_wire import Decoder, LineSplitter, LineTooLongError, decode
+from claude_wire.cli.count.answers import Asked
 from claude_wire.cli.count.fields import Finding, find_unknown
 from claude_wire.cli.show.names import message_name
+from claude_wire.errors import InvalidLineError
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
-from claude_wire.messages import InvalidLine, Message
+from claude_wire.messages import ControlRequest, ControlResponse, InvalidLine, Message
 from claude_wire.transcripts import Record
 from claude_wire.transcripts.read import decoder_for
 from claude_wire.transcripts.recognise import LineDialect, dialect_of
@@ -111,6 +115,7 @@ class Survey:
         self._splitter = LineSplitter(max_line_bytes=max_line_bytes, keepends=True)
         self._messages = decoder_for("stream", max_line_bytes=max_line_bytes)
         self._objects = Decoder(dict, max_line_bytes=max_line_bytes)
+        self._asked = Asked()
         self._line_number = 0
         # Bytes that the decoder of messages did not get: lines above the limit, and what another decoder got.
         self._long_bytes = 0
@@ -119,6 +124,13 @@ class Survey:
         """Take the next bytes of the stream."""
         self._summary.bytes += len(data)
         self._take(partial(self._splitter.feed, data))
+
+    def sent(self, line: bytes) -> None:
+        """Take a line that went the other way: it is not counted, and tells what an answer answers."""
+        with suppress(InvalidLineError):
+            message = decode(line)
+            if isinstance(message, ControlRequest):
+                self._asked.note(message)
 
     def close(self) -> Summary:
         """End the stream and return what it holds."""
@@ -185,7 +197,12 @@ class Survey:
         summary = self._summary
         summary.messages += 1
         summary.kinds[message_name(message)] += 1
-        for finding in find_unknown(plain, message):
+        if isinstance(message, ControlRequest):
+            self._asked.note(message)
+        findings = find_unknown(plain, message)
+        if isinstance(message, ControlResponse):
+            findings = chain(findings, (found.finding for found in self._asked.found(message)))
+        for finding in findings:
             summary.found(finding, Seen(1, self._source, number))
 
 

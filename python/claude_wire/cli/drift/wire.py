@@ -10,25 +10,19 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 from claude_wire import Decoder, decode
-from claude_wire.cli.count.fields import Finding, Found, find_in_answer, found_in
+from claude_wire.cli.count.answers import found_in_answer
+from claude_wire.cli.count.fields import Finding, Found, found_in
 from claude_wire.cli.drift.requests import NO_REQUEST
 from claude_wire.cli.show.names import message_name
-from claude_wire.errors import PayloadError
-from claude_wire.foundation.printable import one_line
-from claude_wire.messages import ControlRequestPayload, ControlResponse, InvalidLine, Message
+from claude_wire.messages import ControlResponse, InvalidLine, Message
 from claude_wire.messages.base import Wire
-from claude_wire.messages.control.request_body import ControlRequestBody
 from claude_wire.testing import Step
 
-__all__ = ["REQUESTS", "Comparison", "Drift"]
+__all__ = ["Comparison", "Drift"]
 
-#: The classes of all control requests, by their subtype.
-REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
-    str(cls.__struct_config__.tag): cls for cls in get_args(ControlRequestPayload)
-}
 #: Declared by the SDK's typings, and refused by the CLI of the same version when it runs for a host.
 DECLARED_ONLY = {"set_color"}
 #: At most this many values of one drift are kept, and this many drifts: a CLI may make up names without end.
@@ -108,14 +102,7 @@ class Comparison:
 
     def answer(self, subtype: str, payload: dict[str, Any], where: str) -> None:
         """Take the payload of an answer of the CLI."""
-        path = f"answer.{one_line(subtype)}"
-        try:
-            plain = json.loads(json.dumps(payload))
-            answer = REQUESTS[subtype].parse_answer(plain) if subtype in REQUESTS else plain
-        except PayloadError as error:
-            self.add("new", Finding("answer", subtype, path, str(error)), where, [payload])
-            return
-        for found in find_in_answer(payload, answer, path):
+        for found in found_in_answer(subtype, payload, json.loads(json.dumps(payload))):
             self._found(found, where)
 
     def add(

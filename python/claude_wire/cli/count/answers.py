@@ -1,0 +1,59 @@
+"""What an answer to a control request says that the class of the answer does not know. Only the request tells which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from claude_wire.cli.count.fields import INDEX, Finding, Found, find_in_answer
+from claude_wire.errors import PayloadError
+from claude_wire.foundation.printable import one_line
+from claude_wire.messages import ControlRequest, ControlRequestPayload, ControlResponse, Unknown
+from claude_wire.messages.control.request_body import ControlRequestBody
+
+__all__ = ["REQUESTS", "Asked", "found_in_answer"]
+
+#: The classes of all control requests, by their subtype.
+REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
+    str(cls.__struct_config__.tag): cls for cls in get_args(ControlRequestPayload)
+}
+#: So many requests are known at once, the last ones, and none with an id that has more characters than any host gives.
+MOST_ASKED, MOST_ID = 1000, 200
+
+
+class Asked:
+    """Requests in the order in which they were made, until newer ones take their place."""
+
+    def __init__(self) -> None:
+        self._subtypes: dict[Any, str] = {}
+
+    def note(self, request: ControlRequest) -> None:
+        """Take a request of either side."""
+        if isinstance(request.request, Unknown) or len(str(request.request_id)) > MOST_ID:
+            return
+        self._subtypes.pop(request.request_id, None)
+        self._subtypes[request.request_id] = str(type(request.request).__struct_config__.tag)
+        if len(self._subtypes) > MOST_ASKED:
+            del self._subtypes[next(iter(self._subtypes))]
+
+    def found(self, response: ControlResponse) -> Iterator[Found]:
+        """Yield what is unknown in an answer; nothing if its request was not seen or was refused."""
+        subtype = self._subtypes.get(response.request_id)
+        if subtype is not None and response.ok:
+            yield from found_in_answer(subtype, response.payload, response.payload)
+
+
+def found_in_answer(subtype: str, payload: dict[str, Any], plain: dict[str, Any]) -> Iterator[Found]:
+    """Yield what is unknown in the payload of an answer to a request of this subtype.
+
+    ``plain`` is the payload in the types of JSON, which that of a sample may have subclasses of.
+    """
+    if not plain:  # an acknowledgement, which has none of the fields that the class gives it
+        return
+    path = f"answer.{one_line(subtype)}"
+    try:
+        answer = REQUESTS[subtype].parse_answer(plain) if subtype in REQUESTS else plain
+    except PayloadError as error:
+        yield Found(Finding("answer", subtype, path, INDEX.sub("[]", str(error))), payload, None, payload)
+    else:
+        yield from find_in_answer(payload, answer, path)
