@@ -433,7 +433,7 @@ def test_permission_question_in_a_file_of_the_output_alone() -> None:
         ({"behavior": "allow", "updatedInput": {}}, "? allowed"),
         ({"behavior": "deny", "message": "no\n"}, "? denied: no"),
         ({"behavior": "perhaps"}, "! neither allowed nor denied"),
-        ({"behavior": "deny"}, "! neither allowed nor denied"),
+        ({"behavior": "deny"}, "? denied"),
         ({}, "! neither allowed nor denied"),
         ({"behavior": "allow", "updatedPermissions": [
             {"type": "setMode", "mode": "plan", "destination": "session"},

@@ -154,7 +154,7 @@ def test_days_have_bounds_and_a_zone(tmp_path: Path) -> None:
     assert loaded("--tz", "UTC", "--until", "2026-01-02", tmp_path)["rows"].keys() == {"2026-01-02"}
     assert loaded("--since", "1d", tmp_path)["rows"] == {}
     assert loaded("--since", "99999d", tmp_path)["rows"].keys() >= {"2026-01-02"}
-    assert "no answers" in shown("--since", "0d", tmp_path)
+    assert "No answers" in shown("--since", "0d", tmp_path)
     for wrong in (["--since", "yesterday"], ["--tz", "Nowhere/Land"], ["--tz", "../etc"], ["--by", "week"]):
         done = run(*wrong, tmp_path)
         assert done.exit_code == 2

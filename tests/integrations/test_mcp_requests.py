@@ -259,7 +259,7 @@ def test_a_session_answers_a_recorded_cli_by_its_server_as_the_recorded_host_did
         answers.extend(answer for line in data.splitlines() if (answer := mcp_response(line)) is not None)
 
     async def main() -> None:
-        stand_in = Replay(Recording.from_files(recorded.files)).script(tmp_path / "claude")
+        stand_in = Replay(Recording.from_files(recorded.files)).script(tmp_path / "stand-in")
         servers = {"calc": InProcessMcpServer(server)}
         async with open_session([stand_in, *ASKS], mcp_servers=servers, can_use_tool=allow, on_sent=sent) as session:
             assert (await session.ask("add")).result == "sum done"

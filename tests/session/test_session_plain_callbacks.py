@@ -105,18 +105,24 @@ def test_what_is_no_answer_is_told_to_the_cli_and_the_log_by_name(
             peer.say({"type": "control_request", "request_id": "e", "request": elicitation})
             for request_id in "p", "h", "e":
                 answer = await peer.answer_to(request_id)
-                assert answer["subtype"] == "error"
-                said.append(answer["error"])
+                if request_id == "h":  # a hook that guards refuses the action
+                    assert answer["response"]["hookSpecificOutput"]["permissionDecision"] == "deny"
+                else:
+                    assert answer["subtype"] == "error"
+                    said.append(answer["error"])
 
     with caplog.at_level(logging.WARNING, "claude_wire"):
         backend.run(main)
     assert said == [
         "can_use_tool returned bool for Bash; return request.allow() or request.deny('why')",
-        "the hook hook returned bool for PreToolUse; return a HookOutput, an AsyncHookOutput, a dict or None",
         "on_elicitation returned str for s; return ElicitationResponse(action='accept', content={...}), or another "
         "action: 'decline', 'cancel'",
     ]
-    assert sorted(record.getMessage() for record in caplog.records) == sorted(said)
+    logged = [record.getMessage() for record in caplog.records]
+    hook_said = "the hook hook returned bool for PreToolUse; return a HookOutput, an AsyncHookOutput, a dict or None"
+    assert sorted(text for text in logged if text in said) == sorted(said)
+    assert any(text.startswith(hook_said) for text in logged)
+    assert len(logged) == 3
     assert not any(record.exc_info for record in caplog.records)
 
 

@@ -20,6 +20,7 @@ ENVELOPE = {"uuid": "u", "parentUuid": None, "sessionId": "s", "timestamp": "202
 
 #: Records that the recorded sessions have none of, as older versions and the interactive mode write them.
 OTHERS: list[dict[str, Any]] = [
+    {"type": "tag", "tag": "mine", "sessionId": "s"},
     {"type": "ai-title", "aiTitle": "A title", "sessionId": "s"},
     {"type": "summary", "summary": "A title", "leafUuid": "u"},
     {

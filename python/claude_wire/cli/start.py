@@ -37,13 +37,14 @@ def _open_streams() -> None:
 
     Then whatever writes to standard error by its number, such as a child, writes into the lock or the recording.
     """
-    for number, name, mode in (0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"):
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
             # The lowest number that is free is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 (until the end)
+            if number:  # a closed standard input stays None, so that whoever reads it is told
+                setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 (until the end)
 
 
 def _without(module: str) -> int:

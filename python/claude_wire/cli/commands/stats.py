@@ -78,8 +78,6 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     for number, file in enumerate(files):
         found = _read(file)
         total.add(found)
-        if found.invalid and not found.messages:
-            click.echo(f"note: no line of {display_name(file)} is a message; is it a recording?", err=True)
         if as_json:
             done.append({"file": display_name(file), **_as_json(found)})
         else:
@@ -89,6 +87,7 @@ def stats(files: tuple[str, ...], as_json: bool) -> None:
     elif len(files) > 1:
         _print(console, total, f"\nall {len(files)} files")
     if total.invalid and not total.messages:
+        click.echo("note: no line is a message; is this a recording?", err=True)
         click.get_current_context().exit(1)
 
 
