@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from children import wait_until
-from claude_wire.cli.app import COMMANDS
+from claude_wire.cli.app import COMMANDS, cli
 from claude_wire.cli.signals import FILTERS
+from shown import RUNNER
 from supervised import SECONDS, Commands
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -178,3 +179,9 @@ def test_a_command_with_a_connection_ends_by_sigpipe_when_nobody_reads_it(
 def test_filters_are_commands() -> None:
     assert set(COMMANDS) > FILTERS
     assert FILTERS.isdisjoint(("agent", "attach", "demo", "drift", "host", "replay", "run", "serve", "tap"))
+
+
+def test_a_program_that_calls_the_command_as_a_function_keeps_its_signals() -> None:
+    before = signal.getsignal(signal.SIGPIPE)
+    RUNNER.invoke(cli, ["check", os.devnull])
+    assert signal.getsignal(signal.SIGPIPE) == before

@@ -24,8 +24,15 @@ __all__ = ["FILTERS", "announce", "arrange", "begin", "discard_output", "end_by_
 FILTERS = frozenset(("check", "export", "search", "sessions", "stats", "usage", "view"))
 
 
+#: Whether this process is the command, so that its signals are ours to set. A program that calls the command as a
+#: function, as tests do, keeps its own.
+_is_program = False
+
+
 def begin() -> None:
     """Set the signals for the time before the command is known: messages and help are written as a filter writes."""
+    global _is_program
+    _is_program = True
     if hasattr(signal, "SIGPIPE"):  # not on Windows
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -33,7 +40,7 @@ def begin() -> None:
 
 def arrange(command: str) -> None:
     """Set the signals for a command."""
-    if hasattr(signal, "SIGPIPE"):
+    if _is_program and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL if command in FILTERS else signal.SIG_IGN)
 
 
@@ -54,8 +61,8 @@ def discard_output() -> None:
 
 
 def end_by_sigpipe() -> int:
-    """End this process, whose output nobody reads, by SIGPIPE. Returns an exit code where there is no such signal."""
-    if hasattr(signal, "SIGPIPE"):
+    """End this process, whose output nobody reads, by SIGPIPE. Returns an exit code where it cannot."""
+    if _is_program and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.raise_signal(signal.SIGPIPE)
     return 1
