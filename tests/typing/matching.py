@@ -145,7 +145,7 @@ def block(block: ContentBlock) -> None:
             assert_type(name, str)
             assert_type(input, Any)
         case ToolResultBlock(content=content):
-            assert_type(content, str | list[ContentBlock] | None)
+            assert_type(content, str | list[ContentBlock] | UnsetType | None)
         case UnknownBlock():
             assert_type(block, UnknownBlock)
             assert_type(block["key"], Any)
