@@ -56,7 +56,7 @@ def test_clients_that_are_killed_lose_nothing_and_repeat_nothing(tmp_path: Path,
         host.serve()
         hooks = {"PreToolUse": [HookCallbackMatcher(hookCallbackIds=["PreToolUse::guard"])]}
         initialize = InitializeRequest(hooks=hooks, sdkMcpServers=["tools"])
-        argv = [sys.executable, "-B", busy_agent.__file__]
+        argv = [sys.executable, "-B", busy_agent.__file__, "--permission-prompt-tool", "stdio"]
         id = anyio.run(connect(host.folder).start, spec_of(argv, initialize=initialize)).id
         log = tmp_path / "log"
         command = [] if way == "socket" else ATTACH if way == "command" else by_ssh(tmp_path, host.folder)
