@@ -44,7 +44,7 @@ def _open_streams() -> None:
             # The lowest number that is free is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             if number:  # a closed standard input stays None, so that whoever reads it is told
-                setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 (until the end)
+                setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open until exit
 
 
 def _without(module: str) -> int:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# Lists of words are read more easily as texts.
-# ruff: noqa: SIM905
+# ruff: noqa: SIM905 - a list of words is easier to read and to change as one text
 
 __all__ = ["STEMS", "counts_tokens", "is_plain_value", "is_secret_name"]
 
