@@ -6,7 +6,7 @@ Knows messages of every dialect; not where they come from, nor where events go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, TypeAlias, get_args
+from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from claude_wire import messages as m
 from claude_wire.bridge.conversation import Conversation
@@ -75,7 +75,7 @@ class Bridge:
         if isinstance(permissions_from_tools, (str, bool)):
             raise TypeError("permissions_from_tools takes the names of tools, such as ['Bash', 'Write']")
         # The tools whose uses are questions; none any more when the agent has asked by itself.
-        self._asked_tools = frozenset(permissions_from_tools)
+        self._asked_tools: frozenset[str] = frozenset(permissions_from_tools)
         self._partial = partial
         self._conversations: dict[str | None, Conversation] = {}
         # The conversation of the message before.
@@ -291,8 +291,12 @@ class Bridge:
 
     def _question_of(self, block: Any, to: Conversation, events: Events) -> None:
         """Make a question of a use of a tool, for a stream whose agent asks none."""
-        given = block.input if isinstance(block.input, dict) else {}
-        made = m.PermissionRequestMessage(tool_name=block.name, input=given, extra={"tool_use_id": block.id})
+        given: object = block.input
+        made = m.PermissionRequestMessage(
+            tool_name=block.name,
+            input=cast("dict[str, Any]", given) if isinstance(given, dict) else {},
+            extra={"tool_use_id": block.id},
+        )
         events += self._permissions.ask(made, None, to.id, to.project)
 
     def _agent_asks(self, events: Events) -> None:

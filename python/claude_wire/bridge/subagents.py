@@ -185,7 +185,8 @@ def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
             count = _COUNT.search(before) if match["sub"] else None
             if count is not None and _begins(before[: count.start()], text, match.end()):
                 number = _COUNTS.get(count["count"].lower()) or int(count["count"])
-                yield from ((f"subagent {one}", "started") for one in range(1, min(number, MOST_AT_ONCE) + 1))
+                for one in range(1, min(number, MOST_AT_ONCE) + 1):
+                    yield f"subagent {one}", "started"
             continue
         name, begins, end = "", False, match.end()
         after = _AFTER.match(text, end, end + LOOKED_AT)

@@ -61,13 +61,13 @@ class GuardState:
     __slots__ = ("calls", "confirmed", "event", "fits", "matcher", "name", "warned")
 
     def __init__(self, name: str, event: str, matcher: str | None = None) -> None:
-        self.name = name
-        self.event = event
-        self.matcher = matcher
+        self.name: str = name
+        self.event: str = event
+        self.matcher: str | None = matcher
         self.confirmed: bool | None = None
         self.fits: bool | None = None
-        self.calls = 0
-        self.warned = False
+        self.calls: int = 0
+        self.warned: bool = False
 
     @property
     def view(self) -> Guard:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -23,10 +23,10 @@ def plain_object(line: bytes) -> dict[str, Any]:
     if b'": ' not in line[:COMPACT_BYTES]:
         # Most lines come from an encoder like ours. What comes out as it went in has lost no key.
         try:
-            fields = msgspec.json.decode(line)
+            fields: Any = msgspec.json.decode(line)
             written = msgspec.json.encode(fields)
             if len(line) - len(written) in (0, 1) and line.startswith(written) and isinstance(fields, dict):
-                return fields
+                return cast("dict[str, Any]", fields)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             pass  # the other reader says what is wrong, and takes what this one does not
     try:
@@ -35,7 +35,7 @@ def plain_object(line: bytes) -> dict[str, Any]:
         raise ValueError("nested too deeply") from None
     if not isinstance(fields, dict):
         raise ValueError("it is no object")
-    return fields
+    return cast("dict[str, Any]", fields)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

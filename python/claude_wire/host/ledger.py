@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -475,4 +475,4 @@ def is_missed(message: Any) -> bool:
 
 def _is_initialize(fields: Mapping[str, Any]) -> bool:
     request = fields.get("request")
-    return isinstance(request, dict) and request.get("subtype") == "initialize"
+    return isinstance(request, dict) and cast("dict[str, Any]", request).get("subtype") == "initialize"

@@ -139,7 +139,9 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
             places.append({"name": extra["tool"]})
         names = [place[key] for place in places for key in ("tool_name", "name") if place.get(key) is not None]
         inputs = [place[key] for place in places for key in ("input", "args") if place.get(key) is not None]
-        others = [value for key, value in extra.items() if key not in _NESTED and isinstance(value, (dict, list))]
+        others: list[Any] = [
+            value for key, value in extra.items() if key not in _NESTED and isinstance(value, (dict, list))
+        ]
         if not names or not isinstance(names[0], str) or not names[0].strip() or any(one != names[0] for one in names):
             return None
         if any(not isinstance(one, dict) or one != inputs[0] for one in inputs) or (others and not inputs):

@@ -121,7 +121,7 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.conn = _Heads(h11.SERVER, MOST_HEAD_BYTES)
+        self.conn: _Heads = _Heads(h11.SERVER, MOST_HEAD_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn has TCP alone
         super().connection_made(transport)
@@ -199,7 +199,7 @@ class BoundedWebSocket(_BoundedWrites, WebSocketsSansIOProtocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.conn = _Handshakes(max_size=self.config.ws_max_size, logger=self.logger)
+        self.conn: _Handshakes = _Handshakes(max_size=self.config.ws_max_size, logger=self.logger)
 
     def data_received(self, data: bytes) -> None:
         """Read what a client sends; refuse a handshake, and end with frames, that websockets cannot read."""

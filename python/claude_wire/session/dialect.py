@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from anyio import Event
 
@@ -124,13 +124,15 @@ class Use:
     __slots__ = ("asked", "block", "call", "decided", "done", "seen", "size")
 
     def __init__(self, call: str | None, block: ToolUseBlock) -> None:
-        self.call = call
-        self.block = block
-        self.size = _size(block)
+        self.call: str | None = call
+        self.block: ToolUseBlock = block
+        self.size: int = _size(block)
         self.decided: PermissionResultAllow | PermissionResultDeny | None = None
-        self.done = Event()
-        #: Whether the agent has asked for permission, and whether its message with the use was seen.
-        self.asked = self.seen = False
+        self.done: Event = Event()
+        #: The agent has asked for permission.
+        self.asked: bool = False
+        #: The agent's message with the use was seen.
+        self.seen: bool = False
 
 
 class HostHooks:
@@ -320,11 +322,19 @@ def interrupt_before_close(dialect: Dialect, requests: Requests, process: Proces
     return requests.line(InterruptRequest(cancel_queued=True if dialect.plain else None))
 
 
+class Ask(Protocol):
+    """Sends an interrupt request and returns its answer, such as :meth:`.Session.request` does."""
+
+    async def __call__(self, request: InterruptRequest, *, timeout: float | None = None) -> InterruptResponse:
+        """Send ``request`` and wait at most ``timeout`` seconds."""
+        ...
+
+
 async def interrupt(
     connection: Connection,
     process: Process[Any] | None,
     cancel_queued: bool | None,
-    ask: Callable[..., Awaitable[InterruptResponse]],
+    ask: Ask,
 ) -> InterruptResponse:
     """Interrupt the turn of an agent: by SIGINT or by a request, as its dialect has it.
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
@@ -241,10 +241,14 @@ class Transcript:
         return {
             agent: result.tool_use_id
             for record in self.records
-            if isinstance(record, UserRecord) and isinstance(record.toolUseResult, dict)
+            if isinstance(record, UserRecord) and isinstance(agent := _agent_of(record.toolUseResult), str)
             for result in record.tool_results
-            if isinstance(agent := record.toolUseResult.get("agentId"), str)
         }
+
+
+def _agent_of(result: Any) -> object:
+    """The id of the subagent that a tool result on disk names."""
+    return cast("dict[str, Any]", result).get("agentId") if isinstance(result, dict) else None
 
 
 def _shown(chunks: Iterable[bytes], head: Head) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -130,9 +130,12 @@ def _days_kept(folder: str) -> float | None:
         return DEFAULT_DAYS_KEPT
     except (OSError, ValueError, RecursionError):
         return None
-    days: Any = settings.get("cleanupPeriodDays", DEFAULT_DAYS_KEPT) if isinstance(settings, dict) else None
-    is_number = isinstance(days, (int, float)) and not isinstance(days, bool)
-    return days if is_number and 1 <= days < math.inf and days == int(days) else None
+    if not isinstance(settings, dict):
+        return None
+    days: object = cast("dict[str, object]", settings).get("cleanupPeriodDays", DEFAULT_DAYS_KEPT)
+    if not isinstance(days, (int, float)) or isinstance(days, bool):
+        return None
+    return days if 1 <= days < math.inf and days == int(days) else None
 
 
 def _kept_until(session: SessionInfo, days: float | None) -> datetime | None:

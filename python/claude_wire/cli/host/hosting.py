@@ -52,7 +52,7 @@ class Host:
 
     @property
     def shells(self) -> float | None:
-        """Seconds to wait for commands in the background: as long as the CLI would by itself. None: no limit."""
+        """Seconds to wait for commands in the background: as long as the CLI itself would. None: no limit."""
         given = os.environ.get(CEILING_VARIABLE, "")
         return (int(given) / 1000 or None) if given.isascii() and given.isdigit() else CEILING_SECONDS
 

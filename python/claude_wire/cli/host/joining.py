@@ -45,7 +45,11 @@ class Guest(Host):
     """Joins a session once, and leaves it to itself in the end."""
 
     leaving: tuple[str, str] = ("leaves the session", "leaving the session, which goes on")
-    shells: float | None = 0.0  # they go on, too
+
+    @property
+    def shells(self) -> float | None:
+        """Do not wait for commands in the background: the session goes on without this command."""
+        return 0.0
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)

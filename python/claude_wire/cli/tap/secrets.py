@@ -160,12 +160,18 @@ _HEADER = re.compile(
     r"(?:(?P<r>\\*[\"'])(?P<s>(?:(?!(?P=r))[^\r\n])+)|(?P<t>(?(q)(?:(?!(?P=q))[^\r\n])+|[^\r\n]+)))"
 )
 
-_KINDS = [re.compile(pattern) for _, pattern in KINDS.values()] + [_HEADER]
-_KINDS += [re.compile(pattern) for _, pattern in COMMANDS.values()]
-#: What to look for in a text, in lower case, and the pattern that is worth while then.
-_HINTS = [(hint, index) for index, (hints, _) in enumerate(KINDS.values()) for hint in hints]
-_HINTS += [("authorization", len(KINDS)), ("cookie", len(KINDS))]
-_HINTS += [(hint, index) for index, (hints, _) in enumerate(COMMANDS.values(), len(KINDS) + 1) for hint in hints]
+_KINDS = [
+    *(re.compile(pattern) for _, pattern in KINDS.values()),
+    _HEADER,
+    *(re.compile(pattern) for _, pattern in COMMANDS.values()),
+]
+#: What to look for in a text, in lower case, and the pattern to try where it is found.
+_HINTS = [
+    *((hint, index) for index, (hints, _) in enumerate(KINDS.values()) for hint in hints),
+    ("authorization", len(KINDS)),
+    ("cookie", len(KINDS)),
+    *((hint, index) for index, (hints, _) in enumerate(COMMANDS.values(), len(KINDS) + 1) for hint in hints),
+]
 #: Of these, the kinds that are one word, which nothing need stand before.
 _ONE_WORD = {
     index
