@@ -64,6 +64,11 @@ def test_a_measured_number_of_a_record_may_be_a_fraction(written: str) -> None:
         {"type": "attachment", **envelope, "attachment": {"type": "hook_success", "durationMs": value}},
         {"type": "attachment", **envelope, "attachment": {"type": "hook_non_blocking_error", "durationMs": value}},
         {
+            "type": "attachment",
+            **envelope,
+            "attachment": {"type": "budget_usd", "used": value, "total": value, "remaining": value},
+        },
+        {
             "type": "assistant",
             **envelope,
             "message": {"role": "assistant", "model": "m", "content": []},

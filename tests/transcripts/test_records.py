@@ -18,6 +18,8 @@ from sessions import scenarios, transcripts
 
 ENVELOPE = {"uuid": "u", "parentUuid": None, "sessionId": "s", "timestamp": "2026-11-22T19:58:18.566Z"}
 
+TASK = {"taskId": "a", "taskType": "local_agent", "description": "d", "status": "running"}
+
 #: Records that the recorded sessions have none of, as older versions and the interactive mode write them.
 OTHERS: list[dict[str, Any]] = [
     {"type": "tag", "tag": "mine", "sessionId": "s"},
@@ -44,6 +46,25 @@ OTHERS: list[dict[str, Any]] = [
     {"type": "attachment", **ENVELOPE, "attachment": {"type": "max_turns_reached", "maxTurns": 3, "turnCount": 3}},
     {"type": "attachment", **ENVELOPE, "attachment": {"type": "unknown_command_fallback", "commandName": "x"}},
     {"type": "attachment", **ENVELOPE, "attachment": {"type": "structured_output", "data": [1], "toolUseID": "a"}},
+    {"type": "attachment", **ENVELOPE, "attachment": {"type": "budget_usd", "used": 0.5, "total": 2, "remaining": 1.5}},
+    *(
+        {"type": "attachment", **ENVELOPE, "attachment": {"type": "task_status", **TASK, **others}}
+        for others in (
+            {"deltaSummary": "half done", "outputFilePath": "/tmp/a.output", "canContinueAgent": True},
+            {"deltaSummary": None, "shell": {"command": "sleep 9", "kind": "bash", "toolUseId": "a"}},
+        )
+    ),
+    {
+        "type": "user",
+        **ENVELOPE,
+        "message": {"role": "user", "content": "x"},
+        "permissionDecision": {
+            "decision": "accept",
+            "source": "config",
+            "reasonType": "rule",
+            "ruleSource": "cliArg",
+        },
+    },
 ]
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "AgentListingDelta",
     "Attachment",
     "AutoMode",
+    "BudgetUsd",
     "CommandPermissions",
     "CurrentDate",
     "CurrentModel",
@@ -38,6 +39,7 @@ __all__ = [
     "SilentTurnReminder",
     "SkillListing",
     "StructuredOutput",
+    "TaskStatus",
     "TotalTokensReminder",
     "UnknownCommandFallback",
 ]
@@ -64,6 +66,14 @@ class AutoMode(Wire, tag_field="type", tag="auto_mode", kw_only=True, frozen=Tru
     bashFirstSteer: str | None = None
     steerOnly: bool | None = None
     bypass: bool | None = None
+
+
+class BudgetUsd(Wire, tag_field="type", tag="budget_usd", kw_only=True, frozen=True):
+    """What the session has cost so far, its budget, and what is left of the budget, in US dollars."""
+
+    used: Number
+    total: Number
+    remaining: Number
 
 
 class CommandPermissions(Wire, tag_field="type", tag="command_permissions", kw_only=True, frozen=True):
@@ -297,6 +307,26 @@ class StructuredOutput(Wire, tag_field="type", tag="structured_output", kw_only=
     toolUseID: str | None = None
 
 
+class TaskStatus(Wire, tag_field="type", tag="task_status", kw_only=True, frozen=True):
+    """The state of a background task, as the model is told of the task.
+
+    ``deltaSummary`` is the progress or the error of a subagent, if there is one. ``shell`` has the command of a task
+    of type ``local_bash``.
+    """
+
+    taskId: str
+    # one of local_agent, local_bash
+    taskType: str
+    description: str
+    # one of running, completed, failed, killed
+    status: str
+    deltaSummary: str | None = null()
+    outputFilePath: str | None = None
+    canContinueAgent: bool | None = None
+    shell: dict[str, Any] | None = None
+    endsUnannounced: bool | None = None
+
+
 class TotalTokensReminder(Wire, tag_field="type", tag="total_tokens_reminder", kw_only=True, frozen=True):
     """How many tokens are left."""
 
@@ -314,6 +344,7 @@ class UnknownCommandFallback(Wire, tag_field="type", tag="unknown_command_fallba
 Attachment: TypeAlias = (
     AgentListingDelta
     | AutoMode
+    | BudgetUsd
     | CommandPermissions
     | CurrentDate
     | CurrentModel
@@ -339,6 +370,7 @@ Attachment: TypeAlias = (
     | SilentTurnReminder
     | SkillListing
     | StructuredOutput
+    | TaskStatus
     | TotalTokensReminder
     | UnknownCommandFallback
     | OrUnknownObject

@@ -34,6 +34,8 @@ class PermissionOutcome(Wire, kw_only=True, frozen=True):
     reasonCode: str | None = None
     # one of mode, rule, subcommandResults
     reasonType: str | None = None
+    # where the rule is from: one of cliArg, session, policySettings
+    ruleSource: str | None = None
 
 
 class TurnPosition(Wire, kw_only=True, frozen=True):
