@@ -18,7 +18,7 @@ pytest.importorskip("rich")
 
 from children import linux_only
 from claude_wire.cli.commands import drift as command
-from claude_wire.cli.drift import inside, scenarios, typings
+from claude_wire.cli.drift import disk, inside, scenarios, typings
 from claude_wire.cli.failure import Failure
 from claude_wire.testing import Recording
 from claude_wire.testing.offline import sandbox
@@ -39,6 +39,7 @@ def row(begins: str) -> str:
 
 def test_the_page_says_the_bounds_of_the_code() -> None:
     assert row("what a CLI says in a scenario") == f"{scenarios.MOST_BYTES // MIB} MiB in each file of its recording"
+    assert row("transcripts that") == f"{disk.MOST_BYTES // MIB} MiB in {disk.MOST_FILES} files"
     assert row("typings that") == f"{typings.MOST_BYTES // MIB} MiB, and {typings.MOST_STEPS:,} steps through them"
     assert row("the help of a CLI") == f"{inside.HELP_BYTES >> 10} KiB"
 
@@ -55,6 +56,19 @@ def test_the_recording_of_a_scenario_ends_at_its_bound(tmp_path: Path, monkeypat
     recorded = Recording.load(tmp_path / "recordings" / "talkative.1")
     assert len(recorded.stdout) == 8 * MIB
     assert len(recorded.stderr) <= 8 * MIB
+
+
+def test_of_the_transcripts_on_disk_whole_lines_up_to_the_bounds_are_kept(tmp_path: Path) -> None:
+    project = tmp_path / ".claude" / "projects" / "p"
+    project.mkdir(parents=True)
+    line = b"x" * (MIB - 1) + b"\n"
+    for number in range(disk.MOST_FILES + 1):
+        (project / f"{number}.jsonl").write_bytes(b"y\n" if number else line * 9 + b"x")
+    disk.keep(tmp_path, tmp_path, "talkative")
+    files = [data for _, data in disk.kept(tmp_path)]
+    assert len(files) <= disk.MOST_FILES
+    assert sum(map(len, files)) <= disk.MOST_BYTES
+    assert all(not data or data.endswith(b"\n") for data in files)
 
 
 @linux_only

@@ -18,9 +18,11 @@ from click.testing import Result
 
 from children import linux_only
 from claude_wire.cli.app import cli
-from claude_wire.cli.drift import inside, typings
+from claude_wire.cli.drift import disk, inside, typings
 from claude_wire.cli.drift.flags import NO_FLAG, FlagsFound, find_flags
+from claude_wire.cli.drift.structs import structs_source
 from claude_wire.cli.drift.typings import Typings
+from claude_wire.cli.drift.wire import Comparison
 from claude_wire.testing.offline import sandbox
 from shown import RUNNER
 
@@ -125,6 +127,31 @@ def test_json_has_the_same(other: Path) -> None:
         ("gone", "flag", "--effort"),
     ]
     assert (plain["version"], plain["failed"], plain["kinds"]) == (SAID["version"], SAID["failed"], {"assistant": 1})
+
+
+RECORD = {"type": "user", "uuid": "u", "message": {"role": "user", "content": "x"}, "yyy": 1}
+ATTACHMENT = {"type": "attachment", "uuid": "u", "attachment": {"type": "no_such_thing", "a": 1}}
+
+
+def test_transcripts_that_the_cli_has_left_on_disk_are_compared(tmp_path: Path, other: Path) -> None:
+    home = tmp_path / "home"
+    project = home / ".claude" / "projects" / "p"
+    project.mkdir(parents=True)
+    lines = "".join(json.dumps(line) + "\n" for line in (RECORD, ATTACHMENT, {"type": "new_record"}))
+    (project / "session.jsonl").write_text(lines)
+    (project / "link.jsonl").symlink_to(other)
+    disk.keep(home, tmp_path, "partial")
+    comparison = Comparison()
+    for name, data in disk.kept(tmp_path):
+        comparison.transcript(name, data)
+    found = [(drift.finding.what, drift.finding.path, drift.where.partition(", ")[2]) for drift in comparison.drifts()]
+    assert found == [
+        ("object", "attachment.attachment", "line 2"),
+        ("type", "new_record", "line 3"),
+        ("field", "user.yyy", "line 1"),
+    ]
+    assert len(list(disk.kept(tmp_path))) == 1
+    compile(structs_source(comparison.drifts(), "For a test."), "written", "exec")
 
 
 def test_structs_are_printed_alone(other: Path) -> None:

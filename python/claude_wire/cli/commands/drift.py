@@ -14,6 +14,7 @@ import click
 
 import claude_wire
 from claude_wire.cli.count.fields import Finding
+from claude_wire.cli.drift import disk
 from claude_wire.cli.drift.report import Report
 from claude_wire.cli.drift.structs import structs_source
 from claude_wire.cli.drift.typings import MOST_BYTES, Typings
@@ -61,9 +62,10 @@ def drift(cli_path: Path, typings: Path | None, structs: bool, as_json: bool, re
     made (it takes Linux, unshare, and leave to use it) the CLI is not started.
 
     It is driven through sessions with partial messages, permissions, hooks, MCP, interrupts, every control request,
-    structured output, subagents, tasks, compaction and errors. Listed are types, subtypes, blocks, fields by path,
-    requests, hook events, flags and their words that are new, and what the CLI refuses that this version has. What did
-    not come up is no drift. It takes about a minute.
+    structured output, subagents, tasks, compaction and errors. What it writes is compared, and the transcripts that it
+    leaves on disk. Listed are types, subtypes, blocks, fields by path, requests, hook events, flags and their words
+    that are new, and what the CLI refuses that this version has. What did not come up is no drift. It takes about a
+    minute.
 
     --structs prints a module with a Struct for each new thing, and with the fields that Structs lack. The types are
     those of the values seen: look at each before you move it to its place.
@@ -114,8 +116,10 @@ def _drive(cli: Path, folder: Path) -> Path:
 
 
 def _report(cli: Path, folder: Path, comparison: Comparison) -> Report:
-    for recording in sorted(path for path in folder.iterdir() if path.is_dir()):
+    for recording in sorted(path for path in folder.iterdir() if path.is_dir() and path.name != disk.FOLDER):
         comparison.session(recording.name, Recording.load(recording).steps)
+    for name, data in disk.kept(folder):
+        comparison.transcript(name, data)
     said: dict[str, Any] = json.loads((folder / "cli.json").read_bytes())
     flags = said["flags"]
     for change, reason in (("new", "unknown "), ("gone", "refused ")):

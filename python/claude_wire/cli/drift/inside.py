@@ -22,6 +22,7 @@ from typing import Any
 
 import anyio
 
+from claude_wire.cli.drift import disk
 from claude_wire.cli.drift.flags import find_flags
 from claude_wire.cli.drift.scenarios import SCENARIOS, SCRIPTS, Stage
 from claude_wire.flags.flags import Flags, flag_of
@@ -118,6 +119,7 @@ async def _scene(name: str, cli: Path, folder: Path, place: Path, refused: froze
         finally:
             for recorder in stage.recorders:
                 recorder.close()
+            disk.keep(home, folder, name)
 
 
 def _program(cli: str, folder: str) -> None:

@@ -90,7 +90,9 @@ def structs_source(drifts: Iterable[Drift], title: str) -> str:
     for owner, fields in lacking.items():
         writer.fields(owner, fields)
     comments = [printable(line, keep="") for line in (f"# {title}", *others)]
-    return "\n".join([*comments, _IMPORTS, *writer.classes])
+    elsewhere = [owner for owner in lacking if not hasattr(messages, owner.__name__)]
+    imports = _IMPORTS + "".join(f"from {owner.__module__} import {owner.__name__}\n" for owner in elsewhere)
+    return "\n".join([*comments, imports, *writer.classes])
 
 
 def _values(drifts: Iterable[Drift]) -> list[Any]:

@@ -20,6 +20,7 @@ from claude_wire.cli.show.names import message_name
 from claude_wire.messages import ControlResponse, InvalidLine, Message
 from claude_wire.messages.base import Wire
 from claude_wire.testing import Step
+from claude_wire.transcripts.read import decoder_for
 
 __all__ = ["Comparison", "Drift"]
 
@@ -90,6 +91,18 @@ class Comparison:
                         self.answer(subtype, message.payload, where)
                     else:
                         self._refused.setdefault(subtype, (str(plain["response"].get("error")), where))
+
+    def transcript(self, name: str, data: bytes) -> None:
+        """Take a transcript that the CLI has written. Its records are no messages, and are not counted as such."""
+        typed, plainly = decoder_for("transcript"), Decoder(dict)
+        lines = zip([*typed.feed(data), *typed.close()], [*plainly.feed(data), *plainly.close()], strict=True)
+        for number, (record, plain) in enumerate(lines, 1):
+            where = f"{name}, line {number}"
+            if isinstance(plain, InvalidLine) or isinstance(record, InvalidLine):
+                self.add("new", Finding("line", "", "", "not one JSON object"), where)
+                continue
+            for found in found_in(plain, record):
+                self._found(found, where)
 
     def message(self, plain: dict[str, Any], where: str) -> None:
         """Take one message of the CLI."""
