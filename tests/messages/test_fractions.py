@@ -143,7 +143,7 @@ def test_a_fraction_in_place_of_a_count_in_an_answer_is_an_error_with_the_payloa
     for subtype, request in REQUESTS.items():
         for path, payload in halves(answer_hint(subtype), set()):
             tried.add(path.rpartition(".")[2])
-            with pytest.raises(PayloadError, match=r"expected a whole number, got a number at \$") as error:
+            with pytest.raises(PayloadError, match=r"expected a whole number, got a fraction at \$") as error:
                 request.parse_answer(payload)
             assert error.value.payload == payload, path
     assert {"pid", "insertions", "totalTokens"} <= tried

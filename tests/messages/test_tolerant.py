@@ -163,7 +163,7 @@ def test_an_integral_number_is_a_whole_number() -> None:
     whole, _ = built({"count": 7.0, "table": {"a": -0.0, "b": 1e3}}, Whole)
     assert whole == Whole(count=7, table={"a": 0, "b": 1000})
     assert [type(value) for value in (whole.count, *whole.table.values())] == [int] * 3
-    assert reason({"count": 7.5}, Whole) == "expected a whole number, got a number at $.count"
+    assert reason({"count": 7.5}, Whole) == "expected a whole number, got a fraction at $.count"
 
 
 def test_a_number_stays_as_it_was_written() -> None:
@@ -173,15 +173,16 @@ def test_a_number_stays_as_it_was_written() -> None:
 
 
 def test_true_is_no_number_and_one_is_not_true() -> None:
-    assert reason({"count": True}, Whole) == "unexpected true or false at $.count"
-    assert reason({"number": False}, Whole) == "unexpected true or false at $.number"
-    assert reason({"flag": 1}, Whole) == "unexpected a number at $.flag"
+    assert reason({"count": True}, Whole) == "expected a whole number, got true or false at $.count"
+    assert reason({"number": False}, Whole) == "expected a number, got true or false at $.number"
+    assert reason({"flag": 1}, Whole) == "expected true or false, got a number at $.flag"
     assert reason({"fixed": True}, Whole) == "unexpected value at $.fixed"
 
 
 def test_a_reason_says_where() -> None:
     assert reason({"words": ["a", "b", 7]}, Whole) == "expected a string, got a number at $.words[2]"
-    assert reason({"words": "a"}, Whole) == "unexpected a string at $.words"
+    assert reason({"either": 7}, Whole) == "expected a string or an array, got a number at $.either"
+    assert reason({"words": "a"}, Whole) == "expected an array, got a string at $.words"
     assert reason({"table": {"sk-secret": "a"}}, Whole) == "expected a whole number, got a string at $.table[...]"
     assert (
         reason({"parts": {"sk-secret": {"text": 7}}}, Whole) == "expected a string, got a number at $.parts[...].text"

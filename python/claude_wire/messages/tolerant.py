@@ -94,18 +94,29 @@ def converter(hint: Any) -> Convert:
     return _converter(hint)
 
 
-def _json_type(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "a string",
-        list: "an array",
-        dict: "an object",
-    }
-    return names.get(type(value), type(value).__name__)
+#: What a value of each type is called where it is expected, and where it is found.
+_EXPECTED: dict[type, str] = {
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "an array",
+    dict: "an object",
+}
+_FOUND: dict[type, str] = {**_EXPECTED, int: "a number", type(None): "null"}
+
+
+def _any_of(kinds: list[type]) -> str:
+    """Name of a union in an error text. None is not among the types: "a string or null" says no more."""
+    *others, last = dict.fromkeys(_EXPECTED[kind] for kind in kinds if not (kind is int and float in kinds))
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _misfit(expected: str, value: Any) -> Misfit:
+    found = _FOUND.get(type(value), type(value).__name__)
+    if expected == _EXPECTED[int] and type(value) is float:
+        found = "a fraction"
+    return Misfit(f"expected {expected}, got {found}")
 
 
 @cache
@@ -127,14 +138,12 @@ def _converter(hint: Any) -> Convert:
 
 
 def _scalar(cls: type) -> Convert:
-    expected = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}[cls]
-
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is cls:
             return value
         if cls is int and type(value) is float and value.is_integer():
             return int(value)
-        raise Misfit(f"expected {expected}, got {_json_type(value)}")
+        raise _misfit(_EXPECTED[cls], value)
 
     return convert
 
@@ -151,7 +160,7 @@ def _literal(allowed: tuple[Any, ...]) -> Convert:
 def _list(item: Convert) -> Convert:
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not list:
-            raise Misfit(f"expected an array, got {_json_type(value)}")
+            raise _misfit(_EXPECTED[list], value)
         built: list[Any] = []
         for index, element in enumerate(value):
             try:
@@ -166,7 +175,7 @@ def _list(item: Convert) -> Convert:
 def _dict(item: Convert) -> Convert:
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
-            raise Misfit(f"expected an object, got {_json_type(value)}")
+            raise _misfit(_EXPECTED[dict], value)
         built: dict[str, Any] = {}
         for key, element in value.items():
             try:
@@ -192,7 +201,7 @@ def _struct(cls: type[Wire]) -> Convert:
 
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
-            raise Misfit(f"expected an object, got {_json_type(value)}")
+            raise _misfit(_EXPECTED[dict], value)
         if tag_field is not None:
             findings.check_tag(value, tag_field)
             if value.get(tag_field, tag) != tag:  # where only one class can stand, it may be missing
@@ -238,6 +247,7 @@ def _union(members: tuple[Any, ...]) -> Convert:
     structs = [m for m in members if isinstance(m, type) and issubclass(m, Wire)]
     plain = [m for m in members if m not in structs and m not in (type(None), msgspec.UnsetType)]
     by_type = {get_origin(m) or m: _converter(m) for m in plain}
+    expected = _any_of([*by_type, dict] if structs else [*by_type])
     if int in by_type and float not in by_type:
         by_type[float] = by_type[int]
     if len(plain) == 1 and not structs and not nullable:  # that, or absent
@@ -252,7 +262,7 @@ def _union(members: tuple[Any, ...]) -> Convert:
             return member(value, findings)
         if objects is not None:
             return objects(value, findings)
-        raise Misfit(f"unexpected {_json_type(value)}")
+        raise _misfit(expected, value)
 
     return convert
 
@@ -264,7 +274,7 @@ def _tagged(structs: list[type[Wire]]) -> Convert:
 
     def convert(value: Any, findings: Findings) -> Any:
         if type(value) is not dict:
-            raise Misfit(f"expected an object, got {_json_type(value)}")
+            raise _misfit(_EXPECTED[dict], value)
         findings.check_tag(value, tag_field)
         tag = value.get(tag_field)
         member = by_tag.get(tag) if isinstance(tag, str) else None

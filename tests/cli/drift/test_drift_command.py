@@ -276,7 +276,7 @@ def test_a_class_that_refuses_the_fractions_of_typings_is_found(
 
     assert misfits() == []
     monkeypatch.setattr(typings, "WHOLE_NAMES", frozenset())
-    assert misfits() == ["expected a whole number, got a number at $.num_turns"]
+    assert misfits() == ["expected a whole number, got a fraction at $.num_turns"]
 
 
 def test_what_typings_declare_is_compared_as_messages_are(other: Path, tmp_path: Path) -> None:
