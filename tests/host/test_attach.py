@@ -336,7 +336,12 @@ def test_a_connection_that_cannot_be_read_is_closed(
         ([b'{"type":"host_error","error":"gone","message":"too late","first":7}\n'], True, "gone", "too late"),
         ([b'{"type":"of_tomorrow"}\n'], True, "version", "none of this version"),
         ([b"nonsense\n"], True, "version", "none of this version"),
-        ([b'{"type":"host_list","sessions":[],"version":1,"package":"x","pid":1}\n'], True, "version", "answered"),
+        (
+            [b'{"type":"host_list","sessions":[],"version":1,"package":"x","pid":1}\n'],
+            True,
+            "version",
+            "supervisor answered Attach with Listed$",
+        ),
         ([b'{"type":"host_att'], True, "lost", "ended before"),
         ([b'{"type":"host_att'], False, "timeout", "not answered within 0.2 seconds"),
         ([b"x" * 9000], False, "limit", "more than"),

@@ -375,7 +375,7 @@ class _Connection:
         if isinstance(answer, Failed):
             raise HostError(answer.error, answer.message, line=answer.line, first=answer.first)
         if not isinstance(answer, kind):
-            raise HostError("version", f"the supervisor has answered a {type_of(command)} with a {type_of(answer)}")
+            raise HostError("version", f"the supervisor answered {type_of(command)} with {type_of(answer)}")
         return answer
 
     async def _first_line(self) -> bytes:

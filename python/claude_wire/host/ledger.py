@@ -372,7 +372,7 @@ class Ledger:
             return Taken(Verdict.REFUSE, "the line is no message: it has no type that a CLI knows")
         if kind in RULED and not isinstance(message, RULED[kind]):
             reason = getattr(message, "reason", "") or "it is not understood"
-            return Taken(Verdict.REFUSE, f"the line is no {kind}: {reason}")
+            return Taken(Verdict.REFUSE, f"the line is not a valid {kind}: {reason}")
         if isinstance(message, UserMessage):
             if not message.uuid or not isinstance(message.uuid, str):
                 return Taken(
