@@ -189,6 +189,29 @@ def test_options_that_contradict_each_other_are_refused_at_once() -> None:
         WireTransport("", overflow="drop")
 
 
+@pytest.mark.parametrize(
+    ("extra_args", "words"),
+    [
+        ({"permission-prompt-tool": "mcp__mine__ask"}, "with another permission_prompt_tool than 'stdio'"),
+        ({"permission-prompt-tool": None}, "with another permission_prompt_tool than 'stdio'"),
+        ({"permission-prompts": "none"}, "with the arguments '--permission-prompts', 'none'"),
+    ],
+)
+async def test_a_permission_callback_that_extra_arguments_rule_out_is_refused_before_the_cli_starts(
+    cli: Callable[..., str], extra_args: dict[str, str | None], words: str
+) -> None:
+    """The flag itself cannot be missing: the transport adds it for ``can_use_tool``. Later arguments can undo it."""
+    options = ClaudeAgentOptions(cli_path=cli(ONE_TURN), can_use_tool=allow, extra_args=extra_args)
+    transport = WireTransport(None, options)
+    with pytest.raises(ValueError, match=f"can_use_tool is never asked {words}"):
+        await transport.connect()
+    assert transport.process is None
+    with pytest.raises(ValueError, match=f"can_use_tool is never asked {words}"):
+        await ClaudeSDKClient(options, transport=WireTransport(None, options)).connect()
+    alone = dataclasses.replace(options, can_use_tool=None)
+    assert await texts_of(ask(alone)) == ["hello", "done"], "without a callback there is nothing to refuse"
+
+
 async def test_the_options_are_not_changed(cli: Callable[..., str]) -> None:
     options = ClaudeAgentOptions(cli_path=cli(ONE_TURN), can_use_tool=allow)
     before = dataclasses.replace(options)
