@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -30,6 +31,7 @@ from claude_wire import (
     SystemErrorMessage,
     TurnCancelledError,
     UserMessage,
+    open_process,
 )
 from claude_wire.dialects import AUTO, CLASSIC, JSON_RPC, MIRIAD, STREAM_JSON, STREAM_JSON_2_1_7, Dialect
 from dialect_peer import LinePeer
@@ -381,13 +383,55 @@ async def test_auto_decides_on_the_first_line_that_tells(frame: str, dialect: Di
         await session.query("a", uuid="u")
         peer.say(ASSISTANT, frame, RESULT)
         with anyio.fail_after(20):
-            while not isinstance(await session.__anext__(), ResultMessage):
+            if dialect in (MIRIAD, JSON_RPC):
+                with pytest.raises(DialectError, match=f"{dialect.name} has no permission requests"):
+                    await session.__anext__()
+            while not isinstance(await session.__anext__(), ResultMessage):  # nothing is lost by the error
                 pass
         assert session._connection.dialect is dialect
+        asks = {CLASSIC: True, STREAM_JSON: None}.get(dialect, False)
+        assert [guard.confirmed for guard in session.guards] == [asks]
         if dialect is CLASSIC and "permission" in frame:
             assert (await peer.got(2))[1] == {"allow": True}
         if dialect is MIRIAD:
             await both(session.interrupt, lambda: interrupted(peer))
+
+
+async def test_auto_warns_of_a_guard_that_is_never_asked_while_nobody_iterates(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    peer = LinePeer()
+    async with peer.session(dialect="auto", can_use_tool=lambda request: request.allow()) as session:
+        await session.query("a")
+        peer.say('{"type":"system","subtype":"interrupted"}', RESULT)
+        with anyio.fail_after(20):
+            while [guard.confirmed for guard in session.guards] != [False]:
+                await anyio.sleep(0.001)
+            assert "the dialect miriad has no permission requests: can_use_tool is never asked" in caplog.text
+            with pytest.raises(DialectError, match="miriad has no permission requests"):
+                await session.ask("b")
+
+
+@pytest.mark.parametrize("asks", [True, False])
+async def test_auto_finds_that_a_command_line_of_stream_json_never_asks(asks: bool) -> None:
+    """As a session does at once that is given the dialect. An agent that asks all the same does ask."""
+    asked = {"type": "control_request", "request_id": "1", "request": {"subtype": "can_use_tool", "tool_name": "Bash"}}
+    asked["request"] |= {"input": {}, "tool_use_id": "t"}  # type: ignore[operator]
+    began = {"type": "command_lifecycle", "command_uuid": "u", "state": "started"}
+    lines = [json.dumps(line) for line in ([asked, began] if asks else [began])]
+    program = f"import sys; print(*{[*lines, RESULT]!r}, sep='\\n', flush=True); sys.stdin.read()"
+    async with (
+        open_process([sys.executable, "-c", program]) as process,
+        Session(process, can_use_tool=lambda request: request.allow(), dialect="auto") as session,
+    ):
+        assert [guard.confirmed for guard in session.guards] == [None]
+        with anyio.fail_after(20):
+            if not asks:
+                with pytest.raises(ValueError, match="never asked without the arguments '--permission-prompt-tool'"):
+                    await session.__anext__()
+            while not isinstance(await session.__anext__(), ResultMessage):
+                pass
+        assert [guard.confirmed for guard in session.guards] == [asks]
 
 
 async def interrupted(peer: LinePeer) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from anyio import Event
 
 from claude_wire.codec.encoder import encode
+from claude_wire.control.guards import PERMISSION
 from claude_wire.control.matchers import fits_tool
 from claude_wire.dialects.auto import AUTO
 from claude_wire.dialects.classic import CLASSIC
@@ -364,7 +365,7 @@ class _TranslatingRouter(Router):
     """A :class:`Router` whose messages a connection translates.
 
     Args:
-        connection: of the session.
+        connection: of the session. Where that finds out the dialect, ``can_use_tool`` is checked as soon as it has.
         saw: is called with the messages that a translation has made. The stream's observer has seen the others.
     """
 
@@ -379,6 +380,12 @@ class _TranslatingRouter(Router):
         super().__init__(stream, tap, control)
         self._connection = connection
         self._saw = saw
+        self._stream = stream
+        # Whether the dialect still has to tell if the agent asks can_use_tool; and the error if it does not.
+        self._is_unconfirmed = connection.dialect is AUTO and any(
+            guard.event == PERMISSION for guard in control.callbacks.guards
+        )
+        self._refusal: Exception | None = None
 
     def start(self, *, ends_with_stream: bool) -> None:
         if self._receiver.decoder.coalesce:
@@ -410,7 +417,31 @@ class _TranslatingRouter(Router):
         known = set(map(id, batch))
         self._give([one for one in others if not isinstance(one, KeepAlive)], known)
         for one in control:
-            self._control.handle(one)
+            self._handle(one)
+        self._look_at_dialect()
+        refusal, self._refusal = self._refusal, None
+        if refusal is not None:
+            raise refusal
+
+    def _handle(self, message: Any) -> None:
+        super()._handle(message)
+        if self._is_unconfirmed and isinstance(getattr(message, "request", None), CanUseToolRequest):
+            self._is_unconfirmed = False
+            self._control.callbacks.confirm_permissions(True)
+
+    def _look_at_dialect(self) -> bool:
+        """Check ``can_use_tool`` once the dialect is found, as a session does that is given it. False if refused."""
+        dialect = self._connection.dialect
+        if not self._is_unconfirmed or dialect is AUTO:
+            return True
+        self._is_unconfirmed = False
+        asks: bool | None = False
+        try:
+            asks = require_callbacks(dialect, self._stream, True, {})
+        except ValueError as error:  # a DialectError is one
+            self._refusal = error
+        self._control.callbacks.confirm_permissions(asks)
+        return self._refusal is None
 
     def _give(self, messages: list[Any], known: Collection[int] = ()) -> None:
         """Give messages to the consumer. The process's observer has seen those whose ids are ``known``."""
@@ -437,6 +468,8 @@ class _TranslatingRouter(Router):
                 message = follower.decode(line)
                 if connection.urgent(message):
                     self._saw_ahead(message)
+                if not self._look_at_dialect():
+                    _log.warning("%s", self._refusal)  # whoever iterates gets the error; so far nobody does
 
     def _handle_ahead(self, message: Any) -> None:
         meant = self._connection.from_agent(message)
@@ -444,7 +477,7 @@ class _TranslatingRouter(Router):
         self._found.rest.append([one for one in meant if not isinstance(one, CONTROL)])
         for one in meant:
             if isinstance(one, CONTROL):
-                self._control.handle(one)
+                self._handle(one)
 
 
 def router_for(

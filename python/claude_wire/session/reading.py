@@ -93,7 +93,6 @@ class Reading:
             raise HandleError("ask() is reading this session")
         try:
             await self._router.step()
-            self.has_marks = not MARKS.isdisjoint(self._router.types)
         except StopAsyncIteration:
             await self._output_ended()
             raise
@@ -106,6 +105,8 @@ class Reading:
             if failed is None:
                 raise
             raise failed from error
+        finally:  # a router that refuses a guard has messages, too
+            self.has_marks = not MARKS.isdisjoint(self._router.types)
 
     async def next_batch(self) -> list[Message | InvalidLine]:
         """All messages that can be taken, at least one."""
