@@ -105,7 +105,7 @@ def test_every_flag_of_the_cli_is_read(flag: str) -> None:
     elif known.kind.takes == "bool":
         assert set_fields(parse(flag, "hi")) == {field: True, "prompt": "hi"}
     else:
-        text = "{}" if name == "--json-schema" else known.known[0] if known.known else "7"
+        text = "{}" if name in ("--json-schema", "--managed-settings") else known.known[0] if known.known else "7"
         value = known.kind.read(text)
         for both in ([flag, text], [f"{flag}={text}"]):
             assert set_fields(parse(*both, "--", "hi")) == {field: value, "prompt": "hi"}
@@ -117,6 +117,7 @@ OBJECTS = st.dictionaries(WORDS, st.none() | st.booleans() | st.integers() | WOR
 TEXTS = WORDS.filter(lambda text: not text.lstrip().startswith("{"))
 OF_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "bool": st.booleans(),
+    "bool or str": st.booleans() | WORDS,
     "str": WORDS.filter(bool),
     "int": st.integers(1, 1 << 70),
     "number": st.integers(1) | st.floats(min_value=0, exclude_min=True, allow_infinity=False, allow_nan=False),
@@ -185,6 +186,9 @@ def test_parsing_is_the_inverse_of_writing(fields: dict[str, Any], prompt: str |
         (["first", "second"], {"prompt": "first"}),
         (["-c"], {"continue_conversation": True}),
         (["-r", "session"], {"resume": "session"}),
+        (["-d", "--model", "m"], {"debug": True, "model": "m"}),
+        (["--debug=hooks", "hi"], {"debug": "hooks", "prompt": "hi"}),
+        (["--debug", "hooks"], {"debug": "hooks"}),
         (["-r", "--model", "m"], {"extra_args": {"resume": None}, "model": "m"}),
         (["--system-prompt", "-x"], {"system_prompt": "-x"}),
         (["--system-prompt=a=b"], {"system_prompt": "a=b"}),

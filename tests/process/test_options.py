@@ -97,7 +97,17 @@ FIELDS: list[tuple[str, Any, list[str]]] = [
     ("replay_user_messages", True, ["--replay-user-messages"]),
     ("forward_subagent_text", True, ["--forward-subagent-text"]),
     ("no_session_persistence", True, ["--no-session-persistence"]),
-    ("extra_args", {"bare": None, "name": "n", "debug": "-x"}, ["--bare", "--name", "n", "--debug=-x"]),
+    ("project_config_root", "/repo", ["--project-config-root", "/repo"]),
+    ("project_config_root", pathlib.Path("-r"), ["--project-config-root=-r"]),
+    ("managed_settings", {"permissions": {}}, ["--managed-settings", '{"permissions": {}}']),
+    ("managed_settings", '{"permissions":{}}', ["--managed-settings", '{"permissions":{}}']),
+    ("permission_prompts", "none", ["--permission-prompts", "none"]),
+    ("debug", True, ["--debug"]),
+    ("debug", False, []),
+    ("debug", "hooks,mcp", ["--debug=hooks,mcp"]),
+    ("debug", "!hooks", ["--debug=!hooks"]),
+    ("debug_file", "/tmp/debug.txt", ["--debug-file", "/tmp/debug.txt"]),
+    ("extra_args", {"bare": None, "name": "n", "worktree": "-x"}, ["--bare", "--name", "n", "--worktree=-x"]),
     ("thinking", "adaptive", ["--thinking", "adaptive"]),
     ("max_thinking_tokens", 1000, ["--max-thinking-tokens", "1000"]),
     ("thinking_display", "omitted", ["--thinking-display", "omitted"]),
@@ -135,7 +145,8 @@ def test_no_value_becomes_a_flag(name: str) -> None:
     dashed: dict[type, Any] = {str: "--model=x", list: ["--model=x"], dict: "--model=x"}
     if type(kind) not in dashed:
         return
-    if name in ("session_id", "setting_sources", "permission_mode", "effort", "thinking", "thinking_display"):
+    words = {"permission_mode", "permission_prompts", "effort", "thinking", "thinking_display"}
+    if name in {"session_id", "setting_sources", *words}:
         with pytest.raises(ValueError, match=f"ClaudeOptions.{name} must be "):
             arguments(**{name: dashed[type(kind)]})
         return
@@ -189,6 +200,8 @@ WRONG: list[tuple[str, Any]] = [
     ("continue_conversation", "yes"),
     ("continue_conversation", 1),
     ("resume", True),
+    ("debug", 1),
+    ("managed_settings", pathlib.Path("managed.json")),
     ("settings", 1),
     ("settings", ["a"]),
     ("add_dir", "/a"),
@@ -214,6 +227,7 @@ def test_a_value_of_another_type_is_refused_at_once(name: str, value: Any) -> No
             {"permission_mode": "pIan"},
             r"permission_mode must be one of 'default', .*, not 'pIan' \(did you mean 'plan'\?",
         ),
+        ({"permission_prompts": "nobody"}, "permission_prompts must be one of 'host', 'none'"),
         ({"effort": "hgih"}, r"effort must be one of .*; one that .* goes into extra_args=\{'effort': \.\.\.\}"),
         ({"thinking": "on"}, "thinking must be one of"),
         ({"thinking_display": "all"}, "thinking_display must be one of"),

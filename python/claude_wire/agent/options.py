@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from claude_wire.flags import kinds
 from claude_wire.flags.flags import Flag, Flags, flag_of
 from claude_wire.foundation.arguments import require_one_of
 from claude_wire.foundation.printable import one_line
@@ -157,7 +158,10 @@ class _Parser:
             if flag.kind.takes == "bool":
                 self._switch(name, field, given)
             elif flag.optional and given is None and (given := self._next()) is None:
-                self._extra(name, None)
+                if flag.kind is kinds.BOOL_OR_TEXT:
+                    self.values[field] = True
+                else:
+                    self._extra(name, None)
             else:
                 self._read(field, flag, self._required(name, given))
                 while flag.variadic and not equals and (more := self._next()) is not None:

@@ -20,6 +20,7 @@ __all__ = [
     "Flag",
     "Flags",
     "PermissionMode",
+    "PermissionPrompts",
     "SettingSource",
     "Thinking",
     "ThinkingDisplay",
@@ -32,6 +33,7 @@ __all__ = [
 PermissionMode: TypeAlias = Literal["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
 Thinking: TypeAlias = Literal["adaptive", "enabled", "disabled"]
+PermissionPrompts: TypeAlias = Literal["host", "none"]
 ThinkingDisplay: TypeAlias = Literal["summarized", "omitted", "highlights"]
 SettingSource: TypeAlias = Literal["user", "project", "local"]
 
@@ -133,6 +135,12 @@ class Flags:
     replay_user_messages: bool = _flag("--replay-user-messages", kinds.BOOL, False)
     forward_subagent_text: bool = _flag("--forward-subagent-text", kinds.BOOL, False)
     no_session_persistence: bool = _flag("--no-session-persistence", kinds.BOOL, False)
+    # claude-agent-sdk has no options for these five; the TypeScript SDK has.
+    project_config_root: Path | None = _flag("--project-config-root", kinds.PATH)
+    managed_settings: str | Mapping[str, Any] | None = _flag("--managed-settings", kinds.JSON)
+    permission_prompts: PermissionPrompts | None = _flag("--permission-prompts", kinds.TEXT, known=PermissionPrompts)
+    debug: bool | str = _flag("--debug", kinds.BOOL_OR_TEXT, False, joined=True, optional=True)
+    debug_file: Path | None = _flag("--debug-file", kinds.PATH)
     extra_args: Mapping[str, str | None] = dataclasses.field(default_factory=dict[str, "str | None"])
     thinking: Thinking | None = _flag("--thinking", kinds.TEXT, known=Thinking)
     max_thinking_tokens: int | None = _flag("--max-thinking-tokens", kinds.INT, least=0)
@@ -187,7 +195,7 @@ class Flags:
             raise ValueError(f"{name} must be at least {flag.least}, not {value!r}")
         if flag.above is not None and value <= flag.above:
             raise ValueError(f"{name} must be more than {flag.above}, not {value!r}")
-        if flag.kind is kinds.BOOL:
+        if isinstance(value, bool):
             return [flag.name] if value else []
         if value == one.default:
             return []

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 __all__ = [
     "BOOL",
+    "BOOL_OR_TEXT",
     "FILES_OR_JSON",
     "FILE_OR_JSON",
     "INT",
@@ -151,7 +152,13 @@ def _nothing(value: Any) -> list[str] | None:
     return [] if isinstance(value, bool) else None
 
 
+def _nothing_or_text(value: Any) -> list[str] | None:
+    return _nothing(value) if isinstance(value, bool) else _text(value)
+
+
 BOOL = Kind("bool", _nothing)
+#: True writes the flag alone; a text stands behind it, in the same argument.
+BOOL_OR_TEXT = Kind("bool or str", _nothing_or_text)
 TEXT = Kind("str", _text)
 INT = Kind("int", _whole, int)
 NUMBER = Kind("number", _number, _read_number)

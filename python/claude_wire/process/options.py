@@ -17,6 +17,7 @@ from claude_wire.flags.flags import (
     Effort,
     Flags,
     PermissionMode,
+    PermissionPrompts,
     SettingSource,
     Thinking,
     ThinkingDisplay,
@@ -31,6 +32,7 @@ __all__ = [
     "ClaudeOptions",
     "Effort",
     "PermissionMode",
+    "PermissionPrompts",
     "SettingSource",
     "Thinking",
     "ThinkingDisplay",
@@ -139,6 +141,14 @@ class ClaudeOptions(Flags):
         replay_user_messages: have user messages come back on standard output.
         forward_subagent_text: text and thinking of subagents too, not only their tools.
         no_session_persistence: write no transcript; the session cannot be resumed.
+        project_config_root: the trusted folder, an absolute path, that project settings, ``.mcp.json`` and ``.claude``
+            are read from, where the working directory is a worktree of it.
+        managed_settings: settings of the policy tier, as an object or as JSON. The CLI keeps what restricts, and drops
+            all of it where an administrator has managed settings that do not let it in.
+        permission_prompts: who answers permission questions: ``"host"``, or ``"none"``, by which each is denied at
+            once, and ``can_use_tool`` is never called.
+        debug: a debug log; a str chooses categories, such as ``"hooks,mcp"`` or ``"!hooks"``.
+        debug_file: the file of the debug log, which it turns on.
         extra_args: flags that have no field, without their dashes, and their values; None for a flag without one.
         thinking: ``"adaptive"``, ``"enabled"`` or ``"disabled"``.
         max_thinking_tokens: tokens for thinking, of older models.

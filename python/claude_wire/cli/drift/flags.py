@@ -20,9 +20,9 @@ WITHOUT_A_FIELD = re.findall(
     r"\S+",
     """
 --allow-dangerously-skip-permissions --autocompact --ax-screen-reader --background --bare --brief --chrome --cloud
---dangerously-skip-permissions --debug --debug-file --desktop --disable-slash-commands --environment
+--dangerously-skip-permissions --desktop --disable-slash-commands --environment
 --exclude-dynamic-system-prompt-sections --file --from-pr --help --ide --input-format --name --no-chrome
---output-format --permission-prompts --plugin-url --print --prompt-suggestions --remote-control
+--output-format --plugin-url --print --prompt-suggestions --remote-control
 --remote-control-session-name-prefix --restricted --safe-mode --system-prompt-snapshot --teleport --tmux --verbose
 --version --worktree
 """,
