@@ -15,11 +15,16 @@ from async_backends import ASYNCIO, Backend, every_backend
 from claude_wire import (
     AssistantMessage,
     ClaudeOptions,
+    GetUsageRequest,
     HookMatcher,
     InterruptRequest,
+    McpSetServersRequest,
     McpStatusRequest,
+    McpStdioServerConfig,
     PromptAnsweredError,
+    RequestRefusedError,
     ResultMessage,
+    SetMcpPermissionModeOverrideRequest,
     TurnCancelledError,
     UserMessage,
     decode,
@@ -77,6 +82,120 @@ def test_a_session_talks_with_an_agent(backend: Backend) -> None:
             assert isinstance(results[0].to_error(), TurnCancelledError)
 
     backend.run(main)
+
+
+class Calculator:
+    """An MCP server with one tool, that counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.open = False
+
+    def connect(self, send: Any) -> None:
+        assert not self.open
+        self.open = True
+
+    async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        if "id" not in message:
+            return None
+        results: dict[str, Any] = {
+            "initialize": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}},
+            "tools/list": {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]},
+            "tools/call": {"content": [{"type": "text", "text": "3"}]},
+        }
+        return {"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}
+
+    async def aclose(self) -> None:
+        self.open = False
+
+
+async def _add(turn: Turn) -> str:
+    outcome = await turn.run_tool("mcp__calc__add")
+    return str(outcome.content)
+
+
+@every_backend
+def test_mcp_servers_come_and_go_in_mid_session(backend: Backend) -> None:
+    async def main() -> None:
+        first, calc = Calculator(), Calculator()
+        options = ClaudeOptions(permission_mode="bypassPermissions")
+        async with open_agent(_add, options, mcp_servers={"first": first}) as session:
+            stdio = McpStdioServerConfig(command="no-such-program")
+            answer = await session.set_mcp_servers({"calc": calc, "other": stdio})
+            assert (answer.added, answer.removed, list(answer.errors)) == (["calc"], ["first"], ["other"])
+            while first.open:
+                await anyio.sleep(0)
+            assert "3" in str((await session.ask("go")).result)
+            assert (await session.set_mcp_servers({"calc": calc})).added == []
+            with pytest.raises(ValueError, match="another server of this process"):
+                await session.set_mcp_servers({"calc": Calculator()})
+            with pytest.raises(TypeError, match="must be an McpServer"):
+                await session.set_mcp_servers({"calc": Calculator})  # type: ignore[dict-item]
+            assert calc.open
+        assert not calc.open
+
+    backend.run(main)
+
+
+@every_backend
+def test_mcp_servers_that_an_agent_refuses_are_closed(backend: Backend) -> None:
+    def refuse(request: McpSetServersRequest) -> None:
+        raise ValueError("not today")
+
+    async def main() -> None:
+        first, calc = Calculator(), Calculator()
+        agent = Agent(_add, requests={McpSetServersRequest: refuse})
+        async with open_agent(agent, mcp_servers={"first": first}) as session:
+            with pytest.raises(RequestRefusedError, match="not today"):
+                await session.set_mcp_servers({"calc": calc})
+            while calc.open:
+                await anyio.sleep(0)
+            assert first.open
+        assert not first.open
+
+    backend.run(main)
+
+
+def test_the_tools_of_an_mcp_server_are_asked_for_where_the_host_says_so() -> None:
+    async def main() -> None:
+        asked: list[str] = []
+
+        def decide(request: Any) -> Any:
+            asked.append(request.tool_name)
+            return request.allow()
+
+        options = ClaudeOptions(permission_mode="bypassPermissions")
+        async with open_agent(_add, options, can_use_tool=decide, mcp_servers={"calc": Calculator()}) as session:
+            for mode, expected in ((None, 0), ("default", 1), ("auto", 2), (None, 2)):
+                assert await session.request(SetMcpPermissionModeOverrideRequest(serverName="calc", mode=mode)) == {}
+                await session.ask("go")
+                assert asked == ["mcp__calc__add"] * expected
+            with pytest.raises(RequestRefusedError, match="default, auto or null"):
+                await session.request(SetMcpPermissionModeOverrideRequest(serverName="calc", mode="plan"))
+            other = SetMcpPermissionModeOverrideRequest(serverName="clac", mode="default")
+            assert "clac" in (await session.request(other))["warning"]
+            for number in range(127):
+                await session.request(SetMcpPermissionModeOverrideRequest(serverName=f"s{number}", mode="default"))
+            with pytest.raises(RequestRefusedError, match="too many"):
+                await session.request(SetMcpPermissionModeOverrideRequest(serverName="more", mode="default"))
+
+    ASYNCIO.run(main)
+
+
+def test_an_agent_says_what_its_session_has_used() -> None:
+    async def answer(turn: Turn) -> str:
+        turn.usage(input_tokens=5, output_tokens=7, cost_usd=0.25, model="small")
+        return "done"
+
+    async def main() -> None:
+        async with open_agent(answer) as session:
+            await session.ask("go")
+            await session.ask("go")
+            usage = (await session.request(GetUsageRequest(skip_behaviors=True))).session
+            assert usage is not None
+            assert usage.total_cost_usd == 0.5
+            assert usage.model_usage["small"].outputTokens == 14
+
+    ASYNCIO.run(main)
 
 
 @every_backend

@@ -28,6 +28,7 @@ SAID: dict[str, tuple[list[str], str]] = {
     "subagent": (["Nothing here.", "My helper found nothing."], "My helper found nothing."),
     "lifespan": (["Prompt 1, for my-model."], "Prompt 1, for my-model."),
     "plain": (["TWO WORDS "], "TWO WORDS "),
+    "context_usage": (["two words"], "two words"),
 }
 
 

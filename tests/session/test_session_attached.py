@@ -163,6 +163,8 @@ def test_the_answer_to_initialize_is_that_of_the_host_and_none_is_sent(backend: 
             assert session.info.output_style == "default"
             with pytest.raises(HandleError, match=r"session\.info"):
                 await session.initialize()
+            with pytest.raises(HandleError, match="the MCP servers that it was attached with"):
+                await session.set_mcp_servers({})
             assert wire.received == []
         host = HostPeer()
         host.initialized = None

@@ -38,7 +38,7 @@ for text in sys.stdin:
     message = json.loads(text)
     if message["type"] == "control_request":
         say(type="control_response", response={"subtype": "success", "request_id": message["request_id"],
-            "response": {"pid": os.getpid(), "mcpServers": []}})
+            "response": {"pid": os.getpid(), "mcpServers": [], "added": [], "removed": ["a"], "errors": {}}})
         if message["request"]["subtype"] == "interrupt":
             result("stopped", subtype="error_during_execution", is_error=True, terminal_reason="aborted_streaming")
     elif message["type"] == "control_response":
@@ -86,6 +86,7 @@ def test_a_session_is_asked_and_iterated_and_leaves_nothing() -> None:
             assert session.request(McpStatusRequest()).mcpServers == []
             session.set_model("opus")
             session.set_permission_mode("plan")
+            assert session.set_mcp_servers({}).removed == ["a"]
             session.query("many2")
             session.end_input()
             assert texts(message for batch in session.batches() for message in batch) == ["0", "1"]

@@ -21,6 +21,8 @@ from claude_wire import (
     InterruptResponse,
     InvalidLine,
     McpServer,
+    McpServerConfig,
+    McpSetServersResponse,
     McpStatusRequest,
     McpStatusResponse,
     Message,
@@ -63,6 +65,9 @@ async def what_is_answered(session: Session) -> None:
     assert_type((await session.request(FileSuggestionsRequest(query="a"))).cwd, str | None)
     assert_type(await session.interrupt(), InterruptResponse)
     assert_type(await session.set_model(None), SetModelResponse)
+    configs: dict[str, McpServer | McpServerConfig] = {"calc": InProcessMcpServer(session), "b": {"command": "b"}}
+    assert_type(await session.set_mcp_servers(configs), McpSetServersResponse)
+    await session.set_mcp_servers({"calc": 5})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
     await session.request("interrupt")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     try:
         assert_type(await session.ask("text"), ResultMessage)
@@ -138,6 +143,8 @@ async def what_is_said_wrong(session: Session) -> None:
     assert_type(open_session(ClaudeOptions(), can_use_tool=ask_plainly), Session)
     assert_type(HookMatcher(hook_plainly, hook, on_failure="continue"), HookMatcher)
     assert_type(ClaudeOptions(permission_mode="plan", effort="high", thinking="adaptive"), ClaudeOptions)
+    ClaudeOptions(permission_prompts="none", debug="hooks", managed_settings={}, project_config_root="/repo")
+    ClaudeOptions(permission_prompts="nobody")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert_type(ClaudeOptions(setting_sources=["user", "local"], thinking_display="omitted"), ClaudeOptions)
     ClaudeOptions(permission_mode="pIan")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     ClaudeOptions(effort="hgih")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -8,6 +8,7 @@ from claude_wire import (
     ClaudeOptions,
     InitializeResponse,
     InterruptResponse,
+    McpSetServersResponse,
     InvalidLine,
     McpStatusRequest,
     McpStatusResponse,
@@ -37,6 +38,7 @@ def what_a_session_gives() -> None:
         assert_type(session.ask("text"), ResultMessage)
         assert_type(session.request(McpStatusRequest()), McpStatusResponse)
         assert_type(session.interrupt(), InterruptResponse)
+        assert_type(session.set_mcp_servers({"b": {"command": "b"}}), McpSetServersResponse)
         assert_type(session.set_model(None), SetModelResponse)
         for message in session:
             assert_type(message, Message | InvalidLine)

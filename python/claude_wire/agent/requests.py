@@ -14,6 +14,7 @@ A handler of the author's is asked first. What it returns is the answer; if it r
 ``mcp_set_servers``         servers in the host come and go; of others the answer says that they are not connected to
 ``mcp_reconnect``,          a server in the host is connected anyway; any other is refused
 ``mcp_toggle``
+``set_mcp_permission_…``    is kept in the session; tools of that server are asked for although the mode allows all
 ``set_max_thinking_tokens`` is kept in the session, as ``max_thinking_tokens``
 ``apply_flag_settings``     is kept in the session, as ``flag_settings``, which ``get_settings`` answers
 ``rewind_files``            cannot be done
@@ -23,6 +24,7 @@ A handler of the author's is asked first. What it returns is the answer; if it r
 ``list_models``,
 ``seed_read_state``
 ``get_binary_version``      the agent's version
+``get_usage``               what the session has used; an agent knows of no plan and no limits
 ``get_status``              in dialects that have it: whether a turn is under way, and how many prompts wait
 ``end_session``             the agent ends when its turn has
 any other                   ``Unsupported control request subtype``
@@ -37,7 +39,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -56,6 +59,8 @@ from claude_wire.messages import (
     GetBinaryVersionResponse,
     GetSettingsRequest,
     GetStatusRequest,
+    GetUsageRequest,
+    GetUsageResponse,
     InitializeRequest,
     InitializeResponse,
     ListModelsRequest,
@@ -75,9 +80,10 @@ from claude_wire.messages import (
     ReloadSkillsResponse,
     RewindFilesRequest,
     RewindFilesResponse,
-    SdkMcpServerConfig,
     SeedReadStateRequest,
+    SessionUsage,
     SetMaxThinkingTokensRequest,
+    SetMcpPermissionModeOverrideRequest,
     SetModelRequest,
     SetModelResponse,
     SetPermissionModeRequest,
@@ -126,10 +132,12 @@ class HostRequests:
             McpSetServersRequest: self._mcp_set_servers,
             McpReconnectRequest: self._mcp_known,
             McpToggleRequest: self._mcp_known,
+            SetMcpPermissionModeOverrideRequest: self._set_mcp_permission_mode,
             SetMaxThinkingTokensRequest: self._set_max_thinking_tokens,
             ApplyFlagSettingsRequest: self._apply_flag_settings,
             GetSettingsRequest: lambda body: {"effective": service.session.flag_settings, "sources": []},
             GetBinaryVersionRequest: lambda body: GetBinaryVersionResponse(version=service.session.version),
+            GetUsageRequest: self._usage,
             EndSessionRequest: self._end_session,
             UnknownRequest: self._unsupported,
         }
@@ -251,7 +259,8 @@ class HostRequests:
 
     def _mcp_set_servers(self, body: McpSetServersRequest) -> Payload:
         session = self._service.session
-        wanted = [name for name, server in body.servers.items() if isinstance(server, SdkMcpServerConfig)]
+        configs = cast("dict[str, dict[str, Any]]", body.servers)  # as they are decoded, of whatever kind
+        wanted = [name for name, config in configs.items() if config.get("type") == "sdk"]
         removed = [name for name in session.mcp_servers if name not in wanted]
         for name in removed:
             del session.mcp_servers[name]
@@ -276,6 +285,27 @@ class HostRequests:
         if isinstance(body, McpToggleRequest) and not body.enabled:
             raise Refusal("this agent cannot switch off a server; mcp_set_servers takes it away")
         return {}
+
+    def _set_mcp_permission_mode(self, body: SetMcpPermissionModeOverrideRequest) -> Payload:
+        session, name = self._service.session, body.serverName
+        if body.mode not in ("default", "auto", None):
+            raise Refusal("an override is default, auto or null", "invalid_mode")
+        if not session.set_mcp_mode(name, body.mode):
+            raise Refusal("this agent has too many overrides")
+        known = body.mode is None or name in session.mcp_servers
+        return {} if known else {"warning": f"there is no MCP server of this name: {name}"}
+
+    def _usage(self, body: GetUsageRequest) -> Payload:
+        session = self._service.session
+        usage = SessionUsage(
+            total_cost_usd=session.cost_usd,
+            total_api_duration_ms=0,
+            total_duration_ms=int((monotonic() - session.began) * 1000),
+            total_lines_added=0,
+            total_lines_removed=0,
+            model_usage=session.used,
+        )
+        return GetUsageResponse(session=usage, rate_limits_available=False)
 
     def _set_max_thinking_tokens(self, body: SetMaxThinkingTokensRequest) -> Payload:
         if body.max_thinking_tokens is not msgspec.UNSET:

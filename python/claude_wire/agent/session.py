@@ -111,6 +111,10 @@ class AgentSession:
         self.max_thinking_tokens: int | None = None
         #: The MCP servers in the host, by name.
         self.mcp_servers: dict[str, McpConnection] = {}
+        #: By MCP server, ``default`` or ``auto``: its tools are asked for although the mode would allow them.
+        self.mcp_modes: dict[str, str] = {}
+        #: When the session began, on the clock of ``time.monotonic()``.
+        self.began: float = monotonic()
         #: The last ``initialize`` of the host; None if there was none.
         self.initialize: InitializeRequest | None = None
         #: The hooks of the host, by event.
@@ -172,12 +176,23 @@ class AgentSession:
         if len(self.allowed_tools) < MOST_ALLOWED and len(name) <= MOST_NAME_CHARS:
             self.allowed_tools.add(name)
 
+    def set_mcp_mode(self, server: str, mode: str | None) -> bool:
+        """Keep a mode for the tools of an MCP server; None forgets it. False if there are too many."""
+        if mode is None:
+            self.mcp_modes.pop(server, None)
+        elif server in self.mcp_modes or (len(self.mcp_modes) < MOST_SERVERS and len(server) <= MOST_NAME_CHARS):
+            self.mcp_modes[server] = mode
+        else:
+            return False
+        return True
+
     def may_use(self, name: str) -> bool | None:
         """Whether rules and mode decide about a tool: true, false, or None where somebody is to be asked."""
         if name in self.disallowed_tools:
             return False
         server = name.split("__")[:2]
-        if self.permission_mode == "bypassPermissions" or not {name, "__".join(server)}.isdisjoint(self.allowed_tools):
+        bypasses = self.permission_mode == "bypassPermissions" and server[-1] not in self.mcp_modes
+        if bypasses or not {name, "__".join(server)}.isdisjoint(self.allowed_tools):
             return True
         return False if self.permission_mode == "dontAsk" else None
 

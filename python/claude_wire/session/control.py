@@ -6,7 +6,7 @@ Knows which message is a request, an answer or a withdrawal, and how much may wa
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +15,23 @@ import msgspec
 from claude_wire.codec.encoder import encode
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
+from claude_wire.errors import HandleError
+from claude_wire.foundation.arguments import type_of
+from claude_wire.io.tasks import Tasks
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlRequest,
     ControlResponse,
     McpMessageRequest,
+    McpSdkServerConfig,
+    McpSetServersRequest,
     UnknownObject,
 )
+from claude_wire.messages.base import Wire
+from claude_wire.session.arguments import McpServer, require_server
 
 if TYPE_CHECKING:
-    from claude_wire.io.tasks import Tasks
+    from claude_wire.messages import McpServerConfig, McpSetServersResponse
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.dialect import HostHooks
     from claude_wire.session.sending import Sender
@@ -57,6 +64,10 @@ class Control:
         self.callbacks: Callbacks = callbacks
         self.requests: Requests = Requests(sender.send, tasks, encode)
         self.answers: Answers = Answers(callbacks.find, partial(sender.send, is_answer=True), tasks, encode)
+        #: The MCP servers of this process that may send to the CLI, by name.
+        self.connected: dict[str, McpServer] = {}
+        #: MCP servers that are closing.
+        self.closing: Tasks = Tasks()
         self._sender = sender
         self._tasks = tasks
         self._was_full = False
@@ -104,7 +115,53 @@ class Control:
         """The stream raised while nobody iterates: no request that waits now gets its answer."""
         self.requests.fail_waiting("reading failed", error)
 
-    def carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
+    def connect(self, name: str, server: McpServer) -> None:
+        """Let an MCP server of this process send to the CLI."""
+        server.connect(self._carrier(name))
+        self.connected[name] = server
+
+    def drop_servers(self, names: Iterable[str]) -> None:
+        """Begin to close MCP servers of this process, and call them no more."""
+        for name in names:
+            server = self.connected.pop(name, None)
+            if server is not None:
+                self.callbacks.mcp_servers.pop(name, None)
+                self.closing.start(server.aclose, f"claude-wire-mcp-{name}")
+
+    async def set_servers(
+        self,
+        servers: Mapping[str, McpServer | McpServerConfig],
+        request: Callable[[McpSetServersRequest], Awaitable[McpSetServersResponse]],
+    ) -> McpSetServersResponse:
+        """As :meth:`claude_wire.Session.set_mcp_servers`; ``request`` asks the CLI."""
+        if self.callbacks.shared:
+            raise HandleError("an attached session serves the MCP servers that it was attached with")
+        if not isinstance(servers, Mapping):
+            raise TypeError(f"servers must be a dict such as {{'name': server}}, not {type_of(servers)}")
+        ours: dict[str, McpServer] = {}
+        configs: dict[str, McpServerConfig] = {}
+        for name, server in servers.items():
+            if isinstance(server, (Wire, dict)):
+                configs[name] = server
+                continue
+            require_server(name, server)
+            if self.connected.get(name, server) is not server:
+                raise ValueError(f"mcp_servers[{name!r}] is another server of this process: leave that out first")
+            ours[name], configs[name] = server, McpSdkServerConfig(name)
+        removed = self.connected.keys() - ours.keys()
+        added = ours.keys() - self.connected.keys()
+        try:
+            for name in added:  # the CLI may speak to them before it answers
+                self.connect(name, ours[name])
+                self.callbacks.mcp_servers[name] = ours[name]
+            answer = await request(McpSetServersRequest(servers=configs))
+        except BaseException:
+            self.drop_servers(added)
+            raise
+        self.drop_servers(removed)
+        return answer
+
+    def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
         """A function by which an MCP server of this process sends to the CLI."""
 
         async def carry(message: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from claude_wire.control.host_frames import Cursor
 from claude_wire.dialects import CLASSIC, STREAM_JSON, Dialect, dialect_of
-from claude_wire.errors import DialectError, SessionNotFoundError
+from claude_wire.errors import DialectError, ProcessInputError, SessionEndedError, SessionNotFoundError
 from claude_wire.foundation.arguments import tells_where, type_of
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.messages import InitializeRequest, ResultErrorDuringExecution
@@ -38,7 +38,7 @@ from claude_wire.session.session import Session
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from claude_wire.messages import ResultMessage
+    from claude_wire.messages import InitializeResponse, ResultMessage
     from claude_wire.native.overflow import Overflow
     from claude_wire.process.child import StderrTo, StrPath
 
@@ -296,6 +296,16 @@ class _ProcessSession(Session):
         except SessionNotFoundError as error:
             folder = projects_folder(env) if settings.user is None else None
             raise SessionNotFoundError(error.result, None if folder is None else str(folder)) from error
+
+    async def initialize(
+        self, request: InitializeRequest | None = None, *, timeout: float | None = None
+    ) -> InitializeResponse:
+        try:
+            return await super().initialize(request, timeout=timeout)
+        except (SessionEndedError, ProcessInputError):
+            # A process that has closed its input may live on. What it ends with is raised instead, if that is an error.
+            await self._reading.pass_to_the_end(GRACE_SECONDS)
+            raise
 
     if not TYPE_CHECKING:  # a type checker refuses `with` already
 

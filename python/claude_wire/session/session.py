@@ -15,7 +15,7 @@ import msgspec
 from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
-from claude_wire.errors import HandleError, ProcessInputError, SessionEndedError
+from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import require_one_of, require_seconds, shown, tells_where
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.io.tasks import Home, Tasks
@@ -26,6 +26,7 @@ from claude_wire.messages import (
     InitializeRequest,
     InitializeResponse,
     InterruptResponse,
+    McpSetServersResponse,
     ResultMessage,
     SetModelRequest,
     SetModelResponse,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 
     from claude_wire.control.guards import Guard
     from claude_wire.control.host_frames import Attached, Cursor
-    from claude_wire.messages import InvalidLine, Message
+    from claude_wire.messages import InvalidLine, McpServerConfig, Message
 
 __all__ = ["Session"]
 
@@ -165,7 +166,6 @@ class Session:
         self._reading = Reading(self._router, self._control, self.process, merges=dialect.merges)
         self._ready = self._reading.ready
         self._prompts = Prompts(self._sender, self._reading, hooks_of_host, to_agent, verbatim=verbatim_prompts)
-        self._connected: dict[str, McpServer] = {}  # MCP servers
         self._ending: list[Tasks] = []  # what the end of the session waits for
 
     def __repr__(self) -> str:
@@ -210,7 +210,7 @@ class Session:
                 self._link.attached = await self._attachment.open(self._callbacks.serves, self._callbacks.complete)
             self._begin()
             if self._opens is not None and self._dialect.initializes:
-                await self._open(self._opens)
+                await self.initialize(self._opens)
         except BaseException:
             await self.aclose()
             raise
@@ -227,19 +227,10 @@ class Session:
             link.begin(self._control, self._reading)
         self._router.start(ends_with_stream=self._opens is not None)
         for name, server in self._callbacks.mcp_servers.items():
-            server.connect(self._control.carrier(name))
-            self._connected[name] = server
+            self._control.connect(name, server)
         if link is not None:
             link.take_over(self._callbacks, self._tasks)
         self._tasks.start(self._reading.read_on, "claude-wire-reader")
-
-    async def _open(self, request: InitializeRequest) -> None:
-        try:
-            await self.initialize(request)
-        except (SessionEndedError, ProcessInputError):
-            # A process that has closed its input may live on. What it ends with is raised instead, if that is an error.
-            await self._reading.pass_to_the_end(GRACE_SECONDS)
-            raise
 
     async def aclose(self) -> None:
         """End the session: no more callbacks, answers or steps. A process that it runs is ended. May be called again.
@@ -298,11 +289,9 @@ class Session:
         self._stop()
         self._control.requests.fail("the session was closed")
         self._router.close()
-        closing = Tasks()
-        for name, server in self._connected.items():
-            closing.start(server.aclose, f"claude-wire-mcp-{name}")
+        self._control.drop_servers([*self._control.connected])
         self._tasks.cancel()
-        self._ending = [self._tasks, closing]
+        self._ending = [self._tasks, self._control.closing]
 
     # --- what is sent
 
@@ -443,6 +432,17 @@ class Session:
         otherwise = "; one that this version does not know: session.request(SetPermissionModeRequest(mode=...))"
         require_one_of("mode", mode, get_args(PermissionMode), otherwise)
         return await self.request(SetPermissionModeRequest(mode=mode))
+
+    async def set_mcp_servers(self, servers: Mapping[str, McpServer | McpServerConfig]) -> McpSetServersResponse:
+        """Put these MCP servers in place of those of the session, and of earlier calls.
+
+        A server in this process is connected if it is new, and closed if it is left out. Those of settings files stay.
+
+        Raises:
+            HandleError: the session is attached.
+            ValueError: another server in this process has the same name: leave that out first.
+        """
+        return await self._control.set_servers(servers, self.request)
 
     # --- what is received
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from claude_wire import session as asynchronous
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
         InitializeResponse,
         InterruptResponse,
         InvalidLine,
+        McpServerConfig,
+        McpSetServersResponse,
         Message,
         SetModelResponse,
         SetPermissionModeResponse,
     )
     from claude_wire.process.child import StrPath
     from claude_wire.process.options import PermissionMode
+    from claude_wire.session.arguments import McpServer
     from claude_wire.session.open import SessionArguments
 
 __all__ = ["Messages", "Session", "ask", "open_session"]
@@ -182,6 +185,10 @@ class Session:
     def set_permission_mode(self, mode: PermissionMode) -> SetPermissionModeResponse:
         """Change how permission questions are decided."""
         return self._thread.call(self.session.set_permission_mode, mode)
+
+    def set_mcp_servers(self, servers: Mapping[str, McpServer | McpServerConfig]) -> McpSetServersResponse:
+        """Put these MCP servers in place of those of the session, as :meth:`claude_wire.Session.set_mcp_servers`."""
+        return self._thread.call(self.session.set_mcp_servers, servers)
 
     def end_input(self) -> None:
         """Tell the CLI to finish and end. Callbacks cannot be answered then."""
