@@ -135,6 +135,10 @@ SAMPLES: dict[str, tuple[str, str]] = {
         ("one-time password", *(lambda key: (f"otpauth://totp/x?secret={key}", key))(some(16, "ABCDEFGH234567"))),
         (".pgpass", *(lambda word: (f"localhost:5432:db:me:{word}", word))(some(12))),
         (".netrc", *(lambda word: (f"machine x login me password {word}", word))(some(12))),
+        ("password of Oracle", *(lambda word: (f"sqlplus -s me/{word}@//db:1521/XE", word))(f"{some(12)}7")),
+        ("code of OAuth", *(lambda code: (f"GET /callback?code=4/{code}&state=1", code))(some(24))),
+        ("Wi-Fi", *(lambda word: (f"WIFI:T:WPA;S:cafe;P:{word};;", word))(f"{some(12)}7")),
+        ("recovery codes", *(lambda code: (f"Recovery codes:\n  1. {code}\n  2. {code}\n", code))(f"{some(10)}7")),
         (
             "words of a wallet",
             *(lambda words: (f"The seed phrase\n{words}", words))(" ".join(["abandon"] * 11 + ["zoo"])),

@@ -22,32 +22,60 @@ _NAME = re.compile(r"[\w.$-]+")
 
 #: Each of these stands behind a name. ``s`` or ``t`` is the value.
 _ASSIGNED = re.compile(
-    r"(?:[ ](?:code|value|number|key|token|string))?"
-    r"(?:\\*[\"'`]|[\])?!*]){0,6}[ \t]{0,20}(?:=>|:=|\?=|[!=]?==?|::?|->)\s{0,40}"
+    r"(?!\)+:[ \t]*\n)(?:[ ](?:code|value|number|key|token|string|d'ordine))?"
+    r"(?:\\*[\"'`]|[\])?!*]){0,6}[ \t]{0,20}(?:=>|:=|\?=|[!=]?==?|::(?=\s)|:(?![:?])|->)\s{0,40}"
     r"(?:(?:[rbfuRBFUNE]{0,2}|@)(?P<q>\\*(?:\"\"\"|'''|[\"'`]))(?P<s>(?:(?!(?P=q))(?:\\.|[^\\])|\\(?!.))*)"
     r"|(?P<t>&str|[|>][+-]?\d?[ \t]*\n(?:[ \t]+[^\n]*\n?)+|[^\s\"'`&<>|{}\[\]][^\s\"'`&<>]*))",
     re.S,
 )
-_OF_FLAG = re.compile(r"[ \t]+(?P<s>\"[^\"]*\"?|'[^']*'?|[^\s-]\S*)")
+_OF_FLAG = re.compile(r"[ \t]+(?:<<<[ \t]*)?(?P<s>\"[^\"]*\"?|'[^']*'?|[^\s-]\S*)")
 _OF_ELEMENT = re.compile(r"(?:\s[^<>]{0,300})?>(?P<s>[^<]{1,10000})")
 _OF_PROPERTY = re.compile(
-    r"[\"']?[\s,;/{]{0,40}(?:[\"']?(?i:value|default|content|val)[\"']?\s{0,5}[=:]\s{0,5}[\"']?|>)"
+    r"[\"']?[\s,;/{]{0,40}"
+    r"(?:(?:--)?[\"']?(?!(?i:name|key|val|value|default|content)\b)\w{1,30}[\"']?(?:\s{0,5}[=:]\s{0,5}|[ ])"
+    r"(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s\"',;<>{}]{1,100})[\s,;]{1,40}){0,4}"
+    r"(?:(?:--)?[\"']?(?i:value|default|content|val)[\"']?(?:\s{0,5}[=:]\s{0,5}|[ ])[\"']?"
+    r"|>(?:\s{0,40}<(?:value|string)>\s{0,40})?)"
     r"(?P<s>[^\"'<>\n]{1,10000})"
-    r"|</key>\s{0,200}<(?:string|data|integer)>(?P<t>[^<]{1,10000})"
+    r"|</(?:key|string)>\s{0,200}<(?:string|data|integer)>(?P<t>[^<]{1,10000})"
 )
-_OF_COLUMN = re.compile(r"(?:[ \t]{2,}|\t|[ ](?=[A-Za-z]*[^\sA-Za-z.,:;!?)]))(?P<s>\S+)[ \t]*(?:$|\n)")
+_OF_COLUMN = re.compile(
+    r"(?:[ \t]{2,}|\t|[ ](?=[A-Za-z]*[^\sA-Za-z.,:;!?)|])|[ \t]{0,80}\|[ \t](?=[A-Za-z]*[^\sA-Za-z.,:;!?)|]))"
+    r"(?P<s>[^\s|]\S*)[ \t]*\|?[ \t]*(?:$|\n)"
+)
+#: As in a program: ``storePassword 'winter24'``.
+_QUOTED = re.compile(
+    r"[ \t]{1,5}(?:(?:\|\||\?\?|or)[ \t]{1,5})?(?P<q>[\"'])(?P<s>(?=[^\"'\s]{0,100}\d)[^\"'\s]{5,1000})(?P=q)"
+)
+#: A literal in a call: ``check_password("winter24")``, ``auth=("bob", "winter24")``.
+_LITERAL = re.compile(
+    r"=?[ ]?\((?:[\"'\w.@-]{1,60},[ ]?)?[\"'](?P<s>(?=[^\"'\s]{0,100}\d)[^\"'\s]{5,1000})[\"'],?\s{0,20}\)"
+)
+_ARGUMENT = re.compile(r"(?<=[(=])[\"'](?P<s>(?=[^\"'\s]{0,100}\d)[^\"'\s]{5,1000})[\"']")
+_SET = re.compile(r"[ \t]+[\"']?(?P<s>(?=[^\s\"']{0,100}\d)[^\s\"']{5,1000})")
+#: The rest of a value in several words: passphrases, and seeds and passwords in groups of four.
+_PHRASE, _GROUPS = re.compile(r"\w+(?:[ -]\w+)+"), re.compile(r"\w{4}(?:[ -]\w{4}){2,7}(?!\w)")
 #: What may stand before a name.
 _IN_ELEMENT = re.compile(r"<(?:\w{1,40}:)?\Z")
-_IN_PROPERTY = re.compile(r"(?i:name|key|id|field|header|variable)\s{0,5}[=:]?\s{0,5}[\"']?\Z|<key>\Z")
+_IN_PROPERTY = re.compile(
+    r"(?i:name|key|id|field|header|variable)\s{0,5}[=:]?\s{0,5}[\"']?(?:[\w/-]{0,40}/)?\Z|<(?:key|string)>\Z"
+)
 _OF_CALL = re.compile(r"[\"']\s{0,5},\s{0,5}[a-zA-Z]?[\"'](?P<s>[^\"']{1,1000})")
+_IN_SET = re.compile(r"\bset(?:env|x)?[ \t]+(?:-\S+[ \t]+)?[^\s=]{0,40}\Z")
+#: The secret may come before the name: "use winter24 as the password".
+_SAID_BEFORE = re.compile(
+    r"(?<!\S)[\"'`]?(?P<s>(?=\S{0,60}\d)(?=\S{0,60}[A-Za-z])[^\s\"'`]{5,60})[\"'`]?"
+    r"[ ](?:as|is)[ ](?:(?:the|my|your|our|a|an)[ ])?\Z"
+)
 _IN_CALL = re.compile(r"\(\s{0,5}[\"']\Z")
-_AT_BEGIN = re.compile(r"(?:\A|\n)[ \t]*\Z")
+_AT_BEGIN = re.compile(r"(?:\A|\n)[ \t]*(?:\|[ \t]*)?\Z")
 
 #: A name in a sentence, the words behind it, and the secret.
 _SENTENCE = re.compile(
     r"(?i)(?:pass ?(?:word|phrase|code)|passwd|pwd|pin(?: code)?|secret(?: key)?|token|key|credentials?"
-    r"|passwort|kennwort|mot de passe|contraseña|senha|wachtwoord|пароль)s?\b"
-    r"(?:[\"'*_`)]{0,3}\s+(?:for\s+\S{1,60}\s+)?(?P<verb>is|was|are|to|of|ist|lautet|est|es|=)[ \t]*:?\s+[\"'*_`(]{0,3}"
+    r"|passwort|kennwort|passe|contraseña|senha|wachtwoord|пароль)s?\b"
+    r"(?:[\"'*_`)]{0,3}\s+(?:(?:for|für|pour|para)\s+\S{1,60}\s+)?(?P<verb>is|was|are|to|of|ist|lautet|est|es)"
+    r"[ \t]*:?\s+[\"'*_`(]{0,3}"
     r"(?P<s>[^\s\"'*`]{3,})"
     r"|[ \t]{1,20}(?:\d{1,2}[ \t]{1,20})?[\"'`(*]{0,2}(?P<t>(?=[^\s]{0,100}\d)(?=[^\s]{0,100}[^\W\d_])[^\s\"'`*,)]{5,})"
     rf"|\W{{1,3}}(?P<u>{UUID.pattern}))"
@@ -103,29 +131,47 @@ def _values(text: str, begin: int, name: str, end: int) -> Iterator[tuple[int, i
         return
     before = text[max(begin - 60, 0) : begin]
     tails = [_ASSIGNED]
+    if text.startswith((" ", "\t"), end):
+        tails.append(_QUOTED)
+    if text.startswith(("(", "=(", "= ("), end):
+        tails.append(_LITERAL)
     if name.startswith("-"):
         tails.append(_OF_FLAG)
     if before.endswith(("<", ":")) and _IN_ELEMENT.search(before):
         tails.append(_OF_ELEMENT)
     if _IN_PROPERTY.search(before):
         tails.append(_OF_PROPERTY)
-    if _IN_CALL.search(before):
-        tails.append(_OF_CALL)
-    if _AT_BEGIN.search(before):
+    if before.endswith(("'", '"')) and _IN_CALL.search(before):
+        tails += _OF_CALL, _OF_PROPERTY
+    if "set" in before and _IN_SET.search(before):
+        tails.append(_SET)
+    if " as " in before or " is " in before:
+        said = _SAID_BEFORE.search(before)
+        if said is not None:
+            yield begin - len(before) + said.start("s"), begin - len(before) + said.end("s")
+    if text[begin - 1 : begin] in ("", "\n", " ", "\t", "|") and _AT_BEGIN.search(before):
         tails.append(_OF_COLUMN)
     for tail in tails:
-        found = tail.match(text, end)
-        if found is None:
-            continue
-        group = "t" if "t" in tail.groupindex and found["t"] is not None else "s"
-        value = found[group]
-        if tail is _ASSIGNED and is_plain_value(value):  # a type
-            found = _ASSIGNED.match(text, found.end()) or found
-            group = "t" if found["t"] is not None else "s"
+        found, is_found = tail.match(text, end), False
+        while found is not None:
+            group = "t" if "t" in found.re.groupindex and found["t"] is not None else "s"
             value = found[group]
-        if value and not is_plain_value(value, name) and not (counts_tokens(name) and _COUNT.fullmatch(value)):
-            yield found.span(group)
+            if value and not is_plain_value(value, name) and not (counts_tokens(name) and _COUNT.fullmatch(value)):
+                yield found.start(group), _end(text, name, found, group)
+                is_found = True
+            # A type may stand before the value, and an old value before the new one.
+            if tail is _ASSIGNED:
+                found = _ASSIGNED.match(text, found.end()) or _ARGUMENT.match(text, found.end())
+            else:
+                found = None
+        if is_found:
             return
+
+
+def _end(text: str, name: str, found: re.Match[str], group: str) -> int:
+    begin, end = found.span(group)
+    more = (_PHRASE if "phrase" in name.lower() else _GROUPS).match(text, begin)
+    return max(end, more.end()) if more else end
 
 
 def _is_said(sentence: re.Match[str]) -> bool:
@@ -135,4 +181,4 @@ def _is_said(sentence: re.Match[str]) -> bool:
     value = sentence["s"]
     if _ABOUT.fullmatch(value) or is_plain_value(value):
         return False
-    return sentence["verb"].lower() not in ("to", "of", "es", "are") or any(map(str.isdigit, value))
+    return sentence["verb"].lower() not in ("to", "of", "es", "est", "are") or any(map(str.isdigit, value))

@@ -20,7 +20,8 @@ _SECRET = frozenset(
     pass passwd password passwords passphrase passphrases passcode passcodes passkey pwd pwds pw pswd psw pword
     secret secrets token tokens cred creds credential credentials auth authn authorization bearer jwt otp totp pin pins
     cookie cookies signature mnemonic psk ssn cvv cvc dsn sid sessid phpsessid jsessionid
-    passwort kennwort contrasena senha mdp motdepasse wachtwoord haslo
+    passwort kennwort contrasena senha mdp passe motdepasse wachtwoord haslo passord salasana parola heslo
+    geheimnis zugangscode zugangsdaten adgangskode losenord lösenord jelszo jelszó
     contraseña пароль 密码 密碼 口令 パスワード 비밀번호 hasło
     """.split()
 )
@@ -36,8 +37,10 @@ _KEYS = (
 )
 _GLUED = re.compile(
     rf"passw(?:or)?d|passphrase|passcode|credential|(?:{_KEYS.replace(' ', '|')})[_.-]?keys?(?![a-z])"
-    r"|connectionstring|webhookurl|seedphrase|recoveryphrase|recoverycode|keymaterial|sharedaccess|bindpw"
+    r"|connectionstring|webhookurl|seedphrase|recoveryphrase|(?:recovery|backup)codes?|keymaterial|sharedaccess|bindpw"
 )
+#: As the last word: the name of something about a secret, such as ``token_type``.
+_ABOUT = frozenset("rate type policy length path file filename name field strength".split())
 #: A number beside one of these words is a count, as in ``max_tokens``.
 _COUNTS = frozenset(
     """
@@ -49,37 +52,41 @@ _COUNTS = frozenset(
 _PLAIN = frozenset(
     """
     none null nil undefined true false yes no on off unset empty user project local organization org temporary oauth env
-    keep-alive close upgrade str string int integer bytes bool boolean number any object float optional required
+    keep-alive close upgrade str string option int integer bytes bool boolean number any object float optional required
     await new return lambda not null_mut vec usize u64 i64 &str type text self default auto basic bearer
     /login managed [masked]
     """.split()
 )
 _REFERENCE = re.compile(
     r"\$\{?\{?\s?[A-Z_][A-Z0-9_.]*\s?\}?\}?|\$\([\w .-]+\)|%[A-Z_]+%|<[A-Za-z _-]{1,40}>|\{\{[\w .-]{1,60}\}\}"
-    r"|[.*x•…-]{1,40}"
+    r"|[.*x•…(-]{1,40}|\$\{\{|\$\{\w+:\?.*|[A-Za-z_]{1,40}:|\([A-Za-z_, ]+\)?"
     r"|(?:self|this|cls|os|process|config|settings|env|options|args|request|req|secrets|var|local|data)"
     r"(?:\.[A-Za-z_]+)+(?:[(\[].*)?"
     r"|[a-z_]{2,40}\.[A-Z][A-Za-z]+"
-    r"|[A-Za-z_]{1,40}(?:(?:\.|::)[A-Za-z_]{1,40})+\(.*|[A-Za-z_]{3,60}\([A-Za-z_\"', .=]*\)?"
+    r"|[A-Za-z_]{1,40}(?:(?:\.|::)[A-Za-z_]{1,40})+\(.*"
+    r"|[A-Za-z_]{3,60}\((?:[A-Za-z_\"', .:(){}\[\]]|=\s?\d{1,5}(?!\w)|=)*"
     r"|(?:Optional|List|list|Sequence)\[\w+\]|(?:str|bytes|int|string) ?\| ?\w+"
 )
+_CODE_NAME = re.compile(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)+")
+_DOTTED = re.compile(r"[A-Za-z_]{1,40}(?:\.[A-Za-z_]{1,40})+")
 _ENDING = re.compile(r"[\s,;:)\]}?]+$")
 
 #: A text without one of these, in lower case, names no secret.
 STEMS = (
     *("pass", "pwd", "pw", "psw", "secret", "token", "key", "cred", "auth", "bearer", "jwt", "otp", "pin", "cookie"),
     *("signature", "mnemonic", "phrase", "psk", "ssn", "cvv", "cvc", "dsn", "sid", "sess", "connection", "webhook"),
-    *("kennwort", "contrase", "senha", "mdp", "wacht", "hasł", "haslo", "парол", "密", "口令", "パス", "비밀"),
+    *("kennwort", "contrase", "senha", "mdp", "wacht", "salasana", "senord", "parola", "heslo", "haslo", "jelsz"),
+    *("heimnis", "angsc", "angsd", "angskod", "hasł", "парол", "密", "口令", "パス", "비밀"),
 )
 
 
 @lru_cache(4096)
 def is_secret_name(name: str) -> bool:
     """True for the name of a field, a variable or a flag that holds a secret."""
-    if not 1 < len(name) <= 200 or name in ("PWD", "OLDPWD"):
+    if not 1 < len(name) <= 200 or name.strip("$") in ("PWD", "OLDPWD"):
         return False
     words = [word.lower() for word in (_WORDS if name.isascii() else _ANY_WORDS).findall(name)]
-    if not words:
+    if not words or (len(words) > 1 and words[-1] in _ABOUT):
         return False
     if any(word in _SECRET or (word.endswith(_ENDS) and word not in _NO_SECRET) for word in words):
         return True
@@ -109,7 +116,10 @@ def is_plain_value(value: str, name: str = "") -> bool:
     return (
         not bare
         or bare.lower() in _PLAIN
-        or (name != "" and bare == name)
+        or (bare != "" and name.lower().endswith(bare.lower()) and is_secret_name(bare))
+        or (whole != bare and _CODE_NAME.fullmatch(bare) is not None and is_secret_name(bare))  # f(userToken);
+        or (name == "auth" and bare.isalpha() and bare.islower())  # the subject of a commit
+        or (_DOTTED.fullmatch(bare) is not None and is_secret_name(bare.rpartition(".")[2]))  # token = user.token
         or _REFERENCE.fullmatch(bare) is not None
         or _REFERENCE.fullmatch(whole) is not None
     )

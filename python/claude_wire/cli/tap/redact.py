@@ -41,6 +41,9 @@ _HOOK_PIECES = ("stdout", "stderr", "output")
 #: Fields of an object that name what another field of it holds.
 _NAMES = {"name", "key", "header", "field", "variable", "label", "Name", "Key", "id", "title"}
 _VALUES = ("value", "default", "content", "val", "data", "text", "current", "values")
+#: JSON Schema describes a field by a type. These keys beside the type can hold no secret.
+_SCHEMA_TYPES = ("string", "integer", "number", "boolean", "object", "array")
+_SCHEMA_KEYS = ("type", "minLength", "maxLength", "nullable", "format")
 _PLAIN_KEY = re.compile(r"[A-Za-z_]{1,40}")
 #: Flags that stand before a password in many programs.
 _SHORT_FLAGS = ("-p", "-P", "-a", "-w", "-pw")
@@ -174,6 +177,8 @@ def _masked_value(name: str, value: Any) -> Any:
         if isinstance(value, str) and value.isdecimal() and len(value) < 10:
             return value
         return _mask(value, numbers=False)
+    if isinstance(value, dict) and value.get("type") in _SCHEMA_TYPES:  # the schema of a field
+        return {key: item if key in _SCHEMA_KEYS else _mask(item, keys=True) for key, item in value.items()}
     return _mask(value, keys=True)
 
 

@@ -53,9 +53,13 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "Stripe": (("_live_", "_test_"), r"(?:sk|rk|pk)_(?:live|test)_\w{8,}"),
     "webhook signature": (("whsec_",), r"whsec_[\w+/=]{16,}"),
     "JSON Web Token": (("eyj",), r"(?<![\w-])eyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)*"),
-    "bearer": (("bearer",), r"(?i:bearer)\s+(?P<s>[\w.~+/=-]{6,})"),
-    "basic": (("basic",), r"(?i:basic)\s+(?P<s>[\w+/=-]{8,})"),
+    "bearer": (("bearer",), r"(?i:bearer)[ \t]+(?P<s>[\w.~+/=-]{6,})"),
+    "basic": (("basic",), r"(?i:basic)[ \t]+(?P<s>[\w+/=-]{8,})"),
     "password in a URL": (("://",), r"://[^\s/:@\"'<>]{0,300}:(?P<s>[^\s/@\"'<>]{1,500})@"),
+    "password of Oracle": (
+        ("oracle:", "sqlplus"),
+        r"(?:jdbc:oracle:\w{1,10}:|\bsqlplus\s+(?:-\S+\s+){0,5})[^\s/@]{1,100}/(?P<s>[^\s/@\"']+)",
+    ),
     "user of a URL": (("://",), r"://(?P<s>[^\s/:@\"'<>]{8,500})@"),
     "npm": (("npm_",), r"npm_\w{20,}"),
     "PyPI": (("pypi-",), r"pypi-[\w-]{16,}"),
@@ -83,7 +87,14 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "Pulumi": (("pul-",), r"pul-[0-9a-f]{32,}"),
     "Groq, xAI, Replicate, Perplexity": (("gsk_", "xai-", "r8_", "pplx-"), r"(?:gsk_|xai-|r8_|pplx-)\w{16,}"),
     "age": (("age-secret-key-",), r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
-    "e-mail": (("@",), r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"),
+    "e-mail": (("@",), r"(?<![\w.+-])[\w.+-]+(?<!\bgit)@[\w-]{1,63}(?:\.[\w-]{1,63}){0,10}\.[^\W\d_]{2,63}(?!\w)"),
+    "code of OAuth": (("code=",), r"[?&#]code=(?P<s>[\w%/.~+-]{8,})"),
+    "Wi-Fi": (("wifi:",), r"WIFI:[^\n]{0,200}?\bP:(?P<s>(?:\\.|[^;\n\\])+)"),
+    "recovery codes": (
+        ("codes",),
+        r"(?i:recovery|backup|scratch|one-time|2fa)[ _-]?(?i:codes)\b[^\n:]{0,60}:?"
+        r"(?P<s>(?:[\s,;]{1,20}(?:[-*•]|\d{1,2}[.)])?[ \t]{0,5}(?=[\w-]{0,23}\d)[\w-]{6,24}(?![\w-]))+)",
+    ),
     "crypt": (
         ("$",),
         r"\$(?:\d[a-z]?|y|gy|apr1|argon2\w{1,2}|scrypt|sha1|md5|pbkdf2\S{0,20}|7|P|H)\$(?P<s>[^\s:\"']{8,})",
@@ -118,13 +129,32 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
         r"\b\w+-cli\b[^\n|;&]{0,500}?\s(?:-a|--pass)[ =]?(?P<s>\"[^\"]*\"|'[^']*'|[^\s|;&]+)",
     ),
     "-P": (
-        ("sqlcmd", "bcp ", "isql", "unzip", "zip ", "7z", "rar ", "curl", "putty", "plink", "pscp", "psftp", "winscp"),
-        r"\b(?:sqlcmd|bcp|isql|tsql|unzip|zip|putty|plink|pscp|psftp)\b[^\n|;&]{0,500}?\s(?:-P|-pw)[ =]?"
+        (
+            "ssh-keygen",
+            "security ",
+            "ipmitool",
+            "sqlcmd",
+            "bcp ",
+            "isql",
+            "unzip",
+            "zip ",
+            "7z",
+            "rar ",
+            "curl",
+            "putty",
+            "plink",
+            "pscp",
+            "psftp",
+            "winscp",
+        ),
+        r"\b(?:ssh-keygen|security|ipmitool)\b[^\n|;&]{0,500}?\s-[NPpw][ ]?(?P<u>\"[^\"]+\"|'[^']+'|[^\s|;&\"'-]\S*)"
+        r"|\b(?:sqlcmd|bcp|isql|tsql|unzip|zip|putty|plink|pscp|psftp)\b[^\n|;&]{0,500}?\s(?:-P|-pw)[ =]?"
         r"(?P<s>\"[^\"]*\"|'[^']*'|[^\s|;&]+)|\b(?:7z[ar]?|[un]*rar)\b[^\n|;&]{0,500}?\s-h?p(?P<t>[^\s|;&]+)",
     ),
     "set": (
-        ("secret set", "secrets set", "securestring"),
-        r"\bsecrets? set\b[^\n|;&]{0,300}?\s(?:--body|-b|--value|-v)[ =]?(?P<s>\"[^\"]*\"|'[^']*'|\S+)"
+        ("secret set", "secrets set", "securestring", "put-parameter"),
+        r"\b(?:secrets? set|put-parameter)\b[^\n|;&]{0,300}?\s(?:--body|-b|--value|-v)[ =]?"
+        r"(?P<s>\"[^\"]*\"|'[^']*'|\S+)"
         r"|(?i:ConvertTo-SecureString)\s+(?:-String\s+)?(?P<t>\"[^\"]*\"|'[^']*'|\S+)",
     ),
     "identified by": (
@@ -142,9 +172,10 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
         r"\bhtpasswd\b[^\n|;&]{0,200}?\s-\w*b\w*\s+(?:-\S+\s+)*(?:[^\s-]\S*\s+){1,2}(?P<s>[^\s|;&]+)",
     ),
     "standard input": (
-        ("sudo", "passwd", "read ", "login", "su ", "cryptsetup", "gpg"),
+        ("echo", "printf", "sudo", "passwd", "read ", "login", "su ", "cryptsetup", "gpg"),
         r"\b(?:echo|printf)\s+(?:-\w+\s+)*(?P<s>\"[^\"]*\"|'[^']*'|[^|\n]+?)\s*\|[^\n|]{0,200}?"
-        r"\b(?:sudo\s[^|\n]*-S|chpasswd|passwd|gpg|cryptsetup|docker|podman|helm|su)\b"
+        r"\b(?:sudo\s[^|\n]*-S|chpasswd|passwd|gpg|cryptsetup|docker|podman|helm|su"
+        r"|[\w-]+\s[^|\n]{0,100}(?:secrets?|--with-token|--[\w-]*stdin))\b"
         r"|\b(?:chpasswd|passwd|read\s+-\w*s\w*[^\n<]{0,100}|sudo\s[^<\n]{0,100})\s*<<<\s*(?P<t>\"[^\"]*\"|'[^']*'|\S+)",
     ),
     "expect": (("send",), r"\bsend(?:_user|line)?\s*\(?\s*[\"'](?P<s>[^\"'\n]+?)(?:\\[rn])[\"']"),
@@ -183,6 +214,14 @@ _TOKENS = [(hint, re.compile(pattern)) for hints, pattern in GITLEAKS.values() f
 #: Long words, among them those that only chance could have made.
 _WORD = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,6}")
 _LONG = re.compile(r"[^\s\"'`<>(),;\\]{16,}")
+#: A hash, which is no secret where a word such as ``commit`` or ``sha256`` stands before it.
+_DIGEST = re.compile(
+    r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}|(?:sha\d{3}-)?[A-Za-z0-9+/]{27,88}={0,2})"
+)
+_OF_DIGEST = re.compile(
+    r"(?<![A-Za-z])(?i:commit|tree|parent|blob|sha\d{1,3}|md5|checksum|digest|etag|integrity|h1)"
+    r"[\"']?\s{0,3}[:=-]?\s{0,3}(?:W/)?[\"']?\Z"
+)
 #: Bytes in hex with something between them, as hex dumps and arrays of a program have them.
 _BYTES = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}(?:[0-9a-fA-F]{2})?(?:[ ,:]{1,2}|(?=\\x)|(?![0-9A-Za-z]))){6,}")
 #: A word with a blank behind each of its letters.
@@ -289,6 +328,8 @@ class _Masker:
             return word
         rest = UUID.sub("", word)
         if is_chance(rest) or len(rest) >= LONG_WORD or decoded(rest) is not None or self._is_glued(rest):
+            if _DIGEST.fullmatch(word) and _OF_DIGEST.search(match.string, max(match.start() - 24, 0), match.start()):
+                return word
             self._secrets.append(word)
             return MASK
         return word
