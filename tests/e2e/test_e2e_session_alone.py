@@ -26,6 +26,7 @@ from claude_wire import (
     HookCallbackRequest,
     HookMatcher,
     InitMessage,
+    ListPermissionRulesRequest,
     MaxBudgetError,
     MaxTurnsError,
     McpStatusRequest,
@@ -458,6 +459,44 @@ def test_an_mcp_server_asks_the_cli_while_it_is_called_and_is_closed(place: Plac
         assert server.closed
         assert place.api is not None
         assert "Method not found" in str(place.api.asked("mcp_asks")[-1].body["messages"])
+
+    within_deadline(main)
+
+
+def test_mcp_servers_in_this_process_come_and_go_in_mid_session(place: Place) -> None:
+    talk = Talk(place)
+    first, second = Calculator([]), Calculator(talk.calls)
+
+    async def main() -> None:
+        async with talk.session(host={"mcp_servers": {"first": first}}, allowed_tools=["mcp__calc__ask"]) as session:
+            answer = await session.set_mcp_servers({"calc": second})
+            assert (answer.added, answer.removed, answer.errors) == (["calc"], ["first"], {})
+            while not first.closed:
+                await anyio.lowlevel.checkpoint()
+            assert (await session.ask("[[mcp_asks]]")).result == "Asked."
+            assert talk.calls == [("ask", {})]
+            assert (await session.set_mcp_servers({})).removed == ["calc"]
+            assert (await session.request(McpStatusRequest())).mcpServers == []
+        assert second.closed
+
+    within_deadline(main)
+
+
+def test_the_flags_of_the_typescript_sdk_are_taken(place: Place, tmp_path: Path) -> None:
+    async def main() -> None:
+        log = tmp_path / "debug.txt"
+        options = ClaudeOptions(
+            cli_path=CLI,
+            project_config_root=place.work,
+            managed_settings={"permissions": {"deny": ["WebFetch"]}},
+            permission_prompts="none",
+            debug=True,
+            debug_file=log,
+        )
+        async with open_session(options, cwd=place.work, env=place.environment) as session:
+            rules = await session.request(ListPermissionRulesRequest())
+            assert "WebFetch" in str(rules.to_dict())
+        assert log.exists()
 
     within_deadline(main)
 
