@@ -115,9 +115,9 @@ class Supervisor:
             for number in numbers:
                 self._loop.add_signal_handler(number, self._stop_all)
             self._loop.add_reader(self._listener, self._on_connection)
-            self._tick()
             self._folder.announce()
             self._folder.log("started", pid=os.getpid(), sessions=len(self._sessions.infos()))
+            self._tick()  # looks whether the files that announce() has written are still there
             started()
             await self._over
         finally:
