@@ -45,6 +45,10 @@ HANDSHAKE = ("initialize", "tools/list", "prompts/list", "resources/list", "reso
 ids = st.sampled_from(["q1", "q2", "q3", "q4"])
 #: Prompts by their numbers: -1 is the last one, 0 a new one.
 prompts = st.sampled_from([0, 0, -1, -2, -3])
+#: Tasks in the background, by name: what each is, and whose.
+TASKS = {"agent": ("local_agent", None), "flow": ("local_workflow", None), "child": ("local_agent", "agent")}
+TASKS |= {"shell": ("local_bash", None), "nested": ("local_bash", "agent")}
+tasks = st.sampled_from(sorted(TASKS))
 clients = st.sampled_from(["a", "b"])
 #: Who sends something: whoever drives, or somebody by name.
 senders = st.sampled_from(["driver", "driver", "driver", "a", "b"])
@@ -86,6 +90,25 @@ class Oracle:
         self.asked: dict[str, Mcp | None] = {}
         self.owed: list[str] = []
         self.is_open = False
+        #: What works in the background, and whether the end of some of it is sure to bring a turn.
+        self.tasks: set[str] = set()
+        self.is_due = False
+
+    @property
+    def subagents(self) -> set[str]:
+        """Those that work in the background. Commands may run for ever, so no run waits for them."""
+        return {name for name in self.tasks if TASKS[name][0] != "local_bash"}
+
+    @property
+    def runs(self) -> bool:
+        """Whether a run goes on."""
+        return self.is_open or bool(self.owed) or bool(self.subagents) or self.is_due
+
+    def task_ended(self, name: str, how: str) -> None:
+        """A task has ended. One that was not stopped brings a turn, unless a turn or another task takes up the end."""
+        if name in self.tasks:
+            self.tasks.remove(name)
+            self.is_due |= how in ("completed", "failed") and TASKS[name][1] is None and not self.is_open
 
     @property
     def open(self) -> list[str]:
@@ -99,7 +122,7 @@ class Oracle:
             return self.process
         if self.open:
             return "asking"
-        return "running" if self.is_open or self.owed else "idle"
+        return "running" if self.runs else "idle"
 
     def happens(self, id: str, event: str) -> str | None:
         """Something happens to a question: what the table says of it."""
@@ -202,7 +225,7 @@ class Ledgers(RuleBasedStateMachine):
             found = review(self.journal, self.journal.process_line)
             assert found.died == oracle.open
             assert found.owed == oracle.owed
-            assert bool(found.unfinished) == bool(oracle.is_open or oracle.owed)
+            assert bool(found.unfinished) == oracle.runs
             self.runs = False
             oracle.crashed()
         else:
@@ -324,7 +347,7 @@ class Ledgers(RuleBasedStateMachine):
         said = {"is_error": False, "result": "ok", "duration_ms": 1, "duration_api_ms": 1, "num_turns": 1}
         names = {"user_message_uuids": named} if named else {}
         message = self.cli_says(type="result", subtype="success", session_id="s", **said, **names)
-        self.oracle.is_open = False
+        self.oracle.is_open = self.oracle.is_due = False
         # A result without names is that of all prompts.
         self.oracle.owed = [uuid for uuid in self.oracle.owed if named and uuid not in named]
         assert self.ledger.received(message) is None
@@ -340,6 +363,47 @@ class Ledgers(RuleBasedStateMachine):
         assert self.ledger.received(message) is None
 
     @precondition(lambda self: self.runs)
+    @rule(name=tasks, is_backgrounded=st.sampled_from([True, True, None, False]))
+    @killable
+    def task_begins(self, name: str, is_backgrounded: bool | None) -> None:
+        kind, owner = TASKS[name]
+        about = {"task_id": name, "task_type": kind, "description": "d"}
+        about |= {} if is_backgrounded is None else {"is_backgrounded": is_backgrounded}
+        message = self.cli_says(type="system", subtype="task_started", parent_task_id=owner, **about)
+        if is_backgrounded is not False:  # one in the foreground belongs to its turn
+            self.oracle.tasks.add(name)
+        assert self.ledger.received(message) is None
+
+    @precondition(lambda self: self.runs)
+    @rule(
+        name=tasks, how=st.sampled_from(["completed", "completed", "failed", "stopped", "running"]), patch=st.booleans()
+    )
+    @killable
+    def task_ends(self, name: str, how: str, patch: bool) -> None:
+        """By either of two messages; or it goes on, and something else of it has changed."""
+        if patch or how == "running":
+            told = {"subtype": "task_updated", "patch": {"status": "killed" if how == "stopped" else how}}
+        else:
+            told = {"subtype": "task_notification", "status": how, "output_file": "", "summary": ""}
+        message = self.cli_says(type="system", task_id=name, **told)
+        if how != "running":
+            self.oracle.task_ended(name, how)
+        assert self.ledger.received(message) is None
+
+    @precondition(lambda self: self.runs)
+    @rule(names=st.sets(tasks))
+    @killable
+    def tasks_are(self, names: set[str]) -> None:
+        """The list of all tasks. How those have ended that are no longer in it, it does not say."""
+        listed = [
+            {"task_id": name, "task_type": TASKS[name][0], "parent_task_id": TASKS[name][1], "description": "d"}
+            for name in sorted(names)
+        ]
+        message = self.cli_says(type="system", subtype="background_tasks_changed", tasks=listed)
+        self.oracle.tasks = set(names)
+        assert self.ledger.received(message) is None
+
+    @precondition(lambda self: self.runs)
     @rule(does=st.sampled_from([True, False, False]))
     @killable
     def end(self, does: bool) -> None:
@@ -349,6 +413,7 @@ class Ledgers(RuleBasedStateMachine):
         self.journal.last.end_process(0)
         oracle = self.oracle
         assert self.ledger.owed == oracle.owed
+        assert bool(self.ledger.unfinished()) == oracle.runs
         died = [request.request_id for request in self.ledger.process_ended()]
         assert died == oracle.open
         assert [oracle.happens(id, "end") for id in died] == ["died"] * len(died)
@@ -480,6 +545,8 @@ class Ledgers(RuleBasedStateMachine):
         ledger, oracle = self.ledger, self.oracle
         assert [question.request_id for question in ledger.open] == oracle.open
         assert ledger.owed == oracle.owed
+        assert set(ledger.background.subagents.strings()) == oracle.subagents
+        assert bool(ledger.unfinished()) == oracle.runs
         assert ledger.handshakes == oracle.handshakes
         assert ledger.settled.strings() == [id for id in ledger.settled.strings() if oracle.states[id] != "open"]
         assert {id for id, state in oracle.states.items() if state != "open"} == set(ledger.settled.strings())
@@ -564,6 +631,70 @@ def test_what_can_happen_next_by_the_page_does_happen(life: str, then: str) -> N
                 steps.get(step, getattr(machine, step))()
             machine.is_what_the_page_says()
         assert machine.oracle.life == then
+    finally:
+        machine.teardown()
+
+
+#: A run that a subagent makes longer than its first turn: by step, whether the run is open after the step.
+RUN: list[tuple[str, bool]] = [
+    ("prompt", True),
+    ("turn_begins", True),
+    ("task_begins", True),
+    ("turn_ends", True),
+    ("task_ends", True),
+    ("turn_begins", True),
+    ("turn_ends", False),
+]
+
+
+@pytest.mark.parametrize("count", range(len(RUN) + 1))
+@pytest.mark.parametrize("crashes", [True, False])
+def test_a_run_is_open_until_its_subagent_is_done_and_is_reported_if_it_is_cut(count: int, crashes: bool) -> None:
+    machine = Ledgers()
+    steps: dict[str, Callable[[], None]] = {
+        "prompt": lambda: machine.prompt(client="a", number=0),
+        "turn_ends": lambda: machine.turn_ends(numbers=[]),
+        "task_begins": lambda: machine.task_begins(name="agent", is_backgrounded=True),
+        "task_ends": lambda: machine.task_ends(name="agent", how="completed", patch=False),
+    }
+    try:
+        machine.begin(mcp=set(), steps=3)
+        for step, is_open in RUN[:count]:
+            steps.get(step, getattr(machine, step))()
+            machine.is_what_the_page_says()
+            assert machine.oracle.life == ("running" if is_open else "idle")
+        (machine.crash if crashes else lambda: machine.end(does=True))()
+        machine.is_what_the_page_says()
+        machine.start()
+        machine.is_what_the_page_says()
+        machine.initialized()
+        assert machine.ledger.life is Life.IDLE, "what an earlier process has begun goes on no more"
+    finally:
+        machine.teardown()
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (["task_begins"], "while a subagent worked in the background"),
+        (["task_begins", "task_ends"], "before the turn that the end of a background task brings"),
+        (["task_begins", "turn_begins"], "in the middle of a turn"),
+        (["task_begins", "task_ends", "turn_begins", "turn_ends"], ""),
+    ],
+)
+def test_a_supervisor_that_was_killed_finds_in_the_journal_where_a_run_was_cut(steps: list[str], words: str) -> None:
+    machine = Ledgers()
+    try:
+        machine.begin(mcp=set(), steps=3)
+        for step in steps:
+            arguments: dict[str, Any] = {
+                "task_begins": {"name": "agent", "is_backgrounded": True},
+                "task_ends": {"name": "agent", "how": "completed", "patch": True},
+                "turn_ends": {"numbers": []},
+            }.get(step, {})
+            getattr(machine, step)(**arguments)
+        assert machine.ledger.unfinished() == words
+        assert review(machine.journal, machine.journal.process_line).unfinished == words
     finally:
         machine.teardown()
 

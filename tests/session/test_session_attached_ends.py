@@ -28,6 +28,11 @@ ENDS: list[tuple[dict[str, Any], type[Exception] | None, str]] = [
     ({"exit_code": -9, "calls": ["t1", "t2"]}, ProcessError, "2 tool calls have no result, and were perhaps done"),
     ({"exit_code": None, "unfinished": "in the middle of a turn"}, UnfinishedTurnError, "ended with its supervisor"),
     ({"exit_code": 0, "unfinished": "in the middle of a turn"}, UnfinishedTurnError, "in the middle of a turn"),
+    (
+        {"exit_code": None, "unfinished": "while a subagent worked in the background"},
+        UnfinishedTurnError,
+        "output ended while a subagent worked in the background; the process ended with its supervisor",
+    ),
 ]
 
 

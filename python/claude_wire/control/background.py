@@ -62,10 +62,11 @@ class Background:
         self.due: int = 0
         self.is_certain: bool = False
 
-    @property
-    def works(self) -> bool:
-        """Whether a subagent works, or a turn is certain to come of what has ended."""
-        return bool(self.subagents) or self.is_certain
+    def unfinished(self) -> str:
+        """Where the output would end if it ended now, in words; nothing if no subagent works and no turn is certain."""
+        if self.subagents:
+            return "while a subagent worked in the background"
+        return "before the turn that the end of a background task brings" if self.is_certain else ""
 
     def see(self, message: TaskMessage, *, in_turn: bool) -> None:
         """Look at what the CLI says of tasks.

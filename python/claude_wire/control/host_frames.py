@@ -105,7 +105,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="ho
 
     Attributes:
         exit_code: as :mod:`subprocess` has it; None if it ended with its supervisor.
-        unfinished: where its output ended, in words, if that is not between turns.
+        unfinished: where its output ended, in words: in a turn, or while a subagent worked. Empty between runs.
         owed: uuids of prompts without a result. They are never run again by themselves.
         died: ids of questions that nobody answered.
         calls: ids of tool calls without a result: they were perhaps done.

@@ -169,6 +169,8 @@ class ProcessError(ClaudeWireError):
 class UnfinishedTurnError(ProcessError):
     """The output of a process ended in the middle of a turn, or in the middle of a line; attributes as ProcessError.
 
+    A session of a supervisor raises it also if a subagent worked in the background when the CLI ended.
+
     The exit code may be 0: the CLI ends so when nobody reads its output for 2 seconds, and what it had not written is
     gone.
     """

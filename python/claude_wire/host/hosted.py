@@ -345,7 +345,7 @@ class Hosted:
         with suppress(OSError):
             part.end_process(code)
         self._tell()
-        unfinished, owed = self.ledger.turn.unfinished(), self.ledger.owed
+        unfinished, owed = self.ledger.unfinished(), self.ledger.owed
         died = [short_id(str(request.request_id)) for request in self.ledger.process_ended()]
         calls: list[str] = []
         if unfinished:

@@ -251,7 +251,11 @@ class Ledger:
 
     def works(self) -> bool:
         """Whether a run goes on: a turn is under way or due, or a subagent works in the background."""
-        return bool(self.turn.unfinished()) or self.background.works
+        return bool(self.unfinished())
+
+    def unfinished(self) -> str:
+        """Where the run would end if the output ended now, in words; nothing if that is between runs."""
+        return self.turn.unfinished() or self.background.unfinished()
 
     @property
     def is_full(self) -> bool:

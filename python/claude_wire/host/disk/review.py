@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
+from claude_wire.control.background import TASK_MARKS, Background
 from claude_wire.foundation.ids import LONGEST_ID, Ids, short_id
 from claude_wire.host.disk.journal import Journal
 from claude_wire.host.ledger import MARKS
@@ -35,7 +36,7 @@ class Review(NamedTuple):
     """What was open at the end.
 
     Attributes:
-        unfinished: where the output ended, in words; nothing if that is between turns.
+        unfinished: where the output ended, in words; nothing if that is between runs.
         owed: uuids of prompts without a result.
         died: ids of questions without an answer.
         calls: ids of tool calls without a result: perhaps done.
@@ -56,7 +57,7 @@ def review(journal: Journal, line: int) -> Review:
         OSError: a file cannot be read.
         LookupError: there is no such line.
     """
-    turn = Turn()
+    turn, background = Turn(), Background()
     asked: dict[str, None] = {}
     settled = Ids()
     calls: dict[str, None] = {}
@@ -75,12 +76,19 @@ def review(journal: Journal, line: int) -> Review:
                 _returned(message, calls)
             elif isinstance(message, ResultMessage):
                 calls.clear()
+                background.turn_ended(takes_one_up=False)
+            elif isinstance(message, TASK_MARKS):
+                background.see(message, in_turn=turn.open)
             elif isinstance(message, InitMessage) and len(message.session_id or "") <= LONGEST_ID:
                 cli_session_id = message.session_id
             if not is_input:
                 turn.see((message,))
     return Review(
-        turn.unfinished(), turn.asked, [short_id(id) for id in asked], [short_id(id) for id in calls], cli_session_id
+        turn.unfinished() or background.unfinished(),
+        turn.asked,
+        [short_id(id) for id in asked],
+        [short_id(id) for id in calls],
+        cli_session_id,
     )
 
 
