@@ -6,6 +6,7 @@ import logging
 import re
 import sys
 from contextlib import suppress
+from unittest import mock
 
 import anyio
 import pytest
@@ -26,6 +27,7 @@ from claude_wire import (
     RequestTimeoutError,
     ResultMessage,
     ResultSuccess,
+    Session,
     SessionEndedError,
     open_process,
     open_session,
@@ -377,14 +379,26 @@ def test_an_input_that_takes_nothing_is_not_waited_for(backend: Backend, how: st
     backend.run(main)
 
 
-@pytest.mark.parametrize(("program", "words"), [("echo", "the output has ended"), ("cat", "unsupported_request")])
-def test_a_program_that_is_no_agent_is_suspected(program: str, words: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("echo", "the output has ended|the process exited with code 0"),  # it may end before it is asked
+        ("cat", "unsupported_request"),
+        ("has ended", "initialize: the process exited with code 0"),
+    ],
+)
+def test_a_program_that_is_no_agent_is_suspected(program: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if program == "has ended":
+        gone = ProcessInputError("the process exited with code 0")
+        monkeypatch.setattr(Session, "request", mock.AsyncMock(side_effect=gone))
+        program = "echo"
+
     async def main() -> None:
         with anyio.fail_after(DEADLINE):
             async with open_session([program]):
                 pass
 
-    with pytest.raises(RequestError, match=rf"{words}.*is the program an agent that speaks stream-json\?"):
+    with pytest.raises(RequestError, match=rf"({words}).*is the program an agent that speaks stream-json\?"):
         anyio.run(main)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 from claude_wire.control.host_frames import Cursor
 from claude_wire.dialects import CLASSIC, STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, ProcessInputError, SessionEndedError, SessionNotFoundError
+from claude_wire.errors.base import initialize_hint
 from claude_wire.foundation.arguments import tells_where, type_of
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.messages import InitializeRequest, ResultErrorDuringExecution
@@ -296,6 +297,8 @@ class _ProcessSession(Session):
         except SessionNotFoundError as error:
             folder = projects_folder(env) if settings.user is None else None
             raise SessionNotFoundError(error.result, None if folder is None else str(folder)) from error
+        except ProcessInputError as error:  # it ended, or closed its input, before it could be asked
+            raise SessionEndedError("initialize", f"{error}{initialize_hint('initialize')}") from error
 
     async def initialize(
         self, request: InitializeRequest | None = None, *, timeout: float | None = None
