@@ -67,6 +67,9 @@ TEXTS: dict[str, tuple[str, list[str]]] = {
     "gh secret set": (f'gh secret set DEPLOY_KEY --body "{PASSWORD}" --repo acme/shop', [PASSWORD]),
     "nmcli": (f"nmcli dev wifi connect 'Cafe Nord' password '{PASSWORD}'", [PASSWORD]),
     "vault kv put": (f"vault kv put secret/shop/db username=app password={PASSWORD}", [PASSWORD]),
+    "htpasswd -b": (f"htpasswd -b -c /etc/nginx/users bob {PASSWORD}", [PASSWORD]),
+    "openssl": (f"openssl rsa -in a.pem -passin pass:{PASSWORD} -out b.pem", [PASSWORD]),
+    "the last line of base64": (base64.encodebytes(f"{'a plain word ' * 9}{OTHER}".encode()).decode(), ["b3JjaGFyZDc"]),
     # environments and settings
     "an environment": (f"HOME=/home/bob\nLANG=C.UTF-8\nREDIS_URL=redis://:{OTHER}@cache:6379/0\nSHLVL=1\n", [OTHER]),
     "a sentence in .env": ("# backups\nBACKUP_PASSPHRASE=correct horse battery staple\nDEBUG=0\n", ["battery staple"]),

@@ -33,6 +33,7 @@ def strings(value: Any) -> list[str]:
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_secret_of_a_text_is_left(name: str) -> None:
     text, secrets = TEXTS[name]
+    assert all(secret in text for secret in secrets)
     for line in result(text), tool({"command": text}), tool({"file_path": "a.txt", "content": text}):
         left = shown(line)
         assert [secret for secret in secrets if secret in left] == []

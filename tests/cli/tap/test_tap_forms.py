@@ -13,7 +13,7 @@ from claude_wire.cli.tap.chance import decoded, is_chance
 from claude_wire.cli.tap.gitleaks import GITLEAKS
 from claude_wire.cli.tap.names import is_secret_name
 from claude_wire.cli.tap.redact import redacted_flags, redacted_line
-from claude_wire.cli.tap.secrets import MASK, masked_text
+from claude_wire.cli.tap.secrets import KINDS, MASK, masked_text
 from secret_forms import LEFT_ONCE, result, tool
 from secret_forms_elsewhere import ELSEWHERE
 
@@ -56,7 +56,7 @@ def test_there_are_enough_forms() -> None:
 
 
 def test_each_pattern_of_gitleaks_compiles_and_has_a_hint_that_its_tokens_have() -> None:
-    assert len(GITLEAKS) >= 100
+    assert len(GITLEAKS) + len(KINDS) >= 120
     for name, (hints, pattern) in GITLEAKS.items():
         assert re.compile(pattern), name
         assert all(hint == hint.lower() for hint in hints), name

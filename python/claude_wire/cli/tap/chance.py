@@ -1,7 +1,6 @@
-"""Words that only chance could have made, as keys are made; and words that are a text in another alphabet.
+"""Words that look random, as keys do (``xK9mP2qL7vRt4wZn``), and words that are an encoded text.
 
-``xK9mP2qL7vRt4wZn`` is one of the first, ``aHVudGVyMnh5eg==`` one of the second: base64, base32 or hex of what can be
-read.
+``aHVudGVyMnh5eg==`` is an encoded text: base64, base32 or hex of readable characters.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 #: Ids of the API and of the CLI, which tie the lines of a session together.
 ID = re.compile(r"(?:msg|toolu|srvtoolu|mcptoolu|req|msgbatch|file|container)_[A-Za-z0-9_-]{8,40}")
 
-#: A base64 word of so many characters is masked, whatever it holds.
+#: In characters. A longer base64 word is masked, whatever it holds.
 LONG_WORD = 400
 
 _RUN = re.compile(r"[A-Za-z0-9]{12,}")
@@ -33,7 +32,7 @@ _READABLE = re.compile(r"[\x20-\x7e\t\r\n]{6,}")
 
 
 def is_chance(word: str) -> bool:
-    """True if letters and digits change places in a word as often as in a key."""
+    """True if letters and digits alternate in a word as often as in a key."""
     return any(map(_is_chance_run, _RUN.findall(word))) or (len(word) >= 20 and _changes_often(word))
 
 

@@ -1,4 +1,4 @@
-"""The forms that a text may have instead of its plain one: escapes of several languages, colours, characters unseen.
+"""Undo escapes of several languages, colours of a terminal and invisible characters.
 
 :func:`plain` undoes one layer of all of them at once.
 """
@@ -21,7 +21,7 @@ _QUOTED_PRINTABLE = re.compile(r"=([2-7][0-9A-F])(?=[\w=+/.~-])|=\r?\n")
 _TERMINAL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|.\x08|[\0-\x07\x0e-\x1f\x7f]"
 )
-#: Characters that are drawn as nothing.
+#: Invisible characters.
 _UNSEEN = re.compile(
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -36,7 +36,7 @@ _TRIGGER = re.compile(r"[^\n\r\t -$'-<>-\[\]-~]")
 
 
 def plain(text: str) -> str:
-    """The text with one layer of its other forms undone."""
+    """Undo one layer of escapes."""
     if "\x1b" in text or not text.isprintable():
         text = _TERMINAL.sub("", text)
     if not text.isascii():
@@ -56,7 +56,7 @@ def is_quoted_printable(text: str) -> bool:
 
 
 def printed(text: str) -> str:
-    """As :func:`plain`, of quoted-printable."""
+    """As :func:`plain`, and quoted-printable is undone too."""
     return plain(_QUOTED_PRINTABLE.sub(lambda match: chr(int(match[1], 16)) if match[1] else "", text))
 
 
@@ -83,12 +83,12 @@ def has_seams(text: str) -> bool:
 
 
 def squeezed(text: str) -> str:
-    """The text in small letters, without all that a seam is of."""
+    """The text in lower case, without the characters of seams."""
     return text.lower().translate(_SQUEEZE)
 
 
 def joined(text: str) -> str:
-    """The text in which what may be one token stands together: over ends of lines, and over ``" + "``."""
+    """Join tokens that are split by the end of a line or by ``" + "``."""
     return _SEAM.sub("", text)
 
 

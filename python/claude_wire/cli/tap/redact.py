@@ -1,11 +1,11 @@
-"""Lines of a session without their secrets: the same structure, each line still JSON, and what is unknown masked.
+"""Mask the secrets in the lines of a session. Each line stays JSON and keeps its structure.
 
-Knows messages and secrets; not files. The rule, for every line:
+The rules, for every line:
 
-* A string that has a secret in it loses the secret, in a key as in a value (:mod:`.secrets`).
-* What a field holds whose name says that it is secret is masked: strings, and numbers as 0.
-* Texts that come in pieces are masked as a whole: a secret may come in several of them.
-* A field that no message class has is masked, and so is a line of a type that none has, but for its ``type``.
+* Secrets within strings are masked, in keys and in values (:mod:`.secrets`).
+* In a field with a secret name, strings are masked and numbers become 0.
+* Texts in pieces (deltas) are masked as a whole: a secret may be cut between two of them.
+* A field that no message class has is masked. So is a line of an unknown type, except for its ``type``.
 * A line that is no JSON object, or longer than :data:`LINE_BYTES`, becomes ``{"type": "masked", "bytes": ...}``.
 """
 
@@ -27,10 +27,10 @@ from claude_wire.messages import InvalidLine
 
 __all__ = ["LINE_BYTES", "Lines", "redacted_flags", "redacted_line"]
 
-#: Most bytes of a line that are kept until it ends.
+#: Limit for a line in bytes.
 LINE_BYTES = 16 * 1024 * 1024
 
-#: What names a kind, and may stay in what is masked otherwise.
+#: Fields of an unknown object that stay.
 _TAGS = ("type", "subtype", "role")
 _TAG = re.compile(r"[a-z][a-z_/-]{0,60}")
 #: Where texts of a stream come in pieces, and their fields that are ids or names.
@@ -49,8 +49,8 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_]{1,40}")
 _SHORT_FLAGS = ("-p", "-P", "-a", "-w", "-pw")
 #: Ports, and paths.
 _HARMLESS = re.compile(r"\d{1,5}(?::\d{1,5})?|[./~].*|--?[a-z][\w-]*", re.S)
-#: A list of so many numbers may be a text, byte by byte.
-LEAST_BYTES = 6
+#: A list of this many numbers may be the bytes of a text.
+MIN_BYTES = 6
 
 _decoder = Decoder()
 
@@ -69,7 +69,7 @@ def redacted_line(line: bytes) -> bytes:
         _mask_unknown(plain, message)
         _mask_pieces(plain)
         return json.dumps(_redacted(plain), separators=(",", ":"), allow_nan=False).encode() + end
-    except Exception:  # whatever it is that cannot be understood
+    except Exception:  # whatever cannot be read is masked
         return _unreadable(len(body)) + end
 
 
@@ -110,7 +110,7 @@ def _mask_pieces(plain: dict[str, Any]) -> None:
 
 
 def _mask(value: Any, *, numbers: bool = True, keys: bool = False) -> Any:
-    """The same structure, in which nothing is told. With ``keys``, keys are masked that are no plain words."""
+    """Mask all strings and numbers of a value. With ``keys``, mask keys with more than letters as well."""
     match value:
         case dict():
             clean: dict[str, Any] = {}
@@ -141,7 +141,7 @@ def _redacted(value: Any) -> Any:
 
 
 def _redacted_list(values: list[Any]) -> list[Any]:
-    if len(values) >= LEAST_BYTES and all(type(item) is int and 0 <= item < 256 for item in values):
+    if len(values) >= MIN_BYTES and all(type(item) is int and 0 <= item < 256 for item in values):
         # What a program prints of a buffer. Texts that no one can read are masked, and so are numbers that are one.
         text = bytes(values).decode("latin-1")
         return [0] * len(values) if text.isprintable() and sum(map(str.isalnum, text)) > 0.7 * len(text) else values
@@ -149,7 +149,7 @@ def _redacted_list(values: list[Any]) -> list[Any]:
     if len(texts) > 1 and is_token_over(texts):
         return [_mask(item) for item in values]
     return [
-        _mask(item) if isinstance(item, str) and _stands_behind_name(values, index) else _redacted(item)
+        _mask(item) if isinstance(item, str) and _follows_name(values, index) else _redacted(item)
         for index, item in enumerate(values)
     ]
 
@@ -170,7 +170,7 @@ def _redacted_object(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _masked_value(name: str, value: Any) -> Any:
-    """What stands in the field of a secret, masked. Counts of tokens stay, and what is plainly none, such as "none"."""
+    """Mask the value of a secret name. Counts of tokens and values such as "none" stay."""
     if isinstance(value, str) and is_plain_value(value):
         return value
     if counts_tokens(name):
@@ -183,7 +183,7 @@ def _masked_value(name: str, value: Any) -> Any:
 
 
 def _without_short_flags(arguments: list[Any]) -> list[Any]:
-    """The arguments of a command that is not known, without what stands behind -p, which may be a password."""
+    """Mask the arguments after ``-p`` and the like: they may be passwords. The command is not known."""
     return [
         _mask(item)
         if index and arguments[index - 1] in _SHORT_FLAGS and isinstance(item, str) and not _HARMLESS.fullmatch(item)
@@ -196,8 +196,8 @@ def _names_secret(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= 100 and is_secret_name(value.lstrip("-"))
 
 
-def _stands_behind_name(values: list[Any], index: int) -> bool:
-    """Whether it is the value of a flag in a command line, or of a header in a pair."""
+def _follows_name(values: list[Any], index: int) -> bool:
+    """True for the value of a flag in a command line, or of a header in a pair."""
     before = values[index - 1] if index else None
     if before in ("=", ":", "=>") and index > 1:
         return _names_secret(values[index - 2])
@@ -223,13 +223,13 @@ def _redacted_text(text: str) -> str:
 
 def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     plain = dict(pairs)
-    if len(plain) < len(pairs):  # of two members of the same name one would not be looked at
+    if len(plain) < len(pairs):  # a duplicate key would hide one of the values
         raise ValueError
     return plain
 
 
 class Lines:
-    """Makes lines of what is read, and redacts each: the lines that a chunk completes."""
+    """Split chunks of bytes into lines and redact each complete line."""
 
     def __init__(self) -> None:
         self._begun = bytearray()

@@ -1,11 +1,11 @@
-"""What a secret looks like in a text, and the text without it.
+"""Mask the secrets in a text.
 
-Five things find one: the form of its provider (:data:`KINDS`, and :data:`.gitleaks.GITLEAKS`), the name that it stands
-beside (:mod:`.names`), the command that it is an argument of, the place that it has in a file, and chance
-(:mod:`.chance`). A text is looked at as it stands, and in its other forms (:mod:`.forms`): where these show a secret
-that the text itself did not, the whole text is masked.
+Five kinds of rules find a secret: its form (:data:`KINDS` and :data:`.gitleaks.GITLEAKS`), the name beside it
+(:mod:`.names`), the command that takes it (:data:`COMMANDS`), its column in a table (:mod:`.columns`), and chance
+(:mod:`.chance`). Then the escapes of the text are undone (:mod:`.forms`), and the rules run again. If that shows a
+secret of which a part is left, the whole text is masked.
 
-Every pattern takes time that grows with its text alone.
+The time of every pattern is linear in the length of the text. Keep repetitions bounded.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from claude_wire.cli.tap.chance import ID, LONG_WORD, UUID, decoded, is_chance
 from claude_wire.cli.tap.columns import masked_columns
 from claude_wire.cli.tap.forms import changing, has_seams, is_quoted_printable, joined, plain, printed, squeezed
 from claude_wire.cli.tap.gitleaks import GITLEAKS
-from claude_wire.cli.tap.named import named_secrets
+from claude_wire.cli.tap.names import named_secrets
 
 __all__ = ["KINDS", "MASK", "TEXT_CHARACTERS", "is_token_over", "masked_text"]
 
-#: Stands for what was taken out.
+#: Replaces a secret.
 MASK = "[masked]"
 #: A longer text is masked as a whole.
 TEXT_CHARACTERS = 1024 * 1024
-#: A text with escapes in which so much would have to be looked for is masked as a whole, too: 0.1 s.
+#: Limit for comparing the forms of a text: length of its secrets times length of the text, about 0.1 s. Above, the
+#: whole text is masked.
 MOST_STEPS = 10**9
 
-#: By its name, a kind of secret: some of these (in lower case) are in a text that has one, which this pattern finds.
-#: What a group ``s`` matches is masked, or else all.
+#: Name of a kind -> hints and a pattern. The pattern runs only if the lower-case text has one of the hints.
+#: Group ``s``, ``t`` or ``u`` of a match is masked, or else the whole match.
 KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "private key": (("private key",), r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[\s\S]*?(?:-----END[^-]{0,60}-----|\Z)"),
     "Anthropic": (("sk-ant-",), r"sk-ant-[\w-]{8,}"),
@@ -113,7 +114,7 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 
-#: Commands with an argument that is a secret, by a part of their names.
+#: The same for commands with a secret argument. The hints are parts of the commands' names.
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "-p of a database": (
         ("mysql", "mariadb", "percona", "xtrabackup"),
@@ -161,7 +162,6 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
         ("identified",),
         r"(?i:identified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?)(?P<s>'[^']*'|\"[^\"]*\"|\S+)",
     ),
-    "pass:": (("pass:",), r"\bpass:(?P<s>\"[^\"]*\"|'[^']*'|\S+)"),
     "user%password": (
         ("smb", "rpcclient", "net ", "winexe", "wmic"),
         r"\s-U[ =]?['\"]?[^\s%]{1,100}%(?P<s>[^\s'\"]+)|\bnet\s+user\s+\S+\s+(?P<t>\S+)"
@@ -203,7 +203,7 @@ _HINTS = [
     ("cookie", len(KINDS)),
     *((hint, index) for index, (hints, _) in enumerate(COMMANDS.values(), len(KINDS) + 1) for hint in hints),
 ]
-#: Of these, the kinds that are one word, which nothing need stand before.
+#: The kinds that are a single word and need no context.
 _ONE_WORD = {
     index
     for index, (hints, pattern) in enumerate(KINDS.values())
@@ -224,24 +224,24 @@ _OF_DIGEST = re.compile(
 )
 #: Bytes in hex with something between them, as hex dumps and arrays of a program have them.
 _BYTES = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}(?:[0-9a-fA-F]{2})?(?:[ ,:]{1,2}|(?=\\x)|(?![0-9A-Za-z]))){6,}")
-#: A word with a blank behind each of its letters.
+#: A word with a blank after each letter.
 _SPACED = re.compile(r"(?<!\S)(?:\S[ \t]){15,}\S(?!\S)")
 _NUMBERS = re.compile(r"(?:[1-9]\d{1,2}[ ,]{1,2}){7,}\d{2,3}")
 #: Lines of the same length in base64: a file.
 _FILE = re.compile(r"(?:[A-Za-z0-9+/]{56,100}\r?\n[ \t]{0,20}){1,}[A-Za-z0-9+/]{1,100}={0,2}")
-#: What most strings of a session are.
+#: Most strings of a session match this, and need no search.
 _HARMLESS = re.compile(rf"[a-z_]{{1,40}}|{UUID.pattern}|{ID.pattern}")
 
 
 def masked_text(text: str) -> str:
-    """The text without its secrets; masked as a whole if one stands in it in another form, or if it is very long."""
+    """Mask the secrets in a text, or all of a text that is too long or hides a secret in another form."""
     if len(text) < 400:
         return _masked_short(text)
     return MASK if len(text) > TEXT_CHARACTERS else _masked_in_any_form(text)
 
 
 def is_token_over(texts: list[str]) -> bool:
-    """True if texts that stand side by side are a token when they are put together."""
+    """True if adjacent texts form a token only when joined."""
     return any(len(text) < 200 for text in texts) and _has_token("".join(texts)) and not any(map(_has_token, texts))
 
 
@@ -256,7 +256,7 @@ def _masked_in_any_form(text: str) -> str:
 
 
 def _is_secret_in_other_form(text: str) -> bool:
-    """True if escapes hide a secret, or a part of one, from who looks at a text as it stands."""
+    """True if undoing the escapes shows a secret, or a part of one, that the rules did not see."""
     return _is_hidden(text, plain) or (is_quoted_printable(text) and _is_hidden(text, printed))
 
 
@@ -281,7 +281,7 @@ def _is_hidden(text: str, undo: Callable[[str], str]) -> bool:
 
 
 def _is_left(secret: str, text: str) -> bool:
-    """Whether a part of a secret stands in a text from which it was taken as it looked with escapes."""
+    """True if six characters of a secret in a row are still in a text."""
     return any(secret[begin : begin + 6] in text for begin in range(min(max(len(secret) - 5, 1), 2000)))
 
 
@@ -305,12 +305,12 @@ def _has_token(text: str) -> bool:
 
 
 def _is_telling(secret: str) -> bool:
-    """False for what code has in the place of a secret: a name or a keyword, which stands elsewhere as well."""
+    """False for a short word or one without digits: code may repeat such a name elsewhere."""
     return len(secret) >= 6 and any(map(str.isdigit, secret))
 
 
 class _Masker:
-    """Takes secrets out of a text, and keeps what it took."""
+    """Replacement functions for :func:`re.sub`. Each masks secrets and appends them to a list."""
 
     def __init__(self, secrets: list[str]) -> None:
         self._secrets = secrets
@@ -369,7 +369,7 @@ class _Masker:
         return MASK + (" " if match[0].endswith(" ") else "")
 
     def _is_glued(self, word: str) -> bool:
-        """True if base64 of a text with a secret stands behind some other characters."""
+        """True if a word is base64 of a secret after one to three other characters."""
         for begin in range(1, 4):
             text = decoded(word[begin:]) if len(word) >= 24 else None
             if text is not None and _masked(text, []) != text:
@@ -385,7 +385,7 @@ class _Masker:
 
 
 def _masked(text: str, secrets: list[str]) -> str:
-    """The text without the secrets that stand in it as they are, which are added to ``secrets``."""
+    """Mask secrets without undoing escapes, and append them to ``secrets``."""
     masker = _Masker(secrets)
     lowered = text.lower()
 
