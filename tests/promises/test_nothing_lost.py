@@ -263,7 +263,7 @@ def test_pausing_holds_the_writer_up_and_says_so_once(
         assert stats(process).bytes_spilled == 0
         assert stats(process).bytes_queued == 0
 
-    with caplog.at_level(logging.DEBUG, "claude_wire"):
+    with caplog.at_level(logging.INFO, "claude_wire"):
         backend.run(main)
     assert [(record.name, record.levelname) for record in caplog.records] == [("claude_wire", "WARNING")]
 
@@ -284,7 +284,7 @@ def test_spilling_lets_the_writer_finish(backend: Backend, small_budget: int, ca
             assert stats(process).bytes_in_file == 0
             assert stats(process).pauses == 0
 
-    with caplog.at_level(logging.DEBUG, "claude_wire"):
+    with caplog.at_level(logging.INFO, "claude_wire"):
         backend.run(main)
     assert caplog.records == []
 
@@ -326,7 +326,7 @@ def test_spilling_has_a_limit_and_pauses_there(
             assert await rest(process) == expected
             assert stats(process).bytes_spilled >= 2 * MIB - SLACK
 
-    with caplog.at_level(logging.DEBUG, "claude_wire"):
+    with caplog.at_level(logging.INFO, "claude_wire"):
         backend.run(main)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
