@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import claude_wire.transcripts as t
@@ -54,6 +54,13 @@ def uuids(records: list[t.Node]) -> list[str]:
     return [record["uuid"] if isinstance(record, dict) else record.uuid for record in records]
 
 
+def tool_ids(record: t.Node, kind: str, key: str) -> list[str]:
+    """The ids of the tool calls, or of the results, in a record."""
+    plain = record if isinstance(record, dict) else record.to_dict()
+    content = (plain.get("message") or {}).get("content")
+    return [block[key] for block in content if block["type"] == kind] if isinstance(content, list) else []
+
+
 IDS = st.sampled_from("abcdefg")
 RECORDS = st.one_of(
     st.builds(entry, IDS, st.none() | IDS),
@@ -76,7 +83,8 @@ RECORDS = st.one_of(
 
 
 @given(st.lists(RECORDS, max_size=14))
-def test_any_records_have_a_branch_in_the_order_of_the_file_where_no_record_is_before_its_parent(
+@example([result("c", "a", "b"), call("b", "a", "a", "b")])
+def test_any_records_have_a_branch_in_the_order_of_the_file_where_none_is_before_its_parent_or_call(
     records: list[dict[str, Any]],
 ) -> None:
     made = transcript(*records)
@@ -84,10 +92,17 @@ def test_any_records_have_a_branch_in_the_order_of_the_file_where_no_record_is_b
     assert set(tree.nodes) == {record["uuid"] for record in records if "uuid" in record}
     assert tree.missing.isdisjoint(tree.nodes)
     order = list(tree.nodes)
+    calls = {id: uuid for uuid, node in tree.nodes.items() for id in tool_ids(node, "tool_use", "id")}
+    called = [
+        (calls[id], uuid)
+        for uuid, node in tree.nodes.items()
+        for id in tool_ids(node, "tool_result", "tool_use_id")
+        if id in calls
+    ]
     for leaf in [None, *tree.nodes]:
         branch = uuids(made.branch(leaf))
         assert len(branch) == len(set(branch))
-        parents = [(tree.parent(uuid), uuid) for uuid in branch]
+        parents = [(tree.parent(uuid), uuid) for uuid in branch] + called
         if all(order.index(parent) < order.index(uuid) for parent, uuid in parents if parent is not None):
             assert branch == sorted(branch, key=order.index)
         end = tree.leaf if leaf is None else leaf
