@@ -24,7 +24,7 @@ Runner = Callable[[Awaitable[Any]], Any]
 SECONDS = 2.0
 
 #: Of the memory that a supervisor holds for an idle session: 48 KiB, in MB.
-MOST_MEMORY = 0.049
+MAX_MEMORY = 0.049
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_idle(contest: Contest, opened: Callable[..., house.House], sessions: in
         return (supervisor.resident - before) / sessions
 
     followed = "with a client" if attached else "without clients"
-    contest.memory(f"a supervisor's memory for an idle session {followed}, of {sessions:,}", held, claim=MOST_MEMORY)
+    contest.memory(f"a supervisor's memory for an idle session {followed}, of {sessions:,}", held, claim=MAX_MEMORY)
 
 
 @takes_own_time

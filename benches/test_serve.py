@@ -23,7 +23,7 @@ READERS = 10
 EVENTS = 1_000
 
 #: Of the memory of a connection: 1.3 times 27 KiB, in MB.
-MOST_MEMORY = 0.036
+MAX_MEMORY = 0.036
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_memory(contest: Contest, opened: tuple[serving.Served, serving.Served])
         "the memory of a service for a connection",
         lambda: held(service),
         {"a plain endpoint of Starlette": lambda: held(plain)},
-        claim=MOST_MEMORY,
+        claim=MAX_MEMORY,
     )
 
 

@@ -33,7 +33,7 @@ EVENTS = 1_000
 #: Of the speed of the bare pipe: 0.35 and 0.45; here as times.
 AT_MOST = {"recording": 1 / 0.35, "alone": 1 / 0.45}
 #: In milliseconds. Nothing is claimed where a thread redacts meanwhile.
-MOST_LATENCY = {"recording": 0.04, "alone": 0.04}
+MAX_LATENCY = {"recording": 0.04, "alone": 0.04}
 #: What program.py is told; None for no tap.
 WAYS = {"recording": "plain", "redacting": "redacted", "alone": "", "bare": None}
 
@@ -97,5 +97,5 @@ def test_latency(contest: Contest, command: Callable[..., list[str]], way: str) 
     contest.measured(
         f"latency of one event through the tap, {way}",
         lambda: tapped.latency(command(way, "events", EVENTS)),
-        above={"the bare pipe": (lambda: tapped.latency(command("bare", "events", EVENTS)), MOST_LATENCY.get(way))},
+        above={"the bare pipe": (lambda: tapped.latency(command("bare", "events", EVENTS)), MAX_LATENCY.get(way))},
     )

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "claude_wire"
-MOST_LINES = 500
-MOST_MODULES = 12
+MAX_LINES = 500
+MAX_MODULES = 12
 #: maturin makes it, and chooses its name.
 GENERATED = "native/_native"
 #: How a package hands on names that are imported when they are first asked for.
@@ -31,8 +31,8 @@ def faults(package: Path) -> Iterator[str]:
         place = path.relative_to(package.parent)
         text = path.read_text(encoding="utf-8")
         lines = text.count("\n")
-        if lines > MOST_LINES:
-            yield f"{place} has {lines} lines, more than {MOST_LINES}: split it by what its parts are about"
+        if lines > MAX_LINES:
+            yield f"{place} has {lines} lines, more than {MAX_LINES}: split it by what its parts are about"
         if path.name == "__init__.py":
             yield from (f"{place}:{line} defines {name}: move it into a module" for line, name in defined(text))
             named = path.parent.name
@@ -42,8 +42,8 @@ def faults(package: Path) -> Iterator[str]:
         if named.startswith("_") and not named.endswith("__"):
             yield f"{place} begins with an underscore: name it without; `__all__` says what is public"
     for folder, count in folders.items():
-        if count > MOST_MODULES:
-            yield f"{folder} has {count} modules, more than {MOST_MODULES}: make folders in it"
+        if count > MAX_MODULES:
+            yield f"{folder} has {count} modules, more than {MAX_MODULES}: make folders in it"
 
 
 def defined(text: str) -> Iterator[tuple[int, str]]:

@@ -21,7 +21,7 @@ import lief
 lief.disable_leak_warning()
 
 ROOT = Path(__file__).resolve().parent.parent
-MOST_BYTES = 1_300_000
+MAX_BYTES = 1_300_000
 HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".rustup"}
 PACKAGE = ROOT / "python"
 LIBRARY = re.compile(r"/(lib)?_native\.(\w+\.)*(so|dylib|dll|pyd)$")
@@ -42,8 +42,8 @@ def faults(wheel: Path) -> list[str]:
     if tag is None:
         found.append(f"the tag is not py3-none for manylinux, musllinux, macOS or Windows: {wheel.name}")
     size = wheel.stat().st_size
-    if size >= MOST_BYTES:
-        found.append(f"{size} bytes; wanted are less than {MOST_BYTES}")
+    if size >= MAX_BYTES:
+        found.append(f"{size} bytes; wanted are less than {MAX_BYTES}")
     with zipfile.ZipFile(wheel) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
     for licence in ("LICENSE", "THIRD_PARTY_LICENSES"):

@@ -13,9 +13,9 @@ from agent_host import hosted, initialize, prompt
 from async_backends import ASYNCIO
 from claude_wire import Decoder, GetSettingsRequest
 from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Over, Turn
-from claude_wire.agent.protocol import MOST_PROMPT_BYTES, MOST_PROMPTS, MOST_UUIDS, Wrong
-from claude_wire.agent.questions import MOST_HOOK_BYTES
-from claude_wire.agent.service import MOST_TASKS
+from claude_wire.agent.protocol import MAX_PROMPT_BYTES, MAX_PROMPTS, MAX_UUIDS, Wrong
+from claude_wire.agent.questions import MAX_HOOK_BYTES
+from claude_wire.agent.service import MAX_TASKS
 from virtual_time import VirtualBackend, every_virtual_backend
 
 
@@ -37,7 +37,7 @@ def test_reading_stops_while_too_many_prompts_wait(virtual: VirtualBackend) -> N
 
     async def main() -> None:
         async with hosted(Agent(answer)) as host:
-            for number in range(MOST_PROMPTS + 200):
+            for number in range(MAX_PROMPTS + 200):
                 await host.tell(prompt(f"{number}"))
             await anyio.sleep(0.5)
             assert host.unread == 199
@@ -60,7 +60,7 @@ def test_an_answer_behind_too_many_prompts_is_read(virtual: VirtualBackend) -> N
         async with hosted(Agent(answer, options=AgentOptions(permission_prompt_tool="stdio"))) as host:
             await host.tell(prompt("ask"))
             question = await host.until("control_request")
-            for number in range(MOST_PROMPTS + 200):
+            for number in range(MAX_PROMPTS + 200):
                 await host.tell(prompt(f"{number}"))
             success = {"subtype": "success", "request_id": question["request_id"], "response": {"behavior": "allow"}}
             await host.tell({"type": "control_response", "response": success})
@@ -71,7 +71,7 @@ def test_an_answer_behind_too_many_prompts_is_read(virtual: VirtualBackend) -> N
 
 def test_prompts_that_wait_are_bounded_in_bytes() -> None:
     protocol = busy()
-    large = "x" * (MOST_PROMPT_BYTES // 4)
+    large = "x" * (MAX_PROMPT_BYTES // 4)
     for _ in range(3):
         protocol.feed(lines(prompt(large)))
     assert not protocol.full()
@@ -84,12 +84,12 @@ def test_prompts_that_wait_are_bounded_in_bytes() -> None:
 
 def test_uuids_of_prompts_are_bounded() -> None:
     protocol = busy()
-    for number in range(MOST_UUIDS + 1):
+    for number in range(MAX_UUIDS + 1):
         protocol.feed(lines(prompt("x", f"u{number}" + "long" * 50)))
         protocol.withdraw()
         protocol.drop_output()
-    assert len(protocol._uuids) == MOST_UUIDS
-    protocol.feed(lines(prompt("x", f"u{MOST_UUIDS}" + "long" * 50)))
+    assert len(protocol._uuids) == MAX_UUIDS
+    protocol.feed(lines(prompt("x", f"u{MAX_UUIDS}" + "long" * 50)))
     assert protocol.queued == []
     protocol.feed(lines(prompt("x", "u0" + "long" * 50)))
     assert len(protocol.queued) == 1
@@ -97,12 +97,12 @@ def test_uuids_of_prompts_are_bounded() -> None:
 
 def test_prompts_that_ask_no_model_are_bounded() -> None:
     protocol = AgentProtocol(AgentSession(AgentOptions(), "m"))
-    for number in range(MOST_PROMPTS + 10):
+    for number in range(MAX_PROMPTS + 10):
         protocol.feed(lines(prompt(f"{number}", shouldQuery=False)))
     protocol.feed(lines(prompt("go")))
     turn = protocol.turn
     assert turn is not None
-    assert [one.text for one in turn.context] == [f"{number}" for number in range(10, MOST_PROMPTS + 10)]
+    assert [one.text for one in turn.context] == [f"{number}" for number in range(10, MAX_PROMPTS + 10)]
 
 
 @every_virtual_backend
@@ -120,25 +120,25 @@ def test_reading_stops_while_too_many_requests_wait(virtual: VirtualBackend) -> 
         nonlocal waits
         waits = anyio.Event()
         async with hosted(Agent(answer, requests={GetSettingsRequest: settings})) as host:
-            for number in range(MOST_TASKS + 100):
+            for number in range(MAX_TASKS + 100):
                 await host.tell(host.ask(f"r{number}", "get_settings"))
             await anyio.sleep(1)
             assert 50 < host.unread <= 100
             waits.set()
-            await host.until("control_response", MOST_TASKS + 100)
+            await host.until("control_response", MAX_TASKS + 100)
 
     virtual.run(main)
 
 
 def test_what_hooks_answer_is_bounded_and_too_much_refuses() -> None:
     """An answer that is not kept may have refused the action."""
-    tenth = MOST_HOOK_BYTES // 10
+    tenth = MAX_HOOK_BYTES // 10
 
     async def answer(turn: Turn) -> str:
-        assert sum(map(len, turn.hook_context)) < MOST_HOOK_BYTES
+        assert sum(map(len, turn.hook_context)) < MAX_HOOK_BYTES
         hooked = await turn.hook("PreToolUse", tool_name="Bash")
         assert len(hooked.outputs) == 11
-        assert 8 * tenth < sum(map(len, hooked.context)) < MOST_HOOK_BYTES
+        assert 8 * tenth < sum(map(len, hooked.context)) < MAX_HOOK_BYTES
         return str(hooked.refusal)
 
     async def main() -> None:

@@ -17,8 +17,8 @@ from async_backends import ASYNCIO, Backend, every_backend
 from claude_wire import ResultSuccess, ToolUseBlock
 from claude_wire.agent import Agent, AgentOptions, AgentSession, Turn
 from claude_wire.agent.questions import Decision
-from claude_wire.agent.service import MOST_UNWRITTEN
-from claude_wire.agent.session import MOST_ALLOWED, MOST_SERVER_BYTES, MOST_SERVERS
+from claude_wire.agent.service import MAX_UNWRITTEN
+from claude_wire.agent.session import MAX_ALLOWED, MAX_SERVER_BYTES, MAX_SERVERS
 from claude_wire.dialects import CLASSIC
 from claude_wire.io.pipes import open_sink
 from virtual_time import VirtualBackend, every_virtual_backend
@@ -128,7 +128,7 @@ def test_reading_stops_while_too_much_output_waits(virtual: VirtualBackend, know
                 # Each has an echo: of a prompt that is known, or in a turn that asks no model.
                 await host.tell(prompt(text, "same" if known else None, shouldQuery=False))
             await anyio.sleep(1)
-            assert MOST_UNWRITTEN <= host.service.protocol.unwritten < MOST_UNWRITTEN + 2_000_000
+            assert MAX_UNWRITTEN <= host.service.protocol.unwritten < MAX_UNWRITTEN + 2_000_000
             assert host.unread > 20
             host.paused.set()
             host.paused = None
@@ -433,12 +433,12 @@ def test_a_manifest_that_lists_no_tools_is_one_without_tools(tools: Any) -> None
 def test_what_is_known_of_mcp_servers_is_bounded() -> None:
     async def main() -> None:
         async with hosted(Agent(uses_a_tool)) as host:
-            large = {"initializeResult": {}, "toolsListResult": {"tools": [{"name": "x" * MOST_SERVER_BYTES}]}}
+            large = {"initializeResult": {}, "toolsListResult": {"tools": [{"name": "x" * MAX_SERVER_BYTES}]}}
             small = {"initializeResult": {}, "toolsListResult": {"tools": []}}
-            manifests = {"large": large, **{f"{number}": small for number in range(MOST_SERVERS + 10)}}
+            manifests = {"large": large, **{f"{number}": small for number in range(MAX_SERVERS + 10)}}
             await host.tell(initialize(sdkMcpServerManifests=manifests), prompt("go"))
         servers = host.of("system/init")[0]["mcp_servers"]
-        assert len(servers) == MOST_SERVERS
+        assert len(servers) == MAX_SERVERS
         assert [server["name"] for server in servers if server["status"] == "failed"] == ["large"]
 
     ASYNCIO.run(main)
@@ -447,11 +447,11 @@ def test_what_is_known_of_mcp_servers_is_bounded() -> None:
 def test_the_tools_that_answers_allow_are_bounded() -> None:
     session = AgentSession(AgentOptions(), "m")
     session.allow("x" * 1000)
-    for number in range(MOST_ALLOWED + 10):
+    for number in range(MAX_ALLOWED + 10):
         session.allow(f"Tool{number}")
-    assert len(session.allowed_tools) == MOST_ALLOWED
+    assert len(session.allowed_tools) == MAX_ALLOWED
     assert session.may_use("Tool0")
-    assert session.may_use(f"Tool{MOST_ALLOWED}") is None
+    assert session.may_use(f"Tool{MAX_ALLOWED}") is None
 
 
 def test_a_mode_that_there_is_not_is_not_set() -> None:

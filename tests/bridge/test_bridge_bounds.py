@@ -9,11 +9,11 @@ import pytest
 
 from claude_wire import AnswerError, AssistantMessage, ControlRequest, decode
 from claude_wire.bridge import (
-    MOST_CONVERSATIONS,
-    MOST_OPERATIONS,
-    MOST_QUESTION_BYTES,
-    MOST_QUESTIONS,
-    MOST_SUBAGENTS,
+    MAX_CONVERSATIONS,
+    MAX_OPERATIONS,
+    MAX_QUESTION_BYTES,
+    MAX_QUESTIONS,
+    MAX_SUBAGENTS,
     Bridge,
     Operation,
     PermissionCancelled,
@@ -39,20 +39,20 @@ def permission(id: str, **fields: Any) -> Any:
 
 def test_one_call_more_than_are_kept_ends_the_oldest() -> None:
     ui = Bridge()
-    for number in range(MOST_OPERATIONS):
+    for number in range(MAX_OPERATIONS):
         ui.add(call(f"t{number}"))
     first, new = ui.add(call("new"))
     assert isinstance(first, Operation)
     assert (first.id, first.state) == ("t0", "interrupted")
     assert isinstance(new, Operation)
-    assert len(ui.end()) == MOST_OPERATIONS
+    assert len(ui.end()) == MAX_OPERATIONS
 
 
 def test_one_subagent_more_than_are_kept_stops_the_oldest() -> None:
     ui = Bridge()
     speaks = [
         line(type="assistant", message={"content": []}, session_id="s", parent_tool_use_id=f"p{number}")
-        for number in range(MOST_SUBAGENTS + 1)
+        for number in range(MAX_SUBAGENTS + 1)
     ]
     for message in speaks[:-1]:
         ui.add(message)
@@ -65,7 +65,7 @@ def test_one_subagent_more_than_are_kept_stops_the_oldest() -> None:
 
 def test_nothing_is_kept_of_a_subagent_that_has_ended_but_its_id() -> None:
     ui = Bridge()
-    for number in range(MOST_SUBAGENTS + 10):
+    for number in range(MAX_SUBAGENTS + 10):
         task = {"task_id": f"k{number}", "session_id": "s"}
         ui.add(line(type="system", subtype="task_started", description="d", task_type="local_agent", **task))
         ui.add(line(type="system", subtype="task_updated", patch={"status": "completed"}, **task))
@@ -74,7 +74,7 @@ def test_nothing_is_kept_of_a_subagent_that_has_ended_but_its_id() -> None:
 
 def test_one_question_more_than_are_kept_drops_the_oldest() -> None:
     ui = Bridge()
-    for number in range(MOST_QUESTIONS):
+    for number in range(MAX_QUESTIONS):
         ui.add(permission(f"r{number}"))
     events = ui.add(permission("new"))
     assert [type(event) for event in events] == [PermissionRequest, PermissionCancelled]
@@ -86,7 +86,7 @@ def test_one_question_more_than_are_kept_drops_the_oldest() -> None:
 
 def test_questions_count_their_bytes() -> None:
     ui = Bridge()
-    text = "x" * (MOST_QUESTION_BYTES // 4)
+    text = "x" * (MAX_QUESTION_BYTES // 4)
     for number in range(3):
         assert len(ui.add(permission(f"r{number}", description=text))) == 1
     assert ui.add(permission("new", description=text))[1:] == [PermissionCancelled(requestId="r0", reason="dropped")]
@@ -115,7 +115,7 @@ def test_a_question_that_is_nested_too_deeply_to_be_answered_is_dropped() -> Non
 
 def test_one_conversation_more_than_are_kept_ends_the_one_that_was_silent_for_longest() -> None:
     ui = Bridge()
-    for number in range(MOST_CONVERSATIONS):
+    for number in range(MAX_CONVERSATIONS):
         ui.add(call("t1", session=f"s{number}"))
     ui.add(permission("r1", tool_use_id="t1"))  # of the latest one
     ui.add(AssistantMessage.of("Hi", session_id="s0"))

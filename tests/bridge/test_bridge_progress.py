@@ -20,7 +20,7 @@ from claude_wire import (
     UserMessage,
 )
 from claude_wire.bridge import PROGRESS_RULES, Bridge, ProgressUpdate, Step, find_step
-from claude_wire.bridge.progress import MOST_READ
+from claude_wire.bridge.progress import MAX_READ
 from long_tests import LONG
 
 FENCED = "```\nRunning test 5 of 20\n```"
@@ -205,7 +205,7 @@ def test_rules_can_be_replaced_and_what_does_not_fit_is_passed_over() -> None:
 
 
 def test_of_a_long_text_the_end_is_read() -> None:
-    text = "Running test 1 of 2 " + "x" * (MOST_READ - 20)
+    text = "Running test 1 of 2 " + "x" * (MAX_READ - 20)
     assert find_step(text, PROGRESS_RULES) is not None
     assert find_step(text + "x" * 20, PROGRESS_RULES) is None
     assert find_step(text + "x" * 20 + " Running test 2 of 2", PROGRESS_RULES) is not None
@@ -257,7 +257,7 @@ IN_LINEAR_TIME = """\
 import resource, sys
 from claude_wire import AssistantMessage
 from claude_wire.bridge import Bridge, bridge, progress
-progress.MOST_READ = bridge.MOST_READ = 1_000_000_000
+progress.MAX_READ = bridge.MAX_READ = 1_000_000_000
 characters, seconds = map(int, sys.argv[2:])
 resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 for piece in eval(sys.argv[1]):

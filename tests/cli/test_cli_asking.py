@@ -20,7 +20,7 @@ from rich.console import Console
 
 from claude_wire import decode
 from claude_wire.cli.host.asking import Terminal
-from claude_wire.cli.show.excerpts import MOST_LINES
+from claude_wire.cli.show.excerpts import MAX_LINES
 from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.page import Page
 from claude_wire.messages import (
@@ -164,7 +164,7 @@ def test_suggestion_is_shown_whole_and_harmless(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_input_that_was_cut_can_be_shown_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = "\n".join(f"echo {number}" for number in range(MOST_LINES + 5)) + "\nrm -r /"
+    command = "\n".join(f"echo {number}" for number in range(MAX_LINES + 5)) + "\nrm -r /"
     result, shown = ask(monkeypatch, request(id="a", command=command), "s\n", "n\n", called={"command": command})
     assert isinstance(result, PermissionResultDeny)
     before, _, after = shown.partition("allow? [y, n, n REASON, s (show all of it)] s\n")

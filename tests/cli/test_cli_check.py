@@ -23,7 +23,7 @@ from claude_wire.cli import sources as sources_module
 from claude_wire.cli.app import cli
 from claude_wire.cli.commands import check as check_module
 from claude_wire.cli.count import survey as survey_module
-from claude_wire.cli.count.answers import MOST_ASKED, MOST_ID, Asked
+from claude_wire.cli.count.answers import MAX_ASKED, MAX_ID, Asked
 from claude_wire.cli.count.survey import Survey
 from claude_wire.cli.sources import known_size
 from claude_wire.foundation.printable import NAME_CHARS
@@ -257,10 +257,10 @@ def test_an_answer_is_compared_with_the_class_that_its_request_tells(tmp_path: P
 
 def test_requests_that_are_known_have_a_bound() -> None:
     asked = Asked()
-    for number in range(MOST_ASKED + 1):
+    for number in range(MAX_ASKED + 1):
         asked.note(ControlRequest(request_id=f"r{number}", request=McpStatusRequest()))
-    asked.note(ControlRequest(request_id="x" * (MOST_ID + 1), request=McpStatusRequest()))
-    answers = [decode(answered({"top": 1}, name)) for name in ("r0", "r1", "x" * (MOST_ID + 1))]
+    asked.note(ControlRequest(request_id="x" * (MAX_ID + 1), request=McpStatusRequest()))
+    answers = [decode(answered({"top": 1}, name)) for name in ("r0", "r1", "x" * (MAX_ID + 1))]
     found = [bool(list(asked.found(answer))) for answer in answers if isinstance(answer, ControlResponse)]
     assert found == [False, True, False]
 
@@ -371,7 +371,7 @@ def test_only_plain_files_have_a_known_size(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_most_findings_of_the_survey_is_what_the_report_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey_module, "MOST_FINDINGS", 1)
+    monkeypatch.setattr(survey_module, "MAX_FINDINGS", 1)
     done = check("-", stdin=line({**USER, "a": 1, "b": 1, "c": 1}))
     assert "field user.a" in done.stdout
     assert "2 x others" in done.stdout

@@ -20,7 +20,7 @@ from rich.console import Console
 from claude_wire import AssistantMessage, InvalidLine, ResultMessage, TextBlock, ToolUseBlock, decode
 from claude_wire.cli.show import live as live_module
 from claude_wire.cli.show.calls import call_name
-from claude_wire.cli.show.excerpts import MOST_CHARS, MOST_LINES, excerpt, fields
+from claude_wire.cli.show.excerpts import MAX_CHARS, MAX_LINES, excerpt, fields
 from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.show.questions import answer
@@ -294,15 +294,15 @@ def test_long_input_is_cut_and_says_how_much() -> None:
     assert shown.splitlines() == [
         "+ Write f",
         "    content: line 0",
-        *(f"      line {number}" for number in range(1, MOST_LINES)),
-        f"      … {1000 - MOST_LINES} more lines, {len(content) - 7 * MOST_LINES:,} characters",
+        *(f"      line {number}" for number in range(1, MAX_LINES)),
+        f"      … {1000 - MAX_LINES} more lines, {len(content) - 7 * MAX_LINES:,} characters",
         "    more: 1",
     ]
 
 
 def test_long_result_is_cut_and_says_how_much() -> None:
     shown = show(returned("a", "z" * 10_000))
-    assert shown.splitlines() == [f"  = {'z' * MOST_CHARS}…", f"    … {10_000 - MOST_CHARS:,} more characters"]
+    assert shown.splitlines() == [f"  = {'z' * MAX_CHARS}…", f"    … {10_000 - MAX_CHARS:,} more characters"]
 
 
 def test_results_of_calls_that_run_at_once_are_named() -> None:
@@ -506,7 +506,7 @@ def test_invalid_line_has_its_number_and_offset() -> None:
 
 
 def test_bounded_memory_of_what_is_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_module, "MOST_REMEMBERED", 5)
+    monkeypatch.setattr(live_module, "MAX_REMEMBERED", 5)
     with closing(Page(Console(file=io.StringIO()))) as page:
         live = LiveView(page)
         for number in range(50):

@@ -207,7 +207,7 @@ def test_recorded_permissions() -> None:
 
 
 def test_names_that_a_stream_makes_up_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally_module, "MOST_NAMES", 5)
+    monkeypatch.setattr(tally_module, "MAX_NAMES", 5)
     tally = Tally()
     for number in range(20):
         tally.feed(line(call(f"id{number}", f"tool{number}")))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from claude_wire import Decoder, InvalidLine, decode
 from claude_wire.cli.count.fields import Finding, find_unknown
-from claude_wire.cli.count.survey import MOST_FINDINGS, Seen, Summary, Survey
+from claude_wire.cli.count.survey import MAX_FINDINGS, Seen, Summary, Survey
 from claude_wire.cli.show.names import message_name
 from claude_wire.foundation.printable import NAME_CHARS, one_line, printable
 from cli_lines import line
@@ -346,12 +346,12 @@ def test_field_with_a_number_out_of_range_is_found_as_any_other(number: str) -> 
 
 
 def test_number_of_different_findings_is_bounded() -> None:
-    data = b"".join(line({**USER, f"field_{number}": 1}) for number in range(MOST_FINDINGS + 5))
+    data = b"".join(line({**USER, f"field_{number}": 1}) for number in range(MAX_FINDINGS + 5))
     summary, _ = survey([data, data])
-    assert len(summary.findings) == MOST_FINDINGS
+    assert len(summary.findings) == MAX_FINDINGS
     assert all(seen.times == 2 for seen in summary.findings.values())
     assert summary.more == 10
-    assert summary.messages == 2 * (MOST_FINDINGS + 5)
+    assert summary.messages == 2 * (MAX_FINDINGS + 5)
 
 
 def test_summaries_add_up() -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("rich")
 from rich.cells import cell_len
 from rich.console import Console
 
-from claude_wire.cli.show.page import MOST_AT_ONCE, Page
+from claude_wire.cli.show.page import MAX_AT_ONCE, Page
 from claude_wire.cli.show.wrapping import Wrapping, width_of, wrapped
 from shown import words
 
@@ -128,4 +128,4 @@ def test_a_long_text_is_written_whole_and_in_pieces(text: str, grows: bool) -> N
     (page.text if grows else page.line)(text)
     page.close()
     assert file.getvalue() == text + "\n"
-    assert max(sizes) <= MOST_AT_ONCE
+    assert max(sizes) <= MAX_AT_ONCE

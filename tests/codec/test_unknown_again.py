@@ -169,7 +169,7 @@ def test_a_class_that_had_something_unknown_goes_the_fast_way_again(monkeypatch:
     decoder = Decoder()
     decoder.feed(ODD["delta"] * 300)
     assert looked
-    decoder.feed(GOOD[0] * typed_lines.MOST_ODD)
+    decoder.feed(GOOD[0] * typed_lines.MAX_ODD)
     del looked[:]
     assert decoder.feed(GOOD[0] * 1000) == [decode(GOOD[0])] * 1000
     assert not looked
@@ -231,10 +231,10 @@ def test_places_have_a_bound() -> None:
     lines = decoder._lines
     assert isinstance(lines, TypedLines)
     rng = random.Random(2)
-    for _ in range(40 * places.MOST_LOOKS):
+    for _ in range(40 * places.MAX_LOOKS):
         decoder.feed(rng.choice(list(ODD.values())) * rng.randrange(1, 4))
     known = lines._places._known
-    assert all(len(found) <= places.MOST_PLACES for found in known.values())
+    assert all(len(found) <= places.MAX_PLACES for found in known.values())
     assert lines._places._looks_left >= 0
     assert sum(map(len, known.values())) > 5
     # Nothing that a peer wrote is among them.

@@ -105,23 +105,23 @@ def test_the_page_of_limits_says_the_bounds_of_a_supervisor() -> None:
     page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
     said = " ".join(line for line in page.splitlines() if line.startswith("|") and "supervisor" in line)
     numbers = {
-        "MOST_LINE_BYTES": "64 MiB",
-        "MOST_FRAME_BYTES": "1 MiB",
+        "MAX_LINE_BYTES": "64 MiB",
+        "MAX_FRAME_BYTES": "1 MiB",
         "STALLED_SECONDS": "60 seconds",
-        "MOST_OPEN": "4,096 questions",
-        "MOST_OPEN_BYTES": "64 MiB",
-        "MOST_QUESTION_BYTES": "16 MiB",
-        "MOST_INITIALIZED_BYTES": "8 MiB",
-        "MOST_SESSIONS": "10,000 sessions",
-        "MOST_SPEC_BYTES": "256 MiB",
-        "MOST_HANDSHAKE_BYTES": "1 MiB",
-        "MOST_WAITING_BYTES": "1 MiB",
+        "MAX_OPEN": "4,096 questions",
+        "MAX_OPEN_BYTES": "64 MiB",
+        "MAX_QUESTION_BYTES": "16 MiB",
+        "MAX_INITIALIZED_BYTES": "8 MiB",
+        "MAX_SESSIONS": "10,000 sessions",
+        "MAX_SPEC_BYTES": "256 MiB",
+        "MAX_HANDSHAKE_BYTES": "1 MiB",
+        "MAX_WAITING_BYTES": "1 MiB",
         "JOURNAL_BYTES": "256 MiB",
         "STDERR_BYTES": "1 MiB",
         "TAIL_BYTES": "8 KiB",
         "LOG_BYTES": "4 MiB",
-        "MOST_CALLS": "1,024",
-        "MOST_SETTLED": "1,024",
+        "MAX_CALLS": "1,024",
+        "MAX_SETTLED": "1,024",
     }
     for name, text in numbers.items():
         number, unit = text.partition(" ")[::2]
@@ -140,7 +140,7 @@ def test_the_page_of_limits_says_the_bounds_of_a_supervisor() -> None:
 async def test_a_longer_line_of_a_client_is_refused_and_ends_its_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lower(monkeypatch, MOST_LINE_BYTES=10_000)
+    lower(monkeypatch, MAX_LINE_BYTES=10_000)
     async with hosting(tmp_path / "h") as host:
         client, answer = await host.create()
         client.prompt("p1", content="x" * 20_000)
@@ -173,7 +173,7 @@ async def test_a_client_that_takes_nothing_is_cut_with_its_cursor(
 async def test_a_client_that_does_not_take_what_the_host_says_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lower(monkeypatch, MOST_FRAME_BYTES=500)
+    lower(monkeypatch, MAX_FRAME_BYTES=500)
     async with hosting(tmp_path / "h") as host:
         client, answer = await host.create()
         slow = silent(host, answer["id"])
@@ -199,7 +199,7 @@ def question(id: str, size: int = 0) -> ControlRequest:
 
 
 def test_nothing_more_is_read_while_so_many_questions_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    lower(monkeypatch, MOST_OPEN=3, MOST_OPEN_BYTES=5_000)
+    lower(monkeypatch, MAX_OPEN=3, MAX_OPEN_BYTES=5_000)
     ledger = Ledger()
     for id in ("a", "b"):
         ledger.received(question(id))
@@ -230,7 +230,7 @@ for line in sys.stdin:
 
 
 async def test_a_cli_goes_on_when_its_questions_are_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lower(monkeypatch, MOST_OPEN=2)
+    lower(monkeypatch, MAX_OPEN=2)
     async with hosting(tmp_path / "h") as host:
         client = await host.client()
         answer = await client.ask({"create": host.spec(argv=script(ASKS)), "role": "driver"})
@@ -245,7 +245,7 @@ async def test_a_cli_goes_on_when_its_questions_are_answered(tmp_path: Path, mon
 
 
 def test_of_a_handshake_above_the_bound_nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    lower(monkeypatch, MOST_HANDSHAKE_BYTES=1_000)
+    lower(monkeypatch, MAX_HANDSHAKE_BYTES=1_000)
     ledger = Ledger()
     for name, size in (("small", 10), ("large", 2_000)):
         message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"x": "x" * size}}
@@ -257,7 +257,7 @@ def test_of_a_handshake_above_the_bound_nothing_is_remembered(monkeypatch: pytes
 
 
 def test_a_handshake_that_comes_again_takes_the_room_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    lower(monkeypatch, MOST_HANDSHAKE_BYTES=1_000)
+    lower(monkeypatch, MAX_HANDSHAKE_BYTES=1_000)
     ledger = Ledger()
     for _ in ledger.drive(Serves(mcp=["tools"])):
         pass
@@ -279,7 +279,7 @@ def test_a_handshake_that_comes_again_takes_the_room_of_the_one_before(monkeypat
 
 
 def test_many_names_of_servers_take_the_room_of_handshakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    lower(monkeypatch, MOST_HANDSHAKE_BYTES=10_000)
+    lower(monkeypatch, MAX_HANDSHAKE_BYTES=10_000)
     ledger = Ledger()
     for number in range(50):
         request = {"subtype": "mcp_message", "server_name": f"{number}" * 1_000, "message": {"method": "initialize"}}
@@ -318,7 +318,7 @@ def test_the_oldest_id_of_a_prompt_and_of_a_settled_question_is_forgotten() -> N
 
 
 async def test_of_the_settled_questions_a_client_gets_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lower(monkeypatch, MOST_SETTLED=2)
+    lower(monkeypatch, MAX_SETTLED=2)
     async with hosting(tmp_path / "h") as host:
         client, answer = await host.create()
         for id in ("q1", "q2", "q3"):
@@ -345,7 +345,7 @@ for line in sys.stdin:
 async def test_a_driver_is_not_read_while_so_much_waits_for_its_cli(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lower(monkeypatch, MOST_WAITING_BYTES=1_000)
+    lower(monkeypatch, MAX_WAITING_BYTES=1_000)
     async with hosting(tmp_path / "h") as host:
         flag = tmp_path / "flag"
         client = await host.client()
@@ -407,7 +407,7 @@ async def test_above_its_budget_a_journal_has_its_last_parts_and_no_client_keeps
 
 
 def test_of_the_calls_without_a_result_the_last_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lower(monkeypatch, MOST_CALLS=3)
+    lower(monkeypatch, MAX_CALLS=3)
     journal = Journal(os.fspath(tmp_path))
     journal.begin(["cli"], began=0.0)
     for number in range(5):
@@ -443,7 +443,7 @@ async def test_the_spec_of_a_cli_that_cannot_be_kept_ready_is_not_kept(tmp_path:
 async def test_sessions_that_have_ended_are_kept_up_to_a_number_and_to_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lower(monkeypatch, MOST_SESSIONS=2, MOST_SPEC_BYTES=100_000)
+    lower(monkeypatch, MAX_SESSIONS=2, MAX_SPEC_BYTES=100_000)
     async with hosting(tmp_path / "h") as host:
         client = await host.client()
         spec = {**host.spec(env={}), "argv": ["/bin/true"]}

@@ -8,7 +8,7 @@ import pytest
 
 from children import ASKS
 from claude_wire.control.host_frames import Started
-from claude_wire.host.disk.record import MOST_STARTED_CHARS, Record
+from claude_wire.host.disk.record import MAX_STARTED_CHARS, Record
 
 
 def started(argv: list[str], initialize: dict[str, Any]) -> Started | None:
@@ -25,7 +25,7 @@ def test_a_record_knows_which_hooks_and_servers_its_cli_calls_and_whether_it_ask
 
 
 @pytest.mark.parametrize(
-    "initialize", [{"hooks": 5}, {"hooks": {"Stop": [{}]}}, {"sdkMcpServers": ["x" * (MOST_STARTED_CHARS + 1)]}]
+    "initialize", [{"hooks": 5}, {"hooks": {"Stop": [{}]}}, {"sdkMcpServers": ["x" * (MAX_STARTED_CHARS + 1)]}]
 )
 def test_what_cannot_be_read_or_is_too_long_is_not_told(initialize: dict[str, Any]) -> None:
     assert started(["claude"], initialize) is None

@@ -773,7 +773,7 @@ def test_an_answer_to_a_question_that_was_not_understood_is_refused(asked: bytes
 def test_a_question_that_is_too_long_is_not_kept_and_no_tool_runs_for_it(
     monkeypatch: pytest.MonkeyPatch, subtype: str
 ) -> None:
-    monkeypatch.setattr(ledger_module, "MOST_QUESTION_BYTES", 1000)
+    monkeypatch.setattr(ledger_module, "MAX_QUESTION_BYTES", 1000)
     ledger = Ledger()
     text = "x" * 1000
     request = {"subtype": subtype, "tool_name": "T", "input": {"a": text}, "tool_use_id": "t", "callback_id": "h"}
@@ -788,7 +788,7 @@ def test_a_question_that_is_too_long_is_not_kept_and_no_tool_runs_for_it(
 
 
 def test_an_answer_to_initialize_that_is_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_module, "MOST_INITIALIZED_BYTES", 1000)
+    monkeypatch.setattr(ledger_module, "MAX_INITIALIZED_BYTES", 1000)
     ledger = Ledger()
     ledger.received(ControlResponse.success(INITIALIZE_ID, {"a": "x" * 1000}))
     assert ledger.initialized is not None

@@ -195,7 +195,7 @@ async def test_a_line_without_an_end_is_refused_in_bounded_memory(
                 await client.send({"attach": answer["id"]}, {"type": "keep_alive"})
             await client.lines(3 if attached else 0)
             with suppress(ConnectionError):  # it is told while it still sends
-                await client.send_bytes(b"x" * (connections.MOST_LINE_BYTES + 1024 * 1024) + b"\n")
+                await client.send_bytes(b"x" * (connections.MAX_LINE_BYTES + 1024 * 1024) + b"\n")
             told = (await client.lines())[-1]
             assert "at most 67,108,864 are taken" in told["reason" if attached else "message"]
             assert told.get("line", told.get("error")) == (2 if attached else "command")

@@ -187,7 +187,7 @@ async def test_an_actor_holds_little_of_what_no_client_takes(tmp_path: Path, mon
 def test_the_page_of_limits_says_the_bounds_of_a_fleet() -> None:
     page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
     client = (ROOT / "python/claude_wire/integrations/fleet/client.py").read_text(encoding="utf-8")
-    items, losses = (re.findall(rf"^{name} = (\d+)$", client, re.M)[0] for name in ("MOST_ITEMS", "MOST_UNTOLD"))
+    items, losses = (re.findall(rf"^{name} = (\d+)$", client, re.M)[0] for name in ("MAX_ITEMS", "MAX_UNTOLD"))
     chunk = CHUNK_BYTES // KIB
     for said in (
         f"take it | {items} items of at most {chunk} KiB, and {HELD_KIB} KiB before them |",

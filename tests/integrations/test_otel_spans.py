@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("opentelemetry.sdk")
 
 from claude_wire import decode
-from claude_wire.bridge.operations import MOST_OPERATIONS
+from claude_wire.bridge.operations import MAX_OPERATIONS
 from claude_wire.integrations import otel
 from claude_wire.transcripts import Transcript, messages
 from cli_lines import assistant, call, delta, event, result, returned, start
@@ -268,16 +268,16 @@ def test_background_subagent_belongs_to_its_call_after_that_has_ended(tmp_path: 
 def test_more_calls_and_agents_than_are_kept_end_the_oldest() -> None:
     spans = Spans()
     recorder = otel.SpanRecorder(spans.tracer)
-    for number in range(MOST_OPERATIONS + 5):
+    for number in range(MAX_OPERATIONS + 5):
         for message in plain([assistant(call(f"c{number}", "Agent"), id=f"m{number}")]):
             recorder.add(message)
     tools = [span for span in spans.ended if span.name == "execute_tool Agent"]
     assert [span.attributes["gen_ai.tool.call.id"] for span in tools] == [f"c{number}" for number in range(5)]
-    for number in range(MOST_OPERATIONS + 5):
+    for number in range(MAX_OPERATIONS + 5):
         for message in plain([assistant("x", parent=f"p{number}"), start(f"q{number}", parent=f"p{number}")]):
             recorder.add(message)
     kept = [recorder._agents, recorder._tools, recorder._started, recorder._deltas]
-    assert all(len(each) <= MOST_OPERATIONS for each in kept)
+    assert all(len(each) <= MAX_OPERATIONS for each in kept)
     recorder.close()
     assert not any((recorder._agents, recorder._tools, recorder._started, recorder._deltas))
 
@@ -300,13 +300,13 @@ def test_content_of_open_spans_and_long_ids_are_bounded(monkeypatch: pytest.Monk
     spans = Spans()
     recorder = otel.SpanRecorder(spans.tracer)
     long = "i" * 1000
-    for number in range(MOST_OPERATIONS):
+    for number in range(MAX_OPERATIONS):
         block = call(f"{long}{number}", "Agent", command="y" * 60_000)
         parent, session = f"{long}p{number}", f"{long}s"
         said = assistant("x" * 60_000, block, id=f"{long}m{number}", parent=parent)
         recorder.add(*plain([{**said, "session_id": session}]))
-    assert otel.MOST_HELD - 200_000 < recorder._held <= otel.MOST_HELD
-    assert len(recorder._tools) == MOST_OPERATIONS
+    assert otel.MAX_HELD - 200_000 < recorder._held <= otel.MAX_HELD
+    assert len(recorder._tools) == MAX_OPERATIONS
     keys = [key for known in (recorder._agents, recorder._tools, recorder._started) for key in known]
     assert all(len(id) <= 128 for key in keys for id in key if id is not None)
     recorder.close()

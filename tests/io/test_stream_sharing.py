@@ -65,7 +65,7 @@ pytestmark = pytest.mark.usefixtures("no_descriptor_leaks")
 
 #: Most bytes that may flow from one turn of the loop to the next. Reading and decoding go on for 1 ms, and then for one
 #: chunk; that is 1 to 2 MB on a fast machine. Counted in bytes and not in seconds, it is the same on a busy one.
-MOST_BYTES_A_TURN = 10_000_000
+MAX_BYTES_A_TURN = 10_000_000
 #: Three times as many at least: whoever starves the others lets them all flow at once.
 FLOOD = 60_000_000 if long_tests.LONG else 30_000_000
 
@@ -114,7 +114,7 @@ def test_one_who_writes_on_after_the_process_has_ended_does_not_starve_other_tas
             await chunks.aclose()
             os.close(readable)
         os.close(ended)
-        assert turns >= FLOOD // MOST_BYTES_A_TURN
+        assert turns >= FLOOD // MAX_BYTES_A_TURN
 
     backend.run(main)
 
@@ -179,8 +179,8 @@ def test_a_producer_that_never_pauses_does_not_starve_other_tasks(
             by_turn, by_tick = await watched(stream, iterate)
         assert count == FLOOD // len(block) * (len(block) // len(EVENT))
         assert sum(by_turn) == sum(by_tick) == FLOOD // len(block) * len(block)
-        assert max(by_turn) < MOST_BYTES_A_TURN
-        assert max(by_tick) < MOST_BYTES_A_TURN
+        assert max(by_turn) < MAX_BYTES_A_TURN
+        assert max(by_tick) < MAX_BYTES_A_TURN
 
     backend.run(main)
 
@@ -207,7 +207,7 @@ def test_a_line_of_100_mb_comes_and_other_tasks_run_while_it_does(backend: Backe
         assert message.text == text.decode()
         assert type(result) is ResultSuccess
         assert sum(by_turn) == len(line)
-        assert max(by_turn) < MOST_BYTES_A_TURN
+        assert max(by_turn) < MAX_BYTES_A_TURN
 
     backend.run(main)
 

@@ -20,7 +20,7 @@ from examples import CLASSES, full
 from same_json import differences
 
 #: Longer lines repeat what shorter ones have.
-MOST_BYTES = 8_000
+MAX_BYTES = 8_000
 
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:
@@ -45,7 +45,7 @@ def recorded_lines() -> list[str]:
     for name in recordings.names():
         recording = recordings.load(name)
         for raw in (recording.stdout + b"\n" + recording.stdin).split(b"\n"):
-            if len(raw) > MOST_BYTES or b"NaN" in raw or b"[[[" in raw:
+            if len(raw) > MAX_BYTES or b"NaN" in raw or b"[[[" in raw:
                 continue
             try:
                 line = raw.decode()

@@ -27,7 +27,7 @@ from claude_wire import (
     encode,
 )
 from claude_wire.codec import lines as _decoding
-from claude_wire.codec.typed_lines import MOST_LEARNED, SUBTYPED, _union
+from claude_wire.codec.typed_lines import MAX_LEARNED, SUBTYPED, _union
 from folders import SUPPORT
 from unknown_lines import INIT, KEEP_ALIVE, RESULT, TYPES, decoded, line_of
 
@@ -127,7 +127,7 @@ def test_two_decoders_do_not_share_what_they_count() -> None:
 
 
 def more_types_than_are_remembered() -> None:
-    tags = [f"new_{number}" for number in range(3 * MOST_LEARNED)]
+    tags = [f"new_{number}" for number in range(3 * MAX_LEARNED)]
     values = [{"type": tag, "n": number} for number, tag in enumerate(tags)]
     stream = b"".join(line_of(value) + b"\n" + KEEP_ALIVE + b"\n" for value in values)
     for size in (len(stream), 100) * 2:
@@ -137,7 +137,7 @@ def more_types_than_are_remembered() -> None:
         assert found[::2] == values
         assert {(type(message), message.reason) for message in found[::2]} == {(UnknownMessage, "unknown type")}
         assert decoder.stats.unknown == len(tags)
-        assert len(_union._learned) == len(_union.later - SUBTYPED) == MOST_LEARNED  # and the decoder grows no more
+        assert len(_union._learned) == len(_union.later - SUBTYPED) == MAX_LEARNED  # and the decoder grows no more
 
 
 def types_with_surrogates() -> None:

@@ -131,7 +131,7 @@ def test_many_idle_drains_hold_no_memory_for_reading(pipes: Callable[..., Pipe])
     views = [pipe.drain.read() for pipe in few]
     assert all(isinstance(view, memoryview) for view in views)
     assert [pipe.drain.read() for pipe in few] == [None] * 100
-    assert len(draining._scratches) <= draining.MOST_IDLE_SCRATCHES
+    assert len(draining._scratches) <= draining.MAX_IDLE_SCRATCHES
 
 
 # --- Rescue -----------------------------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def test_a_wheel_that_should_not_be_published_is_refused(tmp_path: Path) -> None
     with_musl.write_bytes(good.read_bytes())
     assert f"{place} needs libc.so.6" in check.faults(with_musl)
     bad = tmp_path / "claude_wire-1-cp311-cp311-linux_x86_64.whl"
-    write(bad, {place: f"{ROOT}/rust/src".encode() + os.urandom(check.MOST_BYTES)})
+    write(bad, {place: f"{ROOT}/rust/src".encode() + os.urandom(check.MAX_BYTES)})
     said = "\n".join(check.faults(bad))
     page = "no claude_wire/serve/page/index.html"
     for part in ("the tag", "bytes; wanted", "no LICENSE", "no THIRD_PARTY", page, f"names {ROOT}", "is no library"):

@@ -301,8 +301,8 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.accumulate import accumulator as accumulate
     from claude_wire.agent import protocol, questions, service
     from claude_wire.bridge import tools
-    from claude_wire.bridge.bridge import MOST_STREAMED
-    from claude_wire.bridge.todos import MOST_TODOS
+    from claude_wire.bridge.bridge import MAX_STREAMED
+    from claude_wire.bridge.todos import MAX_TODOS
     from claude_wire.control import answers as _control
     from claude_wire.control import host_lines, unacknowledged
     from claude_wire.foundation import ids as _ids
@@ -319,50 +319,50 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.usage import meter
 
     text = PAGE.read_text()
-    tokens_bits = usage_index.MOST_TOKENS.bit_length() - 1
+    tokens_bits = usage_index.MAX_TOKENS.bit_length() - 1
     for number in (
-        f"{accumulate.MOST_CHARS >> 20} Mi characters",
+        f"{accumulate.MAX_CHARS >> 20} Mi characters",
         f"a delta counts {accumulate.DELTA_CHARS} more and any other event {accumulate.EVENT_CHARS:,} more",
         f"{limits.DEFAULT_MAX_LINE_BYTES >> 20} MiB",
         f"{budget.DEFAULT_BYTE_BUDGET >> 20} MiB",
-        f"not acknowledged | {unacknowledged.MOST_UNACKNOWLEDGED_BYTES >> 20} MiB in a session, where each line counts "
+        f"not acknowledged | {unacknowledged.MAX_UNACKNOWLEDGED_BYTES >> 20} MiB in a session, where each line counts "
         f"{unacknowledged.ENTRY_BYTES} bytes more",
-        f"of its CLI | {host_lines.MOST_FRAME_BYTES >> 20} MiB; the last {link.STDERR_BYTES >> 10} KiB",
-        f"to a command | {attach.MOST_ANSWER_BYTES >> 20} MiB",
-        f"{bridge.MOST_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
+        f"of its CLI | {host_lines.MAX_FRAME_BYTES >> 20} MiB; the last {link.STDERR_BYTES >> 10} KiB",
+        f"to a command | {attach.MAX_ANSWER_BYTES >> 20} MiB",
+        f"{bridge.MAX_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
         f"titles to {tools.TITLE_CHARS}",
-        f"{bridge.MOST_SUBAGENTS:,}; summaries cut to {tools.TEXT_CHARS:,} characters",
-        f"{bridge.MOST_QUESTIONS:,}, and {bridge.MOST_QUESTION_BYTES >> 20} MiB",
-        f"{bridge.MOST_CONVERSATIONS}, each with at most {MOST_TODOS} tasks",
-        f"the ids of {MOST_STREAMED} streamed blocks",
-        f"{protocol.MOST_PROMPTS:,}, and {protocol.MOST_PROMPT_BYTES >> 20} MiB; twice as many while it waits",
-        f"{protocol.MOST_UUIDS:,} digests of 16 bytes",
-        f"(`turn.hook_context`) | {questions.MOST_HOOK_BYTES >> 20} MiB",
+        f"{bridge.MAX_SUBAGENTS:,}; summaries cut to {tools.TEXT_CHARS:,} characters",
+        f"{bridge.MAX_QUESTIONS:,}, and {bridge.MAX_QUESTION_BYTES >> 20} MiB",
+        f"{bridge.MAX_CONVERSATIONS}, each with at most {MAX_TODOS} tasks",
+        f"the ids of {MAX_STREAMED} streamed blocks",
+        f"{protocol.MAX_PROMPTS:,}, and {protocol.MAX_PROMPT_BYTES >> 20} MiB; twice as many while it waits",
+        f"{protocol.MAX_UUIDS:,} digests of 16 bytes",
+        f"(`turn.hook_context`) | {questions.MAX_HOOK_BYTES >> 20} MiB",
         f"{service.CROWDED_BYTES >> 20} MiB, and what one act says",
-        f"{service.MOST_WAITING_BYTES >> 20} MiB, and {service.MOST_TASKS:,} tasks",
-        f"{meter.MOST_SESSIONS:,} sessions, {meter.MOST_MODELS} models in a session",
-        f"{meter.MOST_ROWS:,} models in all sessions",
-        f"of names with at most {meter.MOST_NAME_CHARS} characters",
-        f"ids of {meter.MOST_RESULTS:,} results",
+        f"{service.MAX_WAITING_BYTES >> 20} MiB, and {service.MAX_TASKS:,} tasks",
+        f"{meter.MAX_SESSIONS:,} sessions, {meter.MAX_MODELS} models in a session",
+        f"{meter.MAX_ROWS:,} models in all sessions",
+        f"of names with at most {meter.MAX_NAME_CHARS} characters",
+        f"ids of {meter.MAX_RESULTS:,} results",
         f"{read_ahead.SHARE_BYTES >> 10} KiB",
-        f"{_ids.MOST_IDS:,}; an id of more than {LONGEST_ID} characters",
-        f"{control.MOST_WAITING_BYTES >> 20} MiB in a session, and {control.MOST_TASKS:,} tasks",
-        f"{_control.MOST_OPEN:,} in a session",
-        f"{_decoding.MOST_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
-        f"{places.MOST_PLACES} for each type of a line, found by {places.MOST_LOOKS} looks in a stream",
-        f"{tracing.MOST_BYTES >> 10} KiB with its name",
-        f"{feed.MOST_KEPT >> 20} MiB for a session, and {http.MOST_KEPT_IN_ALL >> 20} MiB for all sessions",
-        f"of {http.MOST_IDLE_FEEDS} sessions without a connection",
-        f"again, for {feed.MOST_OLDER} connections of a session at once",
-        f"{server.MOST_HEAD_BYTES >> 10} KiB, in {server.HEAD_SECONDS:g} seconds",
-        f"{app.MOST_BODY_BYTES >> 20} MiB, in {app.BODY_SECONDS:g} seconds",
+        f"{_ids.MAX_IDS:,}; an id of more than {LONGEST_ID} characters",
+        f"{control.MAX_WAITING_BYTES >> 20} MiB in a session, and {control.MAX_TASKS:,} tasks",
+        f"{_control.MAX_OPEN:,} in a session",
+        f"{_decoding.MAX_LEARNED} in a process, of at most {_decoding.LONGEST_LEARNED} characters",
+        f"{places.MAX_PLACES} for each type of a line, found by {places.MAX_LOOKS} looks in a stream",
+        f"{tracing.MAX_BYTES >> 10} KiB with its name",
+        f"{feed.MAX_KEPT >> 20} MiB for a session, and {http.MAX_KEPT_IN_ALL >> 20} MiB for all sessions",
+        f"of {http.MAX_IDLE_FEEDS} sessions without a connection",
+        f"again, for {feed.MAX_OLDER} connections of a session at once",
+        f"{server.MAX_HEAD_BYTES >> 10} KiB, in {server.HEAD_SECONDS:g} seconds",
+        f"{app.MAX_BODY_BYTES >> 20} MiB, in {app.BODY_SECONDS:g} seconds",
         f"{server.STALLED_SECONDS:g} seconds | it ends; the client comes back",
-        f"{server.MOST_CONNECTIONS:,} connections | further ones are closed",
-        f"{(server.MOST_WAITING_BYTES + feed.MOST_AT_ONCE) >> 10} KiB, or one event",
+        f"{server.MAX_CONNECTIONS:,} connections | further ones are closed",
+        f"{(server.MAX_WAITING_BYTES + feed.MAX_AT_ONCE) >> 10} KiB, or one event",
         f"{server.LOG_BURST} at once, and one in {1 / server.LOG_RATE:g} seconds",
         f"{access.RATE:g} a second, and {access.BURST} at once",
-        f"names cut to {usage_index.MOST_CHARS:,} characters, numbers of tokens to 2^{tokens_bits}",
-        f"{kinds.MOST_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
+        f"names cut to {usage_index.MAX_CHARS:,} characters, numbers of tokens to 2^{tokens_bits}",
+        f"{kinds.MAX_KNOWN:,} in a process, of at most {kinds.LONGEST_KNOWN} bytes",
     ):
         assert number in text, number
 

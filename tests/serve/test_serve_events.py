@@ -76,7 +76,7 @@ async def test_ids_are_the_same_where_older_events_come_from_the_journal(
         found = await all_events(service, id)
         assert len(found) == 603
         await service.stop()
-        monkeypatch.setattr(feed_module, "MOST_KEPT", 2000)
+        monkeypatch.setattr(feed_module, "MAX_KEPT", 2000)
         await service.start()
         assert await all_events(service, id) == found
         for number in range(0, len(found), 37):
@@ -223,7 +223,7 @@ async def test_an_id_of_nothing_is_refused(tmp_path: Path, after: str, status: i
 
 
 async def test_a_slow_connection_is_cut_with_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "MOST_KEPT", 4000)
+    monkeypatch.setattr(feed_module, "MAX_KEPT", 4000)
     monkeypatch.setattr(service_module, "BEAT_SECONDS", 3600.0)  # signs of life would come between
     async with served(tmp_path) as service:
         id = await service.create({"lines": 1})

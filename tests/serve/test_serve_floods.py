@@ -167,14 +167,14 @@ async def test_who_does_not_read_older_events_keeps_nobody_from_them(
                 while (piece := await events.piece()).startswith(b"id: "):
                     whole.append(piece)
         stalled = []
-        for _ in range(feed.MOST_OLDER * 2):
+        for _ in range(feed.MAX_OLDER * 2):
             one = socket.socket()
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             one.connect(("127.0.0.1", service.port))
             one.sendall(EVENTS.format(id=id, token=TOKEN, upgrade="").encode())
             stalled.append(one)
         followed = service.server._app.state.service._feeds[id]
-        while followed.users < len(stalled) or len(followed._older_readers._taken) < feed.MOST_OLDER:
+        while followed.users < len(stalled) or len(followed._older_readers._taken) < feed.MAX_OLDER:
             await asyncio.sleep(0.01)
         async with service.events(id) as events:
             assert await events.until("turn_complete") == whole
@@ -191,7 +191,7 @@ async def test_who_does_not_read_older_events_keeps_nobody_from_them(
 
 async def test_the_events_of_all_sessions_have_one_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those of sessions in which nothing happens any more, when others come."""
-    monkeypatch.setattr(service_module, "MOST_KEPT_IN_ALL", 300_000)
+    monkeypatch.setattr(service_module, "MAX_KEPT_IN_ALL", 300_000)
     async with served(tmp_path) as service:
         feeds = service.server._app.state.service._feeds
         async with AsyncExitStack() as opened:

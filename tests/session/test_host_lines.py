@@ -130,7 +130,7 @@ def test_a_session_that_has_ended_ends_behind_its_last_line() -> None:
 
 
 def test_a_frame_that_is_too_long_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_lines, "MOST_FRAME_BYTES", 100)
+    monkeypatch.setattr(host_lines, "MAX_FRAME_BYTES", 100)
     frame = b'{"type":"host_stderr","text":"' + b"x" * 200 + b'"}\n'
     lines = HostLines(0, 0)
     assert taken(lines, [frame[:150], frame[150:]])[0] == frame

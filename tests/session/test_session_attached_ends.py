@@ -206,7 +206,7 @@ def test_a_prompt_that_is_sent_again_has_its_result_among_the_lines_that_were_mi
 
 @every_backend
 def test_what_is_not_acknowledged_is_bounded(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("claude_wire.control.unacknowledged.MOST_UNACKNOWLEDGED_BYTES", 4096)
+    monkeypatch.setattr("claude_wire.control.unacknowledged.MAX_UNACKNOWLEDGED_BYTES", 4096)
 
     async def main() -> None:
         host = HostPeer(acknowledges=False)

@@ -72,7 +72,7 @@ def test_one_session_that_exhausts_the_budget_does_not_silence_the_others(backen
 def test_a_peer_that_goes_on_asking_is_read_no_further_until_there_is_room(
     backend: Backend, who: str, how: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(control_module, "MOST_TASKS", 10)
+    monkeypatch.setattr(control_module, "MAX_TASKS", 10)
 
     async def main() -> None:
         go = anyio.Event()
@@ -126,7 +126,7 @@ def test_the_timers_of_callbacks_that_are_over_do_not_count(
     backend: Backend, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long their time would have been: else the session would read nothing any more after some thousands."""
-    monkeypatch.setattr(control_module, "MOST_TASKS", 5)
+    monkeypatch.setattr(control_module, "MAX_TASKS", 5)
 
     async def main() -> None:
         begun: list[str | None] = []
@@ -155,7 +155,7 @@ def test_the_timers_of_callbacks_that_are_over_do_not_count(
 def test_a_session_whose_requests_are_too_many_bytes_reads_nothing_more(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control_module, "MOST_WAITING_BYTES", 2000)
+    monkeypatch.setattr(control_module, "MAX_WAITING_BYTES", 2000)
 
     async def main() -> None:
         go = anyio.Event()
@@ -185,7 +185,7 @@ def test_the_bytes_of_requests_that_are_over_do_not_count(
     backend: Backend, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the session would read nothing any more after some tens of megabytes."""
-    monkeypatch.setattr(control_module, "MOST_WAITING_BYTES", 2000)
+    monkeypatch.setattr(control_module, "MAX_WAITING_BYTES", 2000)
 
     async def main() -> None:
         begun: list[str | None] = []
@@ -218,7 +218,7 @@ def test_the_bytes_of_requests_that_are_over_do_not_count(
 
 @every_backend
 def test_closing_ends_a_step_that_waits_for_room(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_module, "MOST_TASKS", 3)
+    monkeypatch.setattr(control_module, "MAX_TASKS", 3)
 
     async def main() -> None:
         async def forever(request: CanUseToolRequest) -> PermissionResult:

@@ -444,7 +444,7 @@ def test_a_request_without_an_id_or_with_a_number_is_answered_as_the_cli_does(ba
 def test_that_too_many_requests_wait_is_told_once(
     backend: Backend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(answers_module, "MOST_OPEN", 3)
+    monkeypatch.setattr(answers_module, "MAX_OPEN", 3)
 
     async def main() -> None:
         async def wait(_: CanUseToolRequest) -> bool:
@@ -461,7 +461,7 @@ def test_that_too_many_requests_wait_is_told_once(
 
 @every_backend
 def test_a_withdrawn_request_makes_room_for_another(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers_module, "MOST_OPEN", 3)
+    monkeypatch.setattr(answers_module, "MAX_OPEN", 3)
 
     async def main() -> None:
         async def decide(request: CanUseToolRequest) -> Any:

@@ -13,7 +13,7 @@ import sys
 from itertools import count
 from typing import Any
 
-MOST_WAITING = 8
+MAX_WAITING = 8
 #: The uuid of the prompt behind which nothing more is asked.
 LAST = "last"
 
@@ -65,7 +65,7 @@ class Agent:
 
     def go_on(self) -> None:
         """Say and ask as much as may be asked, and end the turn."""
-        while self.asks and len(self.waiting) < MOST_WAITING:
+        while self.asks and len(self.waiting) < MAX_WAITING:
             self.text()
             self.question(next(self.numbers))
         while not self.asks and not self.waiting and self.prompts:

@@ -226,9 +226,7 @@ def test_subagents_are_bounded_in_number_and_size(tmp_path: Path, monkeypatch: p
     folder = path.with_suffix("") / "subagents"
     assert len(t.Transcript.load(path).subagents) == 2
     (folder / "agent-torn.meta.json").write_bytes(b'{"toolUseId')
-    (folder / "agent-huge.meta.json").write_bytes(
-        b'{"toolUseId":"' + b"x" * (transcript_module.MOST_META_BYTES) + b'"}'
-    )
+    (folder / "agent-huge.meta.json").write_bytes(b'{"toolUseId":"' + b"x" * (transcript_module.MAX_META_BYTES) + b'"}')
     assert len(t.Transcript.load(path).subagents) == 2
-    monkeypatch.setattr(transcript_module, "MOST_SUBAGENTS", 1)
+    monkeypatch.setattr(transcript_module, "MAX_SUBAGENTS", 1)
     assert len(t.Transcript.load(path).subagents) == 1

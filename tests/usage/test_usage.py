@@ -19,7 +19,7 @@ import pytest
 import claude_wire.usage.meter
 from claude_wire import Decoder, InvalidLine, Message
 from claude_wire.messages import ResultMessage
-from claude_wire.usage.meter import MOST_MODELS, MOST_SESSIONS, OTHERS, Tokens, Totals, UsageMeter
+from claude_wire.usage.meter import MAX_MODELS, MAX_SESSIONS, OTHERS, Tokens, Totals, UsageMeter
 from cli_lines import line
 from each import each
 from folders import DATA
@@ -292,16 +292,16 @@ def test_what_a_caller_does_with_a_turn_changes_no_sum() -> None:
 
 def test_names_that_a_stream_makes_up_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sessions, models and results: their number, and the length of their names."""
-    monkeypatch.setattr(claude_wire.usage.meter, "MOST_RESULTS", 100)
-    meter, most = UsageMeter(), MOST_SESSIONS + 20
+    monkeypatch.setattr(claude_wire.usage.meter, "MAX_RESULTS", 100)
+    meter, most = UsageMeter(), MAX_SESSIONS + 20
     for number in range(most):
         models = {f"{number}-{each}": model(1, 0) for each in range(3)}
         meter.add(*decoded(line({**result(1, 1, session=f"s{number}", uuid=f"u{number}"), "modelUsage": models})))
-    assert len(meter.sessions) == MOST_SESSIONS + 1
+    assert len(meter.sessions) == MAX_SESSIONS + 1
     assert meter.sessions[OTHERS].turns == 20
-    assert len(meter.total.models) == MOST_MODELS + 1
+    assert len(meter.total.models) == MAX_MODELS + 1
     assert meter.total.tokens.input_tokens == 3 * most
-    assert len(meter._running) == MOST_SESSIONS
+    assert len(meter._running) == MAX_SESSIONS
     assert len(meter._counted) == 100
 
 

@@ -13,7 +13,7 @@ from claude_wire import Decoder, InvalidLine
 from claude_wire.messages import UnknownMessage
 from claude_wire.transcripts import Record
 from claude_wire.usage import Answer, Answers, AnswerTotals, Tokens, UsageMeter
-from claude_wire.usage.answers import MOST_CHARS, MOST_TOKENS, answer_of
+from claude_wire.usage.answers import MAX_CHARS, MAX_TOKENS, answer_of
 from cli_lines import line
 from sessions import outputs, scenarios, transcripts, truth
 
@@ -151,11 +151,11 @@ def only(record: dict[str, Any]) -> Answer:
 
 
 def test_hostile_values_are_bounded() -> None:
-    long = "x" * (2 * MOST_CHARS)
+    long = "x" * (2 * MAX_CHARS)
     huge = answer(sessionId=long, cwd=long, has={"id": long, "model": long, "usage": usage(10**18, input_tokens=-5)})
     found = only(huge)
-    assert (found.tokens.output_tokens, found.tokens.input_tokens) == (MOST_TOKENS, 0)
-    assert found.session == found.model == found.cwd == long[:MOST_CHARS]
+    assert (found.tokens.output_tokens, found.tokens.input_tokens) == (MAX_TOKENS, 0)
+    assert found.session == found.model == found.cwd == long[:MAX_CHARS]
     assert only(answer(has={"id": "\ud83d", "model": "\ud83d"})).model == "?"
 
 

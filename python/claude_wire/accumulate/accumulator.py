@@ -89,7 +89,7 @@ __all__ = ["Accumulator", "PartialBlock", "PartialMessage"]
 Key: TypeAlias = "tuple[str | None, str | None]"
 
 #: Default of the most characters that an :class:`Accumulator` keeps.
-MOST_CHARS = 64 * 1024 * 1024
+MAX_CHARS = 64 * 1024 * 1024
 #: A delta counts as its text and this many characters more, for its Python objects.
 DELTA_CHARS = 60
 #: Any other event counts as its JSON and this many characters more, for its Python objects.
@@ -322,7 +322,7 @@ class Accumulator:
 
     __slots__ = ("_current", "_keep", "_last", "_left", "_logs")
 
-    def __init__(self, *, keep: int = 1024, max_chars: int = MOST_CHARS) -> None:
+    def __init__(self, *, keep: int = 1024, max_chars: int = MAX_CHARS) -> None:
         require_int("keep", keep, 1)
         require_int("max_chars", max_chars, 1)
         self._keep = keep

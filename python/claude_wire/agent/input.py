@@ -54,14 +54,14 @@ __all__ = ["NO_CONTENT", "Taken", "WrongLine", "joined", "taken", "with_its_id"]
 #: The text of a prompt without content.
 NO_CONTENT = "(no content)"
 #: Most characters of a line's type in an error.
-MOST_TYPE_CHARS = 64
+MAX_TYPE_CHARS = 64
 #: Digits of a number that is read exactly.
-MOST_DIGITS = 4000
+MAX_DIGITS = 4000
 
 #: What an agent has to do with.
 Taken = UserMessage | ControlRequest | ControlResponse | ControlCancelRequest
 
-_TYPE = re.compile(rf'"type"\s*:\s*"(\w{{1,{MOST_TYPE_CHARS}}})"')
+_TYPE = re.compile(rf'"type"\s*:\s*"(\w{{1,{MAX_TYPE_CHARS}}})"')
 #: Begins the text that stands for an id that is neither text nor a number, while its request is answered.
 _JSON_ID = "\0json:"
 #: Fields of a prompt, with the type that each must have to be taken.
@@ -188,7 +188,7 @@ def _refuse(constant: str) -> Any:
 
 def _number(digits: str) -> float:
     """A number as JavaScript has it: Python reads no integer of more than 4,300 digits."""
-    return int(digits) if len(digits) < MOST_DIGITS else float(digits)
+    return int(digits) if len(digits) < MAX_DIGITS else float(digits)
 
 
 def _unreadable(text: str, error: str) -> WrongLine:
@@ -203,14 +203,14 @@ def _wrong_role(role: object) -> WrongLine:
 
 
 def _wrong_type(kind: str) -> WrongLine:
-    return WrongLine(f"Error: Expected 'user' or 'control_request', got '{kind[:MOST_TYPE_CHARS]}'")
+    return WrongLine(f"Error: Expected 'user' or 'control_request', got '{kind[:MAX_TYPE_CHARS]}'")
 
 
 def _in_javascript(value: object) -> str:
     """A value as JavaScript puts it into a text."""
     if isinstance(value, str):
-        return value[:MOST_TYPE_CHARS]
-    return "[object Object]" if isinstance(value, dict) else json.dumps(value)[:MOST_TYPE_CHARS]
+        return value[:MAX_TYPE_CHARS]
+    return "[object Object]" if isinstance(value, dict) else json.dumps(value)[:MAX_TYPE_CHARS]
 
 
 def joined(prompts: list[UserMessage], between: str) -> UserMessage:

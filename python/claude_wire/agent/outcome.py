@@ -28,7 +28,7 @@ from claude_wire.messages import (
 __all__ = ["content_of", "failure", "misfit", "result_of"]
 
 #: The most characters of what jsonschema says, which may repeat a value or a schema.
-MOST_CHARS = 400
+MAX_CHARS = 400
 
 
 def result_of(returned: object, last_text: str, schema: Mapping[str, Any] | None) -> ResultMessage:
@@ -102,8 +102,8 @@ def misfit(value: Any, schema: Mapping[str, Any]) -> str | None:
     except Exception as wrong:  # a reference that leads nowhere, and whatever else a host can write
         problem = str(wrong) or type(wrong).__name__
     else:
-        return None if error is None else one_line(f"{error.json_path}: {error.message}", MOST_CHARS)
-    raise ValueError(f"the host's JSON schema cannot be used: {one_line(problem, MOST_CHARS)}")
+        return None if error is None else one_line(f"{error.json_path}: {error.message}", MAX_CHARS)
+    raise ValueError(f"the host's JSON schema cannot be used: {one_line(problem, MAX_CHARS)}")
 
 
 def content_of(returned: Any) -> tuple[str | list[Any], Any]:

@@ -69,10 +69,10 @@ from claude_wire.messages import (
 __all__ = ["AgentProtocol", "Began", "Event", "Interrupted", "Over", "Stopped", "Wrong"]
 
 #: The most prompts that wait, and the most bytes of their JSON. Above that, :meth:`AgentProtocol.full` is true.
-MOST_PROMPTS = 1000
-MOST_PROMPT_BYTES = 16 * 1024 * 1024
+MAX_PROMPTS = 1000
+MAX_PROMPT_BYTES = 16 * 1024 * 1024
 #: The most uuids of prompts that are remembered, each by a digest of 16 bytes.
-MOST_UUIDS = 100_000
+MAX_UUIDS = 100_000
 
 
 class State(Enum):
@@ -155,7 +155,7 @@ class AgentProtocol:
         self._queue: deque[_Waiting] = deque()
         # Prompts that asked no model, for the next turn that does.
         self._context: deque[_Waiting] = deque()
-        self._uuids = Ids(MOST_UUIDS)
+        self._uuids = Ids(MAX_UUIDS)
         # What has happened, for the caller.
         self._events: list[Event] = []
         self._input_ended = self._over = False
@@ -190,7 +190,7 @@ class AgentProtocol:
         While the turn waits for an answer of the host, which may stand behind more prompts, twice as many may wait.
         """
         times = 2 if asking else 1
-        return len(self._queue) >= times * MOST_PROMPTS or _size(self._queue) >= times * MOST_PROMPT_BYTES
+        return len(self._queue) >= times * MAX_PROMPTS or _size(self._queue) >= times * MAX_PROMPT_BYTES
 
     @property
     def input_ended(self) -> bool:
@@ -307,7 +307,7 @@ class AgentProtocol:
             self._events.append(Began(turn))
             return
         self._context.append(batch[0])
-        while len(self._context) > MOST_PROMPTS or _size(self._context) > MOST_PROMPT_BYTES:
+        while len(self._context) > MAX_PROMPTS or _size(self._context) > MAX_PROMPT_BYTES:
             self._context.popleft()
         self._finish(turn, ResultSuccess(is_error=False, num_turns=0, result="", duration_api_ms=0, usage=Usage()))
 

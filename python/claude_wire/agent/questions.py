@@ -49,7 +49,7 @@ __all__ = ["Decision", "Hooked", "McpResult", "Questions", "ToolOutcome"]
 HANDSHAKE_SECONDS = 60.0
 MCP_VERSION = "2025-11-25"
 #: The most bytes of what the hooks for one event answer, as JSON.
-MOST_HOOK_BYTES = 16 * 1024 * 1024
+MAX_HOOK_BYTES = 16 * 1024 * 1024
 #: What the model is told of an answer that is none. (CLI 2.1.331.)
 INVALID_ANSWER = (
     "The canUseTool callback returned an invalid permission result. Expected {behavior: 'allow', updatedInput?: "
@@ -211,7 +211,7 @@ class Questions:
         }
         name = f"{event}:{subject}" if subject else event
         outputs: list[dict[str, Any]] = [{} for _ in calls]
-        room = MOST_HOOK_BYTES
+        room = MAX_HOOK_BYTES
 
         async def call(number: int, matcher: HookCallbackMatcher, callback: str) -> None:
             nonlocal room

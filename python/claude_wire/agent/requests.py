@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from claude_wire.agent.session import MOST_SETTINGS_BYTES, PERMISSION_MODES
+from claude_wire.agent.session import MAX_SETTINGS_BYTES, PERMISSION_MODES
 from claude_wire.codec.encoder import encode
 from claude_wire.control.answers import UNKNOWN_SUBTYPE, Followed, Handler, Refusal
 from claude_wire.errors import RequestError
@@ -316,7 +316,7 @@ class HostRequests:
         session = self._service.session
         settings = {**session.flag_settings, **body.settings}
         settings = {key: value for key, value in settings.items() if value is not None}
-        if len(encode(settings)) > MOST_SETTINGS_BYTES:
+        if len(encode(settings)) > MAX_SETTINGS_BYTES:
             raise Refusal("the settings are larger than this agent keeps")
         session.flag_settings = settings
         return {}

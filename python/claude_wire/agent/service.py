@@ -50,10 +50,10 @@ __all__ = ["Service"]
 CROWDED_BYTES = 1024 * 1024
 #: The most tasks that answer requests of the host, and the most bytes of requests and answers that wait. Above that,
 #: nothing is read.
-MOST_TASKS = 4096
-MOST_WAITING_BYTES = 64 * 1024 * 1024
+MAX_TASKS = 4096
+MAX_WAITING_BYTES = 64 * 1024 * 1024
 #: Bytes of output that wait above which nothing is read: each line of a host may have an answer.
-MOST_UNWRITTEN = 16 * 1024 * 1024
+MAX_UNWRITTEN = 16 * 1024 * 1024
 #: Seconds that the author's function has for its cleanup when its turn was stopped.
 CLEANUP_SECONDS = 2.0
 #: Seconds at the end for answers that are under way, and for output that the host does not read.
@@ -212,9 +212,9 @@ class Service:
             if asking:  # for ever, if the answer stands behind still more prompts
                 self.requests.fail_waiting("too many prompts wait before the answer", None)
             return False
-        if self.protocol.unwritten >= MOST_UNWRITTEN:
+        if self.protocol.unwritten >= MAX_UNWRITTEN:
             return False
-        return len(self._answering) < MOST_TASKS and self._answers.waiting_bytes < MOST_WAITING_BYTES
+        return len(self._answering) < MAX_TASKS and self._answers.waiting_bytes < MAX_WAITING_BYTES
 
     def _handle(self, events: list[Any]) -> None:
         for event in events:

@@ -33,7 +33,7 @@ from claude_wire.messages import (
 from claude_wire.messages.hooks.events import hook_event
 
 __all__ = [
-    "MOST_SETTINGS_BYTES",
+    "MAX_SETTINGS_BYTES",
     "PERMISSION_MODES",
     "AgentSession",
     "McpConnection",
@@ -45,13 +45,13 @@ __all__ = [
 ]
 
 #: The most MCP servers of a host, and the most bytes of what one says of itself and its tools, as JSON.
-MOST_SERVERS = 128
-MOST_SERVER_BYTES = 4 * 1024 * 1024
+MAX_SERVERS = 128
+MAX_SERVER_BYTES = 4 * 1024 * 1024
 #: The most bytes of settings that a host sets, as JSON.
-MOST_SETTINGS_BYTES = 1024 * 1024
+MAX_SETTINGS_BYTES = 1024 * 1024
 #: The most names of tools that answers of the host may allow, and their characters.
-MOST_ALLOWED = 4096
-MOST_NAME_CHARS = 256
+MAX_ALLOWED = 4096
+MAX_NAME_CHARS = 256
 #: What a model has used, as its fields say: tokens, and US dollars.
 _COUNTS = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD")
 PERMISSION_MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
@@ -79,7 +79,7 @@ class McpConnection:
         tools: Any = listed.get("tools")
         self.tools = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
         self.status = "connected"
-        if len(encode({"info": self.info, "tools": self.tools})) > MOST_SERVER_BYTES:
+        if len(encode({"info": self.info, "tools": self.tools})) > MAX_SERVER_BYTES:
             self.info, self.tools, self.status = {}, [], "failed"
 
     @property
@@ -158,10 +158,10 @@ class AgentSession:
         return [server for server in self.mcp_servers.values() if server.status == "pending"]
 
     def add_servers(self, names: Iterable[str]) -> list[McpConnection]:
-        """Take servers of the host that are not there yet, up to :data:`MOST_SERVERS`. Returns these."""
+        """Take servers of the host that are not there yet, up to :data:`MAX_SERVERS`. Returns these."""
         added: list[McpConnection] = []
         for name in names:
-            if name not in self.mcp_servers and len(self.mcp_servers) < MOST_SERVERS:
+            if name not in self.mcp_servers and len(self.mcp_servers) < MAX_SERVERS:
                 self.mcp_servers[name] = McpConnection(name)
                 added.append(self.mcp_servers[name])
         return added
@@ -173,14 +173,14 @@ class AgentSession:
 
     def allow(self, name: str) -> None:
         """A tool may be used unasked from now on. One too many is asked for each time."""
-        if len(self.allowed_tools) < MOST_ALLOWED and len(name) <= MOST_NAME_CHARS:
+        if len(self.allowed_tools) < MAX_ALLOWED and len(name) <= MAX_NAME_CHARS:
             self.allowed_tools.add(name)
 
     def set_mcp_mode(self, server: str, mode: str | None) -> bool:
         """Keep a mode for the tools of an MCP server; None forgets it. False if there are too many."""
         if mode is None:
             self.mcp_modes.pop(server, None)
-        elif server in self.mcp_modes or (len(self.mcp_modes) < MOST_SERVERS and len(server) <= MOST_NAME_CHARS):
+        elif server in self.mcp_modes or (len(self.mcp_modes) < MAX_SERVERS and len(server) <= MAX_NAME_CHARS):
             self.mcp_modes[server] = mode
         else:
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claude_wire.bridge.bridge import MOST_CONVERSATIONS, Bridge
+from claude_wire.bridge.bridge import MAX_CONVERSATIONS, Bridge
 from claude_wire.bridge.events import (
     ClaudeResponse,
     Notice,
@@ -20,18 +20,18 @@ from claude_wire.bridge.events import (
     UserPrompt,
     event_schema,
 )
-from claude_wire.bridge.operations import MOST_OPERATIONS
-from claude_wire.bridge.permissions import MOST_QUESTION_BYTES, MOST_QUESTIONS
+from claude_wire.bridge.operations import MAX_OPERATIONS
+from claude_wire.bridge.permissions import MAX_QUESTION_BYTES, MAX_QUESTIONS
 from claude_wire.bridge.progress import PROGRESS_RULES, ProgressRule, Step, find_step
 from claude_wire.bridge.questions import Questions
-from claude_wire.bridge.subagents import MOST_SUBAGENTS
+from claude_wire.bridge.subagents import MAX_SUBAGENTS
 
 __all__ = [
-    "MOST_CONVERSATIONS",
-    "MOST_OPERATIONS",
-    "MOST_QUESTIONS",
-    "MOST_QUESTION_BYTES",
-    "MOST_SUBAGENTS",
+    "MAX_CONVERSATIONS",
+    "MAX_OPERATIONS",
+    "MAX_QUESTIONS",
+    "MAX_QUESTION_BYTES",
+    "MAX_SUBAGENTS",
     "PROGRESS_RULES",
     "Bridge",
     "ClaudeResponse",

@@ -13,7 +13,7 @@ from claude_wire.bridge.conversation import Conversation
 from claude_wire.bridge.events import ClaudeResponse, Notice, SubagentStatus, TurnComplete, UiEvent, UserPrompt
 from claude_wire.bridge.notices import NOTICES
 from claude_wire.bridge.permissions import Permissions, Settled
-from claude_wire.bridge.progress import MOST_READ, PROGRESS_RULES, ProgressRule
+from claude_wire.bridge.progress import MAX_READ, PROGRESS_RULES, ProgressRule
 from claude_wire.bridge.subagents import find_mentions
 from claude_wire.bridge.tools import SUBAGENT_TOOLS
 from claude_wire.bridge.work import CALLS, Task, Work, decision_of
@@ -24,12 +24,12 @@ from claude_wire.foundation.ids import Ids, short_id
 from claude_wire.messages.union import ResultSubtype, require_message
 from claude_wire.usage.meter import UsageMeter
 
-__all__ = ["MOST_CONVERSATIONS", "Bridge"]
+__all__ = ["MAX_CONVERSATIONS", "Bridge"]
 
 #: At most this many conversations are told apart. One more ends the one that was silent for longest.
-MOST_CONVERSATIONS = 256
+MAX_CONVERSATIONS = 256
 #: At most this many streamed blocks of a message wait for the whole block.
-MOST_STREAMED = 64
+MAX_STREAMED = 64
 #: What the CLI's own commands print begins with one of these.
 PRINTED = ("<local-command-stdout>", "<local-command-stderr>")
 #: Blocks of a prompt that are no attachments.
@@ -173,7 +173,7 @@ class Bridge:
             return latest
         found = self._conversations.pop(id, None)
         if found is None:
-            if len(self._conversations) >= MOST_CONVERSATIONS:
+            if len(self._conversations) >= MAX_CONVERSATIONS:
                 self._end_oldest(events)
             project = None if session is None or self._project is None else self._project(session)
             found = Conversation(id, project)
@@ -222,7 +222,7 @@ class Bridge:
             del to.streamed[id]
         events.append(ClaudeResponse(content=text, conversationId=to.id, projectId=to.project, id=id))
         to.read_progress(text, self._rules, events, follows=True)
-        for name, status in () if to.tells_subagents else find_mentions(text[-MOST_READ:]):
+        for name, status in () if to.tells_subagents else find_mentions(text[-MAX_READ:]):
             begins: SubagentStatus = "running" if status == "running" else "started"
             agent = self._work.hear_of(name, name, None, to, events, begins)
             if status != "started":
@@ -244,7 +244,7 @@ class Bridge:
             # The CLI writes no whole block if nothing but white space comes.
             if not text or (text.isspace() and id not in to.streamed):
                 return
-            if id not in to.streamed and len(to.streamed) >= MOST_STREAMED:
+            if id not in to.streamed and len(to.streamed) >= MAX_STREAMED:
                 del to.streamed[next(iter(to.streamed))]
             to.streamed[id] = None
             events.append(ClaudeResponse(content=text, conversationId=to.id, projectId=to.project, id=id, partial=True))

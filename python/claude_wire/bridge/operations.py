@@ -9,10 +9,10 @@ import msgspec
 from claude_wire.bridge.events import Operation, OperationState
 from claude_wire.foundation.ids import Ids
 
-__all__ = ["MOST_OPERATIONS", "Operations", "Place", "joined"]
+__all__ = ["MAX_OPERATIONS", "Operations", "Place", "joined"]
 
 #: At most this many calls are open. One more ends the oldest one as interrupted. They take 12 MB at most.
-MOST_OPERATIONS = 1024
+MAX_OPERATIONS = 1024
 
 #: A conversation, and the id of something in it.
 Place = tuple[str | None, str]
@@ -40,7 +40,7 @@ class Operations:
         """Take a call, and give what there is to tell. One that started before is passed over."""
         place = operation.conversationId, operation.id
         if place not in self._open and joined(place) not in self._ended:
-            if len(self._open) >= MOST_OPERATIONS:
+            if len(self._open) >= MAX_OPERATIONS:
                 yield from self.end(next(iter(self._open)), "interrupted")
             self._open[place] = operation
             yield operation

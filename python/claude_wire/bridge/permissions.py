@@ -35,11 +35,11 @@ from claude_wire.messages import (
 )
 from claude_wire.messages.control.envelopes import RequestId
 
-__all__ = ["MOST_QUESTIONS", "MOST_QUESTION_BYTES", "Permissions", "Settled", "suggestion"]
+__all__ = ["MAX_QUESTIONS", "MAX_QUESTION_BYTES", "Permissions", "Settled", "suggestion"]
 
 #: At most this many questions wait, whose JSON takes at most so many bytes. Above that the oldest is dropped.
-MOST_QUESTIONS = 1024
-MOST_QUESTION_BYTES = 16 * 1024 * 1024
+MAX_QUESTIONS = 1024
+MAX_QUESTION_BYTES = 16 * 1024 * 1024
 
 #: The size of a question whose input is nested too deeply for JSON: it is dropped, for an answer could not be encoded.
 TOO_DEEP = 1 << 62
@@ -127,9 +127,9 @@ class Permissions:
         question = self._open[key] = _Question(asked, id, event, updates, size, settled)
         self._size += question.size
         yield event
-        if question.size > MOST_QUESTION_BYTES:
+        if question.size > MAX_QUESTION_BYTES:
             yield self._cancel(key, "dropped")
-        while len(self._open) > MOST_QUESTIONS or self._size > MOST_QUESTION_BYTES:
+        while len(self._open) > MAX_QUESTIONS or self._size > MAX_QUESTION_BYTES:
             yield self._cancel(next(iter(self._open)), "dropped")
 
     def withdraw(

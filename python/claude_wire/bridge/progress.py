@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from claude_wire.foundation.printable import one_line, prose
 
-__all__ = ["MOST_READ", "PROGRESS_RULES", "ProgressRule", "Step", "find_step"]
+__all__ = ["MAX_READ", "PROGRESS_RULES", "ProgressRule", "Step", "find_step"]
 
 
 class Step(NamedTuple):
@@ -35,7 +35,7 @@ class Step(NamedTuple):
 ProgressRule: TypeAlias = Callable[[str], Iterable[Step]]
 
 #: Of a text, at most so many characters are read, from its end. A hostile text then takes 0.2 s.
-MOST_READ = 128 * 1024
+MAX_READ = 128 * 1024
 #: A name of a step has at most this many characters.
 NAME_CHARS = 80
 #: A rule looks at this many characters on either side of the numbers, the first of which ends in the last few of them.
@@ -106,7 +106,7 @@ def find_step(text: str, rules: Iterable[ProgressRule]) -> Step | None:
 
     Of a longer text the rules get the last 128 Ki characters.
     """
-    text = text[-MOST_READ:]
+    text = text[-MAX_READ:]
     found = _last(text, rules)
     if found is not None and ("`" in text or "~~~" in text):
         found = _last(_CODE.sub(" ", text), rules)

@@ -12,10 +12,10 @@ from claude_wire.bridge.events import Operation, SubagentProgress, SubagentStatu
 from claude_wire.bridge.operations import Operations, Place, joined
 from claude_wire.foundation.ids import Ids, short_id
 
-__all__ = ["MOST_SUBAGENTS", "Subagents", "find_mentions", "status_of"]
+__all__ = ["MAX_SUBAGENTS", "Subagents", "find_mentions", "status_of"]
 
 #: At most this many subagents are followed. One more stops the oldest one. They take 8 MB at most.
-MOST_SUBAGENTS = 1024
+MAX_SUBAGENTS = 1024
 
 #: Statuses of tasks that are final, and what they are here.
 _FINAL: dict[str | None, SubagentStatus] = {
@@ -28,7 +28,7 @@ _FINAL: dict[str | None, SubagentStatus] = {
 #: A mention is looked for in this many characters before and after the word "agent".
 LOOKED_AT = 64
 #: At most this many subagents are taken from "launching 3 subagents".
-MOST_AT_ONCE = 16
+MAX_AT_ONCE = 16
 
 _AGENT = re.compile(r"(?<![\w-])(?P<sub>sub-?)?agent(?P<several>s)?(?![\w-])", re.IGNORECASE)
 #: A name after the word, and one before it.
@@ -119,7 +119,7 @@ class Subagents:
         """Take a subagent, and give what there is to tell. One that is known, or has ended, is passed over."""
         place = event.conversationId, event.agentId
         if place not in self._running and joined(place) not in self._ended:
-            if len(self._running) >= MOST_SUBAGENTS:
+            if len(self._running) >= MAX_SUBAGENTS:
                 yield from self.update(next(iter(self._running)), status="stopped")
             self._running[place] = _Subagent(event)
             yield event
@@ -185,7 +185,7 @@ def find_mentions(text: str) -> Iterator[tuple[str, SubagentStatus]]:
             count = _COUNT.search(before) if match["sub"] else None
             if count is not None and _begins(before[: count.start()], text, match.end()):
                 number = _COUNTS.get(count["count"].lower()) or int(count["count"])
-                for one in range(1, min(number, MOST_AT_ONCE) + 1):
+                for one in range(1, min(number, MAX_AT_ONCE) + 1):
                     yield f"subagent {one}", "started"
             continue
         name, begins, end = "", False, match.end()

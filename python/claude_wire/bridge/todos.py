@@ -9,10 +9,10 @@ from claude_wire.bridge.tools import fields_of, items_of, text_in
 from claude_wire.foundation.ids import short_id
 from claude_wire.foundation.printable import one_line, prose
 
-__all__ = ["MOST_TODOS", "Todos"]
+__all__ = ["MAX_TODOS", "Todos"]
 
 #: At most this many tasks of a conversation are counted that ``TaskCreate`` made. Further ones are passed over.
-MOST_TODOS = 100
+MAX_TODOS = 100
 #: At most so many characters of a result are looked at for the id of a task.
 LOOKED_AT = 200
 
@@ -35,7 +35,7 @@ class Todos:
         if tool == "TodoWrite":
             items = items_of(fields_of(input).get("todos"))
             return _step([(text_in(item, "status") or "", _name(item)) for item in items])
-        if tool == "TaskCreate" and len(self._tasks) + len(self._creating) < MOST_TODOS:
+        if tool == "TaskCreate" and len(self._tasks) + len(self._creating) < MAX_TODOS:
             self._creating[id] = _name(input)
         elif tool == "TaskUpdate":
             task = short_id(text_in(input, "taskId") or "")

@@ -53,9 +53,9 @@ class Kind(NamedTuple):
 
 _NONE = Kind(None, None, None)
 _BOM = b"\xef\xbb\xbf"
-#: Kinds by the bytes of their tags: there are few of them in a process, and MOST_KNOWN at most.
+#: Kinds by the bytes of their tags: there are few of them in a process, and MAX_KNOWN at most.
 _known: dict[tuple[bytes | None, ...], Kind] = {}
-MOST_KNOWN = 1024
+MAX_KNOWN = 1024
 #: Longest tags of a kind that is remembered, in bytes, all three together.
 LONGEST_KNOWN = 256
 
@@ -150,6 +150,6 @@ def _kind(source: bytes | memoryview, kinds: Any, index: int) -> Kind:
     kind = _known.get(tags)
     if kind is None:
         kind = Kind(*(None if tag is None else json.loads(b'"%b"' % tag) for tag in tags))
-        if len(_known) < MOST_KNOWN and sum(map(len, filter(None, tags))) <= LONGEST_KNOWN:
+        if len(_known) < MAX_KNOWN and sum(map(len, filter(None, tags))) <= LONGEST_KNOWN:
             _known[tags] = kind
     return kind

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["SUBTYPED", "TypedLines", "one_line_decoder", "union_decoder"]
 
 #: At most this many unknown top-level types are remembered in a process; lines of others take the slow way.
-MOST_LEARNED = 32
+MAX_LEARNED = 32
 #: The longest type that is remembered, in characters. The CLI's have at most 23.
 LONGEST_LEARNED = 128
 
@@ -46,7 +46,7 @@ LONGEST_LEARNED = 128
 ODD = 6
 #: From here on lines are looked through, and so many good ones at most may follow until they no longer are.
 ODD_ENOUGH = 2 * ODD
-MOST_ODD = 96
+MAX_ODD = 96
 #: Odd lines that count for nothing after one that cannot be looked through.
 STRICT_LINES = 16 * ODD
 
@@ -167,7 +167,7 @@ class UnionDecoder:
                 tag not in self._learned
                 and tag not in self.vocabulary.by_type
                 and tag not in self.vocabulary.by_subtype
-                and len(self._learned) < MOST_LEARNED
+                and len(self._learned) < MAX_LEARNED
             ):
                 self._learned.add(tag)
                 self.later.add(_stand_in(_Unlisted, tag))
@@ -307,7 +307,7 @@ class TypedLines(Lines):
         taken, odd = self._places.take(values)
         messages = self._union.convert(values)
         put(messages, taken)
-        self._odd = min(max(self._odd + ODD * odd - count, 0), MOST_ODD)
+        self._odd = min(max(self._odd + ODD * odd - count, 0), MAX_ODD)
         self._wary = 0
         self.unknown += odd
         return messages
@@ -375,7 +375,7 @@ class TypedLines(Lines):
     def _met(self, value: dict[str, Any], message: Wire, findings: Findings) -> None:
         """Remember where a message has something unknown. Messages told apart by their subtype are left out."""
         looking = self._odd >= ODD_ENOUGH
-        self._odd = min(self._odd + ODD, MOST_ODD)
+        self._odd = min(self._odd + ODD, MAX_ODD)
         tag = value.get("type")
         if tag in self._vocabulary.by_type and (looking or not self._places.knows(tag)):
             self._places.learn(tag, message, findings.unknown)

@@ -33,7 +33,7 @@ __all__ = ["Answers", "Followed", "Handler", "NoAnswer", "Refusal", "WrongAnswer
 UNKNOWN_SUBTYPE = "unknown subtype"
 #: The most requests that wait for their answers at a time. A session stops reading long before that. But one line may
 #: bring any number of requests: the answer to ``initialize`` lists those that were open before.
-MOST_OPEN = 8192
+MAX_OPEN = 8192
 
 #: The packages whose frames a traceback in a log begins without.
 _OURS = frozenset(f"claude_wire.{name}" for name in ("agent", "control", "integrations", "io", "session"))
@@ -253,10 +253,10 @@ class Answers:
         inquiry = _Inquiry(request_id)
         if inquiry.key in self._open or self._settled.has_key(inquiry.key):
             return None
-        if len(self._open) >= MOST_OPEN:
+        if len(self._open) >= MAX_OPEN:
             if not self._told_of_most:
                 self._told_of_most = True
-                _log.warning("requests above %d that wait at a time are not answered", MOST_OPEN)
+                _log.warning("requests above %d that wait at a time are not answered", MAX_OPEN)
             return None
         inquiry.size = size()
         self._open[inquiry.key] = inquiry

@@ -15,7 +15,7 @@ __all__ = ["HostLines"]
 #: Bytes of a line by which it is known whether it is a frame.
 SURE_BYTES = 64
 #: Bytes of a frame. A supervisor sends none above 1 MiB; one that is longer than this is passed on like a line.
-MOST_FRAME_BYTES = 4 * 1024 * 1024
+MAX_FRAME_BYTES = 4 * 1024 * 1024
 
 _MARK = b'"host_'
 _FRAME = re.compile(rb'[ \t]*\{[ \t]*"type"[ \t]*:[ \t]*"host_')
@@ -121,7 +121,7 @@ class HostLines:
         if _FRAME.match(data, at) is None:
             return -1 if end < 0 and len(data) - at < SURE_BYTES else at
         if end < 0:
-            return -1 if len(data) - at <= MOST_FRAME_BYTES else at
+            return -1 if len(data) - at <= MAX_FRAME_BYTES else at
         if not data.endswith(self._frame_end, at, end):
             return at  # a line of the CLI that looks like a frame
         self._count += 1

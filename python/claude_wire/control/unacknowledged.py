@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-__all__ = ["MOST_UNACKNOWLEDGED_BYTES", "SentLine", "Unacknowledged"]
+__all__ = ["MAX_UNACKNOWLEDGED_BYTES", "SentLine", "Unacknowledged"]
 
 #: Bytes of lines that the supervisor has not acknowledged; and what a line counts besides its own bytes. Above it no
 #: prompt and no request is sent, and answers are not kept.
-MOST_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
+MAX_UNACKNOWLEDGED_BYTES = 64 * 1024 * 1024
 ENTRY_BYTES = 256
 
 
@@ -67,7 +67,7 @@ class Unacknowledged:
 
     def has_room(self, line: bytes) -> bool:
         """Whether the line can be kept."""
-        return self._bytes + len(line) + ENTRY_BYTES <= MOST_UNACKNOWLEDGED_BYTES
+        return self._bytes + len(line) + ENTRY_BYTES <= MAX_UNACKNOWLEDGED_BYTES
 
     def add(self, line: bytes) -> None:
         """A line is sent. An answer for which there is no room is not kept: its question remains open without it."""

@@ -40,7 +40,7 @@ from claude_wire.messages import (
 __all__ = ["CLASSIC"]
 
 #: Questions of an agent that wait at a time. It asks one at a time; more of them are not answered.
-MOST_OPEN = 1024
+MAX_OPEN = 1024
 #: Stands for the id of a question that was withdrawn. Its answer comes all the same, and must not answer the next one.
 _WITHDRAWN = object()
 
@@ -106,7 +106,7 @@ class _Classic(Connection):
             message = PermissionRequestMessage()
         if not isinstance(message, PermissionRequestMessage):
             return [as_stream_json(message)]
-        if len(self._asked) >= MOST_OPEN:
+        if len(self._asked) >= MAX_OPEN:
             return []
         name, given = message.call or ("", {})
         use = (message.extra or {}).get("tool_use_id")

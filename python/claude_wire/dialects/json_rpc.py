@@ -47,7 +47,7 @@ BUSY = -32001
 NOT_RUNNING = -32002
 CANCELLED = -32003
 #: Answers to ``cancel`` that wait for the result of the run; more of them go before it.
-MOST_HELD = 64
+MAX_HELD = 64
 #: The names of a host's requests.
 _METHODS = {"interrupt": "cancel", "status": "status"}
 
@@ -149,7 +149,7 @@ class _JsonRpc(MiriadConnection):
             running = bool(response.payload.get("running"))
             return _response(request_id, {**status, "running": running, **without_nulls(session_id=self._session_id)})
         line = _response(request_id, {**status, "running": False})
-        if self._run is None or len(self._held) >= MOST_HELD:
+        if self._run is None or len(self._held) >= MAX_HELD:
             return line
         self._held.append(line)
         return b""

@@ -48,7 +48,7 @@ __all__ = ["MIRIAD", "MiriadConnection", "action_of", "frames_of", "problem_of",
 #: What an agent says to an interrupt when there is nothing to interrupt.
 NOT_RUNNING = "No turn is currently running"
 #: Characters of a foreign word in an error.
-MOST_WORD_CHARS = 64
+MAX_WORD_CHARS = 64
 
 
 #: What says that a turn goes on, or ends.
@@ -208,7 +208,7 @@ class _Miriad(MiriadConnection):
             if message.action == "status":
                 return [self._request("status")]
             known = message.action == "interrupt"
-            words = NOT_RUNNING if known else f"Unknown control action: {message.action[:MOST_WORD_CHARS]}"
+            words = NOT_RUNNING if known else f"Unknown control action: {message.action[:MAX_WORD_CHARS]}"
             self._replies.append(encode(_error(words)))
         elif not isinstance(message, KeepAlive):
             self._replies.append(encode(_error(problem_of(message))))
@@ -251,7 +251,7 @@ def problem_of(message: Any) -> str:
     if isinstance(message, UserMessage) or (isinstance(message, UnknownMessage) and message.type == "user"):
         return "A user message needs the role user and a content"
     kind = message.type if isinstance(message, UnknownMessage) else message.__struct_config__.tag
-    return f"Unknown message type: {(kind or 'none')[:MOST_WORD_CHARS]}"
+    return f"Unknown message type: {(kind or 'none')[:MAX_WORD_CHARS]}"
 
 
 def status_payload(status: StatusMessage) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TypeAlias
 
-__all__ = ["MOST_IDS", "Ids", "Key", "key_of", "short_id"]
+__all__ = ["MAX_IDS", "Ids", "Key", "key_of", "short_id"]
 
 #: What is remembered of an id: a short string itself, the digest of a long string, the digits of a number. Only a short
 #: string is a str, and digits are shorter than a digest. So different ids have different keys.
@@ -19,7 +19,7 @@ LONGEST_ID = 128
 #: Bytes of a digest. With so many, nobody finds two ids with the same digest.
 DIGEST_BYTES = 32
 #: Default of the most ids in a set. They take 3 MB at most.
-MOST_IDS = 4096
+MAX_IDS = 4096
 
 
 def key_of(id: str | float) -> Key:
@@ -49,7 +49,7 @@ class Ids:
 
     __slots__ = ("_keys", "_most")
 
-    def __init__(self, most: int = MOST_IDS) -> None:
+    def __init__(self, most: int = MAX_IDS) -> None:
         self._keys: dict[Key, None] = {}
         self._most = most
 

@@ -17,7 +17,7 @@ from claude_wire.errors import HandleError, HostError
 from claude_wire.foundation.arguments import require_one_of, require_seconds, type_of
 from claude_wire.host.disk.folder import default_folder
 from claude_wire.host.frames import (
-    MOST_ANSWER_BYTES,
+    MAX_ANSWER_BYTES,
     Attach,
     Create,
     Failed,
@@ -382,7 +382,7 @@ class _Connection:
         """The answer, without its line feed; nothing if the connection ends before it."""
         chunks, size = self.way.chunks, 0
         got: list[bytes] = []
-        while size <= MOST_ANSWER_BYTES:
+        while size <= MAX_ANSWER_BYTES:
             try:
                 data = bytes(await chunks.receive())
             except OSError:
@@ -395,7 +395,7 @@ class _Connection:
             if feed:
                 self.rest = _Behind(rest, chunks)
                 return b"".join(got)
-        raise HostError("limit", f"the answer of the supervisor has more than {MOST_ANSWER_BYTES:,} bytes")
+        raise HostError("limit", f"the answer of the supervisor has more than {MAX_ANSWER_BYTES:,} bytes")
 
     async def aclose(self) -> None:
         """Close the connection. May be called again."""

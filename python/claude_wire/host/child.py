@@ -38,7 +38,7 @@ MARK_VARIABLE = "CLAUDE_WIRE_HOST_PROCESS"
 #: Seconds that killed processes get to end before the group is looked through again.
 PASS_SECONDS = 0.05
 #: How often a group is looked through for processes that were started while the others were killed.
-MOST_PASSES = 100
+MAX_PASSES = 100
 
 
 class Child:
@@ -188,7 +188,7 @@ def end_leftover(pid: int, began: int | None, mark: str) -> bool:
             process's (see the module).
     """
     found = False
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         members = _members(pid)
         try:
             if not any(_is_proved(member, pid, began, mark) for member in members):

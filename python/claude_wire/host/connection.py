@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "Owner", "State"]
 
 #: Bytes of a line of a client: a prompt with pictures, or the initialize of a new session.
-MOST_LINE_BYTES = 64 * 1024 * 1024
+MAX_LINE_BYTES = 64 * 1024 * 1024
 #: Seconds that a client which is behind may take nothing. Then it is cut off, with its cursor.
 STALLED_SECONDS = 60.0
 #: Bytes of what the supervisor says to one client that wait. Above it the client is cut off.
-MOST_FRAME_BYTES = 1024 * 1024
+MAX_FRAME_BYTES = 1024 * 1024
 #: Bytes of that above which the standard error of a CLI is passed over: it is in the journal.
-MOST_STDERR_BYTES = MOST_FRAME_BYTES // 2
+MAX_STDERR_BYTES = MAX_FRAME_BYTES // 2
 #: The place of a frame that waits for no line.
 _AT_ONCE = Place(0, 0)
 #: Bytes that are read from a client at once, and sent to it at once from the journal.
@@ -109,7 +109,7 @@ class Connection:
         self._client = client
         self._owner = owner
         self._loop = asyncio.get_running_loop()
-        self._splitter = LineSplitter(max_line_bytes=MOST_LINE_BYTES, keepends=True)
+        self._splitter = LineSplitter(max_line_bytes=MAX_LINE_BYTES, keepends=True)
         # Lines of the client that wait until there is room for them, or for the answer to a command.
         self._lines: deque[bytes] = deque()
         self._reads = self._awaits = False
@@ -170,7 +170,7 @@ class Connection:
         except LineTooLongError as error:
             self._lines += error.lines
             self._take()
-            what = f"the line has {error.length:,} bytes; at most {MOST_LINE_BYTES:,} are taken"
+            what = f"the line has {error.length:,} bytes; at most {MAX_LINE_BYTES:,} are taken"
             number = self._number + len(self._lines) + 1
             self.tell(Failed("command", what) if self.hosted is None else Refused(number, what))
             self.close()
@@ -244,11 +244,11 @@ class Connection:
         if self.state is State.CLOSED:
             return
         if self.state is State.BEHIND or self._out:
-            if isinstance(frame, Stderr) and self._frame_bytes > MOST_STDERR_BYTES:
+            if isinstance(frame, Stderr) and self._frame_bytes > MAX_STDERR_BYTES:
                 return
             self._frames.append((behind, line))
             self._frame_bytes += len(line)
-            if self._frame_bytes > MOST_FRAME_BYTES:
+            if self._frame_bytes > MAX_FRAME_BYTES:
                 self.cut("too much waits for the client that the supervisor has said")
             return
         sent = 0

@@ -30,7 +30,7 @@ from claude_wire.control.host_frames import (
 )
 
 __all__ = [
-    "MOST_ANSWER_BYTES",
+    "MAX_ANSWER_BYTES",
     "VERSION",
     "Accepted",
     "Attach",
@@ -63,7 +63,7 @@ __all__ = [
 #: The version of these frames. A supervisor of another one says so, and does nothing else.
 VERSION = 1
 #: Bytes of an answer, which may have all questions that are open.
-MOST_ANSWER_BYTES = 96 * 1024 * 1024
+MAX_ANSWER_BYTES = 96 * 1024 * 1024
 
 
 # --- what a client asks

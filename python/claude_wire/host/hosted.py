@@ -56,7 +56,7 @@ __all__ = ["Hosted", "House"]
 #: Bytes that are read from a CLI at once: what its pipe holds.
 CHUNK_BYTES = 64 * 1024
 #: Bytes that a pipe can hold: the most that is read from that of a process that has ended.
-MOST_PIPE_BYTES = 1024 * 1024
+MAX_PIPE_BYTES = 1024 * 1024
 #: Seconds after which a full disk is tried again.
 RETRY_SECONDS = 1.0
 #: How lines begin that no ledger looks at. Most are read alone: the decoder, which would pass them over, is not asked.
@@ -328,7 +328,7 @@ class Hosted:
 
     def _drain(self, child: Child) -> None:
         with suppress(BlockingIOError):
-            for _ in range(MOST_PIPE_BYTES // CHUNK_BYTES):
+            for _ in range(MAX_PIPE_BYTES // CHUNK_BYTES):
                 if child is not self._child or child.stdout is None or self.journal.is_blocked:
                     return
                 data = os.read(child.stdout, CHUNK_BYTES)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Inlet"]
 
 #: Bytes that wait for a CLI that does not read, above which nothing is read from its driver.
-MOST_WAITING_BYTES = 1024 * 1024
+MAX_WAITING_BYTES = 1024 * 1024
 
 
 class Inlet:
@@ -40,7 +40,7 @@ class Inlet:
     @property
     def is_behind(self) -> bool:
         """Whether so much waits for the process that nothing more is read from its driver."""
-        return len(self._waiting) > MOST_WAITING_BYTES
+        return len(self._waiting) > MAX_WAITING_BYTES
 
     def write(self, line: bytes) -> None:
         """Send a line, as soon as there is room. Behind the end of the input it is dropped."""

@@ -63,16 +63,16 @@ __all__ = [
 ]
 
 #: Bytes of open questions above which nothing more is read from the CLI, and their most.
-MOST_OPEN_BYTES = 64 * 1024 * 1024
-MOST_OPEN = 4096
+MAX_OPEN_BYTES = 64 * 1024 * 1024
+MAX_OPEN = 4096
 #: Ids of settled questions in an answer to attach: the last ones.
-MOST_SETTLED = 1024
+MAX_SETTLED = 1024
 #: Bytes of one question. A longer one is not kept: the answer to ``host_attached`` has all that are open.
-MOST_QUESTION_BYTES = 16 * 1024 * 1024
+MAX_QUESTION_BYTES = 16 * 1024 * 1024
 #: Bytes of the answer to ``initialize`` that are kept, for the same reason.
-MOST_INITIALIZED_BYTES = 8 * 1024 * 1024
+MAX_INITIALIZED_BYTES = 8 * 1024 * 1024
 #: Bytes of what is remembered of the handshakes of all MCP servers of a session.
-MOST_HANDSHAKE_BYTES = 1024 * 1024
+MAX_HANDSHAKE_BYTES = 1024 * 1024
 #: MCP requests whose answers are remembered: they are the same each time, and the CLI asks once.
 HANDSHAKE = frozenset(("initialize", "tools/list", "prompts/list", "resources/list", "resources/templates/list"))
 #: Kinds of lines that a ledger looks at. All other lines stay bytes.
@@ -247,7 +247,7 @@ class Ledger:
     @property
     def last_settled(self) -> list[str]:
         """The ids of the last questions that need no answer any more."""
-        return self.settled.strings()[-MOST_SETTLED:]
+        return self.settled.strings()[-MAX_SETTLED:]
 
     def works(self) -> bool:
         """Whether a run goes on: a turn is under way or due, or a subagent works in the background."""
@@ -260,7 +260,7 @@ class Ledger:
     @property
     def is_full(self) -> bool:
         """Whether so many questions are open that nothing more is read from the CLI."""
-        return len(self._open) >= MOST_OPEN or self._open_bytes >= MOST_OPEN_BYTES
+        return len(self._open) >= MAX_OPEN or self._open_bytes >= MAX_OPEN_BYTES
 
     @property
     def owed(self) -> list[str]:
@@ -278,8 +278,8 @@ class Ledger:
         elif isinstance(message, ControlResponse):
             if message.request_id == INITIALIZE_ID:
                 line = encode(message)[:-1]
-                if len(line) > MOST_INITIALIZED_BYTES:
-                    what = f"the answer to initialize has {len(line):,} bytes; {MOST_INITIALIZED_BYTES:,} are kept"
+                if len(line) > MAX_INITIALIZED_BYTES:
+                    what = f"the answer to initialize has {len(line):,} bytes; {MAX_INITIALIZED_BYTES:,} are kept"
                     line = encode(ControlResponse.failure(INITIALIZE_ID, what))[:-1]
                 self.initialized = line
         elif is_missed(message):
@@ -297,11 +297,11 @@ class Ledger:
         if not isinstance(id, (str, int, float)) or key_of(id) in self._open or id in self.settled:
             return None  # without an id nobody could answer it; or it came before
         line = encode(request)
-        if len(line) > MOST_QUESTION_BYTES:
+        if len(line) > MAX_QUESTION_BYTES:
             self._not_kept.add(id)
             if isinstance(request.request, HookCallbackRequest):
                 return None  # an error would let the tool run; without an answer the CLI refuses it in the end
-            what = f"the request has {len(line):,} bytes; a supervisor keeps {MOST_QUESTION_BYTES:,}"
+            what = f"the request has {len(line):,} bytes; a supervisor keeps {MAX_QUESTION_BYTES:,}"
             return encode(ControlResponse.failure(id, what))
         self._open[key_of(id)] = _Open(request, len(line))
         self._open_bytes += len(line)
@@ -463,7 +463,7 @@ class Ledger:
         """Whether there is room for a value, in place of those of the same key or beside them. If so, it is counted."""
         before = self._handshake_sizes.get(key, 0)
         size = len(msgspec.json.encode((key, value))) + (0 if replaces else before)
-        if self._handshake_bytes - before + size > MOST_HANDSHAKE_BYTES:
+        if self._handshake_bytes - before + size > MAX_HANDSHAKE_BYTES:
             return False
         self._handshake_bytes += size - before
         self._handshake_sizes[key] = size

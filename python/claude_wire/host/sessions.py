@@ -35,9 +35,9 @@ __all__ = ["Limits", "RefusedError", "Sessions"]
 
 
 #: Sessions that are known, those that have ended among them.
-MOST_SESSIONS = 10_000
+MAX_SESSIONS = 10_000
 #: Bytes of what all sessions, and the CLIs that are kept ready, are started with.
-MOST_SPEC_BYTES = 256 * 1024 * 1024
+MAX_SPEC_BYTES = 256 * 1024 * 1024
 #: How the name of the folder of a session ends that is being removed.
 _REMOVED = ".removed"
 
@@ -304,8 +304,8 @@ class Sessions:
 
     def _begin(self, spec: Spec, *, is_warm: bool) -> Hosted:
         self._require_room()
-        if len(self._records) >= MOST_SESSIONS:
-            raise RefusedError("limit", f"{MOST_SESSIONS:,} sessions are kept: remove some that have ended")
+        if len(self._records) >= MAX_SESSIONS:
+            raise RefusedError("limit", f"{MAX_SESSIONS:,} sessions are kept: remove some that have ended")
         record = Record(
             id=secrets.token_hex(6),
             name=spec.name,
@@ -374,10 +374,10 @@ class Sessions:
 
     def _require_spec_room(self, record: Record, env: Mapping[str, str]) -> None:
         others = sum(self._spec_bytes.values()) - self._spec_bytes.get(record.id, 0)
-        if others + _size(record, env) > MOST_SPEC_BYTES:
+        if others + _size(record, env) > MAX_SPEC_BYTES:
             raise RefusedError(
                 "limit",
-                f"what all sessions are started with would have more than {MOST_SPEC_BYTES:,} bytes: remove some that "
+                f"what all sessions are started with would have more than {MAX_SPEC_BYTES:,} bytes: remove some that "
                 "have ended",
             )
 

@@ -50,7 +50,7 @@ CAUSE_SECONDS = 1.0
 
 #: The most messages that a server has not read, and the most requests that it has not answered. More are refused.
 #: Nothing else limits a client that withdraws its requests or sends notifications, since it waits for no answer.
-MOST_WAITING = 4096
+MAX_WAITING = 4096
 
 #: The id of an ``initialize`` that is repeated to a new run. No client has it.
 HANDSHAKE_ID = "claude-wire-handshake"
@@ -191,7 +191,7 @@ class Run:
         """Give a request to the server, and wait for its answer."""
         if request_id in self._calls:
             raise Refused("Invalid Request: its id is that of a request under way", INVALID_REQUEST)
-        if len(self._calls) >= MOST_WAITING:
+        if len(self._calls) >= MAX_WAITING:
             raise Refused(f"MCP server {self._name!r} has too many requests to answer")
         call = self._calls[request_id] = Call(message["method"])
         given = False
@@ -239,7 +239,7 @@ class Run:
         """Queue a message for the server. This does not wait, so messages are read in the order of the calls."""
         if self.over or self._closing:
             raise self.stopped()
-        if len(self._given) >= MOST_WAITING:
+        if len(self._given) >= MAX_WAITING:
             raise Refused(f"MCP server {self._name!r} does not read")
         self._given.append(message)
         self._more.set()

@@ -17,7 +17,7 @@ so that they may be added up. Texts, inputs and results are left out, unless the
 The messages of a transcript give the same spans as those of its stream, where both say the same.
 
 Knows messages and the API of OpenTelemetry (the package ``opentelemetry-api``, extra ``otel``); not where messages come
-from, nor where spans go. At most :data:`~claude_wire.bridge.operations.MOST_OPERATIONS` calls and as many agents are
+from, nor where spans go. At most :data:`~claude_wire.bridge.operations.MAX_OPERATIONS` calls and as many agents are
 open at a time: one more ends the oldest.
 """
 
@@ -41,14 +41,14 @@ except ModuleNotFoundError as _error:
     ) from _error
 
 from claude_wire import messages as m
-from claude_wire.bridge.operations import MOST_OPERATIONS
+from claude_wire.bridge.operations import MAX_OPERATIONS
 from claude_wire.bridge.tools import SUBAGENT_TOOLS, fields_of
 from claude_wire.foundation.ids import Key as KnownId
 from claude_wire.foundation.ids import key_of
 from claude_wire.foundation.moments import moment
 from claude_wire.integrations.otel_attributes import (
     CONTENT_CHARS,
-    MOST_NUMBER,
+    MAX_NUMBER,
     answered,
     as_json,
     asked,
@@ -82,7 +82,7 @@ T = TypeVar("T")
 M = TypeVar("M", bound="m.Message | m.InvalidLine")
 
 #: All open spans hold at most so many characters of content; more is left out.
-MOST_HELD = 16 * 1024 * 1024
+MAX_HELD = 16 * 1024 * 1024
 
 #: A session, and the call whose subagent speaks; None for the main conversation.
 Key: TypeAlias = "tuple[KnownId | None, KnownId | None]"
@@ -210,7 +210,7 @@ class SpanRecorder:
         when = moment(stamp)
         if when is not None and 1970 <= when.year < 2262:
             now = int(when.timestamp()) * 1_000_000_000 + when.microsecond * 1000
-        self._last = min(time.time_ns() if now is None else now, MOST_NUMBER)
+        self._last = min(time.time_ns() if now is None else now, MAX_NUMBER)
         return self._last
 
     # --- agents -------------------------------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ class SpanRecorder:
             self._safely(of.span.set_attribute, name, text)
 
     def _hold(self, of: _Open, chars: int) -> bool:
-        if self._held + chars > MOST_HELD:
+        if self._held + chars > MAX_HELD:
             return False
         of.held += chars
         self._held += chars
@@ -454,5 +454,5 @@ def _key(session: str | None, parent: str | None) -> Key:
 
 
 def _make_room(known: dict[Key, Any], drop: Callable[[Key], object]) -> None:
-    if len(known) >= MOST_OPERATIONS:
+    if len(known) >= MAX_OPERATIONS:
         drop(next(iter(known)))

@@ -19,7 +19,7 @@ from claude_wire.foundation.printable import one_line
 
 __all__ = [
     "CONTENT_CHARS",
-    "MOST_NUMBER",
+    "MAX_NUMBER",
     "answered",
     "as_json",
     "asked",
@@ -45,7 +45,7 @@ NAME_CHARS = 128
 CONTENT_CHARS = 100_000
 
 #: Exporters have 64 bits for a number.
-MOST_NUMBER = 2**63 - 1
+MAX_NUMBER = 2**63 - 1
 
 #: The three counts of input that the API has; they add up.
 INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -133,7 +133,7 @@ def put_tokens(span: Span, counts: dict[str, int]) -> None:
     counts |= {"input_tokens": new + read + written, "cache_read.input_tokens": read}
     counts["cache_creation.input_tokens"] = written
     for name, number in counts.items():
-        if 0 <= number <= MOST_NUMBER:
+        if 0 <= number <= MAX_NUMBER:
             span.set_attribute(f"gen_ai.usage.{name}", number)
 
 

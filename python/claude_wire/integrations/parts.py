@@ -21,7 +21,7 @@ Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 PART_BYTES = 64 * 1024 * 1024
 
 #: Problems that a sum of reports keeps.
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 _NUMBERS = "bytes", "lines", "skipped", "rows", "decoded", "invalid"
 
 _log = logging.getLogger("claude_wire")
@@ -81,7 +81,7 @@ def total(reports: Iterable[Report]) -> Report:
         surrogates.update(report.surrogates)
         misfits.update(report.misfits)
         sums.update({name: getattr(report, name) for name in _NUMBERS})
-        problems += report.problems[: MOST_PROBLEMS - len(problems)]
+        problems += report.problems[: MAX_PROBLEMS - len(problems)]
     return Report(**sums, surrogates=dict(surrogates), misfits=dict(misfits), problems=problems)
 
 

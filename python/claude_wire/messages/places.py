@@ -29,8 +29,8 @@ from claude_wire.messages.unknown import Unknown, unknown_class
 __all__ = ["Places", "Taken", "put"]
 
 #: Places that are known of one class, at most, and looks into messages for new ones, at most, in one stream.
-MOST_PLACES = 16
-MOST_LOOKS = 64
+MAX_PLACES = 16
+MAX_LOOKS = 64
 
 
 class _Field(NamedTuple):
@@ -56,7 +56,7 @@ class Places:
     def __init__(self) -> None:
         self._known: dict[str, set[tuple[_Steps, bool]]] = {}
         self._places: dict[str, list[_Place]] = {}
-        self._looks_left = MOST_LOOKS
+        self._looks_left = MAX_LOOKS
 
     def knows(self, tag: str) -> bool:
         """Whether there is a place in messages of this type."""
@@ -70,7 +70,7 @@ class Places:
         known = self._known.setdefault(tag, set())
         for steps, part in _found(message, {id(part) for part in unknown}, ()):
             misfits = not part.reason.startswith(("unknown ", "no "))
-            if len(known) < MOST_PLACES and _structs_at(steps):
+            if len(known) < MAX_PLACES and _structs_at(steps):
                 known.add((steps, misfits))
         # The outer ones first: what is within an unknown part is not looked at.
         self._places[tag] = [_place(*place) for place in sorted(known, key=lambda place: len(place[0]))]

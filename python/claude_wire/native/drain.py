@@ -43,7 +43,7 @@ __all__ = ["Drain", "open_drain"]
 COPY_BYTES = 16 * 1024
 
 #: Scratch buffers that wait for their next use. More are made when more are lent at once.
-MOST_IDLE_SCRATCHES = 16
+MAX_IDLE_SCRATCHES = 16
 
 #: Time that the rescuer has for its end when the interpreter ends, in milliseconds.
 STOP_MILLISECONDS = 1000
@@ -63,7 +63,7 @@ _scratches: list[tuple[Any, Any]] = []
 
 
 def _put_back(scratch: tuple[Any, Any]) -> None:
-    if len(_scratches) < MOST_IDLE_SCRATCHES:
+    if len(_scratches) < MAX_IDLE_SCRATCHES:
         _scratches.append(scratch)
 
 

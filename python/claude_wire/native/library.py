@@ -31,8 +31,8 @@ class Library(Protocol):
     CW_TOO_LONG: int
     CW_FILTERED: int
     CW_LINE_BYTES: int
-    CW_MOST_GROUPS: int
-    CW_MOST_PICKS: int
+    CW_MAX_GROUPS: int
+    CW_MAX_PICKS: int
     CW_KEEP_BOM: int
     CW_FILTER_ONLY: int
     CW_FILTER_COALESCE: int

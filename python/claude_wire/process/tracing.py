@@ -18,7 +18,7 @@ __all__ = ["join_trace", "trace_context"]
 W3C = ("TRACEPARENT", "TRACESTATE")
 
 #: Above this length a variable is left out. Baggage may be that of a request of anybody; W3C allows it as many bytes.
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 
 
 def trace_context() -> dict[str, str]:
@@ -54,4 +54,4 @@ def _fits(name: Any, value: Any) -> bool:
         plain = os.fsencode(name + value)
     except (TypeError, UnicodeEncodeError):
         return False
-    return b"\0" not in plain and "=" not in name and len(plain) <= MOST_BYTES
+    return b"\0" not in plain and "=" not in name and len(plain) <= MAX_BYTES

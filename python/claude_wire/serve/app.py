@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["create_app"]
 
 #: Bytes of the body of a request.
-MOST_BODY_BYTES = 1024 * 1024
+MAX_BODY_BYTES = 1024 * 1024
 #: Seconds in which a body must have come.
 BODY_SECONDS = 20.0
 #: Names by which the loopback is reached.
@@ -146,7 +146,7 @@ def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlett
 
 def _post(path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
     """A route for requests with a body, which is bounded. Others read none."""
-    limit = Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY_BYTES)
+    limit = Middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
     return Route(path, endpoint, methods=["POST"], middleware=[limit])
 
 

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 __all__ = ["BEAT", "BEAT_SECONDS", "Feed", "Signal", "follow_raw", "open_ids"]
 
 #: Bytes of events that a feed keeps for its connections. The newest event is kept whatever its size.
-MOST_KEPT = 4 * 1024 * 1024
+MAX_KEPT = 4 * 1024 * 1024
 #: Bytes that an event takes beside its JSON: its id, its place, and the objects that hold them.
 EVENT_BYTES = 350
 #: Characters of events that a connection is given at once, unless one alone has more.
-MOST_AT_ONCE = 64 * 1024
+MAX_AT_ONCE = 64 * 1024
 #: Connections that read a journal at once; others wait for their turn.
-MOST_OLDER = 4
+MAX_OLDER = 4
 #: Seconds that such a connection may wait for its client, in all, while others wait for its place.
 OLDER_SECONDS = 3.0
 #: Seconds between two signs of life that a connection gets.
@@ -99,10 +99,10 @@ class Feed:
     Args:
         host: the supervisor.
         session: the id of the session.
-        room: bytes of events that it may keep at the moment; :data:`MOST_KEPT` at most.
+        room: bytes of events that it may keep at the moment; :data:`MAX_KEPT` at most.
     """
 
-    def __init__(self, host: Host, session: str, room: Callable[[], int] = lambda: MOST_KEPT) -> None:
+    def __init__(self, host: Host, session: str, room: Callable[[], int] = lambda: MAX_KEPT) -> None:
         self._host = host
         self._room = room
         self.session: str = session
@@ -124,7 +124,7 @@ class Feed:
         # Connections that wait for news. Futures cost a third of what an event of anyio costs.
         self._waiting: list[asyncio.Future[None]] = []
         self._scope = anyio.CancelScope()
-        self._older_readers = Turns(MOST_OLDER, OLDER_SECONDS)
+        self._older_readers = Turns(MAX_OLDER, OLDER_SECONDS)
         #: Whether older events can be made no more, because their lines are gone.
         self.is_stale: bool = False
         #: How many connections there are.
@@ -200,7 +200,7 @@ class Feed:
 
     def trim(self) -> None:
         """Drop the oldest events if there is no room for them."""
-        most = min(MOST_KEPT, self._room())
+        most = min(MAX_KEPT, self._room())
         while self._size > most and len(self._events) > 1:
             old = self._events.popleft()
             self._size -= _size(old)
@@ -301,7 +301,7 @@ class Feed:
         if number and kept[number - 1].place > place:
             number = bisect_right(kept, place, key=lambda event: event.place)
         size = 0
-        while number < len(kept) and (not found or size + len(kept[number].json) <= MOST_AT_ONCE):
+        while number < len(kept) and (not found or size + len(kept[number].json) <= MAX_AT_ONCE):
             found.append(kept[number])
             size += len(kept[number].json)
             number += 1

@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 __all__ = ["BoundedProtocol", "BoundedWebSocket", "ServiceServer", "listen"]
 
 #: Bytes of the head of a request.
-MOST_HEAD_BYTES = 64 * 1024
+MAX_HEAD_BYTES = 64 * 1024
 #: Seconds in which the head of a request must have come, from the connection or the first byte on.
 HEAD_SECONDS = 10.0
 #: Seconds that a connection may take nothing of what waits for it.
 STALLED_SECONDS = 30.0
 #: Bytes that wait for a connection to take them before it is given more.
-MOST_WAITING_BYTES = 32 * 1024
+MAX_WAITING_BYTES = 32 * 1024
 #: Connections at once, of HTTP. One more is closed at once.
-MOST_CONNECTIONS = 2048
+MAX_CONNECTIONS = 2048
 #: Connections that the system keeps waiting.
 BACKLOG = 256
 #: Bytes of a message that a client sends over a WebSocket. It has nothing to say.
-MOST_MESSAGE_BYTES = 4096
+MAX_MESSAGE_BYTES = 4096
 #: Lines of the log at once, and a second: what anybody can cause who connects is no more than these.
 LOG_BURST = 20
 LOG_RATE = 0.1
@@ -92,7 +92,7 @@ class _BoundedWrites(asyncio.Protocol):
 
 
 class _Heads(h11.Connection):
-    """Refuses a head of more than :data:`MOST_HEAD_BYTES` also in one piece: h11 bounds what is still to come."""
+    """Refuses a head of more than :data:`MAX_HEAD_BYTES` also in one piece: h11 bounds what is still to come."""
 
     def next_event(self) -> Any:
         """As h11 has it."""
@@ -100,7 +100,7 @@ class _Heads(h11.Connection):
             return super().next_event()
         before = len(self.trailing_data[0])
         event = super().next_event()
-        if isinstance(event, h11.Request) and before - len(self.trailing_data[0]) > MOST_HEAD_BYTES:
+        if isinstance(event, h11.Request) and before - len(self.trailing_data[0]) > MAX_HEAD_BYTES:
             raise h11.RemoteProtocolError("the head is too long")
         return event
 
@@ -111,9 +111,9 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
     It gives a request as much time as it wants to be answered: events go on for hours.
     """
 
-    #: As :data:`HEAD_SECONDS` and :data:`MOST_CONNECTIONS`.
+    #: As :data:`HEAD_SECONDS` and :data:`MAX_CONNECTIONS`.
     head_seconds = HEAD_SECONDS
-    most_connections = MOST_CONNECTIONS
+    most_connections = MAX_CONNECTIONS
 
     _head: asyncio.TimerHandle | None = None
     # Whether the connection is that of a :class:`BoundedWebSocket` by now.
@@ -121,11 +121,11 @@ class BoundedProtocol(_BoundedWrites, H11Protocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.conn: _Heads = _Heads(h11.SERVER, MOST_HEAD_BYTES)
+        self.conn: _Heads = _Heads(h11.SERVER, MAX_HEAD_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn has TCP alone
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=MOST_WAITING_BYTES)
+        transport.set_write_buffer_limits(high=MAX_WAITING_BYTES)
         if len(self.connections) > self.most_connections:
             transport.abort()
         else:
@@ -271,9 +271,9 @@ class ServiceServer(Server):
                 app,
                 http=protocol,
                 ws=BoundedWebSocket,
-                ws_max_size=MOST_MESSAGE_BYTES,
+                ws_max_size=MAX_MESSAGE_BYTES,
                 ws_per_message_deflate=False,
-                h11_max_incomplete_event_size=MOST_HEAD_BYTES,
+                h11_max_incomplete_event_size=MAX_HEAD_BYTES,
                 timeout_graceful_shutdown=END_SECONDS,
                 lifespan="on",
                 log_config=_log_config(),

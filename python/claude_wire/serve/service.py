@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["Service"]
 
 #: Feeds without a connection that are kept; the one that is unused for longest goes.
-MOST_IDLE_FEEDS = 16
+MAX_IDLE_FEEDS = 16
 #: Bytes of events that all feeds keep together, in equal parts, and the newest event of each.
-MOST_KEPT_IN_ALL = 64 * 1024 * 1024
+MAX_KEPT_IN_ALL = 64 * 1024 * 1024
 #: Seconds in which the supervisor has taken a line.
 TAKE_SECONDS = 10.0
 
@@ -217,7 +217,7 @@ class Service:
             self._drop_idle()
 
     def _room(self) -> int:
-        return MOST_KEPT_IN_ALL // max(1, len(self._running))
+        return MAX_KEPT_IN_ALL // max(1, len(self._running))
 
     async def _run(self, feed: Feed) -> None:
         self._running.add(feed)
@@ -259,7 +259,7 @@ class Service:
             if (feed.error is not None or feed.is_stale) and not feed.users:
                 self._feeds.pop(id).close()
         idle = [id for id, feed in self._feeds.items() if not feed.users]
-        for id in idle[: max(0, len(idle) - MOST_IDLE_FEEDS)]:
+        for id in idle[: max(0, len(idle) - MAX_IDLE_FEEDS)]:
             self._feeds.pop(id).close()
 
 

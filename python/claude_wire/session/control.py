@@ -41,9 +41,9 @@ __all__ = ["Control"]
 #: Tasks of a session above which it reads no more: one for each callback and for each answer that is being sent, and
 #: another one for a callback with a time limit. A peer that goes on asking, or that does not take its answers, must not
 #: fill the memory.
-MOST_TASKS = 4096
+MAX_TASKS = 4096
 #: Bytes of waiting requests and answers, as JSON, above which a session reads no more.
-MOST_WAITING_BYTES = 64 * 1024 * 1024
+MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 _log = logging.getLogger("claude_wire")
 
@@ -79,14 +79,14 @@ class Control:
 
     def is_full(self) -> bool:
         """Whether so much waits that no more control messages can be taken."""
-        if len(self._tasks) < MOST_TASKS and self.answers.waiting_bytes < MOST_WAITING_BYTES:
+        if len(self._tasks) < MAX_TASKS and self.answers.waiting_bytes < MAX_WAITING_BYTES:
             return False
         if not self._was_full:
             self._was_full = True
             _log.warning(
                 "a session reads nothing until its callbacks and answers are fewer than %d tasks, and %d bytes",
-                MOST_TASKS,
-                MOST_WAITING_BYTES,
+                MAX_TASKS,
+                MAX_WAITING_BYTES,
             )
         return True
 

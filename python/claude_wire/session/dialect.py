@@ -71,8 +71,8 @@ __all__ = [
 #: The events whose hooks a host can call itself.
 HOST_EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit")
 #: At most this many uses of tools without a result are remembered, of so many bytes as JSON. The oldest is forgotten.
-MOST_USES = 1024
-MOST_USE_BYTES = 16 * 1024 * 1024
+MAX_USES = 1024
+MAX_USE_BYTES = 16 * 1024 * 1024
 
 _log = logging.getLogger("claude_wire")
 
@@ -208,7 +208,7 @@ class HostHooks:
         use = Use(call, block)
         self._uses.append(use)
         self._size += use.size
-        while len(self._uses) > MOST_USES or (self._size > MOST_USE_BYTES and len(self._uses) > 1):
+        while len(self._uses) > MAX_USES or (self._size > MAX_USE_BYTES and len(self._uses) > 1):
             self._drop(self._uses[0])
         return use
 
@@ -283,7 +283,7 @@ def _size(block: ToolUseBlock) -> int:
     try:
         return len(encode(block))
     except EncodeError:  # nested as deeply as could just be decoded
-        return MOST_USE_BYTES
+        return MAX_USE_BYTES
 
 
 def begins_without_initialize(dialect: Dialect, request: InitializeRequest | None) -> bool:

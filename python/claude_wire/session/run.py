@@ -89,7 +89,7 @@ SETTLE_SECONDS = 3.0
 #: The least seconds to wait, so that messages on their way are read.
 LEAST_SECONDS = 0.1
 #: Characters that are kept of a state of the CLI, and of the reason of an error: both are one word.
-MOST_WORD_CHARS = 128
+MAX_WORD_CHARS = 128
 
 
 class State(Enum):
@@ -381,7 +381,7 @@ class Run:
         if isinstance(message, AssistantMessage):
             if message.parent_tool_use_id is None:
                 reason = message.error_reason
-                self.reason = None if reason is None else reason[:MOST_WORD_CHARS]
+                self.reason = None if reason is None else reason[:MAX_WORD_CHARS]
         elif isinstance(message, ResultMessage):
             self._turn = False
             self._queued = message.queued_turn_count or 0
@@ -412,7 +412,7 @@ class Run:
         elif isinstance(message, SystemErrorMessage):
             self.fatal = message.error
         elif isinstance(message, SessionStateChangedMessage):
-            self._state = message.state[:MOST_WORD_CHARS]
+            self._state = message.state[:MAX_WORD_CHARS]
             self.background.settle()  # what is due makes the CLI run
             return message.sdk_host_only is True
         elif isinstance(message, TASK_MARKS):

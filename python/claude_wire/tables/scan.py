@@ -31,18 +31,18 @@ from claude_wire.tables.columns import TableName, columns_of, spec
 from claude_wire.tables.ranges import Range
 from claude_wire.tables.report import Problem, ProblemKind, Report
 
-__all__ = ["MOST_LINE_BYTES", "Scan", "Source", "scan"]
+__all__ = ["MAX_LINE_BYTES", "Scan", "Source", "scan"]
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Range"
 
 #: Most that ``max_line_bytes`` may be: the offsets of a column have 32 bits.
-MOST_LINE_BYTES = 2**29
+MAX_LINE_BYTES = 2**29
 _WHOLE = 0, 2**64 - 1
 #: By their numbers.
 _KINDS: tuple[ProblemKind, ...] = ("surrogate", "misfit", "invalid", "too_long", "too_many_blocks")
 _NO_COLUMN = 2**64 - 1
 #: Numbers of a report before those of columns, of a case, and cases at most.
-_COUNTS, _CASE, _MOST_CASES = 6, 5, 100
+_COUNTS, _CASE, _MAX_CASES = 6, 5, 100
 
 
 def _decode(line: Any, length: int, reply: Any) -> int:
@@ -108,7 +108,7 @@ class Scan:
     def report(self) -> Report:
         """What the pass that began last has come to so far."""
         columns = len(self._columns)
-        most = _COUNTS + 2 * columns + _CASE * _MOST_CASES
+        most = _COUNTS + 2 * columns + _CASE * _MAX_CASES
         out = ffi.new("uint64_t[]", most)
         numbers = ffi.unpack(out, checked(lib.cw_scan_report(self._handle, out, most)))
         counts, cases = numbers[_COUNTS:], numbers[_COUNTS + 2 * columns :]
@@ -167,8 +167,8 @@ def scan(
     """
     names = _columns(table, columns)
     require_int("max_line_bytes", max_line_bytes, 1)
-    if max_line_bytes > MOST_LINE_BYTES:
-        raise ValueError(f"max_line_bytes must be at most {MOST_LINE_BYTES}, not {shown(max_line_bytes)}")
+    if max_line_bytes > MAX_LINE_BYTES:
+        raise ValueError(f"max_line_bytes must be at most {MAX_LINE_BYTES}, not {shown(max_line_bytes)}")
     if not isinstance(strict, bool):
         raise TypeError(f"strict must be True or False, not {shown(strict)}")
     options = lib.CW_SCAN_STRICT * strict | lib.CW_SCAN_ONLY * (only is not None)

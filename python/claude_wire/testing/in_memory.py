@@ -27,7 +27,7 @@ from claude_wire.session.session import Session
 __all__ = ["open_agent"]
 
 #: Lines that may wait in each direction.
-MOST_LINES = 64
+MAX_LINES = 64
 #: Seconds that the agent has to end.
 LAST_SECONDS = 5.0
 
@@ -74,8 +74,8 @@ async def open_agent(
     if can_use_tool is not None and (options is None or options.permission_prompt_tool is None):
         flags += ["--permission-prompt-tool", "stdio"]
     service = Service(agent, AgentOptions.parse(["agent", *flags], {STATE_VARIABLE: "1"}))
-    to_agent, at_agent = anyio.create_memory_object_stream[bytes](MOST_LINES)
-    to_host, at_host = anyio.create_memory_object_stream[bytes](MOST_LINES)
+    to_agent, at_agent = anyio.create_memory_object_stream[bytes](MAX_LINES)
+    to_host, at_host = anyio.create_memory_object_stream[bytes](MAX_LINES)
     failed: list[Exception] = []
 
     async def serve() -> None:

@@ -12,11 +12,11 @@ from claude_wire.transcripts.records.conversation import *
 from claude_wire.transcripts.records.state import *
 from claude_wire.transcripts.records.system import *
 from claude_wire.transcripts.sessions import SessionInfo, find_sessions
-from claude_wire.transcripts.transcript import MOST_BYTES, Permission, Subagent, SubagentMeta, Transcript, Turn
+from claude_wire.transcripts.transcript import MAX_BYTES, Permission, Subagent, SubagentMeta, Transcript, Turn
 from claude_wire.transcripts.tree import Node, Tree
 
 __all__ = [
-    "MOST_BYTES",
+    "MAX_BYTES",
     "AgentListingDelta",
     "AgentNameRecord",
     "AiTitleRecord",

@@ -23,7 +23,7 @@ from claude_wire.transcripts.records.system import (
     LocalCommandRecord,
     ModelFallbackRecord,
 )
-from claude_wire.transcripts.transcript import MOST_BYTES, Subagent, Transcript
+from claude_wire.transcripts.transcript import MAX_BYTES, Subagent, Transcript
 from claude_wire.transcripts.tree import Node
 
 __all__ = ["message_of", "messages"]
@@ -77,7 +77,7 @@ def message_of(record: Record | m.UnknownMessage, subagent: Subagent | None = No
 
 
 def messages(
-    transcript: Transcript, leaf: str | None = None, *, subagents: bool = True, max_bytes: int = MOST_BYTES
+    transcript: Transcript, leaf: str | None = None, *, subagents: bool = True, max_bytes: int = MAX_BYTES
 ) -> Iterator[m.Message]:
     """The conversation of a transcript, as the messages that its stream had: those of the active branch.
 

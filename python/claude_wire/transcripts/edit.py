@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, cast
 
 from claude_wire.transcripts.files import open_regular
 from claude_wire.transcripts.sessions import SessionInfo, session_info
-from claude_wire.transcripts.transcript import MOST_BYTES
+from claude_wire.transcripts.transcript import MAX_BYTES
 
 __all__ = ["delete_session", "fork_session", "rename_session", "tag_session"]
 
@@ -76,7 +76,7 @@ def delete_session(session: SessionFile) -> None:
 
 
 def fork_session(
-    session: SessionFile, *, up_to: str | None = None, title: str | None = None, max_bytes: int = MOST_BYTES
+    session: SessionFile, *, up_to: str | None = None, title: str | None = None, max_bytes: int = MAX_BYTES
 ) -> Path:
     """Copy a session into a new one beside it, with new uuids, and return its path; its stem is the new id.
 

@@ -22,7 +22,7 @@ __all__ = ["Head", "LineDialect", "dialect_of"]
 LineDialect: TypeAlias = Literal["stream", "transcript"]
 
 #: A stream is one of messages if none of so many lines says what it is.
-MOST_LINES = 64
+MAX_LINES = 64
 
 
 @cache
@@ -65,7 +65,7 @@ class Head:
             return data
         self._held += data
         self._look(self._decoder.feed(data))
-        if self.dialect is None and (self._lines >= MOST_LINES or len(self._held) > self._most_bytes):
+        if self.dialect is None and (self._lines >= MAX_LINES or len(self._held) > self._most_bytes):
             self.dialect = "stream"
         return self._let_go()
 

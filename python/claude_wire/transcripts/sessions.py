@@ -32,12 +32,12 @@ __all__ = ["SessionInfo", "find_sessions", "session_files", "session_info"]
 END_BYTES = 64 * 1024
 
 #: Titles and prompts are cut to so many characters.
-MOST_CHARS = 1000
+MAX_CHARS = 1000
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 #: A ``custom-title.json`` above this size is not read.
-MOST_TITLE_BYTES = 64 * 1024
+MAX_TITLE_BYTES = 64 * 1024
 
 #: What nobody typed: the output of a command, what hooks and IDEs add, and a note that the user interrupted the turn.
 _ADDED = re.compile(
@@ -174,7 +174,7 @@ def _title(path: Path, records: Lines) -> str | None:
 
 def _titles_beside(path: Path) -> list[str]:
     try:
-        title = msgspec.json.decode(read_small(path.with_suffix("") / "custom-title.json", MOST_TITLE_BYTES))
+        title = msgspec.json.decode(read_small(path.with_suffix("") / "custom-title.json", MAX_TITLE_BYTES))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
     found = title.get("customTitle") if isinstance(title, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # JSON has no types
@@ -214,4 +214,4 @@ def _first_prompt(records: Iterable[UserRecord]) -> str | None:
 
 
 def _cut(text: str | None) -> str | None:
-    return None if text is None else text[:MOST_CHARS]
+    return None if text is None else text[:MAX_CHARS]

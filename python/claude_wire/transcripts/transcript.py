@@ -30,16 +30,16 @@ from claude_wire.transcripts.tree import Node, Tree
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["MOST_BYTES", "MOST_SUBAGENTS", "Permission", "Subagent", "SubagentMeta", "Transcript", "Turn"]
+__all__ = ["MAX_BYTES", "MAX_SUBAGENTS", "Permission", "Subagent", "SubagentMeta", "Transcript", "Turn"]
 
 #: A file above this size is not loaded, if no other limit is given. The records take several times as much.
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 
 #: Of a session at most so many subagents are found.
-MOST_SUBAGENTS = 10_000
+MAX_SUBAGENTS = 10_000
 
 #: A ``.meta.json`` above this size is not read. Those of the CLI have 0.5 KB.
-MOST_META_BYTES = 1 << 20
+MAX_META_BYTES = 1 << 20
 
 
 class Turn(NamedTuple):
@@ -105,7 +105,7 @@ class Subagent(NamedTuple):
     #: Its own transcript, which may be missing.
     path: Path
 
-    def load(self, max_bytes: int = MOST_BYTES) -> Transcript:
+    def load(self, max_bytes: int = MAX_BYTES) -> Transcript:
         """Load its transcript. Raises as :meth:`Transcript.load`."""
         return Transcript.load(self.path, max_bytes=max_bytes)
 
@@ -143,7 +143,7 @@ class Transcript:
         return f"<Transcript{name}: {len(self.records):,} records, {len(self.invalid):,} invalid lines>"
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Self:
         """Load the file of a session, or of a subagent.
 
         Raises:
@@ -225,7 +225,7 @@ class Transcript:
             return {}
         folder = self.path.with_suffix("") / "subagents"
         found: dict[str, Subagent] = {}
-        for file in sorted(folder.glob("agent-*.meta.json"))[:MOST_SUBAGENTS]:
+        for file in sorted(folder.glob("agent-*.meta.json"))[:MAX_SUBAGENTS]:
             meta = _meta(file)
             name = file.name.removesuffix(".meta.json")
             id = name.removeprefix("agent-")
@@ -258,7 +258,7 @@ def _shown(chunks: Iterable[bytes], head: Head) -> Iterator[bytes]:
 
 
 def decoded(
-    chunks: Iterable[bytes], max_bytes: int = MOST_BYTES, whole: int = 0
+    chunks: Iterable[bytes], max_bytes: int = MAX_BYTES, whole: int = 0
 ) -> Iterator[Record | UnknownMessage | InvalidLine]:
     """The lines of a transcript.
 
@@ -284,6 +284,6 @@ _decode_meta = msgspec.json.Decoder(SubagentMeta).decode
 def _meta(file: Path) -> SubagentMeta | None:
     """What a ``.meta.json`` says; None if it is torn, too large or gone."""
     try:
-        return _decode_meta(read_small(file, MOST_META_BYTES))
+        return _decode_meta(read_small(file, MAX_META_BYTES))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None

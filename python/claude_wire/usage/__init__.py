@@ -10,8 +10,8 @@ _LATER = {
     "Answer": "answers",
     "AnswerTotals": "tokens",
     "Answers": "answers",
-    "MOST_MODELS": "meter",
-    "MOST_SESSIONS": "meter",
+    "MAX_MODELS": "meter",
+    "MAX_SESSIONS": "meter",
     "ModelTotals": "meter",
     "OTHERS": "sums",
     "OwnCost": "index",
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from claude_wire.usage.answers import Answers as Answers
     from claude_wire.usage.index import OwnCost as OwnCost
     from claude_wire.usage.index import UsageIndex as UsageIndex
-    from claude_wire.usage.meter import MOST_MODELS as MOST_MODELS
-    from claude_wire.usage.meter import MOST_SESSIONS as MOST_SESSIONS
+    from claude_wire.usage.meter import MAX_MODELS as MAX_MODELS
+    from claude_wire.usage.meter import MAX_SESSIONS as MAX_SESSIONS
     from claude_wire.usage.meter import ModelTotals as ModelTotals
     from claude_wire.usage.meter import Totals as Totals
     from claude_wire.usage.meter import UsageMeter as UsageMeter

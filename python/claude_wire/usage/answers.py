@@ -39,16 +39,16 @@ from claude_wire.transcripts.records.base import Record
 from claude_wire.transcripts.records.conversation import AssistantRecord
 from claude_wire.usage.tokens import AnswerTotals
 
-__all__ = ["MOST_CHARS", "MOST_TOKENS", "SYNTHETIC", "Answer", "Answers", "answer_of", "key_of"]
+__all__ = ["MAX_CHARS", "MAX_TOKENS", "SYNTHETIC", "Answer", "Answers", "answer_of", "key_of"]
 
 #: The model of what the CLI itself says in the place of an answer.
 SYNTHETIC = "<synthetic>"
 
 #: A number of tokens above this counts as this, so that no sum passes 64 bits.
-MOST_TOKENS = 2**40
+MAX_TOKENS = 2**40
 
 #: Ids, and names of models, sessions and folders, are cut to so many characters.
-MOST_CHARS = 1000
+MAX_CHARS = 1000
 
 #: Bytes of a key.
 KEY_BYTES = 16
@@ -196,7 +196,7 @@ def key_of(*ids: str | None) -> bytes:
 
 def _cut(text: str | None) -> str | None:
     # A lone surrogate has no UTF-8, and could not be kept.
-    return None if text is None else text[:MOST_CHARS].encode("utf-8", "replace").decode()
+    return None if text is None else text[:MAX_CHARS].encode("utf-8", "replace").decode()
 
 
 def _seconds(stamp: str | None) -> float | None:
@@ -213,4 +213,4 @@ def _count(number: object) -> int:
     if isinstance(number, float) and number.is_integer():
         number = int(number)
     # Columns have 64 bits.
-    return min(max(number, 0), MOST_TOKENS) if isinstance(number, int) and number < 2**63 else 0
+    return min(max(number, 0), MAX_TOKENS) if isinstance(number, int) and number < 2**63 else 0

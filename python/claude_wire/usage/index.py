@@ -45,10 +45,10 @@ BUSY_SECONDS = 30
 QUARTER_SECONDS, NO_TIME, NEVER = 900, -1, 2**62
 
 #: Folders within the folder are looked into so many levels deep.
-MOST_LEVELS = 6
+MAX_LEVELS = 6
 
 #: Names are cut to so many characters, and a number of tokens above the second counts as that.
-MOST_CHARS, MOST_TOKENS = 1000, 2**40
+MAX_CHARS, MAX_TOKENS = 1000, 2**40
 
 _COUNTS = "input, output, written, written_5m, written_1h, read"
 _SCHEMA = f"""
@@ -66,7 +66,7 @@ PRAGMA user_version = {VERSION};
 _INDEX = "CREATE INDEX IF NOT EXISTS answers_by_key ON answers (key, file, copied)"
 # Within a file the last line of an answer counts, and the original before a copy.
 _INSERT = f"""
-INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?{f", min(max(coalesce(?, 0), 0), {MOST_TOKENS})" * 6})
+INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?{f", min(max(coalesce(?, 0), 0), {MAX_TOKENS})" * 6})
 ON CONFLICT (file, key) DO UPDATE SET (copied, session, model, quarter, step, {_COUNTS}) = (excluded.copied,
   excluded.session, excluded.model, excluded.quarter, excluded.step,
   {", ".join(f"excluded.{name}" for name in _COUNTS.split(", "))})
@@ -321,7 +321,7 @@ class UsageIndex:
         db = self._opened()
         if not self._is_fresh:
             self.unreadable = []
-            found = dict(self._walk(b"", MOST_LEVELS))
+            found = dict(self._walk(b"", MAX_LEVELS))
             self.files, self.bytes = len(found), sum(size for size, _, _ in found.values())
             self._look(db, found)
             self._is_fresh = True
@@ -462,7 +462,7 @@ def _sharing(db: sqlite3.Connection, file: int) -> set[int]:
 
 def _bounded(name: str) -> str:
     # A lone surrogate has no UTF-8.
-    return name[:MOST_CHARS] if name.isascii() else name[:MOST_CHARS].encode("utf-8", "replace").decode()
+    return name[:MAX_CHARS] if name.isascii() else name[:MAX_CHARS].encode("utf-8", "replace").decode()
 
 
 def _quarter(day: date, zone: tzinfo | None) -> int:

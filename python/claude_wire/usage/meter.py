@@ -38,26 +38,26 @@ from claude_wire.messages.union import Message, require_message
 from claude_wire.usage.sums import OTHERS, Sums, name_within
 from claude_wire.usage.tokens import Tokens
 
-__all__ = ["MOST_MODELS", "MOST_SESSIONS", "OTHERS", "ModelTotals", "Tokens", "Totals", "UsageMeter", "models_of"]
+__all__ = ["MAX_MODELS", "MAX_SESSIONS", "OTHERS", "ModelTotals", "Tokens", "Totals", "UsageMeter", "models_of"]
 
 #: A meter tells at most this many sessions apart; further ones are added up as :data:`OTHERS`.
-MOST_SESSIONS = 1000
+MAX_SESSIONS = 1000
 
 #: Of one sum at most this many models are told apart; further ones are added up as :data:`OTHERS`.
-MOST_MODELS = 50
+MAX_MODELS = 50
 
 #: A name of a model or session longer than this many characters counts as :data:`OTHERS`.
-MOST_NAME_CHARS = 200
+MAX_NAME_CHARS = 200
 
 #: A meter has this many rows, each of one model in one session. Then a turn with a model that is new in its session
 #: counts as :data:`OTHERS`. The running totals of as many rows are remembered.
-MOST_ROWS = 4096
+MAX_ROWS = 4096
 
 #: A number above this counts as this. A row then takes 2 KB at most.
-MOST_NUMBER = 2**53
+MAX_NUMBER = 2**53
 
 #: A meter remembers the uuids of this many results, and counts a result that comes again within them once.
-MOST_RESULTS = 10_000
+MAX_RESULTS = 10_000
 
 N = TypeVar("N", int, float)
 
@@ -77,7 +77,7 @@ class ModelTotals(Tokens):
 class Totals(Sums):
     """What one turn, one session or a whole stream has used."""
 
-    most_names: ClassVar[int] = MOST_MODELS
+    most_names: ClassVar[int] = MAX_MODELS
 
     #: Results that were counted.
     turns: int = 0
@@ -141,7 +141,7 @@ class UsageMeter:
         # The number of all models in `sessions`, and in `_running`.
         self._rows = self._running_rows = 0
         # The uuids of the latest results.
-        self._counted = Ids(MOST_RESULTS)
+        self._counted = Ids(MAX_RESULTS)
 
     def __repr__(self) -> str:
         total = self.total
@@ -164,9 +164,9 @@ class UsageMeter:
             return None
         turn = self._turn(message)
         id = message.session_id
-        name = name_within(self.sessions, None if id is None else _short(id), MOST_SESSIONS)
+        name = name_within(self.sessions, None if id is None else _short(id), MAX_SESSIONS)
         known = self.sessions.get(name) or Totals()
-        if self._rows >= MOST_ROWS and not turn.models.keys() <= known.models.keys():
+        if self._rows >= MAX_ROWS and not turn.models.keys() <= known.models.keys():
             name = OTHERS
         session = self.sessions.setdefault(name, Totals())
         self._rows -= len(session.models)
@@ -202,24 +202,24 @@ class UsageMeter:
         now = _Running(cost or before.cost_usd, api_ms or before.api_ms, models or before.models)
         self._running[key] = now
         self._running_rows += len(now.models)
-        while len(self._running) > MOST_SESSIONS or self._running_rows > MOST_ROWS:
+        while len(self._running) > MAX_SESSIONS or self._running_rows > MAX_ROWS:
             self._running_rows -= len(self._running.pop(next(iter(self._running))).models)
         return turn
 
 
 def _bounded(number: N | None) -> N | int:
-    return 0 if number is None else number if abs(number) <= MOST_NUMBER else MOST_NUMBER
+    return 0 if number is None else number if abs(number) <= MAX_NUMBER else MAX_NUMBER
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= MOST_NAME_CHARS else OTHERS
+    return name if len(name) <= MAX_NAME_CHARS else OTHERS
 
 
 def models_of(usages: Mapping[str, ModelUsage] | None) -> dict[str, ModelTotals]:
     """What a ``modelUsage`` says, within the bounds of a meter."""
     models: dict[str, ModelTotals] = {}
     for name, usage in (usages or {}).items():
-        key = name_within(models, _short(name), MOST_MODELS)
+        key = name_within(models, _short(name), MAX_MODELS)
         models.setdefault(key, ModelTotals()).add(_model(usage))
     return models
 

@@ -23,10 +23,10 @@ __all__ = ["News"]
 TAIL_BYTES = 256
 
 #: So much is searched at once, from the end. A ``cost-state`` longer than the second is not found.
-BLOCK_BYTES, MOST_COST_BYTES = 1 << 20, 1 << 16
+BLOCK_BYTES, MAX_COST_BYTES = 1 << 20, 1 << 16
 
 #: A ``.meta.json`` above this size is not read.
-MOST_META_BYTES = 1 << 20
+MAX_META_BYTES = 1 << 20
 
 
 class News:
@@ -79,7 +79,7 @@ class News:
     def agent(self) -> str:
         """The type of the subagent whose file this is, by the ``.meta.json`` beside it."""
         try:
-            meta = json.loads(read_small(self._path.removesuffix(".jsonl") + ".meta.json", MOST_META_BYTES))
+            meta = json.loads(read_small(self._path.removesuffix(".jsonl") + ".meta.json", MAX_META_BYTES))
             return str(meta["agentType"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return "subagent"
@@ -107,7 +107,7 @@ class News:
         return next(ends, self.start)
 
     def _find_cost(self, end: int) -> None:
-        for _, data in self._blocks(end, MOST_COST_BYTES):
+        for _, data in self._blocks(end, MAX_COST_BYTES):
             at = len(data)
             # Within a string a quote has an escape before it, so this is a value or a key.
             while (at := data.rfind(b'"cost-state"', 0, at)) >= 0:

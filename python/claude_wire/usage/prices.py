@@ -25,7 +25,7 @@ __all__ = ["PRICES", "PROMPT_STEPS", "Price", "Prices", "step_of"]
 PROMPT_STEPS = 100_000, 200_000
 
 #: A file of prices above this size is refused. That of LiteLLM has 1.6 MB.
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 
 _DATE = re.compile(r"[-@](\d{8}|latest)$")
 _PROVIDER = re.compile(r"^(?:(?:us|eu|apac|global)\.)?anthropic[./]|-v\d+(?::\d+)?$|\[1m\]$")
@@ -100,10 +100,10 @@ class Prices(NamedTuple):
                 below 1. The text names the model and the price.
         """
         with open(path, "rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
             date = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, timezone.utc).date()
-        if len(data) > MOST_BYTES:
-            raise ValueError(f"more than {MOST_BYTES:,} bytes")
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"more than {MAX_BYTES:,} bytes")
         try:
             # Unlike other parsers json takes the NaN that it writes itself, so that the text below can name the model.
             table = json.loads(data)

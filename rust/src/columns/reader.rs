@@ -30,7 +30,7 @@ pub const BATCH_ROWS: usize = 16 * 1024;
 /// A batch ends when its values have so many bytes; this is looked at once for each piece that is read.
 pub const BATCH_BYTES: usize = 2 * 1024 * 1024;
 /// Cases that are kept, the first ones.
-pub const MOST_CASES: usize = 100;
+pub const MAX_CASES: usize = 100;
 
 /// A byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -132,7 +132,7 @@ impl Report {
         Ok(Self {
             surrogates,
             misfits,
-            cases: with_room(MOST_CASES)?,
+            cases: with_room(MAX_CASES)?,
             ..Self::default()
         })
     }
@@ -145,7 +145,7 @@ impl Report {
         };
         *count += u64::from(times);
         // There is room for all of them since the beginning.
-        if self.cases.len() < MOST_CASES.min(self.cases.capacity()) {
+        if self.cases.len() < MAX_CASES.min(self.cases.capacity()) {
             self.cases.push(case);
         }
     }

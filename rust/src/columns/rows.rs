@@ -12,10 +12,10 @@ use super::walk::{space, walk, Form, Found, Item, List, Value};
 use crate::simd::{Engine, Operation};
 
 /// Most content blocks of a line that become rows, so that a batch has a bound.
-pub const MOST_BLOCKS: usize = 1 << 16;
+pub const MAX_BLOCKS: usize = 1 << 16;
 
 /// Most bytes of these rows, beyond twice the line: each repeats what the line has beside its blocks. With a line of at most 512 MiB, a column's offsets have 32 bits.
-pub const MOST_REPEATED: usize = 64 << 20;
+pub const MAX_REPEATED: usize = 64 << 20;
 
 /// Something in a line that did not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,8 +183,8 @@ impl Rows {
                     Item::End => break,
                 }
                 index += 1;
-                let most = 2 * length + MOST_REPEATED;
-                if index > MOST_BLOCKS || self.batch.bytes() - bytes > most {
+                let most = 2 * length + MAX_REPEATED;
+                if index > MAX_BLOCKS || self.batch.bytes() - bytes > most {
                     self.batch.truncate(rows);
                     self.work.notes.clear();
                     self.work.note(Problem::TooManyBlocks, None, 1)?;

@@ -7,7 +7,7 @@ use crate::simd::{Engine, Plain};
 pub type Slot = u8;
 
 /// Most keys of a tree: one bit of a word for each.
-pub const MOST_SLOTS: usize = 64;
+pub const MAX_SLOTS: usize = 64;
 const NONE: u8 = u8::MAX;
 
 /// The keys that are wanted of an object, at any depth; not of those in lists.
@@ -94,7 +94,7 @@ impl Tree {
         if let Some(found) = node.find(name) {
             return Some(node.keys[found].slot);
         }
-        if usize::from(new) >= MOST_SLOTS {
+        if usize::from(new) >= MAX_SLOTS {
             return None;
         }
         let head = &mut node.heads[hash(name)];

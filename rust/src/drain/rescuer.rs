@@ -29,7 +29,7 @@ const READS_A_LOOK: usize = 16;
 
 /// Streams that share one of [`Rescuer::ready`]. Linux limits the ways that lead to one descriptor: to 500 from epoll
 /// instances (of event loops) over others (of streams), and to 100 from instances which those of event loops are in.
-const MOST_SHARING: usize = 50;
+const MAX_SHARING: usize = 50;
 
 /// What the rescuer shares with the streams. It lives as long as one of them, the thread as long as it has members.
 pub struct Rescuer {
@@ -44,7 +44,7 @@ pub struct Rescuer {
 
 /// Looks at which a stream may be found empty and still count as always readable: its reader may just have taken all,
 /// and its writer not yet be back.
-const MOST_MISSED: u32 = 2;
+const MAX_MISSED: u32 = 2;
 
 /// Most events of one wait, on the stack.
 const EVENTS: usize = 1024;
@@ -121,7 +121,7 @@ impl Rescuer {
     pub fn ready(&self) -> io::Result<Arc<OwnedFd>> {
         let mut all = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|it| it.strong_count() > 0);
-        let mut free = all.iter().filter(|it| it.strong_count() < MOST_SHARING);
+        let mut free = all.iter().filter(|it| it.strong_count() < MAX_SHARING);
         if let Some(ready) = free.find_map(Weak::upgrade) {
             return Ok(ready);
         }
@@ -277,7 +277,7 @@ fn look(work: &mut Work) -> usize {
             // It was read, or it would be readable.
             sighting.unread_since = now;
         }
-        sighting.missed <= MOST_MISSED
+        sighting.missed <= MAX_MISSED
     });
     most
 }
@@ -341,7 +341,7 @@ mod tests {
     fn what_drains_shared_is_forgotten_with_the_last_of_them() {
         let rescuer = Rescuer::new().unwrap();
         for _ in 0..3 {
-            let many: Vec<_> = (0..3 * MOST_SHARING)
+            let many: Vec<_> = (0..3 * MAX_SHARING)
                 .map(|_| rescuer.ready().unwrap())
                 .collect();
             let mut different: Vec<_> = many.iter().map(AsRawFd::as_raw_fd).collect();

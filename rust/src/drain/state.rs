@@ -23,7 +23,7 @@ pub const WATCHED: u64 = 2;
 
 /// Reads that [`Drain::tail`](super::Drain::tail) and a discarding [`Drain::read`](super::Drain::read) make at most: a writer that never pauses must not hold
 /// the caller.
-const MOST_READS: usize = 64;
+const MAX_READS: usize = 64;
 
 /// What the rescuer got by one read.
 pub enum Rescued {
@@ -212,7 +212,7 @@ impl State {
 
     /// Until nothing is left in the descriptor.
     pub(super) fn take_all(&mut self, stream: &Stream, scratch: &mut [u8]) {
-        for _ in 0..MOST_READS {
+        for _ in 0..MAX_READS {
             if !matches!(self.take(stream, scratch), Rescued::Some(_)) {
                 break;
             }

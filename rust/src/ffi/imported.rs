@@ -9,7 +9,7 @@ use crate::columns::batch::{push, with_room, Cell, NoMemory, Type};
 use crate::columns::combine::Rows;
 
 /// Most bytes of text in one column of one batch: those of two fit into offsets of 32 bits.
-const MOST_TEXT: usize = 1 << 30;
+const MAX_TEXT: usize = 1 << 30;
 
 /// A stream of another library, which is released at the end.
 pub(super) struct Imported {
@@ -218,7 +218,7 @@ impl View {
         let is_text = |begin: Option<usize>, end: Option<usize>| {
             begin
                 .zip(end)
-                .is_some_and(|(begin, end)| begin <= end && end - begin <= MOST_TEXT)
+                .is_some_and(|(begin, end)| begin <= end && end - begin <= MAX_TEXT)
         };
         // SAFETY: an array of so many rows has one offset more.
         rows == 0

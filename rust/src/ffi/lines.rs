@@ -10,12 +10,12 @@ use crate::lines::frame;
 use crate::simd::Level;
 
 /// Kinds that one call of [`cw_peek_lines`] tells apart, at most.
-const MOST_KINDS: usize = 64;
+const MAX_KINDS: usize = 64;
 
 /// Groups that one call of [`cw_sort_lines`] makes, at most.
-pub const CW_MOST_GROUPS: usize = 32;
+pub const CW_MAX_GROUPS: usize = 32;
 /// Lines that one call of [`cw_sort_lines`] picks, at most.
-pub const CW_MOST_PICKS: usize = 512;
+pub const CW_MAX_PICKS: usize = 512;
 
 /// Lines of one type and subtype.
 #[repr(C)]
@@ -42,11 +42,11 @@ pub struct CwSorted {
     /// Groups that they are of.
     pub groups: u64,
     /// So many of them are written.
-    pub group: [CwGroup; CW_MOST_GROUPS],
+    pub group: [CwGroup; CW_MAX_GROUPS],
     /// Of each pick the index of its line in the data, in order.
-    pub line: [u32; CW_MOST_PICKS],
+    pub line: [u32; CW_MAX_PICKS],
     /// Of each pick the index of its group.
-    pub of: [u8; CW_MOST_PICKS],
+    pub of: [u8; CW_MAX_PICKS],
 }
 
 /// The kind of a line: three tags, each a string within the data, still escaped. `bytes` is `UINT64_MAX` for one that is
@@ -105,9 +105,8 @@ pub unsafe extern "C" fn cw_peek_lines(
         if kinds.is_null() {
             return Err(CW_ERROR_ARGUMENT);
         }
-        let mut found = [KindSpans::default(); MOST_KINDS];
-        let most_kinds =
-            usize::try_from(most_kinds).map_or(MOST_KINDS, |most| most.min(MOST_KINDS));
+        let mut found = [KindSpans::default(); MAX_KINDS];
+        let most_kinds = usize::try_from(most_kinds).map_or(MAX_KINDS, |most| most.min(MAX_KINDS));
         let level = if plain == 0 {
             Level::Fast
         } else {
@@ -160,8 +159,8 @@ pub unsafe extern "C" fn cw_sort_lines(
         let out = unsafe { bytes_mut(out, len) }?;
         // SAFETY: the caller promises that it is aligned and holds a value.
         let written = unsafe { sorted.as_mut() }.ok_or(CW_ERROR_ARGUMENT)?;
-        let mut groups = [Group::default(); CW_MOST_GROUPS];
-        let mut picks = [Pick::default(); CW_MOST_PICKS];
+        let mut groups = [Group::default(); CW_MAX_GROUPS];
+        let mut picks = [Pick::default(); CW_MAX_PICKS];
         let sorted = sort_lines(data, names, Level::Fast, out, &mut groups, &mut picks);
         written.rest = sorted.rest as u64;
         written.picks = sorted.picks as u64;

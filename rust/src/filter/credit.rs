@@ -13,9 +13,9 @@
 //!   does, and as a group's behind any other line. The first line of a chunk says nothing, nor one behind a line that was not looked at. If the
 //!   credit is [`NEEDED`] at the end of the block, merging begins behind the last line that left none, with it if it is a delta, or else with the
 //!   first line of the block. The credit is [`START`] then.
-//! * Merging: groups are counted when they close, the merged lines first, up to [`MOST`]; other lines at once. At 0 merging ends
+//! * Merging: groups are counted when they close, the merged lines first, up to [`MAX`]; other lines at once. At 0 merging ends
 //!   behind that line.
-//! * If fewer than [`PAYS`] lines were merged until then, twice as much is needed the next time, up to [`MOST_NEEDED`]; else [`NEEDED`].
+//! * If fewer than [`PAYS`] lines were merged until then, twice as much is needed the next time, up to [`MAX_NEEDED`]; else [`NEEDED`].
 //!
 //! So what is merged depends on the lines and on where chunks end, never on time. A line that is not looked at is one that is longer than a
 //! block, or that an earlier chunk began.
@@ -41,11 +41,11 @@ pub const OTHER: usize = 3;
 /// Credit for which merging begins: that of 32 lines.
 pub const NEEDED: usize = 32 * MERGED;
 /// Most that is ever needed.
-pub const MOST_NEEDED: usize = 4096 * MERGED;
+pub const MAX_NEEDED: usize = 4096 * MERGED;
 /// Credit that merging begins with.
 pub const START: usize = 8 * OTHER;
 /// Most credit while merging.
-pub const MOST: usize = 32 * OTHER;
+pub const MAX: usize = 32 * OTHER;
 /// Lines that must be merged until merging ends, for it to have paid.
 pub const PAYS: usize = 32;
 /// How much is searched of a line that does not begin as the CLI's events do.
@@ -76,7 +76,7 @@ impl Credit {
     pub fn earned() -> Self {
         Self {
             left: 0,
-            most: MOST,
+            most: MAX,
             needed: NEEDED,
             merging: false,
             merged: 0,
@@ -128,7 +128,7 @@ impl Credit {
         if self.is_spent() && self.merging {
             self.merging = false;
             self.needed = if self.merged < PAYS {
-                MOST_NEEDED.min(2 * self.needed)
+                MAX_NEEDED.min(2 * self.needed)
             } else {
                 NEEDED
             };
@@ -142,7 +142,7 @@ impl Credit {
 
     /// Another stream begins.
     pub fn restart(&mut self) {
-        if self.most == MOST {
+        if self.most == MAX {
             *self = Self::earned();
         }
     }

@@ -5,8 +5,8 @@
 //! whose text we know, `event.index` is a plain integer, and session, parent and uuid are strings without a backslash.
 //!
 //! Some valid JSON is refused by decoders: values nested deeply, numbers out of range. If such lines were merged, one bad line would
-//! come of two. So a line is not mergeable if more than [`MOST_DEPTH`] containers are open at a time in it, or a number has an
-//! exponent or more than [`MOST_DIGITS`] bytes.
+//! come of two. So a line is not mergeable if more than [`MAX_DEPTH`] containers are open at a time in it, or a number has an
+//! exponent or more than [`MAX_DIGITS`] bytes.
 //!
 //! Linear in the line (but for the sorting of its keys), without recursion.
 // The operations are inlined into one function per engine: only there the vector instructions may be used.
@@ -19,9 +19,9 @@ use crate::kinds::string::{decoded, escaped_end, Span};
 use crate::simd::Engine;
 
 /// Most arrays and objects that may be open at a time in a mergeable delta, the line's own counted.
-pub const MOST_DEPTH: usize = 64;
+pub const MAX_DEPTH: usize = 64;
 /// Most bytes of a number in a mergeable delta.
-pub const MOST_DIGITS: usize = 64;
+pub const MAX_DIGITS: usize = 64;
 
 /// A mergeable delta: its parts, as spans of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,7 +327,7 @@ impl Parser<'_> {
 
     #[inline]
     fn push(&mut self, object: bool) -> Result<(), Stop> {
-        if self.depth == MOST_DEPTH {
+        if self.depth == MAX_DEPTH {
             return Err(Stop::Invalid);
         }
         self.objects = self.objects << 1 | u64::from(object);
@@ -432,7 +432,7 @@ impl Parser<'_> {
             self.digits()?;
         }
         // An exponent is refused by what comes next: no comma, no bracket.
-        if self.at - start > MOST_DIGITS {
+        if self.at - start > MAX_DIGITS {
             return Err(Stop::Invalid);
         }
         Ok(())

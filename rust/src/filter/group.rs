@@ -1,7 +1,7 @@
 //! Deltas that are being merged: the open groups.
 //!
 //! A group is one delta line and what later ones like it have added: the joined text, still escaped, and the last uuid. Groups are
-//! told apart by their key: session, parent, index and kind of delta. At most [`MOST_OPEN`] are open at a time, so that
+//! told apart by their key: session, parent, index and kind of delta. At most [`MAX_OPEN`] are open at a time, so that
 //! finding one costs no more than that.
 
 use std::collections::TryReserveError;
@@ -12,7 +12,7 @@ use crate::kinds::template::hash_bytes;
 use crate::lines::step::Place;
 
 /// Most groups that are open at a time.
-pub const MOST_OPEN: usize = 64;
+pub const MAX_OPEN: usize = 64;
 
 /// Open groups, in the order of their first lines.
 #[derive(Debug, Default)]

@@ -15,12 +15,12 @@
 //! * any other line comes, kept or skipped (a blank one does not count),
 //! * a delta of its key comes whose other bytes differ,
 //! * the merged line would become longer than the limit,
-//! * a group is to be opened and [`MOST_OPEN`] are open, or
+//! * a group is to be opened and [`MAX_OPEN`] are open, or
 //! * the caller finishes the block.
 //!
 //! Then all groups are closed, in the order of their first lines. So the text per key is what it was, and nothing but deltas of
 //! different keys changes its order. A stream of very many sessions costs no more per line than one of few; deltas of more
-//! than [`MOST_OPEN`] sessions that take turns are not merged.
+//! than [`MAX_OPEN`] sessions that take turns are not merged.
 //!
 //! # Steps
 //!
@@ -50,7 +50,7 @@
 //! [`delta`]: crate::filter::delta
 //! [`group`]: crate::filter::group
 //! [`credit`]: crate::filter::credit
-//! [`MOST_OPEN`]: crate::filter::group::MOST_OPEN
+//! [`MAX_OPEN`]: crate::filter::group::MAX_OPEN
 //! [`Buffer`]: crate::lines::buffer::Buffer
 //! [`Filter::next`]: crate::filter::Filter::next
 //! [`Step::Filtered`]: crate::lines::step::Step::Filtered

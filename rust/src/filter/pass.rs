@@ -4,7 +4,7 @@ use std::collections::TryReserveError;
 
 use super::credit::Credit;
 use super::delta::{self, DeltaKind};
-use super::group::{append, write_key, Groups, Parts, MOST_OPEN};
+use super::group::{append, write_key, Groups, Parts, MAX_OPEN};
 use super::{Filter, Known, Taken, Verdict};
 use crate::kinds::scan::{scan, Scan};
 use crate::kinds::template::{Fitting, Gaps, Visit};
@@ -197,7 +197,7 @@ impl Filter {
                 self.merged += 1;
                 return Ok(at);
             }
-            None if self.groups.open() < MOST_OPEN => (),
+            None if self.groups.open() < MAX_OPEN => (),
             _ => self.finish()?,
         }
         self.groups

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::filter::delta::{MOST_DEPTH, MOST_DIGITS};
-use crate::filter::group::MOST_OPEN;
+use crate::filter::delta::{MAX_DEPTH, MAX_DIGITS};
+use crate::filter::group::MAX_OPEN;
 use crate::lines::buffer::Bom;
 use crate::oracle::lines;
 use crate::oracle::Filter as Model;
@@ -406,7 +406,7 @@ fn a_backslash_does_not_hide_a_line_feed() {
 
 #[test]
 fn many_sessions_are_merged_up_to_the_number_of_groups() {
-    for (sessions, merged) in [(MOST_OPEN, true), (MOST_OPEN + 1, false), (1000, false)] {
+    for (sessions, merged) in [(MAX_OPEN, true), (MAX_OPEN + 1, false), (1000, false)] {
         let all = (0..2 * sessions).map(|n| delta(&(n % sessions).to_string(), "x", "1") + "\n");
         let data: String = all.take(300).collect();
         for level in levels() {
@@ -462,7 +462,7 @@ fn deltas_are_merged_up_to_a_depth() {
         delta("a", "x", "1").replacen('{', &format!("{{\"deep\":{deep},"), 1) + "\n"
     };
     for level in levels() {
-        for (depth, merged) in [(MOST_DEPTH, 1), (MOST_DEPTH + 1, 0), (5_000, 0)] {
+        for (depth, merged) in [(MAX_DEPTH, 1), (MAX_DEPTH + 1, 0), (5_000, 0)] {
             let data = line(depth).repeat(2);
             let mut filter = Filter::new(None, true, level);
             let taken = filter
@@ -486,8 +486,8 @@ fn deltas_with_numbers_that_decoders_may_refuse_are_not_merged() {
         ("-0.5", 1),
         ("1e5", 0),
         ("1E999", 0),
-        (&"1".repeat(MOST_DIGITS), 1),
-        (&"1".repeat(MOST_DIGITS + 1), 0),
+        (&"1".repeat(MAX_DIGITS), 1),
+        (&"1".repeat(MAX_DIGITS + 1), 0),
     ];
     for (number, merged) in numbers {
         let line = delta("a", "x", "1").replacen('{', &format!("{{\"n\":{number},"), 1);

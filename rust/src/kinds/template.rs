@@ -27,7 +27,7 @@
 //!
 //! # Which templates there are
 //!
-//! The last few, up to [`MOST`], of lines that have a text or a uuid. Each remembers which came after it the last time, and
+//! The last few, up to [`MAX`], of lines that have a text or a uuid. Each remembers which came after it the last time, and
 //! that one is tried first: streams of several sessions take turns. If it does not fit, the template of the line before is tried, then
 //! a few that were of use shortly before, for turns may be taken in any order; and then the line is scanned and its template
 //! looked up by a hash of the constants. The one whose last use is the longest ago makes
@@ -41,14 +41,14 @@ use crate::kinds::string::{escape_len, Span};
 use crate::simd::Engine;
 
 /// Most templates that are kept.
-pub const MOST: usize = 32;
+pub const MAX: usize = 32;
 /// How many are tried that were of use shortly before.
 const RECENT: usize = 4;
 /// Most bytes that the constants of a template may have.
-pub const MOST_BYTES: usize = 768;
+pub const MAX_BYTES: usize = 768;
 /// What a template costs, in lines that fit.
 const COST: u32 = 8;
-const MOST_BALANCE: u32 = 512;
+const MAX_BALANCE: u32 = 512;
 
 /// The text and the uuid of a line, if they are strings of it: what may differ among the lines of a template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub trait Visit<T> {
 pub struct Templates<T> {
     all: Vec<Template<T>>,
     /// Their hashes.
-    hashes: [u64; MOST],
+    hashes: [u64; MAX],
     /// The template of the last line.
     last: usize,
     /// Those that were found last by [`guess`](Self::guess) or a look-up, or made, the newest first.
@@ -110,11 +110,11 @@ impl<T> Default for Templates<T> {
     fn default() -> Self {
         Self {
             all: Vec::new(),
-            hashes: [0; MOST],
+            hashes: [0; MAX],
             last: 0,
             recent: [0; RECENT],
             clock: 0,
-            balance: MOST_BALANCE,
+            balance: MAX_BALANCE,
         }
     }
 }
@@ -237,7 +237,7 @@ impl<T> Templates<T> {
                 break;
             }
             template.used = self.clock;
-            self.balance = (self.balance + COST).min(MOST_BALANCE);
+            self.balance = (self.balance + COST).min(MAX_BALANCE);
             at = fitting.end;
             self.last = index;
             last = &self.all[index];
@@ -255,7 +255,7 @@ impl<T> Templates<T> {
     ) -> Option<(usize, Fitting)> {
         let next = self.all.get(self.last)?.next;
         let [first, second, third, fourth] = self.recent;
-        let mut tried = [MOST; 6];
+        let mut tried = [MAX; 6];
         for (at, index) in [next, self.last, first, second, third, fourth]
             .into_iter()
             .enumerate()
@@ -285,7 +285,7 @@ impl<T> Templates<T> {
         if gaps.is_empty() {
             return None;
         }
-        self.balance = (self.balance + 1).min(MOST_BALANCE);
+        self.balance = (self.balance + 1).min(MAX_BALANCE);
         if self.all.is_empty() || self.balance <= 2 * COST {
             return None;
         }
@@ -301,7 +301,7 @@ impl<T> Templates<T> {
     /// Notes that `index` came after the last.
     fn follow(&mut self, index: usize) {
         self.clock += 1;
-        self.balance = (self.balance + COST).min(MOST_BALANCE);
+        self.balance = (self.balance + COST).min(MAX_BALANCE);
         self.all[self.last].next = index;
         self.all[index].used = self.clock;
         self.last = index;
@@ -324,7 +324,7 @@ impl<T> Templates<T> {
         let ordered = gaps.in_order();
         let gap_bytes: usize = ordered.iter().flatten().map(|gap| gap.len).sum();
         let bytes = end - from - gap_bytes;
-        if bytes > MOST_BYTES || gaps.is_empty() || self.balance <= 2 * COST {
+        if bytes > MAX_BYTES || gaps.is_empty() || self.balance <= 2 * COST {
             return None;
         }
         // Twice, for it is followed below.
@@ -336,11 +336,11 @@ impl<T> Templates<T> {
         let index = if let Some(index) = same {
             // Of these bytes, but the line did not fit, for a control byte in a gap, say.
             index
-        } else if self.all.len() < MOST {
+        } else if self.all.len() < MAX {
             self.all.try_reserve(1).ok()?;
             self.all.len()
         } else {
-            (0..MOST).min_by_key(|&index| self.all[index].used)?
+            (0..MAX).min_by_key(|&index| self.all[index].used)?
         };
         let old = self.all.get_mut(index);
         let mut constants = old.map_or_else(Vec::new, |old| std::mem::take(&mut old.constants));

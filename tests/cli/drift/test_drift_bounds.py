@@ -38,9 +38,9 @@ def row(begins: str) -> str:
 
 
 def test_the_page_says_the_bounds_of_the_code() -> None:
-    assert row("what a CLI says in a scenario") == f"{scenarios.MOST_BYTES // MIB} MiB in each file of its recording"
-    assert row("transcripts that") == f"{disk.MOST_BYTES // MIB} MiB in {disk.MOST_FILES} files"
-    assert row("typings that") == f"{typings.MOST_BYTES // MIB} MiB, and {typings.MOST_STEPS:,} steps through them"
+    assert row("what a CLI says in a scenario") == f"{scenarios.MAX_BYTES // MIB} MiB in each file of its recording"
+    assert row("transcripts that") == f"{disk.MAX_BYTES // MIB} MiB in {disk.MAX_FILES} files"
+    assert row("typings that") == f"{typings.MAX_BYTES // MIB} MiB, and {typings.MAX_STEPS:,} steps through them"
     assert row("the help of a CLI") == f"{inside.HELP_BYTES >> 10} KiB"
 
 
@@ -62,12 +62,12 @@ def test_of_the_transcripts_on_disk_whole_lines_up_to_the_bounds_are_kept(tmp_pa
     project = tmp_path / ".claude" / "projects" / "p"
     project.mkdir(parents=True)
     line = b"x" * (MIB - 1) + b"\n"
-    for number in range(disk.MOST_FILES + 1):
+    for number in range(disk.MAX_FILES + 1):
         (project / f"{number}.jsonl").write_bytes(b"y\n" if number else line * 9 + b"x")
     disk.keep(tmp_path, tmp_path, "talkative")
     files = [data for _, data in disk.kept(tmp_path)]
-    assert len(files) <= disk.MOST_FILES
-    assert sum(map(len, files)) <= disk.MOST_BYTES
+    assert len(files) <= disk.MAX_FILES
+    assert sum(map(len, files)) <= disk.MAX_BYTES
     assert all(not data or data.endswith(b"\n") for data in files)
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from claude_wire.cli.drift.requests import NO_REQUEST
 from claude_wire.cli.drift.structs import structs_source
-from claude_wire.cli.drift.wire import MOST_DRIFTS, MOST_VALUES, Comparison, Drift
+from claude_wire.cli.drift.wire import MAX_DRIFTS, MAX_VALUES, Comparison, Drift
 from claude_wire.foundation.printable import is_seen
 from claude_wire.testing import Step
 
@@ -285,12 +285,12 @@ def test_a_request_is_gone_if_it_is_refused_as_one_that_no_cli_knows() -> None:
 
 def test_what_is_kept_has_a_bound() -> None:
     comparison = Comparison()
-    for number in range(MOST_DRIFTS + 10):
+    for number in range(MAX_DRIFTS + 10):
         comparison.message({"type": "new_one", "n": number}, "here")
         comparison.message(assistant(**{f"field{number}": 1}), "here")
     drifts = comparison.drifts()
-    assert len(drifts) == MOST_DRIFTS
-    assert max(len(drift.values) for drift in drifts) == MOST_VALUES
+    assert len(drifts) == MAX_DRIFTS
+    assert max(len(drift.values) for drift in drifts) == MAX_VALUES
 
 
 def test_a_line_that_is_no_message_is_found() -> None:

@@ -22,7 +22,7 @@ import pytest
 
 from children import children_of, wait_until
 from claude_wire.cli.tap import program
-from claude_wire.cli.tap.program import DEPTH, MOST_DEPTH
+from claude_wire.cli.tap.program import DEPTH, MAX_DEPTH
 from claude_wire.process.find_cli import find_cli, is_tap
 from tapped import SECONDS, cli_of, start, tap_of
 
@@ -347,7 +347,7 @@ def test_a_tap_that_runs_itself_ends(tmp_path: Path) -> None:
 def test_a_cli_that_has_a_tap_of_its_own_runs(tmp_path: Path) -> None:
     install(tmp_path / "tap", CAT)
     cli = cli_of(tmp_path / "cli", f"os.execv({str(tmp_path / 'tap')!r}, ['tap'])\n")
-    environment = {**os.environ, DEPTH: str(MOST_DEPTH - 2)}
+    environment = {**os.environ, DEPTH: str(MAX_DEPTH - 2)}
     done = subprocess.run(tap_of(cli), input=b"a", capture_output=True, timeout=SECONDS, env=environment)
     assert (done.stdout, done.returncode) == (b"a", 0)
 

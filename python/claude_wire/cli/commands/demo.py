@@ -31,7 +31,7 @@ SPEED = 2.0
 RACE_BYTES = 20_000_000
 
 #: The race ends after so many rounds, or with the round in which so many seconds have passed.
-MOST_ROUNDS = 5
+MAX_ROUNDS = 5
 RACE_SECONDS = 5.0
 
 
@@ -69,7 +69,7 @@ async def _play(recording: Recording, console: Output) -> None:
 def _measure(recorded: bytes, console: Output) -> None:
     times = max(1, RACE_BYTES // len(recorded))
     data = recorded * times
-    *laps, results = race([*ways(), RESULTS_ONLY], data, rounds=MOST_ROUNDS, seconds=RACE_SECONDS)
+    *laps, results = race([*ways(), RESULTS_ONLY], data, rounds=MAX_ROUNDS, seconds=RACE_SECONDS)
     console.say(
         f"\nDecoding this recording {times} times over, from memory, messages dropped at once "
         f"({len(data) / 1e6:.1f} MB, {laps[0].messages:,} lines):",

@@ -17,7 +17,7 @@ from claude_wire.cli.count.fields import Finding
 from claude_wire.cli.drift import disk
 from claude_wire.cli.drift.report import Report
 from claude_wire.cli.drift.structs import structs_source
-from claude_wire.cli.drift.typings import MOST_BYTES, Typings
+from claude_wire.cli.drift.typings import MAX_BYTES, Typings
 from claude_wire.cli.drift.wire import Comparison
 from claude_wire.cli.failure import Failure
 from claude_wire.flags.flags import Effort, PermissionMode, SettingSource
@@ -135,7 +135,7 @@ def _report(cli: Path, folder: Path, comparison: Comparison) -> Report:
 def typings_of(file: Path) -> Typings:
     """The declarations in a file, of which no more is read than is taken: it may be a device that has no end."""
     with open(file, "rb") as opened:
-        return Typings(opened.read(MOST_BYTES + 1))
+        return Typings(opened.read(MAX_BYTES + 1))
 
 
 def _compare_typings(file: Path, comparison: Comparison) -> None:

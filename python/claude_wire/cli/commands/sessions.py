@@ -26,7 +26,7 @@ __all__ = ["headline", "resume_line", "session_as_json", "sessions"]
 TEXT_CHARS = 200
 
 #: The CLI keeps a session for so many days, if its settings do not say otherwise. Larger settings are not read.
-DEFAULT_DAYS_KEPT, MOST_SETTINGS_BYTES = 30, 1024 * 1024
+DEFAULT_DAYS_KEPT, MAX_SETTINGS_BYTES = 30, 1024 * 1024
 
 #: A session that the CLI will delete within this time is marked.
 SOON = timedelta(days=7)
@@ -125,7 +125,7 @@ def _days_kept(folder: str) -> float | None:
     if os.path.basename(projects) != "projects":
         return None
     try:
-        settings: Any = json.loads(read_small(Path(projects).with_name("settings.json"), MOST_SETTINGS_BYTES))
+        settings: Any = json.loads(read_small(Path(projects).with_name("settings.json"), MAX_SETTINGS_BYTES))
     except FileNotFoundError:
         return DEFAULT_DAYS_KEPT
     except (OSError, ValueError, RecursionError):

@@ -15,7 +15,7 @@ from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.sources import SOURCE, Piece, display_name, pieces
 from claude_wire.messages import InvalidLine, Message
-from claude_wire.transcripts import MOST_BYTES, Transcript, messages
+from claude_wire.transcripts import MAX_BYTES, Transcript, messages
 from claude_wire.transcripts.transcript import decoded
 
 __all__ = ["view"]
@@ -86,7 +86,7 @@ def _transcript(source: str, stream: Iterator[Piece]) -> Transcript:
         return Transcript(decoded(piece.data for piece in stream), None if source == "-" else source)
     except ValueError:
         name = display_name(source)
-        raise Failure(f"{name} has more than {MOST_BYTES:,} bytes: too many to find its branches") from None
+        raise Failure(f"{name} has more than {MAX_BYTES:,} bytes: too many to find its branches") from None
 
 
 def _show_transcript(transcript: Transcript, live: LiveView, page: Page) -> None:

@@ -18,7 +18,7 @@ REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
     str(cls.__struct_config__.tag): cls for cls in get_args(ControlRequestPayload)
 }
 #: So many requests are known at once, the last ones, and none with an id that has more characters than any host gives.
-MOST_ASKED, MOST_ID = 1000, 200
+MAX_ASKED, MAX_ID = 1000, 200
 
 
 class Asked:
@@ -29,11 +29,11 @@ class Asked:
 
     def note(self, request: ControlRequest) -> None:
         """Take a request of either side."""
-        if isinstance(request.request, Unknown) or len(str(request.request_id)) > MOST_ID:
+        if isinstance(request.request, Unknown) or len(str(request.request_id)) > MAX_ID:
             return
         self._subtypes.pop(request.request_id, None)
         self._subtypes[request.request_id] = str(type(request.request).__struct_config__.tag)
-        if len(self._subtypes) > MOST_ASKED:
+        if len(self._subtypes) > MAX_ASKED:
             del self._subtypes[next(iter(self._subtypes))]
 
     def found(self, response: ControlResponse) -> Iterator[Found]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from claude_wire import PROTOCOL_VERSION
 from claude_wire.cli.count.fields import Finding
-from claude_wire.cli.count.survey import MOST_FINDINGS, Seen, Summary
+from claude_wire.cli.count.survey import MAX_FINDINGS, Seen, Summary
 from claude_wire.messages import InvalidLine
 
 __all__ = ["invalid_as_json", "invalid_as_text", "summary_as_json", "summary_as_text"]
@@ -37,7 +37,7 @@ def summary_as_text(summary: Summary, *, name_sources: bool = False) -> Iterator
         where = f"{seen.source}, line {seen.line_number}" if name_sources else f"line {seen.line_number}"
         yield f"    {seen.times:,} x {_finding_as_text(finding)} (first in {where})"
     if summary.more:
-        yield f"    {summary.more:,} x others, beyond the first {MOST_FINDINGS:,} that differ"
+        yield f"    {summary.more:,} x others, beyond the first {MAX_FINDINGS:,} that differ"
 
 
 def _counted(count: int, noun: str) -> str:

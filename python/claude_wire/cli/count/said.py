@@ -24,7 +24,7 @@ __all__ = ["Pattern", "Role", "Said", "files_of", "said_in"]
 Role: TypeAlias = Literal["user", "assistant", "thinking", "tool"]
 
 #: The names of so many calls of a file are remembered, for their results.
-MOST_CALLS = 10_000
+MAX_CALLS = 10_000
 
 #: So much of a file is searched at once for a pattern that is plain text.
 BLOCK_BYTES = 1 << 20
@@ -113,7 +113,7 @@ def _said(block: ContentBlock, role: Role, time: str | None, calls: dict[str, st
     if isinstance(block, ThinkingBlock):
         return Said("thinking", None, time, block.thinking)
     if isinstance(block, ToolUseBlock):
-        if len(calls) < MOST_CALLS:
+        if len(calls) < MAX_CALLS:
             calls[block.id] = block.name
         return Said("tool", block.name, time, _json(block.input))
     if isinstance(block, ToolResultBlock):

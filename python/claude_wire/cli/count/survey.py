@@ -1,7 +1,7 @@
 """What a stream of lines holds: its kinds, its bad lines, and what no class knows.
 
 Sans-IO: bytes go in, counts come out. Knows lines and messages; not files, nor how a count is printed. Its memory does
-not grow with the stream: kinds are a fixed number, and of unknown things at most :data:`MOST_FINDINGS` are told apart.
+not grow with the stream: kinds are a fixed number, and of unknown things at most :data:`MAX_FINDINGS` are told apart.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from claude_wire.transcripts import Record
 from claude_wire.transcripts.read import decoder_for
 from claude_wire.transcripts.recognise import LineDialect, dialect_of
 
-__all__ = ["MOST_FINDINGS", "Seen", "Summary", "Survey"]
+__all__ = ["MAX_FINDINGS", "Seen", "Summary", "Survey"]
 
 #: At most this many different unknown things are listed, and more are only counted: a file may have a new name on every
 #: line.
-MOST_FINDINGS = 1000
+MAX_FINDINGS = 1000
 
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
@@ -58,7 +58,7 @@ class Summary:
     kinds: Counter[str] = field(default_factory=lambda: Counter[str]())
     #: What no class knows.
     findings: dict[Finding, Seen] = field(default_factory=lambda: dict[Finding, Seen]())
-    #: How many findings came that are not listed, beyond :data:`MOST_FINDINGS` different ones.
+    #: How many findings came that are not listed, beyond :data:`MAX_FINDINGS` different ones.
     more: int = 0
 
     @property
@@ -71,7 +71,7 @@ class Summary:
         before = self.findings.get(finding)
         if before is not None:
             self.findings[finding] = before._replace(times=before.times + seen.times)
-        elif len(self.findings) < MOST_FINDINGS:
+        elif len(self.findings) < MAX_FINDINGS:
             self.findings[finding] = seen
         else:
             self.more += seen.times

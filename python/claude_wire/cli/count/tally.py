@@ -1,7 +1,7 @@
 """What a recording adds up to: turns, tokens, cost, tools, times, and bytes by kind of line.
 
 Sans-IO: bytes go in, sums come out. Its memory does not grow with the stream: kinds are a fixed number, of names that
-the stream makes up at most :data:`MOST_NAMES` are told apart, and of calls that wait for their result as many are
+the stream makes up at most :data:`MAX_NAMES` are told apart, and of calls that wait for their result as many are
 remembered.
 """
 
@@ -34,10 +34,10 @@ from claude_wire.transcripts.recognise import LineDialect
 from claude_wire.usage.meter import Totals, UsageMeter, models_of
 from claude_wire.usage.sums import Sums, name_within
 
-__all__ = ["MOST_NAMES", "Count", "Stats", "Tally", "Tool"]
+__all__ = ["MAX_NAMES", "Count", "Stats", "Tally", "Tool"]
 
 #: At most this many tools and reasons are told apart; what comes after them counts as ``(others)``.
-MOST_NAMES = 1000
+MAX_NAMES = 1000
 
 #: Kinds of lines that are no messages.
 INVALID, BLANK = "invalid", "blank"
@@ -70,7 +70,7 @@ class Tool(Sums):
 class Stats(Sums):
     """What one stream adds up to, or several together."""
 
-    most_names: ClassVar[int] = MOST_NAMES
+    most_names: ClassVar[int] = MAX_NAMES
 
     #: Bytes, line feeds included.
     bytes: int = 0
@@ -194,7 +194,7 @@ class Tally:
             return
         _named(self._stats.tools, name, Tool).calls += 1
         self._waiting[id] = name
-        if len(self._waiting) > MOST_NAMES:
+        if len(self._waiting) > MAX_NAMES:
             oldest = next(iter(self._waiting))
             _named(self._stats.tools, self._waiting.pop(oldest), Tool).unanswered += 1
 
@@ -216,11 +216,11 @@ class Tally:
         if result.ok:
             stats.ok += 1
         else:
-            reason = name_within(stats.failed, why_failed(result), MOST_NAMES)
+            reason = name_within(stats.failed, why_failed(result), MAX_NAMES)
             stats.failed[reason] = stats.failed.get(reason, 0) + 1
         for denial in result.permission_denials or ():
             _named(stats.tools, denial.tool_name, Tool).denied += 1
 
 
 def _named(known: dict[str, T], name: str, make: Callable[[], T]) -> T:
-    return known.setdefault(name_within(known, name, MOST_NAMES), make())
+    return known.setdefault(name_within(known, name, MAX_NAMES), make())

@@ -40,7 +40,7 @@ SCHEMA: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "str
 #: Seconds for an answer to a request, and for all that comes for a prompt.
 REQUEST_SECONDS, RUN_SECONDS = 15.0, 20.0
 #: Of what a CLI says in a session at most so many bytes are kept. Those of a CLI of today have 0.3 MB.
-MOST_BYTES = 1 << 23
+MAX_BYTES = 1 << 23
 
 
 def _bash(command: str, **more: Any) -> Reply:
@@ -104,7 +104,7 @@ class Stage:
     ) -> Session:
         """A session that has not begun; ``host`` is what `open_session` takes beside the flags."""
         sandbox.require()
-        recorder = Recorder(self.folder / f"{self.name}.{len(self.recorders) + 1}", MOST_BYTES)
+        recorder = Recorder(self.folder / f"{self.name}.{len(self.recorders) + 1}", MAX_BYTES)
         self.recorders.append(recorder)
         environment = {**sandbox.environment(self.home, self.api.url), "CLAUDE_CODE_MAX_RETRIES": "1", **(env or {})}
         return open_session(

@@ -54,7 +54,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: A field of such a name would hide what the hints of the fields behind it mean.
 _IN_HINTS = frozenset(("Any", "Literal", "Number", "bool", "dict", "float", "int", "list", "msgspec", "str"))
 #: What is nested deeper in a value gets no type of its own.
-MOST_DEPTH = 10
+MAX_DEPTH = 10
 
 _IMPORTS = """from __future__ import annotations
 
@@ -174,7 +174,7 @@ class _Writer:
     def _hint(self, cls: str, values: Sequence[Any]) -> str:
         """The type of these values; ``cls`` is the name of a class for those that are objects."""
         given = [value for value in values if value is not None]
-        if not given or self._depth == MOST_DEPTH or any(isinstance(value, Anything) for value in given):
+        if not given or self._depth == MAX_DEPTH or any(isinstance(value, Anything) for value in given):
             return "Any"
         self._depth += 1
         hints: dict[str, None] = {}

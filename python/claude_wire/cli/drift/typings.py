@@ -17,7 +17,7 @@ from claude_wire.cli.drift.whole import WHOLE
 from claude_wire.cli.failure import Failure
 from claude_wire.foundation.extras import install_extra
 
-__all__ = ["MOST_BYTES", "Anything", "Real", "Typings", "Word"]
+__all__ = ["MAX_BYTES", "Anything", "Real", "Typings", "Word"]
 
 
 class Anything(dict[str, Any]):
@@ -44,7 +44,7 @@ IMPORTED: dict[str, Any] = {
     "UUID": "u",
 }
 #: The typings of the SDK have 0.6 MB, and take 64,000 steps. Types that name each other may take any number.
-MOST_BYTES, MOST_STEPS = 1 << 23, 1_000_000
+MAX_BYTES, MAX_STEPS = 1 << 23, 1_000_000
 
 #: What no fraction is tried for.
 WHOLE_NAMES = frozenset(name for names in WHOLE.values() for name in names)
@@ -64,8 +64,8 @@ class Typings:
     """
 
     def __init__(self, source: bytes) -> None:
-        if len(source) > MOST_BYTES:
-            raise Failure(f"the typings have more than {MOST_BYTES:,} bytes")
+        if len(source) > MAX_BYTES:
+            raise Failure(f"the typings have more than {MAX_BYTES:,} bytes")
         try:
             tree_sitter: Any = import_module("tree_sitter")
             grammar: Any = import_module("tree_sitter_typescript")
@@ -76,7 +76,7 @@ class Typings:
         self._open: list[str] = []
         #: The field whose type is gone through.
         self._field = ""
-        self._left = MOST_STEPS
+        self._left = MAX_STEPS
 
     @cached_property
     def _declared(self) -> dict[str, Node]:

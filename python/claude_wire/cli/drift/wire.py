@@ -27,7 +27,7 @@ __all__ = ["Comparison", "Drift"]
 #: Declared by the SDK's typings, and refused by the CLI of the same version when it runs for a host.
 DECLARED_ONLY = {"set_color"}
 #: At most this many values of one drift are kept, and this many drifts: a CLI may make up names without end.
-MOST_VALUES, MOST_DRIFTS = 100, 1000
+MAX_VALUES, MAX_DRIFTS = 100, 1000
 
 
 @dataclass
@@ -124,11 +124,11 @@ class Comparison:
         """Note a difference; of one that was noted before only the values are kept."""
         key = (change, finding)
         if key not in self._drifts:
-            if len(self._drifts) == MOST_DRIFTS:
+            if len(self._drifts) == MAX_DRIFTS:
                 return
             self._drifts[key] = Drift(change, finding, where, [], owner)
         kept = self._drifts[key].values
-        kept += list(values)[: MOST_VALUES - len(kept)]
+        kept += list(values)[: MAX_VALUES - len(kept)]
 
     def _found(self, found: Found, where: str) -> None:
         self.add("new", found.finding, where, [found.value], found.owner)

@@ -24,7 +24,7 @@ __all__ = ["INPUT", "Call", "Calls"]
 INPUT: Cut = (2000, 20_000, 200)
 
 #: Subagents of subagents stand in each other up to this depth; what is deeper stands beside the last.
-MOST_DEPTH = 8
+MAX_DEPTH = 8
 
 #: How calls end that did not go well, by ``non_execution_kind``.
 DENIALS = {"interrupted": "interrupted", "user-rejected": "denied", "permission-rule": "denied"}
@@ -47,7 +47,7 @@ class Call:
         self.said: Box = place.box()
         self.result: Box = place.box()
         #: Where what its subagent says is added; None until then. Browsers give up on what is nested too deeply.
-        self.inside: Box | None = place if depth >= MOST_DEPTH else None
+        self.inside: Box | None = place if depth >= MAX_DEPTH else None
 
     def subagent(self) -> Box:
         """The place for what its subagent says, which gets a heading first."""

@@ -20,7 +20,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
 }
 
 #: A comparison has at most so many lines.
-MOST_LINES = 5000
+MAX_LINES = 5000
 
 
 def without_change(name: str, given: Any) -> Any:
@@ -41,7 +41,7 @@ def asked_change(name: str, given: Any) -> list[str]:
             return _replaced(members)
         case "MultiEdit":
             edits = items_of(members.get("edits"))
-            return [line for edit in edits[:MOST_LINES] for line in ["@@", *_replaced(fields_of(edit))]][:MOST_LINES]
+            return [line for edit in edits[:MAX_LINES] for line in ["@@", *_replaced(fields_of(edit))]][:MAX_LINES]
         case "Write" if isinstance(members.get("content"), str):
             return _signed("+", members["content"])
         case _:
@@ -57,8 +57,8 @@ def done_change(result: Any) -> list[str]:
         lines.append("@@ -{} +{} @@".format(*(start if isinstance(start, int) else "?" for start in starts)))
         # A line of a file may end with a carriage return; a line feed would make two lines of it.
         lines += [line.replace("\n", " ") for line in items_of(hunk.get("lines")) if isinstance(line, str)]
-        if len(lines) > MOST_LINES:
-            return [*lines[:MOST_LINES], "…"]
+        if len(lines) > MAX_LINES:
+            return [*lines[:MAX_LINES], "…"]
     return lines
 
 
@@ -72,5 +72,5 @@ def _replaced(members: dict[str, Any]) -> list[str]:
 def _signed(sign: str, text: str) -> list[str]:
     if not text:
         return []
-    lines = text.removesuffix("\n").split("\n", MOST_LINES)
-    return [*(f"{sign}{line}" for line in lines[:MOST_LINES]), *(["…"] if len(lines) > MOST_LINES else [])]
+    lines = text.removesuffix("\n").split("\n", MAX_LINES)
+    return [*(f"{sign}{line}" for line in lines[:MAX_LINES]), *(["…"] if len(lines) > MAX_LINES else [])]

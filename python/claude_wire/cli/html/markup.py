@@ -13,10 +13,10 @@ from html import escape
 
 from claude_wire.foundation.printable import prose as readable
 
-__all__ = ["MOST_CHARS", "Box", "Room", "clock", "day", "folded", "inline", "picture", "prose", "rows"]
+__all__ = ["MAX_CHARS", "Box", "Room", "clock", "day", "folded", "inline", "picture", "prose", "rows"]
 
 #: A page has at most this many characters, and what is shown of them. Further parts are left out and counted.
-MOST_CHARS = 32 * 1024 * 1024
+MAX_CHARS = 32 * 1024 * 1024
 
 #: Of one text so many characters are shown.
 TEXT_CHARS = 100_000
@@ -46,7 +46,7 @@ class Room:
         left_out: how many parts found no room.
     """
 
-    def __init__(self, chars: int = MOST_CHARS) -> None:
+    def __init__(self, chars: int = MAX_CHARS) -> None:
         self.left_out: int = 0
         self._left = chars
 

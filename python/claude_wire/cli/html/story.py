@@ -36,7 +36,7 @@ from claude_wire.usage.meter import UsageMeter
 __all__ = ["Facts", "Story"]
 
 #: So many prompts and texts are remembered, because the CLI repeats them.
-MOST_REMEMBERED = 100
+MAX_REMEMBERED = 100
 
 #: What the CLI writes in the user's place.
 INTERRUPTED = "[Request interrupted by user"
@@ -102,8 +102,8 @@ class Story:
         self._turn: Box | None = None
         self._calls = Calls()
         self._asked: dict[RequestId, tuple[str, Box]] = {}
-        self._prompts: deque[str] = deque(maxlen=MOST_REMEMBERED)
-        self._said: deque[str] = deque(maxlen=MOST_REMEMBERED)
+        self._prompts: deque[str] = deque(maxlen=MAX_REMEMBERED)
+        self._said: deque[str] = deque(maxlen=MAX_REMEMBERED)
         self._usage = UsageMeter()
         #: The usage of each answer of a turn; its last line has the final one.
         self._answers: dict[str, messages.Usage] = {}
@@ -179,7 +179,7 @@ class Story:
             return
         self._accumulator.add(message)
         session = None if isinstance(message, messages.InvalidLine) else getattr(message, "session_id", None)
-        if isinstance(session, str) and len(self.facts.sessions) < MOST_REMEMBERED:
+        if isinstance(session, str) and len(self.facts.sessions) < MAX_REMEMBERED:
             self.facts.sessions.setdefault(session[:200])
         match message:
             case messages.AssistantMessage():
@@ -213,7 +213,7 @@ class Story:
         self._model(init.model)
 
     def _model(self, name: str | None) -> None:
-        if name and name != "<synthetic>" and len(self.facts.models) < MOST_REMEMBERED:
+        if name and name != "<synthetic>" and len(self.facts.models) < MAX_REMEMBERED:
             self.facts.models.setdefault(name[:200])
 
     def _invalid(self, line: messages.InvalidLine, what: str) -> None:
@@ -371,7 +371,7 @@ class Story:
         if told is not None:
             self._notice(told, place)
         self._asked[None if request_id is UNSET else request_id] = tag(asked), place
-        if len(self._asked) > MOST_REMEMBERED:
+        if len(self._asked) > MAX_REMEMBERED:
             del self._asked[next(iter(self._asked))]
 
     def sent(self, message: Message | messages.InvalidLine) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from claude_wire.cli.show.excerpts import CUT, MOST_FIELDS, Cut, detail, excerpt, fields
+from claude_wire.cli.show.excerpts import CUT, MAX_FIELDS, Cut, detail, excerpt, fields
 from claude_wire.foundation.printable import one_line
 from claude_wire.messages import SystemToolResultMessage, ToolResultBlock, ToolResultMessage, UserMessage
 
@@ -78,8 +78,8 @@ def _taken(members: dict[str, Any], name: str, key: str) -> list[dict[str, Any]]
 
 
 def _most(lines: list[str]) -> list[str]:
-    more = len(lines) - MOST_FIELDS
-    return [*lines[:MOST_FIELDS], f"… {more:,} more"] if more > 0 else lines
+    more = len(lines) - MAX_FIELDS
+    return [*lines[:MAX_FIELDS], f"… {more:,} more"] if more > 0 else lines
 
 
 def _to_do(members: dict[str, Any]) -> list[str]:

@@ -18,7 +18,7 @@ import click
 __all__ = ["Column", "cell_count", "fitted", "laid_out", "printed", "terminal_width"]
 
 #: Columns between two columns, and those that a bar needs at least.
-GAP, LEAST_BAR, MOST_BAR = 2, 8, 40
+GAP, LEAST_BAR, MAX_BAR = 2, 8, 40
 
 #: A path is cut to this before a column of numbers is left out. Other names stay whole as long as they can.
 LEAST_PATH = 24
@@ -75,7 +75,7 @@ def laid_out(
     while any(column.drop for column in shown) and least + _width(shown) > room:
         shown.remove(max(shown, key=lambda column: column.drop))
     size = min(names.width, max(room - _width(shown), 1))
-    bars = min(room - size - _width(shown) - GAP, MOST_BAR)
+    bars = min(room - size - _width(shown) - GAP, MAX_BAR)
     lines: list[str] = []
     for row in range(-1, len(names.cells)):
         name = fitted(names.heading if row < 0 else names.cells[row], size, keep_end=keep_end)

@@ -18,8 +18,8 @@ from claude_wire.messages import ContentBlock, TextBlock
 __all__ = ["CUT", "WHOLE", "Cut", "block_name", "content_text", "detail", "excerpt", "fields", "plain_json"]
 
 #: This many lines of a text are shown, and this many characters of each.
-MOST_LINES = 6
-MOST_CHARS = 160
+MAX_LINES = 6
+MAX_CHARS = 160
 
 #: A text from the input that is told on one line is cut to this many characters.
 DETAIL_CHARS = 200
@@ -28,11 +28,11 @@ DETAIL_CHARS = 200
 ONE_LINE_CHARS = 76
 
 #: This many members of an object are shown.
-MOST_FIELDS = 12
+MAX_FIELDS = 12
 
 #: The most lines of a text, characters of a line, and members of an object.
 Cut: TypeAlias = "tuple[int, int, int]"
-CUT: Cut = (MOST_LINES, MOST_CHARS, MOST_FIELDS)
+CUT: Cut = (MAX_LINES, MAX_CHARS, MAX_FIELDS)
 WHOLE: Cut = (sys.maxsize, sys.maxsize, sys.maxsize)
 
 
@@ -41,7 +41,7 @@ def detail(text: str) -> str:
     return one_line(text.strip(), DETAIL_CHARS)
 
 
-def excerpt(text: str, most_lines: int = MOST_LINES, most_chars: int = MOST_CHARS) -> list[str]:
+def excerpt(text: str, most_lines: int = MAX_LINES, most_chars: int = MAX_CHARS) -> list[str]:
     """The first lines of a text, and one that says how much more there is."""
     text = text.rstrip("\n")
     lines: list[str] = []

@@ -37,10 +37,10 @@ from claude_wire.usage.meter import UsageMeter
 __all__ = ["LiveView"]
 
 #: This many calls, requests, prompts and subagents are remembered, for later messages about them.
-MOST_REMEMBERED = 1000
+MAX_REMEMBERED = 1000
 
 #: This many texts are remembered, because results repeat them.
-MOST_SAID = 20
+MAX_SAID = 20
 
 #: The styles of the two types of blocks whose text grows.
 STYLES = {"text": "", "thinking": "dim italic"}
@@ -113,10 +113,10 @@ class LiveView:
         #: Requests of the CLI without an answer yet, by their subtype.
         self._asked: dict[RequestId, str] = {}
         #: Prompts that were shown when the host sent them, and which the CLI may repeat.
-        self._prompts: deque[str] = deque(maxlen=MOST_REMEMBERED)
+        self._prompts: deque[str] = deque(maxlen=MAX_REMEMBERED)
         self._header: tuple[str | None, ...] = ()
         #: The last texts of the main conversation. A result repeats them, at times those of several turns.
-        self._said: deque[str] = deque(maxlen=MOST_SAID)
+        self._said: deque[str] = deque(maxlen=MAX_SAID)
         self._usage = UsageMeter()
         self._input_chars = 0
 
@@ -423,6 +423,6 @@ class LiveView:
 def _remember(known: dict[Any, T], key: Any, value: T) -> T:
     """Keep a value, and forget the oldest when there are too many."""
     known[key] = value
-    if len(known) > MOST_REMEMBERED:
+    if len(known) > MAX_REMEMBERED:
         del known[next(iter(known))]
     return value

@@ -20,11 +20,11 @@ __all__ = ["Page"]
 BAR = "| "
 
 #: Levels beyond this one look the same; a narrow terminal has no room for more.
-MOST_LEVELS = 3
+MAX_LEVELS = 3
 
 #: rich is given this many characters at once. For each line it copies all that follows: that took 35 seconds for an
 #: answer of 120,000 lines.
-MOST_AT_ONCE = 4096
+MAX_AT_ONCE = 4096
 
 #: The row is drawn this often, so that its clock runs.
 ROWS_PER_SECOND = 4
@@ -64,7 +64,7 @@ class Page:
         """Write whole lines, each behind the bars of its level."""
         self.end_text()
         self._hide_row()
-        self._out(wrapped(text, width_of(self._console), BAR * min(level, MOST_LEVELS)), style)
+        self._out(wrapped(text, width_of(self._console), BAR * min(level, MAX_LEVELS)), style)
 
     def text(self, piece: str, style: str = "", level: int = 0) -> None:
         """Write text that grows: behind what is there, if that is of the same style and level, else on a new line."""
@@ -73,7 +73,7 @@ class Page:
         if self._open != (style, level):
             self.end_text()
             self._open = (style, level)
-            bars = BAR * min(level, MOST_LEVELS)
+            bars = BAR * min(level, MAX_LEVELS)
             self._wrapping = Wrapping(width_of(self._console), bars)
             self._hide_row()
             self._out(bars, style, end="")
@@ -108,8 +108,8 @@ class Page:
 
     def _out(self, text: str, style: str = "", end: str = "\n") -> None:
         at = 0
-        while len(text) - at > MOST_AT_ONCE:
-            cut = text.rfind("\n", at, at + MOST_AT_ONCE) + 1 or at + MOST_AT_ONCE
+        while len(text) - at > MAX_AT_ONCE:
+            cut = text.rfind("\n", at, at + MAX_AT_ONCE) + 1 or at + MAX_AT_ONCE
             self._console.out(text[at:cut], style=style, end="", highlight=False)
             at = cut
         self._console.out(text[at:], style=style, end=end, highlight=False)

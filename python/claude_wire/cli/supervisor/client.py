@@ -23,7 +23,7 @@ from claude_wire.errors import HostError
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.host.child import began_at
 from claude_wire.host.disk.folder import StateFolder, Supervision, default_folder
-from claude_wire.host.frames import MOST_ANSWER_BYTES, VERSION, Ended, Failed, List, Listed, SessionInfo
+from claude_wire.host.frames import MAX_ANSWER_BYTES, VERSION, Ended, Failed, List, Listed, SessionInfo
 
 __all__ = [
     "Client",
@@ -108,7 +108,7 @@ class Client:
         except BrokenPipeError as error:  # not to be taken for one of our output
             raise ConnectionAbortedError(error.errno, "the supervisor has closed the connection") from error
 
-    def line(self, most: int = MOST_ANSWER_BYTES) -> bytes:
+    def line(self, most: int = MAX_ANSWER_BYTES) -> bytes:
         """The next line, with its line feed, or so many bytes of it; empty at the end of the connection.
 
         Raises:

@@ -20,7 +20,7 @@ from claude_wire.cli.show.notices import ERROR, QUIET, WARNING
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.supervisor.client import Client, Place
 from claude_wire.control.host_frames import Blocked, Cursor, Cut, Ended, Limited, Stderr, frame_of
-from claude_wire.control.host_lines import MOST_FRAME_BYTES
+from claude_wire.control.host_lines import MAX_FRAME_BYTES
 from claude_wire.foundation.printable import printable
 from claude_wire.host.disk.files import open_private
 from claude_wire.host.frames import Attach
@@ -37,7 +37,7 @@ def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[
     goes_on = follow and attached.ended is None
     begins = True
     while left or goes_on:
-        piece = client.line(MOST_FRAME_BYTES)
+        piece = client.line(MAX_FRAME_BYTES)
         if not piece:
             return
         is_frame = begins and client.is_frame(piece)

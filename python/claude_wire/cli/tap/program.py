@@ -60,7 +60,7 @@ PR_SET_PDEATHSIG = 1
 
 #: Counts the taps between a CLI and who started the first of them: a tap may have been told to run itself.
 DEPTH = "CLAUDE_WIRE_TAP_DEPTH"
-MOST_DEPTH = 8
+MAX_DEPTH = 8
 #: What a shell reports for a program that it cannot run.
 CANNOT_RUN = 126
 
@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> None:
     _, cli, folder, how, *flags = argv
     depth = os.environ.get(DEPTH, "0")
     os.environ[DEPTH] = str(int(depth) + 1) if depth.isdecimal() else "1"
-    if os.environ[DEPTH] == str(MOST_DEPTH + 1):
+    if os.environ[DEPTH] == str(MAX_DEPTH + 1):
         _say("it runs itself, in place of the CLI: say where the CLI is, with --cli")
         os._exit(CANNOT_RUN)
     if flags in (["-v"], ["--version"]):  # SDKs ask for it before each session

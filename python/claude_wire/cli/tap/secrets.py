@@ -28,7 +28,7 @@ MASK = "[masked]"
 TEXT_CHARACTERS = 1024 * 1024
 #: Limit for comparing the forms of a text: length of its secrets times length of the text, about 0.1 s. Above, the
 #: whole text is masked.
-MOST_STEPS = 10**9
+MAX_STEPS = 10**9
 
 #: Name of a kind -> hints and a pattern. The pattern runs only if the lower-case text has one of the hints.
 #: Group ``s``, ``t`` or ``u`` of a match is masked, or else the whole match.
@@ -272,7 +272,7 @@ def _is_hidden(text: str, undo: Callable[[str], str]) -> bool:
         if shown == left:
             if secrets:
                 return True
-        elif sum(map(len, secrets)) * len(left) > MOST_STEPS or _masked(left, []) != left:
+        elif sum(map(len, secrets)) * len(left) > MAX_STEPS or _masked(left, []) != left:
             return True
         if any(_is_left(secret, left) for secret in secrets if secret not in taken or _is_telling(secret)):
             return True

@@ -26,7 +26,7 @@ _SESSION_FLAGS = {"--session-id": True, "--resume": True, "-r": True, "--continu
     "--resume-session-at": True,
 }
 #: Characters of the names of hooks and MCP servers that a client is told.
-MOST_STARTED_CHARS = 1024 * 1024
+MAX_STARTED_CHARS = 1024 * 1024
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -74,7 +74,7 @@ class Record(msgspec.Struct, kw_only=True):
         events = (request.hooks or {}).values()
         hooks = [id for matchers in events for matcher in matchers for id in matcher.hookCallbackIds]
         mcp = request.sdkMcpServers or []
-        if sum(map(len, (*hooks, *mcp))) > MOST_STARTED_CHARS:
+        if sum(map(len, (*hooks, *mcp))) > MAX_STARTED_CHARS:
             return None
         return Started(hooks=hooks, mcp=mcp, asks=asks_host(self.argv))
 

@@ -29,7 +29,7 @@ from claude_wire.process.turn import Turn
 __all__ = ["Review", "prompts_of", "review"]
 
 #: Calls without a result that are remembered of one turn; the last ones.
-MOST_CALLS = 1024
+MAX_CALLS = 1024
 
 
 class Review(NamedTuple):
@@ -135,7 +135,7 @@ def _called(message: AssistantMessage, calls: dict[str, None]) -> None:
     for block in message.message.content:
         if isinstance(block, ToolUseBlock):
             calls[block.id] = None
-            if len(calls) > MOST_CALLS:
+            if len(calls) > MAX_CALLS:
                 del calls[next(iter(calls))]
 
 

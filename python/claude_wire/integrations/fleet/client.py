@@ -41,11 +41,11 @@ SESSION_BYTES = 200_000_000
 #: Seconds without a word after which a node counts as lost, if Ray has not said so before.
 LOST_SECONDS = 3 * BEAT_SECONDS
 #: Items of a relay that wait for a client, of at most CHUNK_BYTES each. Then the relay waits, too.
-MOST_ITEMS = 16
+MAX_ITEMS = 16
 #: Losses of nodes that are kept until they are told.
-MOST_UNTOLD = 256
+MAX_UNTOLD = 256
 #: Calls that an actor takes at once: more than those of the 1024 clients that a supervisor takes.
-MOST_CALLS = 4096
+MAX_CALLS = 4096
 #: Seconds in which a node must have memory for a session.
 ROOM_SECONDS = 20.0
 
@@ -111,7 +111,7 @@ class Fleet(Host):
         self._bytes = session_bytes
         self._timeout = timeout
         self._nodes: dict[str, _Node] = {}
-        self._untold: deque[NodeLostError] = deque(maxlen=MOST_UNTOLD)
+        self._untold: deque[NodeLostError] = deque(maxlen=MAX_UNTOLD)
         # The node that all commands are for; None for that of each session.
         self._node: _Node | None = None
 
@@ -136,7 +136,7 @@ class Fleet(Host):
         options = {"lifetime": "detached", "namespace": "claude-wire", "get_if_exists": True, "num_cpus": 0}
         for id in [node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeID"] not in self._nodes]:
             here = NodeAffinitySchedulingStrategy(id, soft=False)
-            named = {"name": f"{self._name}:{id}", "max_concurrency": MOST_CALLS, "scheduling_strategy": here}
+            named = {"name": f"{self._name}:{id}", "max_concurrency": MAX_CALLS, "scheduling_strategy": here}
             self._nodes[id] = _Node(id, ray.remote(Node).options(**options, **named).remote(self.folder, id))
 
     def host(self, node: str) -> Host:
@@ -244,7 +244,7 @@ class Fleet(Host):
             node = self._node or (await self._placed() if isinstance(command, Create) else await self._found(command))
             if node is None:
                 continue
-            relay = node.actor.relay.options(num_returns="streaming", _generator_backpressure_num_objects=MOST_ITEMS)
+            relay = node.actor.relay.options(num_returns="streaming", _generator_backpressure_num_objects=MAX_ITEMS)
             items = relay.remote(client, ray.get_runtime_context().get_node_id(), memory)
             try:
                 first = await self.wait(node, _next(items), START_SECONDS + LOST_SECONDS)

@@ -5,10 +5,10 @@ import { Questions } from "./questions.js";
 import { exact, fill, foreign, make } from "./text.js";
 
 /** Entries that the page shows, and characters that it keeps for them. Above that the oldest go. */
-const MOST_ENTRIES = 3_000;
-const MOST_CHARS = 32 * 1024 * 1024;
+const MAX_ENTRIES = 3_000;
+const MAX_CHARS = 32 * 1024 * 1024;
 /** Characters of a text that are shown while it is written; all of it when it is there. */
-const MOST_LIVE = 20_000;
+const MAX_LIVE = 20_000;
 
 const STATES = {
   started: "running",
@@ -131,11 +131,11 @@ export class Conversation {
     }
     if (event.partial) {
       text.entry.classList.add("live");
-      if (text.node.length < MOST_LIVE) text.node.appendData(event.content.slice(0, MOST_LIVE - text.node.length));
+      if (text.node.length < MAX_LIVE) text.node.appendData(event.content.slice(0, MAX_LIVE - text.node.length));
       text.whole += event.content;
-      if (text.whole.length > MOST_LIVE) {
+      if (text.whole.length > MAX_LIVE) {
         text.hint ??= text.body.appendChild(make("p", "hint more-to-come"));
-        text.hint.textContent = `${(text.whole.length - MOST_LIVE).toLocaleString("en")} more characters so far`;
+        text.hint.textContent = `${(text.whole.length - MAX_LIVE).toLocaleString("en")} more characters so far`;
       }
       this.charge(event.content.length, text.entry);
       return;
@@ -337,7 +337,7 @@ export class Conversation {
   charge(chars, entry) {
     if (entry?.entryOf) entry.entryOf.chars += chars;
     this.chars += chars;
-    while (this.sizes.length > 1 && (this.sizes.length > MOST_ENTRIES || this.chars > MOST_CHARS)) this.drop();
+    while (this.sizes.length > 1 && (this.sizes.length > MAX_ENTRIES || this.chars > MAX_CHARS)) this.drop();
   }
 
   drop() {

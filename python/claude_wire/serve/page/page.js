@@ -7,7 +7,7 @@ import { foreign, make } from "./text.js";
 /** Milliseconds between two looks at the list of sessions, while the page is seen. */
 const LOOK = 4_000;
 /** Characters of a prompt that a browser sends when its page is gone: it takes 64 KiB, and each has up to 6 bytes. */
-const MOST_KEPT_ALIVE = 10_000;
+const MAX_KEPT_ALIVE = 10_000;
 const LIVES = {
   starting: "starting",
   idle: "ready",
@@ -285,7 +285,7 @@ async function send() {
   fault("");
   changed();
   // It is sent also if the page is left at once; the CLI repeats it in the events.
-  const reply = call("POST", urlOf(session, "prompts"), { text, uuid }, { keepalive: text.length < MOST_KEPT_ALIVE });
+  const reply = call("POST", urlOf(session, "prompts"), { text, uuid }, { keepalive: text.length < MAX_KEPT_ALIVE });
   repliesToPrompts = Promise.allSettled([repliesToPrompts, reply]).then(() => {});
   try {
     await reply;

@@ -5,7 +5,7 @@ import { exact, fill, foreign, make } from "./text.js";
 const REASONS = { withdrawn: "Withdrawn", answered: "Answered", dropped: "Dropped" };
 const DECISIONS = new Map([[true, ["Allowed", "allowed"]], [false, ["Denied", "denied"]]]);
 /** The fields of a tool's input that are shown at once; the others are counted. */
-const MOST_FIELDS = 12;
+const MAX_FIELDS = 12;
 
 export class Questions {
   /**
@@ -189,13 +189,13 @@ function sentence(text) {
 function inputOf({ input, description }) {
   const list = make("dl", "input");
   const fields = Object.entries(input).filter(([name, value]) => name !== "description" || value !== description);
-  for (const [name, value] of fields.slice(0, MOST_FIELDS)) {
+  for (const [name, value] of fields.slice(0, MAX_FIELDS)) {
     const field = make("div");
     const text = make("dd");
     fill(text, typeof value === "string" ? value : JSON.stringify(value, null, 2), { isExact: true });
     field.append(foreign("dt", "", exact(name)), text);
     list.append(field);
   }
-  if (fields.length > MOST_FIELDS) list.append(make("div", "hint", `and ${fields.length - MOST_FIELDS} more fields`));
+  if (fields.length > MAX_FIELDS) list.append(make("div", "hint", `and ${fields.length - MAX_FIELDS} more fields`));
   return list;
 }

@@ -36,7 +36,7 @@ from claude_wire.control.host_frames import (
     Stderr,
 )
 from claude_wire.control.host_lines import HostLines
-from claude_wire.control.unacknowledged import MOST_UNACKNOWLEDGED_BYTES, Unacknowledged
+from claude_wire.control.unacknowledged import MAX_UNACKNOWLEDGED_BYTES, Unacknowledged
 from claude_wire.errors import DetachedError, HandleError, ProcessError, ProcessInputError, UnfinishedTurnError
 from claude_wire.errors.base import describe_end
 from claude_wire.io.waiting import move_on_after
@@ -216,7 +216,7 @@ class Link:
         if not is_answer and not self._unacknowledged.has_room(line):
             raise HandleError(
                 f"the supervisor has not acknowledged {self._unacknowledged.size:,} bytes of what was sent, and at "
-                f"most {MOST_UNACKNOWLEDGED_BYTES:,} are kept: wait until it has read on"
+                f"most {MAX_UNACKNOWLEDGED_BYTES:,} are kept: wait until it has read on"
             )
 
     async def send(self, line: bytes) -> None:

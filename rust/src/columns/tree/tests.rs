@@ -37,7 +37,7 @@ fn keys_are_found_in_their_objects_alone() {
 #[test]
 fn keys_with_one_hash_are_all_found() {
     let mut tree = Tree::default();
-    let names: Vec<_> = (0..MOST_SLOTS)
+    let names: Vec<_> = (0..MAX_SLOTS)
         .map(|number| format!("k{number:02}k"))
         .collect();
     for name in &names {

@@ -33,7 +33,7 @@ impl Operation for Turns<'_> {
             }
             at = found.end;
         }
-        assert!(templates.all.len() <= MOST);
+        assert!(templates.all.len() <= MAX);
         (made, passed)
     }
 }
@@ -60,8 +60,8 @@ fn lines(kinds: usize, count: usize) -> String {
 #[test]
 fn lines_that_take_turns_are_scanned_once_each() {
     for level in [Level::Plain, Level::Fast] {
-        for kinds in [1, 2, 3, MOST] {
-            let data = lines(kinds, 10 * MOST);
+        for kinds in [1, 2, 3, MAX] {
+            let data = lines(kinds, 10 * MAX);
             let (made, passed) = run(level, Turns(data.as_bytes()));
             assert_eq!(made, kinds);
             // The first round makes them, the second teaches what follows what.
@@ -79,6 +79,6 @@ fn where_templates_do_not_pay_few_are_made() {
 
 #[test]
 fn a_template_of_many_bytes_is_not_made() {
-    let line = format!("{{\"uuid\":\"\",\"x\":\"{}\"}}\n", "y".repeat(MOST_BYTES));
+    let line = format!("{{\"uuid\":\"\",\"x\":\"{}\"}}\n", "y".repeat(MAX_BYTES));
     assert_eq!(run(Level::Fast, Turns(line.repeat(3).as_bytes())), (0, 0));
 }
