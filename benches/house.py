@@ -1,4 +1,4 @@
-"""A supervisor in a process of its own, its sessions, and their clients, for the benches of the host.
+"""A supervisor in a process of its own, its sessions, and their clients, for the benches of the supervisor.
 
 Run as a program, it is that supervisor: its arguments are the state folder and the event loop.
 
@@ -33,11 +33,11 @@ SLOW_BYTES = 4 * 1024
 SLOW_EVERY = 100
 
 
-class Hosted:
+class ManagedSession:
     """A session and a client that follows it, if one does.
 
     Attributes:
-        id: the host's own id of it.
+        id: the supervisor's own id of it.
         output: a descriptor of the output of its CLI.
     """
 
@@ -55,7 +55,7 @@ class Hosted:
     def attach(self, house: House) -> None:
         """A driver follows it, and has all lines that there are."""
         self._client, answer = house.ask({"attach": self.id, "role": "driver"})
-        assert answer["type"] == "host_attached", answer
+        assert answer["type"] == "supervisor_attached", answer
 
     def take(self, size: int) -> None:
         """Receive so many bytes."""
@@ -77,7 +77,7 @@ class Pace:
         slow: those whose client takes little. It is behind from the beginning.
     """
 
-    def __init__(self, sessions: Sequence[Hosted], slow: Sequence[Hosted] = ()) -> None:
+    def __init__(self, sessions: Sequence[ManagedSession], slow: Sequence[ManagedSession] = ()) -> None:
         self._sessions = sessions
         self._slow = slow
         self._lines = workloads.lines(workloads.deltas())
@@ -89,13 +89,13 @@ class Pace:
             with open(session.output, "wb", closefd=False) as output:
                 output.write(workloads.deltas() * BEHIND)
 
-    def run(self, count: int, seconds: float) -> dict[Hosted, list[float]]:
+    def run(self, count: int, seconds: float) -> dict[ManagedSession, list[float]]:
         """Write so many lines within so many seconds. Returns, by session, the seconds that each took to its client."""
         everybody = [*self._sessions, *self._slow]
         moments = sorted(self._random.random() * seconds for _ in range(count))
         # By session, when the lines that have not arrived were written, and how many bytes of the first are to come.
-        sent: dict[Hosted, deque[list[float]]] = {session: deque() for session in self._sessions}
-        found: dict[Hosted, list[float]] = {session: [] for session in self._sessions}
+        sent: dict[ManagedSession, deque[list[float]]] = {session: deque() for session in self._sessions}
+        found: dict[ManagedSession, list[float]] = {session: [] for session in self._sessions}
         start, done, arriving = time.perf_counter(), 0, 0
         while done < count or arriving:
             now = time.perf_counter()
@@ -157,7 +157,7 @@ class Writer:
             reads, self._commands = os.pipe()
             id, _ = house.create(["sh", "-c", f'exec "$0" "$@" < /proc/{os.getpid()}/fd/{reads}', *argv])
             self._client, answer = house.ask({"attach": id, "role": "driver"})
-            assert answer["type"] == "host_attached", answer
+            assert answer["type"] == "supervisor_attached", answer
             self._output = self._client.fileno()
         os.set_blocking(self._output, False)
 
@@ -218,7 +218,7 @@ class House:
         self._process = subprocess.Popen([sys.executable, __file__, str(folder), loop], stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"started\n"
-        self.sessions: list[Hosted] = []
+        self.sessions: list[ManagedSession] = []
 
     def ask(self, command: dict[str, Any]) -> tuple[socket.socket, Any]:
         """A connection, and the answer to its first command."""
@@ -240,8 +240,8 @@ class House:
 
     def open(self, count: int, *, attached: bool) -> None:
         """So many sessions more, which are idle: their CLI has answered ``initialize``, and all of that has arrived."""
-        line = workloads.initialized("claude_wire_host_initialize")
-        opened = [Hosted(*self.create(["sleep", "1000000"])) for _ in range(count)]
+        line = workloads.initialized("claude_wire_supervisor_initialize")
+        opened = [ManagedSession(*self.create(["sleep", "1000000"])) for _ in range(count)]
         self.sessions += opened
         for session in opened:
             if attached:
@@ -277,13 +277,13 @@ class House:
 
 
 def main(path: str, loop: str) -> None:
-    from claude_wire.host.disk.folder import StateFolder
-    from claude_wire.host.supervisor import Limits, Supervisor
+    from claude_wire.supervisor.daemon import Daemon, Limits
+    from claude_wire.supervisor.disk.folder import StateFolder
 
     folder = StateFolder(path)
     folder.take()
     limits = Limits(sessions=2_000, connections=4_000)
-    run = Supervisor(folder, limits=limits).run(lambda: print("started", flush=True))
+    run = Daemon(folder, limits=limits).run(lambda: print("started", flush=True))
     if loop == "uvloop":
         import uvloop
 

@@ -51,7 +51,7 @@ class Served:
         lines: what is written into them: each gives an event.
     """
 
-    def __init__(self, argv: list[str], sessions: list[house.Hosted], lines: list[bytes]) -> None:
+    def __init__(self, argv: list[str], sessions: list[house.ManagedSession], lines: list[bytes]) -> None:
         self._process = subprocess.Popen([sys.executable, __file__, *argv], stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         self._port = int(self._process.stdout.readline())
@@ -190,9 +190,9 @@ def plain_app(folder: str) -> Any:
 def main(what: str, folder: str) -> None:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    from claude_wire.host.attach import connect
     from claude_wire.serve import Config, create_app
     from claude_wire.serve.server import BoundedProtocol, ServiceServer, listen
+    from claude_wire.supervisor.attach import connect
 
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]

@@ -1,8 +1,8 @@
 """The service: what a connection and an event cost it, beside an endpoint of Starlette that sends the same bytes.
 
 500 connections read 50 sessions. Both are processes of their own, on uvicorn with the same settings, and read the same
-supervisor; serving.py has them. Only what the two hold and take is counted, as for the host (test_host.py). The
-endpoint decodes no line and makes no event, which the service does once for all readers of a session.
+supervisor; serving.py has them. Only what the two hold and take is counted, as for the supervisor (test_supervisor.py).
+The endpoint decodes no line and makes no event, which the service does once for all readers of a session.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_MEMORY = 0.036
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[house.House]:
-    running = house.House(tmp_path / "host", "asyncio")
+    running = house.House(tmp_path / "supervisor", "asyncio")
     yield running
     running.close()
 
@@ -36,7 +36,7 @@ def supervisor(tmp_path: Path) -> Iterator[house.House]:
 @pytest.fixture
 def opened(supervisor: house.House, tmp_path: Path) -> Iterator[tuple[serving.Served, serving.Served]]:
     """The service, and the plain endpoint."""
-    folder = tmp_path / "host"
+    folder = tmp_path / "supervisor"
     both = serving.service(supervisor, folder, SESSIONS), serving.plain(supervisor, folder, SESSIONS)
     yield both
     for one in both:

@@ -3,7 +3,7 @@
     python tools/soak.py 1h                     # 100 sessions
     python tools/soak.py 30s --sessions 10      # a short look
 
-Both programs are the shipped command, ``claude-wire host start`` and ``claude-wire serve``; each CLI is
+Both programs are the shipped command, ``claude-wire supervisor start`` and ``claude-wire serve``; each CLI is
 tests/support/host_agent.py. Each client is a fork of this process, and dies by SIGKILL after some seconds: readers of
 lines by the supervisor's socket, readers of events by Server-Sent Events and by WebSockets, pages that are loaded again
 and again, drivers that prompt and answer, and clients that read nothing. The next one goes on with what the killed one
@@ -37,10 +37,10 @@ from typing import Any
 import anyio
 from websockets.sync.client import connect as connect_websocket
 
-from claude_wire.errors import HostError
-from claude_wire.host.attach import connect
-from claude_wire.host.frames import Attach, Cursor
+from claude_wire.errors import SupervisorError
 from claude_wire.serve.lines import Lines
+from claude_wire.supervisor.attach import connect
+from claude_wire.supervisor.frames import Attach, Cursor
 
 AGENT = Path(__file__).parents[1] / "tests" / "support" / "host_agent.py"
 COMMAND = [sys.executable, "-m", "claude_wire.cli"]
@@ -67,7 +67,7 @@ class Serving:
         config = folder / "serve.toml"
         config.write_text(f"[profiles.soak]\nroots = [{json.dumps(str(root))}]\nargv = {argv}\n")
         said = subprocess.run(
-            [*COMMAND, "host", "start", "--folder", self.state], check=True, capture_output=True, text=True
+            [*COMMAND, "supervisor", "start", "--folder", self.state], check=True, capture_output=True, text=True
         ).stdout
         self.supervisor = int(re.findall(r"supervisor (\d+)", said)[0])
         self.log = folder / "serve.log"
@@ -136,7 +136,9 @@ class Serving:
             self.service.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
             self.service.wait(PATIENCE)
-        subprocess.run([*COMMAND, "host", "stop", "--all", "--grace=0", "--folder", self.state], capture_output=True)
+        subprocess.run(
+            [*COMMAND, "supervisor", "stop", "--all", "--grace=0", "--folder", self.state], capture_output=True
+        )
 
 
 class Client:
@@ -167,7 +169,7 @@ class Client:
             random.seed(seed)
             self.file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
             getattr(self, self.kind)()
-        except (OSError, EOFError, http.client.HTTPException, HostError):
+        except (OSError, EOFError, http.client.HTTPException, SupervisorError):
             pass  # the connection has ended: the next one goes on
         except BaseException as error:
             os.write(2, f"soak: a client ({self.kind}) failed: {error!r}\n".encode())
@@ -196,11 +198,11 @@ class Client:
         """Read the lines of a session by the supervisor's socket."""
         anyio.run(self.lines_of, connect(str(self.serving.state)))
 
-    async def lines_of(self, host: Any) -> None:
+    async def lines_of(self, supervisor: Any) -> None:
         """The same, in a loop."""
         last = self.last()
         after = None if last is None else Cursor(self.sessions[0], 1, int(last))
-        async with Lines(host, Attach(attach=self.sessions[0], after=after)) as lines:
+        async with Lines(supervisor, Attach(attach=self.sessions[0], after=after)) as lines:
             while received := await lines.receive():
                 for one in received:
                     if isinstance(one, tuple):

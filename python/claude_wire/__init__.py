@@ -42,7 +42,9 @@ __version__ = "0.2.0"
 PROTOCOL_VERSION = "2.1.331"
 
 #: Packages that are imported by their own names only.
-_APART = frozenset({"agent", "bridge", "dialects", "host", "integrations", "tables", "testing", "transcripts", "usage"})
+_APART = frozenset(
+    {"agent", "bridge", "dialects", "integrations", "supervisor", "tables", "testing", "transcripts", "usage"}
+)
 
 #: Names of claude-agent-sdk, and what to write instead.
 _ELSEWHERE = {

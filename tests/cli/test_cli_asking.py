@@ -19,10 +19,10 @@ if os.name != "posix":
 from rich.console import Console
 
 from claude_wire import decode
-from claude_wire.cli.host.asking import Terminal
 from claude_wire.cli.show.excerpts import MAX_LINES
 from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.page import Page
+from claude_wire.cli.terminal.asking import Terminal
 from claude_wire.messages import (
     AddRules,
     CanUseToolRequest,

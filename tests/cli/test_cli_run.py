@@ -24,7 +24,7 @@ if os.name != "posix":
 
 from claude_wire import ResultMessage
 from claude_wire.cli.app import cli
-from claude_wire.cli.host.record import ENVIRONMENT, GROWING, Recorder
+from claude_wire.cli.terminal.record import ENVIRONMENT, GROWING, Recorder
 from claude_wire.session.open import STATE_VARIABLE
 from claude_wire.testing import ExitAtOnce, Fault, FloodStderr, Kill, Recording, Replay, Silence, Stall
 from recordings import load
@@ -337,7 +337,7 @@ def test_questions_are_asked_and_answered(tmp_path: Path) -> None:
 
 def test_question_comes_behind_its_call_and_waits_no_longer(tmp_path: Path) -> None:
     patient = (
-        f"import claude_wire.cli.host.asking as a; a.SECONDS_TO_SHOW = {2 * PATIENCE}; "
+        f"import claude_wire.cli.terminal.asking as a; a.SECONDS_TO_SHOW = {2 * PATIENCE}; "
         "import claude_wire.cli as c; c.main()"
     )
     command = [sys.executable, "-c", patient, "run", "--cli", stand_in(tmp_path, "05_perm_allow_deny"), "--", "p"]

@@ -31,7 +31,7 @@ CLIENTS = 60
 
 @pytest.fixture
 def commands(tmp_path: Path) -> Iterator[Commands]:
-    with Commands(tmp_path / "host") as commands:
+    with Commands(tmp_path / "supervisor") as commands:
         yield commands
 
 
@@ -105,7 +105,7 @@ def test_a_service_whose_output_nobody_reads_serves(commands: Commands) -> None:
 
 def test_a_supervisor_whose_output_nobody_reads_serves(commands: Commands) -> None:
     output = closed_pipe()
-    with started(commands, "host", "start", "--foreground", stdout=output) as process:
+    with started(commands, "supervisor", "start", "--foreground", stdout=output) as process:
         os.close(output)
         wait_until((commands.folder / "supervisor.json").exists)
         assert is_ignored(process.pid, signal.SIGPIPE)
@@ -116,13 +116,13 @@ def test_a_supervisor_knows_its_children_where_it_was_started_with_sigchld_ignor
     def ignore_children() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
-    with started(commands, "host", "start", "--foreground", preexec_fn=ignore_children) as process:
+    with started(commands, "supervisor", "start", "--foreground", preexec_fn=ignore_children) as process:
         wait_until((commands.folder / "supervisor.json").exists)
         assert not is_ignored(process.pid, signal.SIGCHLD)
 
 
 def test_a_supervisor_without_standard_streams_keeps_its_files_to_itself(commands: Commands) -> None:
-    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", INSTALLED, "host", "start", "--foreground"]
+    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", INSTALLED, "supervisor", "start", "--foreground"]
     with subprocess.Popen(command, env=commands.environment) as process:
         try:
             wait_until((commands.folder / "supervisor.json").exists)
@@ -134,13 +134,13 @@ def test_a_supervisor_without_standard_streams_keeps_its_files_to_itself(command
 
 def test_a_command_without_an_output_writes_nothing_and_succeeds(commands: Commands) -> None:
     commands.serve()
-    command = ["sh", "-c", 'exec "$@" >&-', "sh", INSTALLED, "host", "ps", "-a"]
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", INSTALLED, "supervisor", "ps", "-a"]
     done = subprocess.run(command, env=commands.environment, stderr=subprocess.PIPE, timeout=SECONDS, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_terminal_that_is_closed_ends_a_supervisor_with_all_that_it_has(commands: Commands) -> None:
-    with started(commands, "host", "start", "--foreground") as process:
+    with started(commands, "supervisor", "start", "--foreground") as process:
         wait_until((commands.folder / "supervisor.json").exists)
         commands.create(lines=1)
         process.send_signal(signal.SIGHUP)
@@ -149,7 +149,7 @@ def test_a_terminal_that_is_closed_ends_a_supervisor_with_all_that_it_has(comman
 
 
 def test_a_supervisor_under_nohup_outlives_its_terminal(commands: Commands) -> None:
-    with started(commands, "host", "start", "--foreground", preexec_fn=ignore_hangups) as process:
+    with started(commands, "supervisor", "start", "--foreground", preexec_fn=ignore_hangups) as process:
         wait_until((commands.folder / "supervisor.json").exists)
         process.send_signal(signal.SIGHUP)
         assert is_ignored(process.pid, signal.SIGHUP)
@@ -161,7 +161,9 @@ def ignore_hangups() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["host", "ps", "-a", "--json"], ["host", "logs"], ["host", "logs", "-f", "{id}"]], ids=" ".join
+    "arguments",
+    [["supervisor", "ps", "-a", "--json"], ["supervisor", "logs"], ["supervisor", "logs", "-f", "{id}"]],
+    ids=" ".join,
 )
 def test_a_command_with_a_connection_ends_by_sigpipe_when_nobody_reads_it(
     commands: Commands, arguments: list[str]
@@ -178,7 +180,7 @@ def test_a_command_with_a_connection_ends_by_sigpipe_when_nobody_reads_it(
 
 def test_filters_are_commands() -> None:
     assert set(COMMANDS) > FILTERS
-    assert FILTERS.isdisjoint(("agent", "attach", "demo", "drift", "host", "replay", "run", "serve", "tap"))
+    assert FILTERS.isdisjoint(("agent", "demo", "drift", "replay", "run", "serve", "supervisor", "tap"))
 
 
 def test_a_program_that_calls_the_command_as_a_function_keeps_its_signals() -> None:

@@ -40,7 +40,7 @@ class PageService:
     def __init__(self, folder: Path, api: FakeAPI) -> None:
         sandbox.require()
         self.api: FakeAPI = api
-        self.state: Path = folder / "host"
+        self.state: Path = folder / "supervisor"
         self.projects: Path = folder / "projects"
         self.projects.mkdir()
         (folder / "home").mkdir()
@@ -84,8 +84,8 @@ class PageService:
             self.end("--all")
 
     def end(self, what: str) -> None:
-        """Kill the CLI of a session, given its id, by ``claude-wire host stop``. ``--all`` ends the supervisor, too."""
-        arguments = ["host", "stop", what, "--folder", str(self.state), "--grace", "0"]
+        """Kill the CLI of a session, by id, with ``claude-wire supervisor stop``; ``--all`` ends the supervisor."""
+        arguments = ["supervisor", "stop", what, "--folder", str(self.state), "--grace", "0"]
         command = [sys.executable, "-m", "claude_wire.cli", *arguments]
         subprocess.run(command, env=self._environment, check=True, timeout=SECONDS, capture_output=True)
 

@@ -1,7 +1,7 @@
-"""One host that asks for a long answer, goes away at its first piece, comes back, and counts what it gets.
+"""One supervisor that asks for a long answer, goes away at its first piece, comes back, and counts what it gets.
 
 ``python pausing.py HOST PAUSE BACKEND URL FOLDER SECONDS`` writes one JSON object to its standard output. It is a
-process of its own, so that a pause can hold up everything that a host has, and several hosts can pause at a time.
+process of its own, so that a pause can hold up everything that a supervisor has, and several hosts can pause at a time.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ __all__ = ["EVENTS", "HOSTS", "PAUSES", "Count"]
 
 #: Stream events of the whole answer: one for each delta; two for the one block; three for the message.
 EVENTS = DELTAS + 5
-#: Seconds that a host may take besides its pause.
+#: Seconds that a supervisor may take besides its pause.
 PATIENCE = 60
 
 
 @dataclasses.dataclass
 class Count:
-    """What one host got."""
+    """What one supervisor got."""
 
     events: int = 0
     #: The text of all deltas is the whole answer.
@@ -70,7 +70,7 @@ def pipe_size() -> int:
         os.close(fd)
 
 
-# --- How a host goes away ---------------------------------------------------------------------------------------------
+# --- How a supervisor goes away ---------------------------------------------------------------------------------------
 
 
 async def by_await(seconds: float) -> None:
@@ -167,17 +167,18 @@ async def wire_client(place: Place) -> AsyncIterator[Any]:
 
 
 HOSTS: dict[str, Callable[[Place], AsyncIterator[Any]]] = {
-    host.__name__: host for host in (one_shot, closed_early, session, wire_query, wire_client, sdk_query, sdk_client)
+    supervisor.__name__: supervisor
+    for supervisor in (one_shot, closed_early, session, wire_query, wire_client, sdk_query, sdk_client)
 }
 
 
-async def run(host: str, pause: str, seconds: float, place: Place) -> Count:
+async def run(supervisor: str, pause: str, seconds: float, place: Place) -> Count:
     """Ask, go away at the first delta, come back, count."""
     count = Count()
     pieces: list[str] = []
     try:
         with anyio.fail_after(seconds + PATIENCE):
-            async for message in HOSTS[host](place):
+            async for message in HOSTS[supervisor](place):
                 if isinstance(message, InvalidLine):
                     count.invalid += 1
                     continue
@@ -202,10 +203,10 @@ async def run(host: str, pause: str, seconds: float, place: Place) -> Count:
     return count
 
 
-def main(host: str, pause: str, backend: str, url: str, folder: str, seconds: str) -> None:
+def main(supervisor: str, pause: str, backend: str, url: str, folder: str, seconds: str) -> None:
     """The command line, see above."""
     place = Place(url, Path(folder) / "home", Path(folder) / "work")
-    count = anyio.run(run, host, pause, float(seconds), place, backend=backend)
+    count = anyio.run(run, supervisor, pause, float(seconds), place, backend=backend)
     json.dump(dataclasses.asdict(count), sys.stdout)
 
 

@@ -15,20 +15,20 @@ __all__ = ["at_once"]
 
 
 def at_once(hosts: Sequence[tuple[str, str, str]], api: FakeAPI, folder: Path, seconds: float) -> list[Count]:
-    """Run hosts at the same time, each given as host, pause and backend; return their counts in that order.
+    """Run hosts at the same time, each given as supervisor, pause and backend; return their counts in that order.
 
     Raises RuntimeError if one of them fails, and subprocess.TimeoutExpired if one does not end.
     """
     program = str(Path(__file__).with_name("pausing.py"))
     running: list[subprocess.Popen[bytes]] = []
     try:
-        for number, (host, pause, backend) in enumerate(hosts):
+        for number, (supervisor, pause, backend) in enumerate(hosts):
             arguments = [
-                host,
+                supervisor,
                 pause,
                 backend,
                 api.url,
-                str(folder / f"{host}-{pause}-{backend}-{number}"),
+                str(folder / f"{supervisor}-{pause}-{backend}-{number}"),
                 str(seconds),
             ]
             running.append(

@@ -18,8 +18,8 @@ import pytest
 from all_sessions import needed
 from children import in_own_process
 from folders import ROOT
-from hosts import agent
 from pages import blocks, matches
+from supervisors import agent
 
 needed("ray")
 needed("pyarrow")
@@ -39,7 +39,7 @@ def in_cluster(folder: str) -> None:
 
     # Ray takes the first address of this machine to be one that other machines cannot reach.
     options = {"num_cpus": 1, "memory": NODE, "object_store_memory": 80_000_000, "node_ip_address": "127.0.0.2"}
-    one, two = ({"CLAUDE_WIRE_HOST": os.path.join(folder, name)} for name in ("one", "two"))
+    one, two = ({"CLAUDE_WIRE_SUPERVISOR": os.path.join(folder, name)} for name in ("one", "two"))
     cluster = Cluster(initialize_head=True, head_node_args={**options, "include_dashboard": False, "env_vars": one})
     try:
         second = cluster.add_node(**options, env_vars=two)
@@ -53,10 +53,10 @@ def in_cluster(folder: str) -> None:
 async def scenario(kill_second: Callable[[], None]) -> None:
     import ray
 
-    from claude_wire import AssistantMessage, DetachedError, HostError
-    from claude_wire.host.attach import spec_of
+    from claude_wire import AssistantMessage, DetachedError, SupervisorError
     from claude_wire.integrations.fleet import client
     from claude_wire.integrations.ray import Fleet, NodeLostError
+    from claude_wire.supervisor.attach import spec_of
 
     client.ROOM_SECONDS = 2.0
     spec = spec_of(agent())
@@ -67,7 +67,7 @@ async def scenario(kill_second: Callable[[], None]) -> None:
     ids = [(await fleet.start(spec)).id for _ in range(4)]
     where = await fleet.nodes()
     assert sorted(len(listed.sessions) for listed in where.values()) == [2, 2]
-    with pytest.raises(HostError, match="no node has had 100,000,000 bytes") as refused:
+    with pytest.raises(SupervisorError, match="no node has had 100,000,000 bytes") as refused:
         await fleet.start(spec)
     assert refused.value.error == "limit"
     head = ray.get_runtime_context().get_node_id()
@@ -142,7 +142,7 @@ async def scenario(kill_second: Callable[[], None]) -> None:
         await until(lambda: is_so(clients, 1))
         assert (await first.ask("and on")).ok
         assert list(await fleet.nodes()) == [head]
-        with pytest.raises(HostError) as unknown:
+        with pytest.raises(SupervisorError) as unknown:
             await fleet.attach(theirs).__aenter__()
         assert unknown.value.error == "unknown"
         del follower
@@ -158,7 +158,7 @@ async def scenario(kill_second: Callable[[], None]) -> None:
         assert (await again.ask("hi")).ok
     assert repr(fleet) == "<Fleet: 'claude-wire'>"
     for command in fleet.prewarm(spec), fleet.stop(None):
-        with pytest.raises(HostError, match="on one node"):
+        with pytest.raises(SupervisorError, match="on one node"):
             await command
     left = [one.pid for one in (await fleet.host(head).list()).sessions if one.pid is not None]
     await fleet.end()
@@ -196,7 +196,14 @@ def test_the_program_of_fleet_md_prints_what_stands_beneath_it(tmp_path: Path) -
         done = subprocess.run(
             [sys.executable, "program.py"],
             cwd=tmp_path,
-            env={**os.environ, **ray, "RAY_TMPDIR": own, "HOME": own, "PATH": path, "CLAUDE_WIRE_HOST": f"{own}/host"},
+            env={
+                **os.environ,
+                **ray,
+                "RAY_TMPDIR": own,
+                "HOME": own,
+                "PATH": path,
+                "CLAUDE_WIRE_SUPERVISOR": f"{own}/host",
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

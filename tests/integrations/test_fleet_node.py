@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from claude_wire.host.attach import connect
 from claude_wire.integrations.fleet import node as module
 from claude_wire.integrations.fleet.node import CHUNK_BYTES, Node
+from claude_wire.supervisor.attach import connect
 from folders import ROOT
-from hosts import SECONDS, agent, hosting
+from supervisors import SECONDS, agent, hosting
 
 pytestmark = pytest.mark.anyio
 
@@ -83,7 +83,7 @@ async def test_a_supervisor_that_the_actor_has_started_ends_with_its_pipe(tmp_pa
 
 
 async def test_a_supervisor_that_is_there_is_used_and_a_second_one_does_not_start(tmp_path: Path) -> None:
-    async with hosting(tmp_path / "h") as host, node_of(host.path) as node:
+    async with hosting(tmp_path / "h") as supervisor, node_of(supervisor.path) as node:
         for client in "c1", "c2":
             items = node.relay(client, "n1", 0)
             assert await anext(items) == b""
@@ -91,30 +91,30 @@ async def test_a_supervisor_that_is_there_is_used_and_a_second_one_does_not_star
             assert (await line(items))["pid"] == os.getpid()
             await items.aclose()
         assert node._supervisor is None
-        program = [sys.executable, "-m", module.__name__, os.fspath(host.path)]
+        program = [sys.executable, "-m", module.__name__, os.fspath(supervisor.path)]
         done = await asyncio.to_thread(subprocess.run, program, capture_output=True, timeout=SECONDS, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-        assert (await connect(host.path).list()).pid == os.getpid()
+        assert (await connect(supervisor.path).list()).pid == os.getpid()
 
 
 async def test_what_cannot_be_started_is_told_as_the_supervisor_would(tmp_path: Path) -> None:
     async with node_of(tmp_path / ("x" * 120)) as node:
         items = node.relay("c1", "n1", 0)
         refused = await line(items)
-        assert (refused["type"], refused["error"]) == ("host_error", "absent")
+        assert (refused["type"], refused["error"]) == ("supervisor_error", "absent")
         assert [item async for item in items] == []
 
 
 async def test_a_client_that_takes_nothing_has_the_actor_read_no_more(tmp_path: Path) -> None:
-    async with hosting(tmp_path / "h") as host, node_of(host.path) as node:
-        driver, answer = await host.create()
+    async with hosting(tmp_path / "h") as supervisor, node_of(supervisor.path) as node:
+        driver, answer = await supervisor.create()
         items = node.relay("c1", "n1", 0)
         assert await anext(items) == b""
         await node.write("c1", json.dumps({"attach": answer["id"]}).encode() + b"\n")
-        assert (await line_of_many(items))["type"] == "host_attached"
+        assert (await line_of_many(items))["type"] == "supervisor_attached"
         driver.prompt("p1", lines=4000, more="x" * 1000)
         await driver.until("result")
-        (connection,) = [one for one in host.supervisor._connections if one.state.value == "behind"]
+        (connection,) = [one for one in supervisor.supervisor._connections if one.state.value == "behind"]
         read = 0
         while read < 4_000_000:
             data = await asyncio.wait_for(anext(items), SECONDS)
@@ -122,7 +122,7 @@ async def test_a_client_that_takes_nothing_has_the_actor_read_no_more(tmp_path: 
             assert len(data) <= CHUNK_BYTES
             read += len(data)
         await items.aclose()
-        assert connection.hosted is not None
+        assert connection.managed is not None
 
 
 async def line_of_many(items: Any) -> Any:
@@ -202,7 +202,7 @@ async def test_a_relay_ends_with_the_node_of_its_client(tmp_path: Path, monkeypa
     monkeypatch.setattr(module, "BEAT_SECONDS", 0.01)
     living = {"n1", "n2"}
     monkeypatch.setattr(module, "_living", lambda: living)
-    async with hosting(tmp_path / "h") as host, node_of(host.path) as node:
+    async with hosting(tmp_path / "h") as supervisor, node_of(supervisor.path) as node:
         relays = {client: node.relay(f"client of {client}", client, 0) for client in ("n1", "n2")}
         for items in relays.values():
             assert await anext(items) == b""
@@ -227,10 +227,10 @@ async def test_as_much_memory_stays_reserved_as_clis_run(tmp_path: Path, monkeyp
     monkeypatch.setattr(module, "_living", lambda: {"n1"})
     monkeypatch.setattr(module, "_release", release)
     monkeypatch.setattr(Node, "_reserve", lambda self, memory: next(reserved))
-    async with hosting(tmp_path / "h") as host, node_of(host.path) as node:
+    async with hosting(tmp_path / "h") as supervisor, node_of(supervisor.path) as node:
         items = node.relay("c1", "n1", 7)
         assert await anext(items) == b""
-        command = {"create": host.spec(), "detach": True}
+        command = {"create": supervisor.spec(), "detach": True}
         await node.write("c1", json.dumps(command).encode() + b"\n")
         session = (await line(items))["id"]
         await items.aclose()
@@ -240,7 +240,7 @@ async def test_as_much_memory_stays_reserved_as_clis_run(tmp_path: Path, monkeyp
         await asyncio.wait_for(done.wait(), SECONDS)
         assert (node._reserved, released) == ([1], [2])
         done.clear()
-        await connect(host.path).stop(session)
+        await connect(supervisor.path).stop(session)
         await asyncio.wait_for(done.wait(), SECONDS)
         assert released == [2, 1]
         assert [item async for item in node.relay("c3", "n1", 7)] == [None]

@@ -10,9 +10,9 @@ pytest.importorskip("mcp")
 
 from async_backends import Backend, every_backend
 from claude_wire.integrations.mcp import InProcessMcpServer
-from host_peer import HostPeer
 from mcp_servers import INITIALIZE, calculator
 from session_peer import Peer
+from supervisor_peer import SupervisorPeer
 
 HANDSHAKE: list[dict[str, Any]] = [
     {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE},
@@ -25,7 +25,7 @@ CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "a
 @pytest.mark.parametrize("when", ["open", "later"])
 def test_a_server_that_has_not_seen_the_handshake_is_called_all_the_same(backend: Backend, when: str) -> None:
     async def main() -> None:
-        host = HostPeer()
+        host = SupervisorPeer()
         host.handshakes = {"calc": HANDSHAKE}
         call = Peer.request("call", "mcp_message", server_name="calc", message=CALL)
         if when == "open":

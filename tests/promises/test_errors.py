@@ -31,7 +31,6 @@ from claude_wire import (
     ExecutionError,
     HandleError,
     HookCallbackRequest,
-    HostError,
     InitializeRequest,
     InvalidLine,
     InvalidLineError,
@@ -62,6 +61,7 @@ from claude_wire import (
     SessionNotFoundError,
     StructuredOutputError,
     SubagentStoppedError,
+    SupervisorError,
     TurnCancelledError,
     TurnError,
     UnfinishedTurnError,
@@ -70,7 +70,7 @@ from claude_wire import (
     encode,
     errors,
 )
-from claude_wire.control.host_frames import Cursor
+from claude_wire.control.supervisor_frames import Cursor
 from each import each
 
 #: Stands for a prompt or a token; no text of an error may hold it.
@@ -94,7 +94,7 @@ TREE = {
     RequestTimeoutError: TimeoutError,
     SessionEndedError: RequestError,
     DetachedError: Exception,
-    HostError: Exception,
+    SupervisorError: Exception,
     AnswerError: Exception,
     PromptError: Exception,
     PromptAnsweredError: PromptError,
@@ -209,7 +209,7 @@ INSTANCES = [
     PayloadError("text"),
     AnswerError(settled=True),
     DetachedError("text", Cursor("s", 1, 2), [b"{}"]),
-    HostError("epoch", "lines were lost", line=3),
+    SupervisorError("epoch", "lines were lost", line=3),
     AnswerError(settled=False),
     HandleError("text"),
     ByteBudgetError(100),

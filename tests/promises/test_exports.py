@@ -41,7 +41,6 @@ NAMES = [
     "Guard",
     "HandleError",
     "HookMatcher",
-    "HostError",
     "InvalidLineError",
     "Kind",
     "LineSplitter",
@@ -72,6 +71,7 @@ NAMES = [
     "SessionNotFoundError",
     "StructuredOutputError",
     "SubagentStoppedError",
+    "SupervisorError",
     "TurnCancelledError",
     "TurnError",
     "UnfinishedTurnError",
@@ -294,11 +294,11 @@ print([name for name in (*optional, *slow) if name in sys.modules and name not i
 
 
 def test_the_commands_of_a_host_need_no_session_and_no_event_loop() -> None:
-    """Importing both takes as long as the rest of ``claude-wire host ps``."""
+    """Importing both takes as long as the rest of ``claude-wire supervisor ps``."""
     script = """
 import sys
 from claude_wire.cli.supervisor import command
-slow = "anyio", "asyncio", "claude_wire.session", "claude_wire.host.sessions", "importlib.metadata"
+slow = "anyio", "asyncio", "claude_wire.session", "claude_wire.supervisor.sessions", "importlib.metadata"
 print(command.ps.name, [name for name in slow if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)

@@ -205,8 +205,11 @@ ROWS: dict[str, list[str]] = {
     "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],
     "requests that wait, where one line lists many": ["requests_in_one_line"],
     "prompts and answers that the supervisor": ["tests/session/test_session_attached_ends.py"],
-    "a frame of a supervisor": ["tests/session/test_host_lines.py", "tests/session/test_session_attached_ends.py"],
-    "the answer of a supervisor": ["tests/host/test_attach.py"],
+    "a frame of a supervisor": [
+        "tests/session/test_supervisor_lines.py",
+        "tests/session/test_session_attached_ends.py",
+    ],
+    "the answer of a supervisor": ["tests/supervisor/test_attach.py"],
     "permission questions of an agent of `CLASSIC`": ["tests/dialects/test_dialect_requests.py"],
     "answers of an agent of `JSON_RPC`": ["tests/dialects/test_dialect_requests.py"],
     "tasks in the background": ["long_task_ids"],
@@ -256,23 +259,31 @@ ROWS: dict[str, list[str]] = {
     "typings that `claude-wire drift` reads": ["tests/cli/drift/test_drift_bounds.py"],
     "the help of a CLI that `claude-wire drift` runs": ["tests/cli/drift/test_drift_bounds.py"],
     "a variable by which a process joins a trace": ["tests/process/test_tracing.py"],
-    "a line of a client of a supervisor, and a command": ["tests/host/test_host_bounds.py"],
+    "a line of a client of a supervisor, and a command": ["tests/supervisor/test_supervisor_bounds.py"],
     "what a supervisor says of its own to a client that does not read (lines of the CLI wait on disk)": [
-        "tests/host/test_host_bounds.py"
+        "tests/supervisor/test_supervisor_bounds.py"
     ],
-    "a client of a supervisor that takes nothing though something is there for it": ["tests/host/test_host_bounds.py"],
-    "clients of a supervisor, at once": ["tests/host/test_supervisor_limits.py"],
-    "CLIs of a supervisor, at once, with those that are kept ready": ["tests/host/test_supervisor_limits.py"],
-    "questions of a CLI of a supervisor that are open": ["tests/host/test_host_bounds.py"],
-    "one question of a CLI of a supervisor; the answer to `initialize`": ["tests/host/test_ledger_tables.py"],
-    "sessions of a supervisor, those that have ended among them": ["tests/host/test_host_bounds.py"],
-    "what a supervisor remembers of the handshakes of the MCP servers of a session": ["tests/host/test_host_bounds.py"],
-    "prompts and settled questions that a supervisor remembers by their ids": ["tests/host/test_host_bounds.py"],
-    "what waits in a supervisor for a CLI that does not read its input": ["tests/host/test_host_bounds.py"],
-    "the journal of a session of a supervisor": ["tests/host/test_host_bounds.py"],
-    "the standard error of a CLI of a supervisor": ["tests/host/test_host_bounds.py"],
-    "tool calls without a result that a supervisor names at the end of a CLI": ["tests/host/test_host_bounds.py"],
-    "the log of a supervisor": ["tests/host/test_host_bounds.py"],
+    "a client of a supervisor that takes nothing though something is there for it": [
+        "tests/supervisor/test_supervisor_bounds.py"
+    ],
+    "clients of a supervisor, at once": ["tests/supervisor/test_supervisor_limits.py"],
+    "CLIs of a supervisor, at once, with those that are kept ready": ["tests/supervisor/test_supervisor_limits.py"],
+    "questions of a CLI of a supervisor that are open": ["tests/supervisor/test_supervisor_bounds.py"],
+    "one question of a CLI of a supervisor; the answer to `initialize`": ["tests/supervisor/test_ledger_tables.py"],
+    "sessions of a supervisor, those that have ended among them": ["tests/supervisor/test_supervisor_bounds.py"],
+    "what a supervisor remembers of the handshakes of the MCP servers of a session": [
+        "tests/supervisor/test_supervisor_bounds.py"
+    ],
+    "prompts and settled questions that a supervisor remembers by their ids": [
+        "tests/supervisor/test_supervisor_bounds.py"
+    ],
+    "what waits in a supervisor for a CLI that does not read its input": ["tests/supervisor/test_supervisor_bounds.py"],
+    "the journal of a session of a supervisor": ["tests/supervisor/test_supervisor_bounds.py"],
+    "the standard error of a CLI of a supervisor": ["tests/supervisor/test_supervisor_bounds.py"],
+    "tool calls without a result that a supervisor names at the end of a CLI": [
+        "tests/supervisor/test_supervisor_bounds.py"
+    ],
+    "the log of a supervisor": ["tests/supervisor/test_supervisor_bounds.py"],
     "events of a session that the service keeps": ["tests/serve/test_serve_events.py"],
     "the head of a request to the service": ["tests/serve/test_serve_attacks.py"],
     "the body of a request to the service": ["tests/serve/test_serve_attacks.py", "tests/serve/test_serve_sessions.py"],
@@ -304,9 +315,8 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.bridge.bridge import MAX_STREAMED
     from claude_wire.bridge.todos import MAX_TODOS
     from claude_wire.control import answers as _control
-    from claude_wire.control import host_lines, unacknowledged
+    from claude_wire.control import supervisor_lines, unacknowledged
     from claude_wire.foundation import ids as _ids
-    from claude_wire.host import attach
     from claude_wire.io import read_ahead
     from claude_wire.messages import places
     from claude_wire.native import budget
@@ -315,6 +325,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.serve import service as http
     from claude_wire.session import control
     from claude_wire.session.attached import link
+    from claude_wire.supervisor import attach
     from claude_wire.usage import index as usage_index
     from claude_wire.usage import meter
 
@@ -327,7 +338,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"{budget.DEFAULT_BYTE_BUDGET >> 20} MiB",
         f"not acknowledged | {unacknowledged.MAX_UNACKNOWLEDGED_BYTES >> 20} MiB in a session, where each line counts "
         f"{unacknowledged.ENTRY_BYTES} bytes more",
-        f"of its CLI | {host_lines.MAX_FRAME_BYTES >> 20} MiB; the last {link.STDERR_BYTES >> 10} KiB",
+        f"of its CLI | {supervisor_lines.MAX_FRAME_BYTES >> 20} MiB; the last {link.STDERR_BYTES >> 10} KiB",
         f"to a command | {attach.MAX_ANSWER_BYTES >> 20} MiB",
         f"{bridge.MAX_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
         f"titles to {tools.TITLE_CHARS}",

@@ -40,7 +40,7 @@ def skip_without_what_it_imports(page: Path) -> None:
     if "claude-wire " in code:  # the command
         pytest.importorskip("click")
         pytest.importorskip("rich")
-    if "claude-wire host" in code and sys.platform != "linux":
+    if "claude-wire supervisor" in code and sys.platform != "linux":
         pytest.skip("a supervisor needs Linux")
     for package in OPTIONAL:
         if re.search(rf"^\s*(from|import) (claude_wire\.integrations\.)?{package}\b", code, re.M):

@@ -16,7 +16,7 @@ PACKAGES = [
     "claude_wire.agent",
     "claude_wire.bridge",
     "claude_wire.dialects",
-    "claude_wire.host",
+    "claude_wire.supervisor",
     "claude_wire.integrations.agent_sdk",
     "claude_wire.integrations.mcp",
     "claude_wire.integrations.otel",

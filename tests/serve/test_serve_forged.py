@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from forged import forged, pieces
-from hosts import SECONDS
 from served import id_of, named, served
+from supervisors import SECONDS
 
 pytestmark = pytest.mark.anyio
 

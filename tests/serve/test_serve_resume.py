@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_wire.host.attach import connect
+from claude_wire.supervisor.attach import connect
 from served import Served, agent_profile, named, served
 
 pytestmark = pytest.mark.anyio

@@ -1,4 +1,4 @@
-"""A session that is attached to a host: where it goes on, what it answers, and in which role."""
+"""A session that is attached to a supervisor: where it goes on, what it answers, and in which role."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from claude_wire import (
     UserMessage,
     dialects,
 )
-from claude_wire.control.host_frames import Cursor
-from host_peer import INITIALIZED, HostPeer, result
+from claude_wire.control.supervisor_frames import Cursor
 from session_peer import INIT, RESULT, Peer, Server, allow, collect, hook_request, line, never, numbered, numbers, take
+from supervisor_peer import INITIALIZED, SupervisorPeer, result
 
 NEVER_BEFORE = Cursor("s1", 1, 0)
 
@@ -35,17 +35,17 @@ NEVER_BEFORE = Cursor("s1", 1, 0)
 @every_backend
 def test_the_cursor_is_that_of_the_last_message_taken_and_the_next_session_goes_on_behind_it(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.say(*map(numbered, range(5)))
-        wire, session = host.connect()
+        supervisor = SupervisorPeer()
+        supervisor.say(*map(numbered, range(5)))
+        wire, session = supervisor.connect()
         async with session:
             assert session.cursor == NEVER_BEFORE
             assert numbers(await take(session, 2)) == [0, 1]
             assert session.cursor == Cursor("s1", 1, 2)
-            host.say(numbered(5))
+            supervisor.say(numbered(5))
         assert session.cursor == Cursor("s1", 1, 2)
         wire.lose()
-        _, second = host.connect(session.cursor)
+        _, second = supervisor.connect(session.cursor)
         async with second:
             assert second.cursor == session.cursor
             assert numbers(await take(second, 4)) == [2, 3, 4, 5]
@@ -58,19 +58,19 @@ def test_the_cursor_is_that_of_the_last_message_taken_and_the_next_session_goes_
 def test_frames_never_reach_the_consumer_and_have_no_number_wherever_chunks_end(backend: Backend) -> None:
     said = [line(numbered(1)), b"\n", b" \r\n", line(numbered(2)), b"nonsense\n", b"\t\n", line(numbered(3))]
     frames = [
-        b'{"type":"host_accepted","lines":0}\n',
-        b' { "type" : "host_blocked", "message": "full" }\n',
-        b'{"type":"host_of_tomorrow"}\n',
-        b'{"type":"host_stderr","text":"\\u00e4"}\n',
+        b'{"type":"supervisor_accepted","lines":0}\n',
+        b' { "type" : "supervisor_blocked", "message": "full" }\n',
+        b'{"type":"supervisor_of_tomorrow"}\n',
+        b'{"type":"supervisor_stderr","text":"\\u00e4"}\n',
     ]
     data = said[0] + frames[0] + b"".join(said[1:4]) + frames[1] + frames[2] + said[4] + frames[3] + b"".join(said[5:])
     behind = [1, 4, 5, 7]
 
     async def main() -> None:
         for cut in range(1, len(data)):
-            host = HostPeer()
-            host.journal += said[:0]
-            answer = host.attached()
+            supervisor = SupervisorPeer()
+            supervisor.journal += said[:0]
+            answer = supervisor.attached()
             wire_stream = Peer()
             wire_stream.write(data[:cut])
             wire_stream.write(data[cut:])
@@ -87,12 +87,12 @@ def test_frames_never_reach_the_consumer_and_have_no_number_wherever_chunks_end(
 @every_backend
 def test_a_batch_is_taken_as_a_whole_and_control_messages_before_a_message_count_with_it(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        wire, session = host.connect(can_use_tool=allow)
+        supervisor = SupervisorPeer()
+        wire, session = supervisor.connect(can_use_tool=allow)
         async with session:
             data = [numbered(1), Peer.permission("q"), {"type": "keep_alive"}, numbered(2), Peer.permission("r")]
             for message in data:
-                host.journal.append(line(message))
+                supervisor.journal.append(line(message))
             wire.output.write(b"".join(map(line, data)))
             assert numbers(await take(session, 1)) == [1]
             assert session.cursor == Cursor("s1", 1, 1)
@@ -117,20 +117,20 @@ def test_open_questions_are_answered_at_once_and_settled_ones_never(backend: Bac
         return request.allow()
 
     async def main() -> None:
-        host = HostPeer()
-        host.say(
+        supervisor = SupervisorPeer()
+        supervisor.say(
             Peer.permission("settled", "A"), numbered(1), Peer.permission("open", "B"), Peer.permission("gone", "C")
         )
-        del host.open["settled"]
-        host.say(Peer.cancel("gone"), numbered(2))
-        wire, session = host.connect(can_use_tool=decide)
+        del supervisor.open["settled"]
+        supervisor.say(Peer.cancel("gone"), numbered(2))
+        wire, session = supervisor.connect(can_use_tool=decide)
         async with session:
             await wire.answer_to("open")  # though nobody iterates
             assert numbers(await take(session, 2)) == [1, 2]
-            host.say(Peer.permission("new", "D"))
+            supervisor.say(Peer.permission("new", "D"))
             await wire.answer_to("new")
             assert asked == ["B", "D"]
-            assert host.open == {}
+            assert supervisor.open == {}
 
     backend.run(main)
 
@@ -138,13 +138,13 @@ def test_open_questions_are_answered_at_once_and_settled_ones_never(backend: Bac
 @every_backend
 def test_nothing_older_is_answered_while_nobody_iterates_either(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer(chunk=7)
+        supervisor = SupervisorPeer(chunk=7)
         for number in range(20):
-            host.say(Peer.permission(f"q{number}"), numbered(number))
-        host.open.clear()
-        wire, session = host.connect(can_use_tool=allow)
+            supervisor.say(Peer.permission(f"q{number}"), numbered(number))
+        supervisor.open.clear()
+        wire, session = supervisor.connect(can_use_tool=allow)
         async with session:
-            host.say(Peer.permission("new"))
+            supervisor.say(Peer.permission("new"))
             await wire.answer_to("new")
             assert [message["type"] for message in wire.received] == ["control_response"]
             assert numbers(await take(session, 20)) == list(range(20))
@@ -156,8 +156,8 @@ def test_nothing_older_is_answered_while_nobody_iterates_either(backend: Backend
 @every_backend
 def test_the_answer_to_initialize_is_that_of_the_host_and_none_is_sent(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        wire, session = host.connect()
+        supervisor = SupervisorPeer()
+        wire, session = supervisor.connect()
         async with session:
             assert session.info is not None
             assert session.info.output_style == "default"
@@ -166,12 +166,12 @@ def test_the_answer_to_initialize_is_that_of_the_host_and_none_is_sent(backend: 
             with pytest.raises(HandleError, match="the MCP servers that it was attached with"):
                 await session.set_mcp_servers({})
             assert wire.received == []
-        host = HostPeer()
-        host.initialized = None
-        wire, session = host.connect()
+        supervisor = SupervisorPeer()
+        supervisor.initialized = None
+        wire, session = supervisor.connect()
         async with session:
             assert session.info is None
-            host.say(INITIALIZED, numbered(1))
+            supervisor.say(INITIALIZED, numbered(1))
             await take(session, 1)
             assert session.info is not None
             assert session.info.output_style == "default"
@@ -184,9 +184,9 @@ def test_hooks_that_must_block_need_a_cli_that_can_also_over_a_host(backend: Bac
     async def hook(request: HookCallbackRequest) -> None: ...
 
     async def main() -> None:
-        host = HostPeer()
-        host.initialized = {**INITIALIZED, "response": {**INITIALIZED["response"], "response": {}}}
-        _, session = host.connect(hooks={"Stop": [HookMatcher(hook, on_failure="block")]})
+        supervisor = SupervisorPeer()
+        supervisor.initialized = {**INITIALIZED, "response": {**INITIALIZED["response"], "response": {}}}
+        _, session = supervisor.connect(hooks={"Stop": [HookMatcher(hook, on_failure="block")]})
         with pytest.raises(RequestError, match="must block"):
             async with session:
                 raise AssertionError
@@ -200,14 +200,14 @@ def test_hooks_that_must_block_need_a_cli_that_can_also_over_a_host(backend: Bac
 @every_backend
 def test_what_is_owed_is_waited_for_in_the_middle_of_a_turn(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.prompts, host.owed = ["p1"], ["p1"]
-        host.say(INIT, numbered(1), numbered(2))
-        _, session = host.connect(Cursor("s1", 1, 2))
+        supervisor = SupervisorPeer()
+        supervisor.prompts, supervisor.owed = ["p1"], ["p1"]
+        supervisor.say(INIT, numbered(1), numbered(2))
+        _, session = supervisor.connect(Cursor("s1", 1, 2))
         async with session:
             run = session.receive_run()
             assert numbers([await run.__anext__()]) == [2]
-            host.say(numbered(3), result("p1"), numbered(4))
+            supervisor.say(numbered(3), result("p1"), numbered(4))
             assert numbers([await run.__anext__()]) == [3]
             assert isinstance(await run.__anext__(), ResultMessage)
             assert [message async for message in run] == []
@@ -220,16 +220,16 @@ def test_what_is_owed_is_waited_for_in_the_middle_of_a_turn(backend: Backend) ->
 @pytest.mark.parametrize("named", [True, False])
 def test_a_result_from_before_does_not_answer_what_is_owed_now(backend: Backend, named: bool) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.say(INIT, result(*["old"] * named), INIT, numbered(1))
-        host.prompts, host.owed = ["p1"], ["p1"]
+        supervisor = SupervisorPeer()
+        supervisor.say(INIT, result(*["old"] * named), INIT, numbered(1))
+        supervisor.prompts, supervisor.owed = ["p1"], ["p1"]
         if not named:
-            host.journal[1] = line(RESULT)
-        _, session = host.connect()
+            supervisor.journal[1] = line(RESULT)
+        _, session = supervisor.connect()
         async with session:
             run = session.receive_run()
             await take(session, 4)
-            host.say(result("p1") if named else RESULT)
+            supervisor.say(result("p1") if named else RESULT)
             assert isinstance(await run.__anext__(), ResultMessage)
             assert [message async for message in run] == []
 
@@ -239,10 +239,10 @@ def test_a_result_from_before_does_not_answer_what_is_owed_now(backend: Backend,
 @every_backend
 def test_a_run_of_what_is_over_gives_what_was_missed_and_ends(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.say(INIT, numbered(1), RESULT, Peer.permission("q"))
-        del host.open["q"]
-        _, session = host.connect(Cursor("s1", 1, 1))
+        supervisor = SupervisorPeer()
+        supervisor.say(INIT, numbered(1), RESULT, Peer.permission("q"))
+        del supervisor.open["q"]
+        _, session = supervisor.connect(Cursor("s1", 1, 1))
         async with session:
             assert [type(message).__name__ async for message in session.receive_run()] == [
                 "UserMessage",
@@ -260,14 +260,14 @@ def test_what_a_process_has_begun_that_has_died_is_not_waited_for(
     backend: Backend, after: int, restarted: bool
 ) -> None:
     async def main() -> None:
-        host = HostPeer()
+        supervisor = SupervisorPeer()
         started = {"type": "system", "subtype": "task_started", "task_id": "t", "task_type": "local_agent"}
         state = {"type": "system", "subtype": "session_state_changed", "state": "running"}
-        host.say(INITIALIZED, INIT, {**started, "uuid": "u", "session_id": "s"}, {**state, "uuid": "v"})
+        supervisor.say(INITIALIZED, INIT, {**started, "uuid": "u", "session_id": "s"}, {**state, "uuid": "v"})
         if restarted:
-            host.say(INITIALIZED)
-            host.turn = False
-        _, session = host.connect(Cursor("s1", 1, after))
+            supervisor.say(INITIALIZED)
+            supervisor.turn = False
+        _, session = supervisor.connect(Cursor("s1", 1, after))
         got: list[Any] = []
         over = False
 
@@ -292,10 +292,10 @@ def test_a_subagent_that_began_before_the_cursor_is_waited_for(backend: Backend)
     """The supervisor says that it works: the lines that told of it are not read again."""
 
     async def main() -> None:
-        host = HostPeer()
-        host.say(numbered(1))
-        host.subagents = ["a"]
-        _, session = host.connect(Cursor("s1", 1, 1))
+        supervisor = SupervisorPeer()
+        supervisor.say(numbered(1))
+        supervisor.subagents = ["a"]
+        _, session = supervisor.connect(Cursor("s1", 1, 1))
         async with session:
             task = {
                 "task_id": "a",
@@ -305,8 +305,8 @@ def test_a_subagent_that_began_before_the_cursor_is_waited_for(backend: Backend)
                 "uuid": "u",
                 "session_id": "s",
             }
-            host.say({"type": "system", "subtype": "task_notification", **task})
-            host.say(INIT, {**RESULT, "origin": {"kind": "task-notification"}})
+            supervisor.say({"type": "system", "subtype": "task_notification", **task})
+            supervisor.say(INIT, {**RESULT, "origin": {"kind": "task-notification"}})
             assert [type(message).__name__ async for message in session.receive_run()] == [
                 "TaskNotificationMessage",
                 "InitMessage",
@@ -319,11 +319,11 @@ def test_a_subagent_that_began_before_the_cursor_is_waited_for(backend: Backend)
 @every_backend
 def test_a_turn_that_nobody_has_asked_for_is_waited_for(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.say(INIT)
-        _, session = host.connect(Cursor("s1", 1, 1))
+        supervisor = SupervisorPeer()
+        supervisor.say(INIT)
+        _, session = supervisor.connect(Cursor("s1", 1, 1))
         async with session:
-            host.say(numbered(1), RESULT)
+            supervisor.say(numbered(1), RESULT)
             assert [type(message).__name__ async for message in session.receive_run()] == [
                 "UserMessage",
                 "ResultSuccess",
@@ -335,14 +335,14 @@ def test_a_turn_that_nobody_has_asked_for_is_waited_for(backend: Backend) -> Non
 @every_backend
 def test_ask_goes_on_working_behind_old_results(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.say(INIT, {**RESULT, "result": "old"})
-        wire, session = host.connect()
+        supervisor = SupervisorPeer()
+        supervisor.say(INIT, {**RESULT, "result": "old"})
+        wire, session = supervisor.connect()
         async with session, anyio.create_task_group() as group:
 
             async def answer() -> None:
                 await wire.until(wire.prompts)
-                host.say(INIT, {**result(*wire.prompts()), "result": "new"})
+                supervisor.say(INIT, {**result(*wire.prompts()), "result": "new"})
 
             group.start_soon(answer)
             assert (await session.ask("hi")).result == "new"
@@ -353,7 +353,7 @@ def test_ask_goes_on_working_behind_old_results(backend: Backend) -> None:
 @every_backend
 def test_a_prompt_always_has_a_uuid(backend: Backend) -> None:
     async def main() -> None:
-        wire, session = HostPeer().connect()
+        wire, session = SupervisorPeer().connect()
         async with session:
             await session.query(UserMessage.of("hi"))
             await session.query("hi", uuid="mine")
@@ -369,14 +369,14 @@ def test_a_refused_prompt_ends_its_asker_and_a_refused_request_its_own(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        host = HostPeer(acknowledges=False)
-        wire, session = host.connect()
+        supervisor = SupervisorPeer(acknowledges=False)
+        wire, session = supervisor.connect()
         async with session, anyio.create_task_group() as group:
 
             async def refuse() -> None:
                 for number in 1, 2:
                     await wire.until(lambda number=number: len(wire.received) == number)
-                    wire.say(type="host_refused", line=number, reason="the disk is full")
+                    wire.say(type="supervisor_refused", line=number, reason="the disk is full")
 
             group.start_soon(refuse)
             with pytest.raises(PromptError, match="the supervisor has refused the prompt: the disk is full"):
@@ -395,14 +395,14 @@ def test_a_refused_prompt_ends_its_asker_and_a_refused_request_its_own(
 @every_backend
 def test_a_viewer_sees_all_answers_nothing_and_sends_nothing(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
+        supervisor = SupervisorPeer()
         server = Server()
-        host.handshakes = {"s": [{"jsonrpc": "2.0", "id": 1, "method": "initialize"}]}
-        host.say(Peer.permission("old"))
-        wire, session = host.connect(role="viewer", can_use_tool=allow, mcp_servers={"s": server})
+        supervisor.handshakes = {"s": [{"jsonrpc": "2.0", "id": 1, "method": "initialize"}]}
+        supervisor.say(Peer.permission("old"))
+        wire, session = supervisor.connect(role="viewer", can_use_tool=allow, mcp_servers={"s": server})
         async with session:
             pending = {"subtype": "success", "request_id": "x", "pending_permission_requests": [Peer.permission("p")]}
-            host.say(Peer.permission("new"), {"type": "control_response", "response": pending}, numbered(1))
+            supervisor.say(Peer.permission("new"), {"type": "control_response", "response": pending}, numbered(1))
             assert numbers(await take(session, 1)) == [1]
             for sends in (
                 lambda: session.query("hi"),
@@ -430,13 +430,13 @@ def test_who_is_replaced_becomes_a_viewer_and_its_callbacks_end(backend: Backend
             ended.append(request.tool_name)
 
     async def main() -> None:
-        host = HostPeer()
-        host.say(Peer.permission("q", "Bash"))
-        wire, session = host.connect(can_use_tool=decide)
+        supervisor = SupervisorPeer()
+        supervisor.say(Peer.permission("q", "Bash"))
+        wire, session = supervisor.connect(can_use_tool=decide)
         async with session:
             await anyio.wait_all_tasks_blocked()
-            wire.say(type="host_driver", role="viewer", driver=True)
-            host.say(Peer.permission("r", "Read"), numbered(1))
+            wire.say(type="supervisor_driver", role="viewer", driver=True)
+            supervisor.say(Peer.permission("r", "Read"), numbered(1))
             assert numbers(await take(session, 1)) == [1]
             await anyio.wait_all_tasks_blocked()
             assert ended == ["Bash"]
@@ -461,14 +461,14 @@ def call(request_id: str, message: dict[str, Any], server: str = "s") -> dict[st
 @every_backend
 def test_a_server_of_a_new_driver_sees_the_handshake_before_anything_else(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.handshakes = {"s": [HELLO, READY], "of somebody else": [HELLO]}
+        supervisor = SupervisorPeer()
+        supervisor.handshakes = {"s": [HELLO, READY], "of somebody else": [HELLO]}
         listed = {"jsonrpc": "2.0", "id": 7, "method": "tools/list"}
-        host.say(call("open", listed))
+        supervisor.say(call("open", listed))
         server = Server()
-        wire, session = host.connect(mcp_servers={"s": server})
+        wire, session = supervisor.connect(mcp_servers={"s": server})
         async with session:
-            host.say(call("new", {**listed, "id": 8}))
+            supervisor.say(call("new", {**listed, "id": 8}))
             await wire.answer_to("open")
             await wire.answer_to("new")
             assert [message["method"] for message in server.handled] == [
@@ -485,11 +485,11 @@ def test_a_server_of_a_new_driver_sees_the_handshake_before_anything_else(backen
 @every_backend
 def test_a_handshake_that_is_open_is_not_repeated(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.handshakes = {"s": [HELLO]}
-        host.say(call("open", HELLO))
+        supervisor = SupervisorPeer()
+        supervisor.handshakes = {"s": [HELLO]}
+        supervisor.say(call("open", HELLO))
         server = Server()
-        wire, session = host.connect(mcp_servers={"s": server})
+        wire, session = supervisor.connect(mcp_servers={"s": server})
         async with session:
             await wire.answer_to("open")
             assert [message["method"] for message in server.handled] == ["initialize"]
@@ -502,11 +502,11 @@ def test_a_server_that_fails_in_its_handshake_is_asked_all_the_same(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.handshakes = {"s": [{**HELLO, "method": "raise"}]}
-        wire, session = host.connect(mcp_servers={"s": Server()})
+        supervisor = SupervisorPeer()
+        supervisor.handshakes = {"s": [{**HELLO, "method": "raise"}]}
+        wire, session = supervisor.connect(mcp_servers={"s": Server()})
         async with session:
-            host.say(call("q", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}))
+            supervisor.say(call("q", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}))
             assert "result" in (await wire.answer_to("q"))["response"]["mcp_response"]
 
     backend.run(main)
@@ -520,13 +520,13 @@ def test_a_server_that_fails_in_its_handshake_is_asked_all_the_same(
 def test_a_stream_that_cannot_be_numbered_is_refused(backend: Backend) -> None:
     async def main() -> None:
         for decoder in Decoder(coalesce=True), Decoder(on_invalid=lambda _: None):
-            _, session = HostPeer().connect(decoder=decoder)
+            _, session = SupervisorPeer().connect(decoder=decoder)
             with pytest.raises(TypeError, match="counts lines"):
                 async with session:
                     raise AssertionError
-        host = HostPeer()
-        host.say(numbered(1), numbered(2))
-        wire, session = host.connect()
+        supervisor = SupervisorPeer()
+        supervisor.say(numbered(1), numbered(2))
+        wire, session = supervisor.connect()
         await wire.stream.__anext__()
         with pytest.raises(HandleError, match="nothing was read"):
             async with session:
@@ -536,7 +536,7 @@ def test_a_stream_that_cannot_be_numbered_is_refused(backend: Backend) -> None:
 
 
 def test_wrong_arguments_are_refused_with_words_that_lead_on() -> None:
-    answer = HostPeer().attached()
+    answer = SupervisorPeer().attached()
 
     async def empty() -> Any:
         yield b""
@@ -555,9 +555,9 @@ def test_hooks_of_another_process_answer_by_the_same_ids(backend: Backend) -> No
         return {"decision": "block"}
 
     async def main() -> None:
-        host = HostPeer()
-        host.say(hook_request("h", "PreToolUse:Bash:guard"))
-        wire, session = host.connect(hooks={"PreToolUse": [HookMatcher(guard, matcher="Bash", name="guard")]})
+        supervisor = SupervisorPeer()
+        supervisor.say(hook_request("h", "PreToolUse:Bash:guard"))
+        wire, session = supervisor.connect(hooks={"PreToolUse": [HookMatcher(guard, matcher="Bash", name="guard")]})
         async with session:
             assert (await wire.answer_to("h"))["response"] == {"decision": "block"}
 

@@ -1,4 +1,4 @@
-"""A session that is attached to a host: how it ends, and what goes on in the next one."""
+"""A session that is attached to a supervisor: how it ends, and what goes on in the next one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from claude_wire import (
     TurnError,
     UnfinishedTurnError,
 )
-from claude_wire.control.host_frames import Cursor, Ended
-from host_peer import HostPeer, result
+from claude_wire.control.supervisor_frames import Cursor, Ended
 from session_peer import INIT, RESULT, Peer, allow, collect, line, numbered, numbers
+from supervisor_peer import SupervisorPeer, result
 
 ENDS: list[tuple[dict[str, Any], type[Exception] | None, str]] = [
     ({"exit_code": 0}, None, ""),
@@ -43,15 +43,15 @@ def test_the_stream_ends_as_that_of_a_process(
     backend: Backend, ended: dict[str, Any], error: type[Exception] | None, words: str, when: str
 ) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.say(numbered(1))
+        supervisor = SupervisorPeer()
+        supervisor.say(numbered(1))
         if when == "before":
-            host.ended = Ended(**ended)
-        wire, session = host.connect()
+            supervisor.ended = Ended(**ended)
+        wire, session = supervisor.connect()
         async with session:
             if when == "then":
-                wire.say(type="host_ended", **ended)
-                host.say(numbered(2))  # of another process
+                wire.say(type="supervisor_ended", **ended)
+                supervisor.say(numbered(2))  # of another process
             got: list[Any] = []
             if error is None:
                 await collect(session, got)
@@ -76,11 +76,11 @@ def test_the_stream_ends_as_that_of_a_process(
 @every_backend
 def test_the_last_of_the_standard_error_is_kept_for_the_error(backend: Backend) -> None:
     async def main() -> None:
-        wire, session = HostPeer().connect()
+        wire, session = SupervisorPeer().connect()
         async with session:
             for text in "first", "x" * 70_000, "last":
-                wire.say(type="host_stderr", text=text)
-            wire.say(type="host_ended", exit_code=2)
+                wire.say(type="supervisor_stderr", text=text)
+            wire.say(type="supervisor_ended", exit_code=2)
             with pytest.raises(ProcessError) as caught:
                 await collect(session, [])
             assert len(caught.value.stderr_tail) == 64 * 1024
@@ -92,11 +92,11 @@ def test_the_last_of_the_standard_error_is_kept_for_the_error(backend: Backend) 
 @every_backend
 def test_a_process_that_ends_for_a_failed_turn_raises_what_the_turn_says(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        wire, session = host.connect()
+        supervisor = SupervisorPeer()
+        wire, session = supervisor.connect()
         async with session:
-            host.say(INIT, {**RESULT, "is_error": True, "subtype": "error_max_turns"})
-            wire.say(type="host_ended", exit_code=1)
+            supervisor.say(INIT, {**RESULT, "is_error": True, "subtype": "error_max_turns"})
+            wire.say(type="supervisor_ended", exit_code=1)
             with pytest.raises(TurnError, match="max_turns"):
                 await collect(session, [])
 
@@ -107,21 +107,23 @@ def test_a_process_that_ends_for_a_failed_turn_raises_what_the_turn_says(backend
 @pytest.mark.parametrize("how", ["cut", "lost", "in the middle of a line", "of a frame", "failed"])
 def test_the_end_of_a_connection_has_the_cursor_and_what_was_not_acknowledged(backend: Backend, how: str) -> None:
     async def main() -> None:
-        host = HostPeer(acknowledges=False)
-        host.say(Peer.permission("q"), numbered(1))
-        wire, session = host.connect(can_use_tool=allow)
+        supervisor = SupervisorPeer(acknowledges=False)
+        supervisor.say(Peer.permission("q"), numbered(1))
+        wire, session = supervisor.connect(can_use_tool=allow)
         async with session:
             await wire.answer_to("q")
             await session.query("one", uuid="p1")
             await session.query("two", uuid="p2")
             with anyio.move_on_after(0):
                 await session.set_model("opus")
-            wire.say(type="host_accepted", lines=2)
+            wire.say(type="supervisor_accepted", lines=2)
             end: dict[str, Callable[[], object]] = {
-                "cut": lambda: wire.say(type="host_cut", cursor={"id": "s1", "epoch": 1, "line": 2}, message="slow"),
+                "cut": lambda: wire.say(
+                    type="supervisor_cut", cursor={"id": "s1", "epoch": 1, "line": 2}, message="slow"
+                ),
                 "lost": lambda: None,
                 "in the middle of a line": lambda: wire.write(line(numbered(2))[:-1]),
-                "of a frame": lambda: wire.write(b'{"type":"host_accep'),
+                "of a frame": lambda: wire.write(b'{"type":"supervisor_accep'),
                 "failed": lambda: wire.output.write(ConnectionResetError("reset")),
             }
             end[how]()
@@ -146,8 +148,8 @@ def test_the_end_of_a_connection_has_the_cursor_and_what_was_not_acknowledged(ba
 @every_backend
 def test_who_waits_is_told_that_the_connection_is_lost_though_nobody_iterates(backend: Backend) -> None:
     async def main() -> None:
-        for lose in (lambda wire: wire.lose(), lambda wire: wire.say(type="host_ended", exit_code=3)):
-            wire, session = HostPeer().connect()
+        for lose in (lambda wire: wire.lose(), lambda wire: wire.say(type="supervisor_ended", exit_code=3)):
+            wire, session = SupervisorPeer().connect()
             async with session, anyio.create_task_group() as group:
 
                 async def end(wire: Any = wire, lose: Any = lose) -> None:
@@ -164,23 +166,23 @@ def test_who_waits_is_told_that_the_connection_is_lost_though_nobody_iterates(ba
 @every_backend
 def test_what_was_not_acknowledged_is_sent_again_and_counts_once(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer(acknowledges=False)
-        host.say(Peer.permission("q"))
-        wire, session = host.connect(can_use_tool=allow)
+        supervisor = SupervisorPeer(acknowledges=False)
+        supervisor.say(Peer.permission("q"))
+        wire, session = supervisor.connect(can_use_tool=allow)
         async with session:
             await wire.answer_to("q")
             await session.query("one", uuid="p1")
             lost = session.unacknowledged
             assert len(lost) == 2
         wire.lose()
-        host.acknowledges = True
-        host.prompts, host.owed = [], []  # its line has not arrived
-        again, second = host.connect(session.cursor)
+        supervisor.acknowledges = True
+        supervisor.prompts, supervisor.owed = [], []  # its line has not arrived
+        again, second = supervisor.connect(session.cursor)
         async with second:
             await second.send_again(lost)
-            assert again.prompts() == ["p1"] == host.prompts
+            assert again.prompts() == ["p1"] == supervisor.prompts
             assert len(again.answers_to("q")) == 1
-            host.say(result("p1"))
+            supervisor.say(result("p1"))
             assert [type(message).__name__ async for message in second.receive_run()] == ["ResultSuccess"]
             assert second.unacknowledged == []
 
@@ -190,16 +192,16 @@ def test_what_was_not_acknowledged_is_sent_again_and_counts_once(backend: Backen
 @every_backend
 def test_a_prompt_that_is_sent_again_has_its_result_among_the_lines_that_were_missed(backend: Backend) -> None:
     async def main() -> None:
-        host = HostPeer()
-        host.prompts = ["p1"]
-        host.say(INIT, result("p1"), numbered(1))
-        wire, session = host.connect()
+        supervisor = SupervisorPeer()
+        supervisor.prompts = ["p1"]
+        supervisor.say(INIT, result("p1"), numbered(1))
+        wire, session = supervisor.connect()
         async with session:
             await session.send_again(
                 [line({"type": "user", "uuid": "p1", "message": {"role": "user", "content": "x"}})]
             )
             assert len([message async for message in session.receive_run()]) == 3
-            assert host.prompts == wire.prompts() == ["p1"]
+            assert supervisor.prompts == wire.prompts() == ["p1"]
 
     backend.run(main)
 
@@ -209,17 +211,17 @@ def test_what_is_not_acknowledged_is_bounded(backend: Backend, monkeypatch: pyte
     monkeypatch.setattr("claude_wire.control.unacknowledged.MAX_UNACKNOWLEDGED_BYTES", 4096)
 
     async def main() -> None:
-        host = HostPeer(acknowledges=False)
-        wire, session = host.connect(can_use_tool=allow)
+        supervisor = SupervisorPeer(acknowledges=False)
+        wire, session = supervisor.connect(can_use_tool=allow)
         async with session:
             await session.query("x" * 3000, uuid="p1")
             for _ in range(2):
                 with pytest.raises(HandleError, match="not acknowledged"):
                     await session.query("x" * 3000, uuid="p2")
-            host.say(*(Peer.permission(f"q{number}") for number in range(20)))
+            supervisor.say(*(Peer.permission(f"q{number}") for number in range(20)))
             await wire.answer_to("q19")  # answers go on, and are not kept
             assert sum(map(len, session.unacknowledged)) < 4096
-            wire.say(type="host_accepted", lines=21)
+            wire.say(type="supervisor_accepted", lines=21)
             with anyio.fail_after(10):
                 while session.unacknowledged:
                     await anyio.sleep(0.001)
@@ -230,11 +232,11 @@ def test_what_is_not_acknowledged_is_bounded(backend: Backend, monkeypatch: pyte
 
 
 @every_backend
-def test_the_input_of_a_hosted_cli_is_ended_by_a_line(backend: Backend) -> None:
+def test_the_input_of_a_managed_cli_is_ended_by_a_line(backend: Backend) -> None:
     async def main() -> None:
-        wire, session = HostPeer().connect()
+        wire, session = SupervisorPeer().connect()
         async with session:
             await session.end_input()
-        assert wire.received == [{"type": "host_end_input"}]
+        assert wire.received == [{"type": "supervisor_end_input"}]
 
     backend.run(main)

@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from claude_wire import CanUseToolRequest, DetachedError, HandleError, PermissionResult, Session
-from claude_wire.control.host_frames import Cursor
-from host_peer import HostPeer, Wire
+from claude_wire.control.supervisor_frames import Cursor
 from long_tests import LONG
 from session_peer import INIT, RESULT, Peer, line, numbered
+from supervisor_peer import SupervisorPeer, Wire
 from virtual_time import VirtualBackend, every_virtual_backend
 
 EXAMPLES = 5_000 if LONG else 300
@@ -33,8 +33,8 @@ SOON = 1.0
 class CutWire(Wire):
     """A connection whose bytes are in flight until the script delivers them, and whose other direction may be dead."""
 
-    def __init__(self, host: HostPeer) -> None:
-        super().__init__(host)
+    def __init__(self, supervisor: SupervisorPeer) -> None:
+        super().__init__(supervisor)
         self.in_flight = bytearray()
         self.is_deaf = False
 
@@ -55,7 +55,7 @@ class World:
     """A supervisor, and one client after the other."""
 
     def __init__(self) -> None:
-        self.host = HostPeer()
+        self.host = SupervisorPeer()
         self.count = 0
         #: The messages for a consumer, with the number of their line.
         self.expected: list[tuple[int, str]] = []
@@ -116,16 +116,16 @@ class World:
 
     def frame(self, kind: int) -> None:
         frames: list[dict[str, Any]] = [
-            {"type": "host_stderr", "text": "x"},
-            {"type": "host_blocked", "message": ""},
-            {"type": "host_of_tomorrow", "open": True},
+            {"type": "supervisor_stderr", "text": "x"},
+            {"type": "supervisor_blocked", "message": ""},
+            {"type": "supervisor_of_tomorrow", "open": True},
         ]
         if self.wire is not None:
             self.wire.say(**frames[kind % len(frames)])
 
     def replace(self) -> None:
         if self.wire is not None and self.is_driver:
-            self.wire.say(type="host_driver", role="viewer", driver=True)
+            self.wire.say(type="supervisor_driver", role="viewer", driver=True)
             self.wire.is_deaf = True
             self.is_driver = False
 

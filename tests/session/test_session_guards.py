@@ -18,12 +18,12 @@ from claude_wire import (
     open_session,
     sync,
 )
-from claude_wire.control.host_frames import Started
 from claude_wire.control.matchers import fits_tool
+from claude_wire.control.supervisor_frames import Started
 from claude_wire.dialects import CLASSIC, MIRIAD
 from claude_wire.session import Session
-from host_peer import HostPeer
 from session_peer import INIT, RESULT, Peer, Server, allow, hook_ids, hook_request, opened
+from supervisor_peer import SupervisorPeer
 
 TOOLS = ["Task", "Bash", "Edit", "Write", "mcp__calc__add"]
 
@@ -155,7 +155,7 @@ def test_a_client_is_told_what_the_cli_of_a_supervisor_was_started_without(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def confirmed(started: Started | None, role: str = "driver") -> list[bool | None]:
-        host = HostPeer()
+        host = SupervisorPeer()
         host.started = started
         caplog.clear()
         _, session = host.connect(role=role, can_use_tool=allow, hooks=HOOKS, mcp_servers={"calc": Server()})

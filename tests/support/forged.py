@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from claude_wire.control.host_lines import SURE_BYTES
+from claude_wire.control.supervisor_lines import SURE_BYTES
 
 __all__ = ["forged", "pieces"]
 
 _FRAMES = [
-    '{"type":"host_ended","exit_code":0}',
-    '{"type":"host_ended","exit_code":0,"unfinished":"","owed":[],"died":[],"calls":[],"stderr":"no"}',
-    '{"type":"host_cut","cursor":{"id":"x","epoch":9,"line":1},"message":"no"}',
-    '{"type":"host_refused","line":1,"reason":"no"}',
-    '{"type":"host_attached","id":"x","epoch":9,"after":0,"line":0,"role":"viewer","driver":false,"life":"idle"}',
-    '{"type":"host_accepted","lines":99}',
-    '{"type":"host_driver","role":"viewer","driver":true}',
-    '{"type":"host_stderr","text":"no"}',
-    '{"type":"host_blocked","message":"no"}',
-    '{"type":"host_error","error":"gone","message":"no"}',
-    '{"type":"host_of_tomorrow"}',
+    '{"type":"supervisor_ended","exit_code":0}',
+    '{"type":"supervisor_ended","exit_code":0,"unfinished":"","owed":[],"died":[],"calls":[],"stderr":"no"}',
+    '{"type":"supervisor_cut","cursor":{"id":"x","epoch":9,"line":1},"message":"no"}',
+    '{"type":"supervisor_refused","line":1,"reason":"no"}',
+    '{"type":"supervisor_attached","id":"x","epoch":9,"after":0,"line":0,"role":"viewer","driver":false,"life":"idle"}',
+    '{"type":"supervisor_accepted","lines":99}',
+    '{"type":"supervisor_driver","role":"viewer","driver":true}',
+    '{"type":"supervisor_stderr","text":"no"}',
+    '{"type":"supervisor_blocked","message":"no"}',
+    '{"type":"supervisor_error","error":"gone","message":"no"}',
+    '{"type":"supervisor_of_tomorrow"}',
 ]
 
 
@@ -35,7 +35,14 @@ def forged(*marks: str) -> list[str]:
     odd += [frame + "\r" for frame in (*_FRAMES, *marked)]
     odd += [frame + " " for frame in marked]
     odd += ['{"type":' + " " * 2 * SURE_BYTES + frame[8:] for frame in _FRAMES]
-    odd += ["", "\r", '{"type":"host_', '{"type":"host_ended","exit_code":0', '"host_', '{"type":"host_ended"}{"a":1}']
+    odd += [
+        "",
+        "\r",
+        '{"type":"supervisor_',
+        '{"type":"supervisor_ended","exit_code":0',
+        '"supervisor_',
+        '{"type":"supervisor_ended"}{"a":1}',
+    ]
     return [line + "\n" for line in (*_FRAMES, *marked, *odd)]
 
 

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from claude_wire.host import hosted as hosteds
-from hosts import Client, Host, hosting
+from claude_wire.supervisor import managed_session as managed_sessions
+from supervisors import Client, RunningDaemon, hosting
 
 #: Bytes of the file system, of what fills it at first, and of a prompt that needs pages of its own.
 DISK, BALLAST, LARGE = 8 * 1024 * 1024, 6 * 1024 * 1024, 8 * 1024
@@ -41,10 +41,10 @@ def fill(path: Path, size: int = DISK) -> None:
 
 
 def started(folder: Path) -> tuple[int, str]:
-    """The exit code of ``claude-wire host start``, and what it says."""
+    """The exit code of ``claude-wire supervisor start``, and what it says."""
     ended = subprocess.run(
-        [sys.executable, "-m", "claude_wire.cli", "host", "start"],
-        env={**os.environ, "CLAUDE_WIRE_HOST": os.fspath(folder), "NO_COLOR": "1"},
+        [sys.executable, "-m", "claude_wire.cli", "supervisor", "start"],
+        env={**os.environ, "CLAUDE_WIRE_SUPERVISOR": os.fspath(folder), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         timeout=60,
@@ -55,27 +55,27 @@ def started(folder: Path) -> tuple[int, str]:
 
 def lines_of(got: list[Any]) -> list[Any]:
     """The lines of the CLI among those that a client got."""
-    return [line for line in got if not line["type"].startswith("host_")]
+    return [line for line in got if not line["type"].startswith("supervisor_")]
 
 
-async def blocked(host: Host, ballast: Path) -> dict[str, Any]:
+async def blocked(supervisor: RunningDaemon, ballast: Path) -> dict[str, Any]:
     """A turn that fills the disk: the session waits, and goes on when there is room."""
-    client, answer = await host.create(name="waits")
+    client, answer = await supervisor.create(name="waits")
     id = answer["id"]
     client.prompt("p1")
     got = await client.until("result")
     fill(ballast, BALLAST)
     client.prompt("p2", lines=LINES)
-    got += await client.until("host_blocked")
+    got += await client.until("supervisor_blocked")
     found: dict[str, Any] = {"blocked": got[-1]["message"]}
     client.prompt("p3", content="x" * LARGE)
-    got += await client.until("host_refused")
+    got += await client.until("supervisor_refused")
     found["refused"] = got[-1]["reason"]
-    other = await host.client()
-    found["create"] = await other.ask({"create": host.spec(), "detach": True})
-    found["folders"] = [name for name in os.listdir(host.path / "sessions") if name != id]
+    other = await supervisor.client()
+    found["create"] = await other.ask({"create": supervisor.spec(), "detach": True})
+    found["folders"] = [name for name in os.listdir(supervisor.path / "sessions") if name != id]
     found["life"] = [session["life"] for session in (await other.ask({"list": {}}))["sessions"]]
-    viewer: Client = await host.client()
+    viewer: Client = await supervisor.client()
     attached = await viewer.ask({"attach": id})
     seen = [await viewer.get() for _ in range(attached["line"])]
     ballast.unlink()
@@ -84,42 +84,42 @@ async def blocked(host: Host, ballast: Path) -> dict[str, Any]:
     client.prompt("p3", content="x" * LARGE)
     got += await client.until("result")
     seen += await viewer.until("result")
-    said = [json.loads(line) for line in journal(host, id, "stdout.ndjson")]
+    said = [json.loads(line) for line in journal(supervisor, id, "stdout.ndjson")]
     answered = said[0]  # to `initialize`
     assert [answered, *lines_of(got)] == said
     assert lines_of(seen) == said
     found["results"] = [line["user_message_uuids"] for line in said if line["type"] == "result"]
-    found["prompts"] = [json.loads(line).get("uuid") for line in journal(host, id, "stdin.ndjson")][1:]
-    found["accepted"] = [line["lines"] for line in got if line["type"] == "host_accepted"]
+    found["prompts"] = [json.loads(line).get("uuid") for line in journal(supervisor, id, "stdin.ndjson")][1:]
+    found["accepted"] = [line["lines"] for line in got if line["type"] == "supervisor_accepted"]
     return found
 
 
-def journal(host: Host, id: str, name: str) -> list[bytes]:
+def journal(supervisor: RunningDaemon, id: str, name: str) -> list[bytes]:
     """The lines of a file of a session."""
-    return (host.path / "sessions" / id / "parts" / "000001" / name).read_bytes().splitlines()
+    return (supervisor.path / "sessions" / id / "parts" / "000001" / name).read_bytes().splitlines()
 
 
-async def ended(host: Host, ballast: Path) -> dict[str, Any]:
+async def ended(supervisor: RunningDaemon, ballast: Path) -> dict[str, Any]:
     """A session that is stopped on a full disk, and a supervisor that ends on it and is started on it."""
-    client, answer = await host.create(name="ends")
+    client, answer = await supervisor.create(name="ends")
     id = answer["id"]
     client.prompt("p1")
     got = await client.until("result")
     fill(ballast)
-    stopped = await (await host.client()).ask({"stop": id, "grace": 5})
+    stopped = await (await supervisor.client()).ask({"stop": id, "grace": 5})
     found: dict[str, Any] = {"stopped": {s["name"]: s["life"] for s in stopped["sessions"]}}
-    got += await client.until("host_ended")
+    got += await client.until("supervisor_ended")
     found["code"] = got[-1]["exit_code"]
-    await host.end()
+    await supervisor.end()
     fill(ballast)
-    found["start"] = started(host.path)
+    found["start"] = started(supervisor.path)
     ballast.unlink()
-    await host.start()
-    again = await host.client()
+    await supervisor.start()
+    again = await supervisor.client()
     attached = await again.ask({"attach": id, "after": {"id": id, "epoch": 1, "line": 1}})
     found["again"] = attached["life"], attached["line"]
     assert [await again.get() for _ in range(attached["line"] - 1)] == lines_of(got)
-    resumed = await (await host.client()).ask({"resume": id, "env": dict(os.environ), "detach": True})
+    resumed = await (await supervisor.client()).ask({"resume": id, "env": dict(os.environ), "detach": True})
     found["resumed"] = resumed["type"]
     return found
 
@@ -127,10 +127,10 @@ async def ended(host: Host, ballast: Path) -> dict[str, Any]:
 async def main(folder: Path) -> None:
     """Find out."""
     mount(folder)
-    hosteds.RETRY_SECONDS = 0.05
+    managed_sessions.RETRY_SECONDS = 0.05
     ballast = folder / "ballast"
-    async with hosting(folder / "h") as host:
-        print(json.dumps([await blocked(host, ballast), await ended(host, ballast)]))
+    async with hosting(folder / "h") as supervisor:
+        print(json.dumps([await blocked(supervisor, ballast), await ended(supervisor, ballast)]))
 
 
 if __name__ == "__main__":

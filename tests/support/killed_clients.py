@@ -44,10 +44,10 @@ from claude_wire import (
     ResultMessage,
     open_session,
 )
-from claude_wire.control.host_frames import Accepted, Cursor
-from claude_wire.host import connect
-from claude_wire.host.ways import CommandWay, SocketWay
+from claude_wire.control.supervisor_frames import Accepted, Cursor
 from claude_wire.session.attached import link
+from claude_wire.supervisor import connect
+from claude_wire.supervisor.ways import CommandWay, SocketWay
 
 POINTS = (
     "taken",
@@ -93,7 +93,7 @@ class Client:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def wait_for(self, words: bytes, name: str) -> None:
-        """Wait, without reading anything of the host, until a file of the journal has these words."""
+        """Wait, without reading anything of the supervisor, until a file of the journal has these words."""
         until = time.monotonic() + SECONDS
         while words not in (self.journal / name).read_bytes()[-1_000_000:]:
             if time.monotonic() > until:
@@ -173,7 +173,7 @@ class Client:
             self.wait_for(b'"taken %s"' % id, "stdout.ndjson")
             os.kill(os.getpid(), signal.SIGKILL)
 
-    async def live(self, host: Any, id: str) -> None:
+    async def live(self, supervisor: Any, id: str) -> None:
         with open(self.log, "rb", closefd=False) as file:
             noted = [line.split() for line in file.read().splitlines()]
         taken = [words for words in noted if words[0] == b"took"]
@@ -184,7 +184,7 @@ class Client:
             after = Cursor(id, 1, int(taken[-1][1]))
         hooks = {"PreToolUse": [HookMatcher(self.guard, name="guard")]}
         arguments: Any = {"can_use_tool": self.may, "hooks": hooks, "mcp_servers": {"tools": self}}
-        way = host.at(after, take=True)
+        way = supervisor.at(after, take=True)
         self.watch()
         async with open_session(attach=way, **arguments) as session:
             unsure = [uuid for uuid in prompts if uuid not in way.answer.owed] + prompts[-AGAIN:]
@@ -204,11 +204,11 @@ class Client:
                 self.reach("taken")
 
 
-def run(client: Client, host: Any, id: str) -> int:
+def run(client: Client, supervisor: Any, id: str) -> int:
     """In a fork: live until it dies."""
     signal.alarm(SECONDS)
     try:
-        asyncio.run(client.live(host, id))
+        asyncio.run(client.live(supervisor, id))
     except BaseException as error:
         client.note("wrong", repr(error).replace(" ", "_"))
         return 1
@@ -219,14 +219,14 @@ def main() -> None:
     """Have the clients live and die."""
     folder, id, log, kills, seed, *command = sys.argv[1:]
     chance = random.Random(int(seed))
-    host = connect(command=command, timeout=SECONDS) if command else connect(folder, timeout=SECONDS)
+    supervisor = connect(command=command, timeout=SECONDS) if command else connect(folder, timeout=SECONDS)
     journal = Path(folder, "sessions", id, "parts", "000001")
     died: Counter[str] = Counter()
     for number in range(int(kills) + 1):
         point = POINTS[number % len(POINTS)] if number < int(kills) else ""
         child = os.fork()
         if child == 0:
-            os._exit(run(Client(log, journal, number, point, chance.choice([0, 0, 1, 2, 5])), host, id))
+            os._exit(run(Client(log, journal, number, point, chance.choice([0, 0, 1, 2, 5])), supervisor, id))
         status = os.waitpid(child, 0)[1]
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
             died[point] += 1

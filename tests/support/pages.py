@@ -177,15 +177,20 @@ class Scene:
 
     def close(self) -> None:
         """End the supervisor that a page has started and that a failed block has left."""
-        if (self.folder / "host" / "supervisor.json").exists():
-            self._start([sys.executable, "-m", "claude_wire.cli", "host", "stop", "--all", "--grace=0"])
+        if (self.folder / "supervisor" / "supervisor.json").exists():
+            self._start([sys.executable, "-m", "claude_wire.cli", "supervisor", "stop", "--all", "--grace=0"])
 
     def _start(self, command: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join([str(self.folder), os.path.dirname(sys.executable), os.environ["PATH"]])
         return subprocess.run(
             command,
             cwd=self.folder,
-            env={**os.environ, "PATH": path, "COLUMNS": "120", "CLAUDE_WIRE_HOST": os.fspath(self.folder / "host")},
+            env={
+                **os.environ,
+                "PATH": path,
+                "COLUMNS": "120",
+                "CLAUDE_WIRE_SUPERVISOR": os.fspath(self.folder / "supervisor"),
+            },
             input=stdin,
             capture_output=True,
             text=True,

@@ -17,10 +17,10 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as connect_websocket
 
 import host_agent
-from claude_wire.host.attach import connect
 from claude_wire.serve import Config, Profile, create_app
 from claude_wire.serve.server import BoundedProtocol, ServiceServer, listen
-from hosts import SECONDS, Host, hosting
+from claude_wire.supervisor.attach import connect
+from supervisors import SECONDS, RunningDaemon, hosting
 
 __all__ = ["TOKEN", "Served", "agent_profile", "served"]
 
@@ -36,7 +36,7 @@ class _Server(ServiceServer):
 class Served:
     """A service that runs, and its clients."""
 
-    def __init__(self, supervised: Host, config: Config, protocol: type[BoundedProtocol]) -> None:
+    def __init__(self, supervised: RunningDaemon, config: Config, protocol: type[BoundedProtocol]) -> None:
         self.supervised = supervised
         self.config = config
         self.protocol = protocol

@@ -1,4 +1,4 @@
-"""``claude-wire host`` for tests: its commands, on a state folder whose supervisor ends with the test."""
+"""``claude-wire supervisor`` for tests: its commands, on a state folder whose supervisor ends with the test."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Commands:
         self.folder = folder
         #: The pid of the supervisor that was started last.
         self.supervisor: int = 0
-        self.environment = {**os.environ, "CLAUDE_WIRE_HOST": os.fspath(folder), "NO_COLOR": "1"}
+        self.environment = {**os.environ, "CLAUDE_WIRE_SUPERVISOR": os.fspath(folder), "NO_COLOR": "1"}
 
     def __enter__(self) -> Commands:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.start("host", "stop", "--all", "--grace=0").communicate(timeout=SECONDS)
+        self.start("supervisor", "stop", "--all", "--grace=0").communicate(timeout=SECONDS)
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         """A command that runs."""
@@ -65,7 +65,7 @@ class Commands:
 
     def serve(self, *options: str) -> int:
         """Start the supervisor, and return its pid."""
-        found = re.fullmatch(r"supervisor (\d+) serves .*\n", self.said("host", "start", *options))
+        found = re.fullmatch(r"supervisor (\d+) serves .*\n", self.said("supervisor", "start", *options))
         assert found is not None
         self.supervisor = int(found[1])
         return self.supervisor
@@ -74,11 +74,11 @@ class Commands:
         """Create a session whose agent is asked for ``wanted``, and return its id."""
         prompt = ("--prompt", json.dumps(wanted)) if wanted else ()
         command = ("--", sys.executable, "-B", host_agent.__file__)
-        return self.said("host", "run", *options, *prompt, *command).strip()
+        return self.said("supervisor", "run", *options, *prompt, *command).strip()
 
     def sessions(self) -> list[dict[str, Any]]:
         """All sessions."""
-        return list(json.loads(self.said("host", "ps", "-a", "--json"))["sessions"])
+        return list(json.loads(self.said("supervisor", "ps", "-a", "--json"))["sessions"])
 
 
 class Talker:
@@ -118,7 +118,7 @@ class Talker:
                 return b""
             self._rest += data
         line, _, self._rest = self._rest.partition(b"\n")
-        if not line.startswith(b'{"type":"host_'):
+        if not line.startswith(b'{"type":"supervisor_'):
             self.lines.append(line + b"\n")
         return line + b"\n"
 
@@ -142,7 +142,7 @@ class Talker:
     def drive(self, id: str, after: Any = None) -> Any:
         """Attach as the driver, behind a cursor."""
         answer = self.ask({"attach": id, "role": "driver", "after": after})
-        assert answer["type"] == "host_attached", answer
+        assert answer["type"] == "supervisor_attached", answer
         return answer
 
 

@@ -5,12 +5,12 @@ It needs the extra ``cli``. ``start`` knows how the command starts and ends, ``a
 subcommands, ``sources`` opens what the user names, ``folders`` finds the sessions on disk, and ``failure`` ends a
 subcommand that cannot do what it was told.
 
-- ``commands`` has a module for each subcommand but ``attach``, ``host`` and ``tap``: its arguments, and what it does
-  with them.
+- ``commands`` has a module for each subcommand but ``serve``, ``supervisor`` and ``tap``: its arguments, and what it
+  does with them.
 - ``show`` puts messages on a terminal.
 - ``count`` adds up what recordings hold.
-- ``host`` runs a session whose user sits at the terminal, or joins one of a supervisor.
-- ``supervisor`` is ``claude-wire host`` and ``attach``: a supervisor, and what a person does with its sessions.
+- ``terminal`` runs a session whose user sits at the terminal, or joins one of a supervisor.
+- ``supervisor`` is ``claude-wire supervisor``: a supervisor, and what a person does with its sessions from a shell.
 - ``tap`` is run in place of the CLI, and passes on what goes over its streams.
 - ``drift`` runs another CLI offline and compares what it says with the message classes.
 """

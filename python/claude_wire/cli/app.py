@@ -18,18 +18,17 @@ __all__ = ["cli", "invoke"]
 #: Each is a function of its name in a module of that name, in ``commands`` or in a folder of its own.
 COMMANDS = [
     "agent",
-    "attach",
     "check",
     "demo",
     "drift",
     "export",
-    "host",
     "replay",
     "run",
     "search",
     "serve",
     "sessions",
     "stats",
+    "supervisor",
     "tap",
     "usage",
     "view",
@@ -37,8 +36,7 @@ COMMANDS = [
 
 #: The modules of those that are not in ``commands``.
 FOLDERS = {
-    "attach": "claude_wire.cli.supervisor.remote",
-    "host": "claude_wire.cli.supervisor.command",
+    "supervisor": "claude_wire.cli.supervisor.command",
     "serve": "claude_wire.cli.serving.command",
     "tap": "claude_wire.cli.tap.command",
 }

@@ -19,7 +19,7 @@ from claude_wire.messages import AsyncHookOutput, HookOutput
 from claude_wire.messages.hooks.outputs import ineffective
 
 if TYPE_CHECKING:
-    from claude_wire.control.host_frames import Started
+    from claude_wire.control.supervisor_frames import Started
     from claude_wire.messages.base import Wire
 
 __all__ = ["PERMISSION", "Guard", "GuardState", "compare_with_started", "hook_output", "refusal"]

@@ -17,7 +17,7 @@
     │   ├── RequestTimeoutError (TimeoutError)  it did not answer in time
     │   └── SessionEndedError           it cannot answer any more: the output has ended, or the session was closed
     ├── DetachedError                   the connection with a supervisor ended; the cursor says where to go on
-    ├── HostError                       a supervisor of sessions refused a command, or there is none
+    ├── SupervisorError                       a supervisor of sessions refused a command, or there is none
     ├── AnswerError                     a permission question that cannot be answered: unknown, or settled before
     ├── PromptError                     no turn will answer a prompt
     │   ├── PromptAnsweredError         it was answered before: the resumed session has its uuid already
@@ -72,7 +72,7 @@ from claude_wire.errors.base import (
     SessionEndedError,
     UnfinishedTurnError,
 )
-from claude_wire.errors.host import DetachedError, HostError
+from claude_wire.errors.supervisor import DetachedError, SupervisorError
 from claude_wire.errors.turns import (
     ApiError,
     AuthenticationError,
@@ -101,7 +101,6 @@ __all__ = [
     "EncodeError",
     "ExecutionError",
     "HandleError",
-    "HostError",
     "InvalidLineError",
     "LineTooLongError",
     "MaxBudgetError",
@@ -120,6 +119,7 @@ __all__ = [
     "SessionNotFoundError",
     "StructuredOutputError",
     "SubagentStoppedError",
+    "SupervisorError",
     "TurnCancelledError",
     "TurnError",
     "UnfinishedTurnError",

@@ -17,8 +17,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from claude_wire.host.disk.files import open_private
 from claude_wire.serve.refusals import refusal, too_many
+from claude_wire.supervisor.disk.files import open_private
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

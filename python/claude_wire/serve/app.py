@@ -18,11 +18,11 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
-from claude_wire.errors import AnswerError, CLINotFoundError, HostError
+from claude_wire.errors import AnswerError, CLINotFoundError, SupervisorError
 from claude_wire.serve.access import COOKIE_SECONDS, Access, Guard, Rate, SecureHeaders
 from claude_wire.serve.assets import Page
 from claude_wire.serve.config import FolderError
-from claude_wire.serve.refusals import host_refusal, refusal, too_many
+from claude_wire.serve.refusals import refusal, supervisor_refusal, too_many
 from claude_wire.serve.service import Service
 from claude_wire.serve.streams import events, websocket
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from claude_wire.host.attach import Host
-    from claude_wire.host.frames import SessionInfo
     from claude_wire.serve.config import Config
+    from claude_wire.supervisor.attach import Supervisor
+    from claude_wire.supervisor.frames import SessionInfo
 
 __all__ = ["create_app"]
 
@@ -75,16 +75,16 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
     message: str | None = None
 
 
-def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlette:
+def create_app(supervisor: Supervisor, config: Config, token: str, *, port: int) -> Starlette:
     """The service, for any ASGI server; ``claude-wire serve`` runs it with uvicorn.
 
     Args:
-        host: the supervisor, of :func:`claude_wire.host.attach.connect`.
+        supervisor: the supervisor, from :func:`claude_wire.supervisor.attach.connect`.
         config: which sessions can be started.
         token: the secret by which clients are let in. Make it with ``secrets.token_urlsafe(32)``, for instance.
         port: on which clients reach it. Cookies are named after it.
     """
-    service = Service(host, config)
+    service = Service(supervisor, config)
     access = Access(token, port, config.origins)
     # Of their own: who has no token keeps nobody from acting, and from logging in with the right one.
     wrong_tokens = Rate()
@@ -133,7 +133,7 @@ def create_app(host: Host, config: Config, token: str, *, port: int) -> Starlett
         ],
         exception_handlers={
             HTTPException: _http_error,
-            HostError: _host_error,
+            SupervisorError: _supervisor_error,
             AnswerError: _answer_error,
             FolderError: _folder_error,
             CLINotFoundError: _no_cli,
@@ -256,9 +256,9 @@ async def _http_error(request: Request, error: Exception) -> Response:
     return refusal(error.status_code, "request", error.detail, dict(error.headers or {}))
 
 
-async def _host_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HostError)
-    return host_refusal(error)
+async def _supervisor_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SupervisorError)
+    return supervisor_refusal(error)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import msgspec
 
 from claude_wire.foundation.arguments import type_of
-from claude_wire.host.attach import spec_of
-from claude_wire.host.frames import Spec
 from claude_wire.process.options import ClaudeOptions
+from claude_wire.supervisor.attach import spec_of
+from claude_wire.supervisor.frames import Spec
 
 __all__ = ["Config", "ConfigError", "FolderError", "Profile", "load_config"]
 

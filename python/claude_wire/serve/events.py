@@ -19,7 +19,7 @@ import msgspec
 from claude_wire.bridge.bridge import Bridge
 from claude_wire.bridge.events import PermissionCancelled, PermissionRequest
 from claude_wire.codec.decoder import Decoder
-from claude_wire.control.host_frames import INITIALIZE_ID
+from claude_wire.control.supervisor_frames import INITIALIZE_ID
 from claude_wire.messages import ControlResponse
 
 if TYPE_CHECKING:

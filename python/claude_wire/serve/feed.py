@@ -23,19 +23,19 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
-from claude_wire.control.host_frames import Attached, Cut, Ended
-from claude_wire.errors import HostError
+from claude_wire.control.supervisor_frames import Attached, Cut, Ended
+from claude_wire.errors import SupervisorError
 from claude_wire.foundation.ids import short_id
-from claude_wire.host.frames import Attach
 from claude_wire.serve.events import Batch, Event, EventId, Place, Source, raw_event
 from claude_wire.serve.lines import Lines
 from claude_wire.serve.turns import Place as Turn
 from claude_wire.serve.turns import Turns
+from claude_wire.supervisor.frames import Attach
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable
 
-    from claude_wire.host.attach import Host
+    from claude_wire.supervisor.attach import Supervisor
 
 __all__ = ["BEAT", "BEAT_SECONDS", "Feed", "Signal", "follow_raw", "open_ids"]
 
@@ -97,13 +97,13 @@ class Feed:
     """The events of a session, for as long as its connections need them.
 
     Args:
-        host: the supervisor.
+        supervisor: the supervisor.
         session: the id of the session.
         room: bytes of events that it may keep at the moment; :data:`MAX_KEPT` at most.
     """
 
-    def __init__(self, host: Host, session: str, room: Callable[[], int] = lambda: MAX_KEPT) -> None:
-        self._host = host
+    def __init__(self, supervisor: Supervisor, session: str, room: Callable[[], int] = lambda: MAX_KEPT) -> None:
+        self._host = supervisor
         self._room = room
         self.session: str = session
         self._events: deque[Event] = deque()
@@ -132,7 +132,7 @@ class Feed:
         #: Is set when the supervisor has answered, or refused.
         self.answered: anyio.Event = anyio.Event()
         #: Why it has ended; None while it goes on.
-        self.error: HostError | None = None
+        self.error: SupervisorError | None = None
 
     async def run(self) -> None:
         """Read the session, until the connection with the supervisor ends. Raises nothing."""
@@ -140,16 +140,16 @@ class Feed:
             with self._scope:
                 async with Lines(self._host, Attach(attach=self.session)) as lines:
                     await self._read(lines)
-                self.error = HostError("lost", "the supervisor has ended the connection")
-        except HostError as error:
+                self.error = SupervisorError("lost", "the supervisor has ended the connection")
+        except SupervisorError as error:
             self.error = error
         except OSError as error:
-            self.error = HostError("lost", f"the connection with the supervisor failed: {error}")
+            self.error = SupervisorError("lost", f"the connection with the supervisor failed: {error}")
         except Exception as error:  # a mistake of ours with one session, which is not to end all others
             _log.error("the events of a session cannot be made: %s", type(error).__name__)
-            self.error = HostError("system", f"the events cannot be made: {type(error).__name__}")
+            self.error = SupervisorError("system", f"the events cannot be made: {type(error).__name__}")
         finally:
-            self.error = self.error or HostError("lost", "the service ends")
+            self.error = self.error or SupervisorError("lost", "the service ends")
             self.answered.set()
             self._tell()
 
@@ -235,7 +235,7 @@ class Feed:
         """Look whether there are events behind an id.
 
         Raises:
-            HostError: there are none (``epoch``, ``gone``), or the supervisor refuses the session.
+            SupervisorError: there are none (``epoch``, ``gone``), or the supervisor refuses the session.
         """
         if self.error is not None:
             raise self.error
@@ -243,9 +243,9 @@ class Feed:
             return
         last = max(self._line, self._level_line)
         if after.epoch != self._epoch or after.place.line > last:
-            raise HostError("epoch", f"the id is of another journal; this one ends with line {last}", line=last)
+            raise SupervisorError("epoch", f"the id is of another journal; this one ends with line {last}", line=last)
         if after.first != self._begins:
-            raise HostError(
+            raise SupervisorError(
                 "gone",
                 f"the events behind it were made of lines that are gone; they begin with line {self._begins} now",
                 first=self._begins,
@@ -255,7 +255,7 @@ class Feed:
         """The events behind an id, or all that there are; then those that come. It ends with the feed, or a ``cut``.
 
         Raises:
-            HostError: as :meth:`check`, by which an id is to be checked first; and while older events are read.
+            SupervisorError: as :meth:`check`, by which an id is to be checked first; and while older events are read.
         """
         place = _START if after is None else after.place
         told, beats = -1, self._beats
@@ -314,7 +314,7 @@ class Feed:
             answer = lines.answer
             if answer.epoch != self._epoch or answer.after + 1 != self._begins:
                 self.is_stale = True
-                raise HostError("gone", "older lines were removed for the byte budget", first=answer.after + 1)
+                raise SupervisorError("gone", "older lines were removed for the byte budget", first=answer.after + 1)
             source = Source(self._epoch, self._begins)
             while received := await lines.receive():
                 events = Batch()

@@ -9,37 +9,37 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from claude_wire.control.host_frames import end_of_frames, frame_of
-from claude_wire.errors import HostError
+from claude_wire.control.supervisor_frames import end_of_frames, frame_of
+from claude_wire.errors import SupervisorError
 from claude_wire.io.message_stream import receiver_of
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from claude_wire.control.host_frames import Attached, SessionFrame
-    from claude_wire.host.attach import Attachment, Host
-    from claude_wire.host.frames import Attach
+    from claude_wire.control.supervisor_frames import Attached, SessionFrame
+    from claude_wire.supervisor.attach import Attachment, Supervisor
+    from claude_wire.supervisor.frames import Attach
 
 __all__ = ["Lines"]
 
 #: How each frame begins: a supervisor writes them compactly.
-_FRAME = b'{"type":"host_'
+_FRAME = b'{"type":"supervisor_'
 
 
 class Lines:
     """A connection with a session: its lines, numbered, and frames between them. To be entered.
 
     Args:
-        host: the supervisor.
+        supervisor: the supervisor.
         command: how the session is attached to.
 
     Raises:
-        HostError: by entering: as :class:`~claude_wire.host.attach.Host`.
+        SupervisorError: by entering: as :class:`~claude_wire.supervisor.attach.Supervisor`.
     """
 
-    def __init__(self, host: Host, command: Attach) -> None:
-        self._attachment: Attachment = host.open(command)
+    def __init__(self, supervisor: Supervisor, command: Attach) -> None:
+        self._attachment: Attachment = supervisor.open(command)
         self._tail = bytearray()
         self._number = 0
         self._frame_end = b""
@@ -72,7 +72,7 @@ class Lines:
         """The next lines, each with its number and without its line feed, and frames; nothing at the end.
 
         Raises:
-            HostError: a line is longer than the decoder takes.
+            SupervisorError: a line is longer than the decoder takes.
         """
         while True:
             try:
@@ -84,7 +84,7 @@ class Lines:
             head, feed, rest = chunk.partition(b"\n")
             self._tail += head
             if len(self._tail) > DEFAULT_MAX_LINE_BYTES:
-                raise HostError("limit", f"a line has more than {DEFAULT_MAX_LINE_BYTES:,} bytes")
+                raise SupervisorError("limit", f"a line has more than {DEFAULT_MAX_LINE_BYTES:,} bytes")
             if not feed:
                 continue
             *lines, last = rest.split(b"\n")

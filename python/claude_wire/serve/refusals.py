@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse
 
 if TYPE_CHECKING:
-    from claude_wire.errors import HostError
+    from claude_wire.errors import SupervisorError
 
-__all__ = ["host_refusal", "refusal", "too_many"]
+__all__ = ["refusal", "supervisor_refusal", "too_many"]
 
 #: The status of a refusal of the supervisor; 502 for others.
 _STATUS = {
@@ -42,6 +42,6 @@ def too_many() -> JSONResponse:
     return refusal(429, "rate", "too many requests", {"retry-after": "1"})
 
 
-def host_refusal(error: HostError) -> JSONResponse:
+def supervisor_refusal(error: SupervisorError) -> JSONResponse:
     """What the supervisor has refused."""
     return refusal(_STATUS.get(error.error, 502), error.error, str(error))

@@ -15,22 +15,22 @@ import anyio
 from claude_wire.bridge.bridge import Bridge
 from claude_wire.codec.decoder import decode
 from claude_wire.codec.encoder import encode
-from claude_wire.control.host_frames import Accepted, Ended, Refused
-from claude_wire.errors import AnswerError, HostError
+from claude_wire.control.supervisor_frames import Accepted, Ended, Refused
+from claude_wire.errors import AnswerError, SupervisorError
 from claude_wire.foundation.ids import short_id
-from claude_wire.host.frames import Attach, Cursor
 from claude_wire.messages import ControlRequest, InterruptRequest, UserMessage
 from claude_wire.serve.feed import BEAT_SECONDS, Feed
 from claude_wire.serve.lines import Lines
+from claude_wire.supervisor.frames import Attach, Cursor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from anyio.abc import TaskGroup
 
-    from claude_wire.host.attach import Host
-    from claude_wire.host.frames import SessionInfo
     from claude_wire.serve.config import Config, Profile
+    from claude_wire.supervisor.attach import Supervisor
+    from claude_wire.supervisor.frames import SessionInfo
 
 __all__ = ["Service"]
 
@@ -46,12 +46,12 @@ class Service:
     """The sessions of a supervisor, for all clients of the service.
 
     Args:
-        host: the supervisor.
+        supervisor: the supervisor.
         config: which sessions can be started.
     """
 
-    def __init__(self, host: Host, config: Config) -> None:
-        self._host = host
+    def __init__(self, supervisor: Supervisor, config: Config) -> None:
+        self._host = supervisor
         self._config = config
         self._feeds: dict[str, Feed] = {}
         # Those that read their session: also some that are served to nobody new.
@@ -77,19 +77,19 @@ class Service:
         return {name: profile.roots for name, profile in self._config.profiles.items()}
 
     async def sessions(self) -> list[SessionInfo]:
-        """All sessions of the supervisor. Raises HostError."""
+        """All sessions of the supervisor. Raises SupervisorError."""
         return (await self._host.list()).sessions
 
     async def session(self, id: str) -> SessionInfo:
         """One of them.
 
         Raises:
-            HostError: there is none of this id, or the supervisor cannot say.
+            SupervisorError: there is none of this id, or the supervisor cannot say.
         """
         for info in await self.sessions():
             if info.id == id:
                 return info
-        raise HostError("unknown", "there is no such session")
+        raise SupervisorError("unknown", "there is no such session")
 
     async def create(self, profile: str, folder: str, name: str | None) -> SessionInfo:
         """Start a session.
@@ -97,7 +97,7 @@ class Service:
         Raises:
             LookupError: there is no such profile.
             FolderError: the folder is not below its roots.
-            HostError, CLINotFoundError: it cannot be started.
+            SupervisorError, CLINotFoundError: it cannot be started.
         """
         chosen = self._profile(profile)
         return await self._host.start(chosen.spec(chosen.folder(folder), name))
@@ -111,7 +111,7 @@ class Service:
         Raises:
             LookupError: there is no such profile.
             FolderError: the session works in a folder that is not below the roots of the profile.
-            HostError, CLINotFoundError: it cannot be started.
+            SupervisorError, CLINotFoundError: it cannot be started.
         """
         info = await self.session(id)
         env = None
@@ -132,7 +132,7 @@ class Service:
         """Send a prompt, and return its uuid. One with a uuid that was sent before is not sent again.
 
         Raises:
-            HostError: the supervisor refuses it.
+            SupervisorError: the supervisor refuses it.
         """
         chosen = given or str(uuid.uuid4())
         async with self._drive(id) as lines:
@@ -140,7 +140,7 @@ class Service:
         return chosen
 
     async def interrupt(self, id: str) -> None:
-        """Interrupt the turn that is under way. Raises HostError."""
+        """Interrupt the turn that is under way. Raises SupervisorError."""
         request = ControlRequest(request_id=f"claude_wire_serve_{uuid.uuid4()}", request=InterruptRequest())
         async with self._drive(id) as lines:
             await _send(lines, encode(request))
@@ -154,7 +154,7 @@ class Service:
         Raises:
             AnswerError: it is no open question: unknown, or settled.
             ValueError: it has no such option.
-            HostError: the supervisor refuses it.
+            SupervisorError: the supervisor refuses it.
         """
         async with self._drive(id) as lines:
             answer = lines.answer
@@ -185,7 +185,7 @@ class Service:
                 async with Lines(self._host, Attach(attach=id, after=after, role="driver")) as lines:
                     yield lines
         except OSError as error:
-            raise HostError("lost", f"the connection with the supervisor failed: {error}") from error
+            raise SupervisorError("lost", f"the connection with the supervisor failed: {error}") from error
         finally:
             turn.users -= 1
             if not turn.users:
@@ -198,7 +198,7 @@ class Service:
         """The events of a session, once the supervisor has answered.
 
         Raises:
-            HostError: it refuses the session.
+            SupervisorError: it refuses the session.
         """
         feed = self._feeds.pop(id, None)
         if feed is None or feed.error is not None or feed.is_stale:
@@ -238,7 +238,7 @@ class Service:
         """The lines of a session, behind a cursor or all that there are.
 
         Raises:
-            HostError: the supervisor refuses it.
+            SupervisorError: the supervisor refuses it.
         """
         async with Lines(self._host, Attach(attach=id, after=after)) as lines:
             self._raw.add(lines)
@@ -275,11 +275,11 @@ async def _send(lines: Lines, line: bytes) -> None:
     """Send a line, and return when it counts.
 
     Raises:
-        HostError: it is refused, or the connection ends before.
+        SupervisorError: it is refused, or the connection ends before.
         OSError: the connection fails.
     """
     if lines.answer.ended is not None:
-        raise HostError("ended", "the CLI of the session has ended")
+        raise SupervisorError("ended", "the CLI of the session has ended")
     with anyio.move_on_after(TAKE_SECONDS):
         await lines.send(line)
         while received := await lines.receive():
@@ -287,11 +287,11 @@ async def _send(lines: Lines, line: bytes) -> None:
                 if isinstance(one, Accepted):
                     return
                 if isinstance(one, Refused):
-                    raise HostError("refused", one.reason)
+                    raise SupervisorError("refused", one.reason)
                 if isinstance(one, Ended):
-                    raise HostError("ended", "the CLI of the session has ended")
-        raise HostError("lost", "the supervisor has ended the connection")
-    raise HostError("timeout", f"the supervisor has not taken the line within {TAKE_SECONDS:g} seconds")
+                    raise SupervisorError("ended", "the CLI of the session has ended")
+        raise SupervisorError("lost", "the supervisor has ended the connection")
+    raise SupervisorError("timeout", f"the supervisor has not taken the line within {TAKE_SECONDS:g} seconds")
 
 
 def _shown(id: object) -> object:

@@ -13,11 +13,11 @@ import msgspec
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
-from claude_wire.control.host_frames import Cursor
-from claude_wire.errors import HostError
+from claude_wire.control.supervisor_frames import Cursor
+from claude_wire.errors import SupervisorError
 from claude_wire.serve.events import EventId
 from claude_wire.serve.feed import BEAT, Signal, follow_raw
-from claude_wire.serve.refusals import host_refusal, refusal
+from claude_wire.serve.refusals import refusal, supervisor_refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -50,7 +50,7 @@ class _Opened(AsyncExitStack):
 
         Raises:
             ValueError: that is no id.
-            HostError: there is nothing behind it, or no such session.
+            SupervisorError: there is nothing behind it, or no such session.
         """
         service: Service = connection.state.service
         session = str(connection.path_params["id"])
@@ -95,7 +95,7 @@ class _Stream(StreamingResponse):
                     await send(body(b":\n\n"))
                 else:
                     await send(body(f"event: {one.name}\ndata: {one.json}\n\n".encode()))
-        except HostError as error:
+        except SupervisorError as error:
             await send(body(f"event: failed\ndata: {_failed(error)}\n\n".encode()))
         await send(body(b"", more=False))
 
@@ -118,7 +118,7 @@ async def websocket(websocket: WebSocket) -> None:
     async with _Opened() as opened:
         try:
             await opened.open(websocket)
-        except (ValueError, HostError) as error:
+        except (ValueError, SupervisorError) as error:
             await websocket.send_denial_response(_denial(error))
             return
         await websocket.accept()
@@ -143,7 +143,7 @@ async def websocket(websocket: WebSocket) -> None:
                             await websocket.send_text(event.websocket)
                     elif one is not BEAT:  # a WebSocket has pings
                         await websocket.send_text(f'{{"event":{one.json}}}')
-            except HostError as error:
+            except SupervisorError as error:
                 await websocket.send_text(f'{{"event":{_failed(error)}}}')
             except (WebSocketDisconnect, RuntimeError):  # the client is gone
                 pass
@@ -158,9 +158,9 @@ def _is_set(params: QueryParams, name: str) -> bool:
     return params.get(name, "") in ("1", "true")
 
 
-def _failed(error: HostError) -> str:
+def _failed(error: SupervisorError) -> str:
     return msgspec.json.encode({"type": "failed", "error": error.error, "message": str(error)}).decode()
 
 
-def _denial(error: ValueError | HostError) -> JSONResponse:
-    return host_refusal(error) if isinstance(error, HostError) else refusal(400, "id", str(error))
+def _denial(error: ValueError | SupervisorError) -> JSONResponse:
+    return supervisor_refusal(error) if isinstance(error, SupervisorError) else refusal(400, "id", str(error))

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from claude_wire.control.host_frames import Attached
+from claude_wire.control.supervisor_frames import Attached
 from claude_wire.errors import DialectError
 from claude_wire.foundation.arguments import require_function, type_of
 from claude_wire.io.message_stream import MessageStream
@@ -28,7 +28,7 @@ __all__ = [
     "REQUEST_SECONDS",
     "STREAM_PLACES",
     "McpServer",
-    "link_to_host",
+    "link_to_supervisor",
     "require_ends",
     "require_server",
 ]
@@ -74,7 +74,9 @@ def require_ends(stream: object, send: object, on_received: object, on_sent: obj
         require_function("on_sent", on_sent, "the bytes of a line", awaited=False)
 
 
-def link_to_host(dialect: Dialect, stream: MessageStream[Any], send: Send | None, attached: Attached | None) -> Link:
+def link_to_supervisor(
+    dialect: Dialect, stream: MessageStream[Any], send: Send | None, attached: Attached | None
+) -> Link:
     """What a session has to do with the host that its stream comes from.
 
     Raises:

@@ -14,7 +14,7 @@ import msgspec
 
 from claude_wire.control.answers import Handler, NoAnswer, Refusal, WrongAnswer, raised_outside
 from claude_wire.control.guards import PERMISSION, Guard, GuardState, compare_with_started, hook_output, refusal
-from claude_wire.control.host_frames import Serves, Started
+from claude_wire.control.supervisor_frames import Serves, Started
 from claude_wire.errors import RequestError
 from claude_wire.foundation.arguments import (
     name_of,

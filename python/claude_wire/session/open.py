@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
-from claude_wire.control.host_frames import Cursor
+from claude_wire.control.supervisor_frames import Cursor
 from claude_wire.dialects import CLASSIC, STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, ProcessInputError, SessionEndedError, SessionNotFoundError
 from claude_wire.errors.base import initialize_hint
@@ -70,7 +70,7 @@ class SessionArguments(ProcessArguments, AttachedArguments, total=False):
     initialize: InitializeRequest | None
     dialect: Dialect | Literal["auto"]
     attach: str | Cursor | Attachment | None
-    host: StrPath | Sequence[StrPath] | None
+    supervisor: StrPath | Sequence[StrPath] | None
 
 
 async def ask(
@@ -137,7 +137,7 @@ def open_session(
     on_sent: Callable[[bytes], object] | None = None,
     dialect: Dialect | Literal["auto"] = STREAM_JSON,
     attach: str | Cursor | Attachment | None = None,
-    host: StrPath | Sequence[StrPath] | None = None,
+    supervisor: StrPath | Sequence[StrPath] | None = None,
 ) -> Session:
     """Run the CLI with a session: ``async with open_session(ClaudeOptions(...)) as session``.
 
@@ -159,14 +159,15 @@ def open_session(
         cwd, env, user, stderr, overflow, spill_limit, grace, start_new_session: as for
             :func:`~claude_wire.open_process`.
         attach: in place of ``options``, a session of a supervisor: its id, for all lines that there are, a cursor, for
-            those behind it, or what ``at()``, ``open()`` of :class:`claude_wire.host.attach.Host` give.
-        host: for an id or a cursor, the supervisor: its state folder, or a command that speaks with it, as a list.
+            those behind it, or what ``at()``, ``open()`` of :class:`claude_wire.supervisor.attach.Supervisor` give.
+        supervisor: for an id or a cursor, the supervisor: its state folder, or a command that speaks with it, as a
+            list.
 
     The other arguments are those of :class:`Session`.
 
     Raises:
         ValueError: the command line lacks a flag without which a callback is never called.
-        HostError: by entering the block, the supervisor refuses it, or there is none.
+        SupervisorError: by entering the block, the supervisor refuses it, or there is none.
         CLINotFoundError: there is no CLI.
         SessionNotFoundError: by entering the block, there is no conversation with the id that ``resume`` gives. If the
             CLI runs on this machine and its folder is known, no process is started.
@@ -192,9 +193,9 @@ def open_session(
         for name, given in {**of_cli, "user": user, "stderr": stderr}.items():
             if given is not None:
                 raise TypeError(f"{name} is for a CLI that is started, and with attach= the supervisor has started it")
-        return _HostSession(_way_to(attach, host), dialect=dialect, **session)
-    if host is not None:
-        raise TypeError("host says where attach= is; it is for nothing else")
+        return _SupervisedSession(_way_to(attach, supervisor), dialect=dialect, **session)
+    if supervisor is not None:
+        raise TypeError("supervisor says where attach= is; it is for nothing else")
     spoken = dialect_of(dialect)
     if not spoken.initializes:
         if isinstance(options, ClaudeOptions) and spoken is not CLASSIC:
@@ -250,24 +251,24 @@ def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
     return options.argv()
 
 
-def _way_to(attach: str | Cursor | Attachment, host: StrPath | Sequence[StrPath] | None) -> Attachment:
+def _way_to(attach: str | Cursor | Attachment, supervisor: StrPath | Sequence[StrPath] | None) -> Attachment:
     """The way to a session of a supervisor.
 
     Raises:
-        TypeError: ``host`` is given beside a way that knows it.
+        TypeError: ``supervisor`` is given beside a way that knows it.
     """
     if isinstance(attach, (str, Cursor)):
         # Clients of supervisors stand above sessions.
-        connect = import_module("claude_wire.host.attach").connect
-        is_command = isinstance(host, Sequence) and not isinstance(host, (str, bytes))
-        client = connect(command=host) if is_command else connect(host)
+        connect = import_module("claude_wire.supervisor.attach").connect
+        is_command = isinstance(supervisor, Sequence) and not isinstance(supervisor, (str, bytes))
+        client = connect(command=supervisor) if is_command else connect(supervisor)
         return cast("Attachment", client.at(attach))
-    if host is not None:
-        raise TypeError("host is for an id or a cursor; what attach= is given here knows its supervisor")
+    if supervisor is not None:
+        raise TypeError("supervisor is for an id or a cursor; what attach= is given here knows its supervisor")
     return attach
 
 
-class _HostSession(Session):
+class _SupervisedSession(Session):
     """A session that begins by attaching to a supervisor, and ends with its connection."""
 
     def __init__(self, attachment: Attachment, **options: Any) -> None:

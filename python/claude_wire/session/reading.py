@@ -32,7 +32,7 @@ from claude_wire.session.run import MARKS, Run, SentPrompt
 if TYPE_CHECKING:
     from collections import deque
 
-    from claude_wire.control.host_frames import Cursor
+    from claude_wire.control.supervisor_frames import Cursor
     from claude_wire.messages import InvalidLine, Message
     from claude_wire.process.process import Process
     from claude_wire.session.control import Control

@@ -27,7 +27,7 @@ from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlRe
 if TYPE_CHECKING:
     from claude_wire.codec.decoder import Decoder
     from claude_wire.codec.follower import Follower
-    from claude_wire.control.host_frames import Cursor
+    from claude_wire.control.supervisor_frames import Cursor
     from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import ReadAhead, Tap
     from claude_wire.session.control import Control

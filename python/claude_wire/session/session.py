@@ -36,7 +36,13 @@ from claude_wire.messages import (
 )
 from claude_wire.process.options import PermissionMode
 from claude_wire.process.process import GRACE_SECONDS, Process, exchange_of
-from claude_wire.session.arguments import CEILING_SECONDS, REQUEST_SECONDS, STREAM_PLACES, link_to_host, require_ends
+from claude_wire.session.arguments import (
+    CEILING_SECONDS,
+    REQUEST_SECONDS,
+    STREAM_PLACES,
+    link_to_supervisor,
+    require_ends,
+)
 from claude_wire.session.attached.link import END_INPUT_LINE, Attachment
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.control import Control
@@ -58,7 +64,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from claude_wire.control.guards import Guard
-    from claude_wire.control.host_frames import Attached, Cursor
+    from claude_wire.control.supervisor_frames import Attached, Cursor
     from claude_wire.messages import InvalidLine, McpServerConfig, Message
 
 __all__ = ["Session"]
@@ -156,7 +162,7 @@ class Session:
         self._tasks = Tasks()
         self._callbacks.shared = attaches = attached is not None or self._attachment is not None
         hooks_of_host = host_hooks(dialect, self._callbacks, self._tasks)
-        self._link = link = link_to_host(dialect, stream, send, attached) if attaches else None
+        self._link = link = link_to_supervisor(dialect, stream, send, attached) if attaches else None
         exchange = None if self.process is None else exchange_of(self.process)
         self._sender = Sender(exchange, send if link is None else link.send, on_sent, self._tasks, link)
         self._connection = connection = dialect.connect()

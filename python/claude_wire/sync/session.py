@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from claude_wire.control.guards import Guard
-    from claude_wire.control.host_frames import Cursor
+    from claude_wire.control.supervisor_frames import Cursor
     from claude_wire.messages import (
         ControlRequestBody,
         InitializeResponse,

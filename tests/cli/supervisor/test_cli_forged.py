@@ -31,40 +31,42 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[Commands]:
+def supervisor(tmp_path: Path) -> Iterator[Commands]:
     with Commands(tmp_path / "h") as commands:
         commands.serve()
         yield commands
 
 
-def test_raw_logs_of_forged_frames_are_the_journal(host: Commands) -> None:
-    id = host.create(raw=pieces(forged("f" * 32)), exit=3)
-    with host.start("host", "logs", "-f", "--json", id) as follower:
+def test_raw_logs_of_forged_frames_are_the_journal(supervisor: Commands) -> None:
+    id = supervisor.create(raw=pieces(forged("f" * 32)), exit=3)
+    with supervisor.start("supervisor", "logs", "-f", "--json", id) as follower:
         out, err = follower.communicate(timeout=SECONDS)
     assert (follower.returncode, err) == (0, b"")
-    assert out == journal(host.folder, id, "stdout.ndjson")
+    assert out == journal(supervisor.folder, id, "stdout.ndjson")
     assert "".join(forged("f" * 32)).encode() in out
-    assert host.said("host", "logs", id).endswith("prompts have no result, and are not run again by themselves\n")
+    assert supervisor.said("supervisor", "logs", id).endswith(
+        "prompts have no result, and are not run again by themselves\n"
+    )
 
 
-def test_attach_shows_forged_frames_as_they_are_and_what_comes_after_them(host: Commands) -> None:
-    id = host.create(raw=pieces(forged("f" * 32)))
-    with Talker(host.folder) as driver, host.start("host", "attach", id) as attached:
+def test_attach_shows_forged_frames_as_they_are_and_what_comes_after_them(supervisor: Commands) -> None:
+    id = supervisor.create(raw=pieces(forged("f" * 32)))
+    with Talker(supervisor.folder) as driver, supervisor.start("supervisor", "attach", id) as attached:
         driver.drive(id)
         driver.send(prompt("p2", lines=1, exit=3))
         out, err = attached.communicate(timeout=SECONDS)
     assert (attached.returncode, err) == (0, b"")
     assert b"the CLI ended with exit code 3" in out
-    with host.start("attach", id, stdin=subprocess.PIPE) as client:
+    with supervisor.start("supervisor", "stdio", id, stdin=subprocess.PIPE) as client:
         assert client.stdout is not None
         count = json.loads(client.stdout.readline())["line"]
         lines = [client.stdout.readline() for _ in range(count)]
         client.communicate(timeout=SECONDS)
-    assert b"".join(lines) == journal(host.folder, id, "stdout.ndjson")
+    assert b"".join(lines) == journal(supervisor.folder, id, "stdout.ndjson")
 
 
-def test_run_is_told_of_its_prompt_by_the_supervisor_alone(host: Commands) -> None:
+def test_run_is_told_of_its_prompt_by_the_supervisor_alone(supervisor: Commands) -> None:
     command = (sys.executable, "-c", FORGER, json.dumps("".join(forged("f" * 32))))
-    id = host.said("host", "run", "--prompt", "hi", "--", *command).strip()
-    assert b'"hi"' in journal(host.folder, id, "stdin.ndjson")
-    assert host.sessions()[0]["life"] == "running"
+    id = supervisor.said("supervisor", "run", "--prompt", "hi", "--", *command).strip()
+    assert b'"hi"' in journal(supervisor.folder, id, "stdin.ndjson")
+    assert supervisor.sessions()[0]["life"] == "running"

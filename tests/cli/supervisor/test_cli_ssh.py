@@ -21,9 +21,9 @@ if sys.platform != "linux":
 
 import host_agent
 from claude_wire import CanUseToolRequest, PermissionResult
-from claude_wire.errors import DetachedError, HostError, ProcessError
-from claude_wire.host import Host, connect, spec_of
+from claude_wire.errors import DetachedError, ProcessError, SupervisorError
 from claude_wire.messages import AssistantMessage, ResultMessage
+from claude_wire.supervisor import Supervisor, connect, spec_of
 from ssh import SSHD, ssh_command
 from supervised import SECONDS, Commands, journal
 
@@ -47,7 +47,7 @@ def commands(tmp_path: Path) -> Iterator[Commands]:
 def command(commands: Commands) -> list[str]:
     """A command that is the socket of the supervisor, on the other side of ssh."""
     there = f"{shlex.quote(sys.executable)} -m claude_wire.cli attach"
-    return [*ssh_command(commands.folder.parent, {"CLAUDE_WIRE_HOST": os.fspath(commands.folder)}), there]
+    return [*ssh_command(commands.folder.parent, {"CLAUDE_WIRE_SUPERVISOR": os.fspath(commands.folder)}), there]
 
 
 def spec(**more: Any) -> Any:
@@ -56,7 +56,7 @@ def spec(**more: Any) -> Any:
 
 async def test_questions_errors_and_the_end_cross_it(commands: Commands) -> None:
     commands.serve()
-    host = connect(command=command(commands), timeout=SECONDS)
+    supervisor = connect(command=command(commands), timeout=SECONDS)
     asked: list[str] = []
 
     async def allow(request: CanUseToolRequest) -> PermissionResult:
@@ -64,32 +64,32 @@ async def test_questions_errors_and_the_end_cross_it(commands: Commands) -> None
         return request.allow()
 
     with anyio.fail_after(SECONDS):
-        async with host.create(spec(name="far"), can_use_tool=allow) as session:
+        async with supervisor.create(spec(name="far"), can_use_tool=allow) as session:
             result = await session.ask(json.dumps({"ask": "q1", "stderr": "a warning"}))
             assert (result.result, asked) == ("ok", ["Bash"])
             await session.interrupt()  # is answered
             with pytest.raises(ProcessError) as ended:
                 await session.ask(json.dumps({"exit": 3, "call": "c1"}))
         assert (ended.value.returncode, ended.value.stderr_tail) == (3, b"a warning")
-        (found,) = (await host.list()).sessions
+        (found,) = (await supervisor.list()).sessions
     assert (found.name, found.life.value) == ("far", "ended")
 
 
 async def test_the_end_of_the_input_crosses_it(commands: Commands) -> None:
     commands.serve()
-    host = connect(command=command(commands), timeout=SECONDS)
+    supervisor = connect(command=command(commands), timeout=SECONDS)
     with anyio.fail_after(SECONDS):
-        async with host.create(spec()) as session:
+        async with supervisor.create(spec()) as session:
             await session.end_input()
             assert [message async for message in session if isinstance(message, ResultMessage)] == []
-        (found,) = (await host.list()).sessions
+        (found,) = (await supervisor.list()).sessions
     assert found.life.value == "ended"
 
 
 async def test_a_connection_that_is_killed_loses_no_line(commands: Commands) -> None:
     commands.serve()
     id = commands.create(lines=3000)
-    host = connect(command=command(commands), timeout=SECONDS)
+    supervisor = connect(command=command(commands), timeout=SECONDS)
     texts: list[str] = []
     place: Any = id
     lost = is_over = 0
@@ -98,7 +98,7 @@ async def test_a_connection_that_is_killed_loses_no_line(commands: Commands) -> 
         try:
             with anyio.fail_after(SECONDS):
                 # The supervisor may not know yet that the client before is gone.
-                async with host.attach(place, take=True) as session:
+                async with supervisor.attach(place, take=True) as session:
                     async for message in session:
                         place = session.cursor
                         if isinstance(message, ResultMessage):
@@ -125,9 +125,9 @@ def kill_children() -> None:
 
 
 async def test_what_is_missing_on_the_other_side_is_said(commands: Commands) -> None:
-    async def why(host: Host) -> str:
-        with pytest.raises(HostError) as refused, anyio.fail_after(SECONDS):
-            await host.list()
+    async def why(supervisor: Supervisor) -> str:
+        with pytest.raises(SupervisorError) as refused, anyio.fail_after(SECONDS):
+            await supervisor.list()
         return f"{refused.value.error}: {refused.value}"
 
     way = command(commands)

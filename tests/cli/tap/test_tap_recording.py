@@ -22,9 +22,9 @@ import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, PermissionResultAllow, ResultMessage
 
 from claude_wire import ClaudeOptions, open_session
-from claude_wire.cli.host.record import AT_ONCE_BYTES
 from claude_wire.cli.tap import program
 from claude_wire.cli.tap import recording as recording_module
+from claude_wire.cli.terminal.record import AT_ONCE_BYTES
 from claude_wire.testing import Recording, Replay
 from recordings import load
 from tapped import SECONDS, cli_of, install_tap, recorded, start, tap_of

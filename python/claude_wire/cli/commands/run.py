@@ -11,11 +11,11 @@ from click.core import ParameterSource
 
 from claude_wire import ClaudeOptions
 from claude_wire.cli.failure import Failure
-from claude_wire.cli.host.hosting import Host
-from claude_wire.cli.host.record import Recorder
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.sources import standard_input
+from claude_wire.cli.terminal.hosting import Host
+from claude_wire.cli.terminal.record import Recorder
 from claude_wire.errors import CLINotFoundError
 
 __all__ = ["run"]
@@ -67,8 +67,8 @@ def run(
 
     Ctrl-C interrupts the turn; once more, it ends the CLI.
 
-    With --attach the prompt goes to a session that runs already ("claude-wire host"), and the session goes on when its
-    run is over. Ctrl-C interrupts the turn; once more, it leaves the session.
+    With --attach the prompt goes to a session that runs already ("claude-wire supervisor"), and the session goes on
+    when its run is over. Ctrl-C interrupts the turn; once more, it leaves the session.
 
     With --record, DIR gets what both sides wrote, byte for byte and with times: stdin.ndjson, stdout.ndjson,
     order.jsonl, stdout.reads.jsonl, stderr.txt, cmd.json, exit.json, for "claude-wire view", "stats" and "replay". It

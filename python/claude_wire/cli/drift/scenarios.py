@@ -25,7 +25,7 @@ from claude_wire import (
     open_session,
 )
 from claude_wire.cli.drift.requests import every_request
-from claude_wire.cli.host.record import Recorder
+from claude_wire.cli.terminal.record import Recorder
 from claude_wire.errors import PayloadError, ProcessError, RequestError, TurnError
 from claude_wire.messages import CanUseToolRequest, HookCallbackRequest, StopTaskRequest
 from claude_wire.messages.hooks.events import HOOK_EVENTS

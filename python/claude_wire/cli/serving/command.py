@@ -21,11 +21,11 @@ from claude_wire.cli.failure import Failure
 from claude_wire.cli.supervisor.client import failures, folder_of, wait_for_end
 from claude_wire.foundation.extras import install_extra
 from claude_wire.foundation.printable import printable
-from claude_wire.host.attach import connect
+from claude_wire.supervisor.attach import connect
 
 if TYPE_CHECKING:
-    from claude_wire.host.disk.folder import StateFolder
     from claude_wire.serve import Config
+    from claude_wire.supervisor.disk.folder import StateFolder
 
 __all__ = ["serve"]
 
@@ -133,7 +133,7 @@ def _supervised(temporary: str) -> Generator[StateFolder]:
     """A supervisor of its own, which ends with the block."""
     from claude_wire.cli.supervisor.starting import in_background
 
-    state = folder_of(os.path.join(temporary, "host"), makes=True)
+    state = folder_of(os.path.join(temporary, "supervisor"), makes=True)
     with failures():
         found, _ = in_background(state, [])
     try:

@@ -1,8 +1,8 @@
 """A connection with a supervisor, for commands that ask and wait for the answer.
 
 Knows sockets and frames; not what is shown. It waits without an event loop, because a command is to start fast: the
-imports of ``claude-wire host ps`` take 0.20 CPU seconds. With the client of :mod:`claude_wire.host.attach`, which has
-an event loop, they would take 0.34.
+imports of ``claude-wire supervisor ps`` take 0.20 CPU seconds. With the client of :mod:`claude_wire.supervisor.attach`,
+which has an event loop, they would take 0.34.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any, TypeAlias
 import msgspec
 
 from claude_wire.cli.failure import Failure
-from claude_wire.control.host_frames import end_of_frames
-from claude_wire.errors import HostError
+from claude_wire.control.supervisor_frames import end_of_frames
+from claude_wire.errors import SupervisorError
 from claude_wire.foundation.printable import one_line, printable
-from claude_wire.host.child import began_at
-from claude_wire.host.disk.folder import StateFolder, Supervision, default_folder
-from claude_wire.host.frames import MAX_ANSWER_BYTES, VERSION, Ended, Failed, List, Listed, SessionInfo
+from claude_wire.supervisor.child import began_at
+from claude_wire.supervisor.disk.folder import StateFolder, Supervision, default_folder
+from claude_wire.supervisor.frames import MAX_ANSWER_BYTES, VERSION, Ended, Failed, List, Listed, SessionInfo
 
 __all__ = [
     "Client",
@@ -38,13 +38,13 @@ __all__ = [
 ]
 
 #: What each frame of a supervisor begins with.
-FRAME = b'{"type":"host_'
+FRAME = b'{"type":"supervisor_'
 #: Seconds in which a supervisor has answered a command that it need not wait for.
 ANSWER_SECONDS = 60.0
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="host_attached"):
-    """What a command needs of :class:`~claude_wire.control.host_frames.Attached`."""
+class Place(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_attached"):
+    """What a command needs of :class:`~claude_wire.control.supervisor_frames.Attached`."""
 
     id: str
     epoch: int
@@ -120,7 +120,7 @@ class Client:
         """Send a command, and return the answer.
 
         Raises:
-            HostError: it was refused, or there was no answer.
+            SupervisorError: it was refused, or there was no answer.
             OSError: the connection failed; TimeoutError, the answer took longer than ``seconds``.
         """
         self.socket.settimeout(seconds)
@@ -128,12 +128,12 @@ class Client:
         line = self.line()
         self.socket.settimeout(None)
         if not line:
-            raise HostError("lost", "the supervisor has ended the connection without an answer")
+            raise SupervisorError("lost", "the supervisor has ended the connection without an answer")
         answer: Answer = msgspec.json.decode(line, type=Answer)
         if isinstance(answer, Place):
             self._frame_end = end_of_frames(answer.mark)
         if isinstance(answer, Failed):
-            raise HostError(answer.error, answer.message, line=answer.line, first=answer.first)
+            raise SupervisorError(answer.error, answer.message, line=answer.line, first=answer.first)
         return answer
 
     def is_frame(self, line: bytes) -> bool:
@@ -144,7 +144,7 @@ class Client:
         """What there is, the newest session first.
 
         Raises:
-            HostError, OSError: as :meth:`ask`.
+            SupervisorError, OSError: as :meth:`ask`.
         """
         listed: Listed = self.ask(List(list={}))
         listed.sessions.sort(key=lambda session: session.began, reverse=True)
@@ -154,7 +154,7 @@ class Client:
         """All sessions, the newest first.
 
         Raises:
-            HostError, OSError: as :meth:`ask`.
+            SupervisorError, OSError: as :meth:`ask`.
         """
         return self.listed().sessions
 
@@ -166,7 +166,7 @@ def folder_of(path: str | None, *, makes: bool = False) -> StateFolder:
     except OSError as error:
         where = printable(os.fsdecode(error.filename or path or default_folder()), keep="")
         raise Failure(f"{where}: {error.strerror}") from error
-    except HostError as error:
+    except SupervisorError as error:
         raise Failure(str(error)) from error
 
 
@@ -174,13 +174,13 @@ def running(folder: StateFolder) -> Supervision | None:
     """Who runs a folder; None if nobody does.
 
     Raises:
-        HostError: it is a supervisor of another version.
+        SupervisorError: it is a supervisor of another version.
     """
     found = folder.supervision()
     if found is not None and found.version != VERSION:
         from claude_wire import __version__
 
-        raise HostError(
+        raise SupervisorError(
             "version",
             f"the supervisor (pid {found.pid}) is of claude-wire {one_line(found.package)} and speaks version "
             f"{found.version} of its frames; this is claude-wire {__version__}, which speaks version {VERSION}. "
@@ -193,19 +193,22 @@ def connect(folder: StateFolder) -> Client:
     """A connection with the supervisor of a folder.
 
     Raises:
-        HostError: there is none, or it is of another version.
+        SupervisorError: there is none, or it is of another version.
     """
     found = running(folder)
     if found is None:
         where = "" if folder.path == default_folder() else f" --folder {printable(folder.path, keep='')}"
-        raise HostError(
+        raise SupervisorError(
             "absent",
-            f'no supervisor runs in {printable(folder.path, keep="")}. "claude-wire host start{where}" starts one',
+            f"no supervisor runs in {printable(folder.path, keep='')}. "
+            f'"claude-wire supervisor start{where}" starts one',
         )
     try:
         return Client(found.socket)
     except OSError as error:
-        raise HostError("absent", f"the supervisor (pid {found.pid}) cannot be reached: {error.strerror}") from error
+        raise SupervisorError(
+            "absent", f"the supervisor (pid {found.pid}) cannot be reached: {error.strerror}"
+        ) from error
 
 
 @contextmanager
@@ -213,7 +216,7 @@ def failures() -> Generator[None, None, None]:
     """Make what a supervisor refuses, and a lost connection, the failure of a command."""
     try:
         yield
-    except HostError as error:
+    except SupervisorError as error:
         raise Failure(printable(str(error))) from error
     except TimeoutError as error:
         raise Failure(f"the supervisor has not answered in {ANSWER_SECONDS:.0f} s") from error
@@ -229,7 +232,7 @@ def session_named(client: Client, name: str) -> SessionInfo:
     """The session with an id, the beginning of one, or a name.
 
     Raises:
-        HostError: there is none, or more than one; or as :meth:`Client.ask`.
+        SupervisorError: there is none, or more than one; or as :meth:`Client.ask`.
     """
     return found_session(client.sessions(), name)
 
@@ -238,7 +241,7 @@ def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:
     """The session with an id, the beginning of one, or a name, of these.
 
     Raises:
-        HostError: there is none, or more than one.
+        SupervisorError: there is none, or more than one.
     """
     found = [session for session in sessions if session.id == name]
     found = found or [session for session in sessions if session.name == name]
@@ -247,8 +250,8 @@ def found_session(sessions: list[SessionInfo], name: str) -> SessionInfo:
         return found[0]
     shown = one_line(name)
     if found:
-        raise HostError("unknown", f"{len(found)} sessions are called {shown!r}: name one by its id")
-    raise HostError("unknown", f'there is no session {shown!r}; "claude-wire host ps -a" lists all')
+        raise SupervisorError("unknown", f"{len(found)} sessions are called {shown!r}: name one by its id")
+    raise SupervisorError("unknown", f'there is no session {shown!r}; "claude-wire supervisor ps -a" lists all')
 
 
 def wait_for_end(pid: int, began: int | None, seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""The commands ``claude-wire host …``."""
+"""The commands ``claude-wire supervisor …``."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from claude_wire.cli.supervisor.client import (
     session_named,
     wait_for_end,
 )
+from claude_wire.cli.supervisor.stdio import stdio
 from claude_wire.cli.supervisor.table import as_json, is_over, rows
-from claude_wire.control.host_frames import Cursor
+from claude_wire.control.supervisor_frames import Cursor
 from claude_wire.foundation.printable import one_line, printable
-from claude_wire.host.disk.folder import StateFolder
-from claude_wire.host.frames import Create, Remove, Resume, SessionInfo, Stop
+from claude_wire.supervisor.disk.folder import StateFolder
+from claude_wire.supervisor.frames import Create, Remove, Resume, SessionInfo, Stop
 
-__all__ = ["host"]
+__all__ = ["supervisor"]
 
 C = TypeVar("C", bound=Callable[..., None])
 
@@ -54,22 +55,25 @@ def takes_state_folder(command: C) -> C:
         "--folder",
         type=click.Path(file_okay=False),
         metavar="DIR",
-        help="The state folder; $CLAUDE_WIRE_HOST or ~/.local/state/claude-wire/host if not said.",
+        help="The state folder; $CLAUDE_WIRE_SUPERVISOR or ~/.local/state/claude-wire/supervisor if not said.",
     )(command)
 
 
 @click.group()
-def host() -> None:
+def supervisor() -> None:
     """Sessions that outlive their clients.
 
     A supervisor in the background owns the CLIs, and writes down what they say before anybody sees it. Clients come
     and go. Sessions are named by their id, the beginning of it, or their name.
     """
     if not sys.platform.startswith("linux"):
-        raise Failure("claude-wire host needs Linux, which ends the CLIs of a supervisor that was killed")
+        raise Failure("claude-wire supervisor needs Linux, which ends the CLIs of a supervisor that was killed")
 
 
-@host.command()
+supervisor.add_command(stdio)
+
+
+@supervisor.command()
 @takes_state_folder
 @click.option("--foreground", is_flag=True, help="Be the supervisor, and do not return.")
 @click.option("--detached", is_flag=True, hidden=True)
@@ -100,7 +104,7 @@ def start(
 
     state = folder_of(folder, makes=True)
     if foreground or detached:
-        from claude_wire.host.sessions import Limits
+        from claude_wire.supervisor.sessions import Limits
 
         given = {"sessions": sessions, "memory_bytes": memory, "journal_bytes": journal_bytes}
         limits = Limits(**{name: value for name, value in given.items() if value is not None})
@@ -116,7 +120,7 @@ def start(
         click.echo("note: it goes on with its own limits; stop it to start one with these", err=True)
 
 
-@host.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@supervisor.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("command", metavar="[-- CLI [FLAGS...]]", nargs=-1, type=click.UNPROCESSED)
 @takes_state_folder
 @click.option("--name", help="For lists, and to name it by.")
@@ -151,7 +155,7 @@ def run(
     click.echo(id)
 
 
-@host.command()
+@supervisor.command()
 @takes_state_folder
 @click.option("-a", "--all", "show_all", is_flag=True, help="Also those whose CLI has ended.")
 @click.option("-q", "--quiet", is_flag=True, help="Ids only.")
@@ -185,7 +189,7 @@ def ps(folder: str | None, show_all: bool, quiet: bool, as_object: bool) -> None
         click.echo(line)
 
 
-@host.command()
+@supervisor.command()
 @click.argument("name", metavar="[ID]", required=False)
 @takes_state_folder
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes, up to the end of its CLI.")
@@ -229,7 +233,7 @@ def _show(name: str, folder: StateFolder, *, follow: bool, tail: int | None = No
             shown(client, session.id, after, page, follow=follow)
 
 
-@host.command()
+@supervisor.command()
 @click.argument("name", metavar="ID")
 @takes_state_folder
 @click.option("--drive", is_flag=True, help="Send what you type, and answer its questions.")
@@ -253,7 +257,7 @@ def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
     click.get_current_context().exit(talk(name, folder, take=take))
 
 
-@host.command()
+@supervisor.command()
 @click.argument("names", metavar="ID...", nargs=-1)
 @takes_state_folder
 @click.option("--all", "stop_all", is_flag=True, help="All of them, and the supervisor.")
@@ -290,13 +294,13 @@ def _stop_supervisor(folder: StateFolder, grace: float) -> None:
     click.echo(f"supervisor {found.pid} has ended")
 
 
-@host.command()
+@supervisor.command()
 @click.argument("names", metavar="ID...", nargs=-1, required=True)
 @takes_state_folder
 def resume(names: tuple[str, ...], folder: str | None) -> None:
     """Start CLIs that go on with sessions that have ended.
 
-    They have the environment of this command. No prompt is sent again: "claude-wire host logs" says what was cut.
+    They have the environment of this command. No prompt is sent again: "claude-wire supervisor logs" says what was cut.
 
     Exit code: 0; 2 if there is no such session, its CLI runs or cannot be started, or no supervisor runs.
     """
@@ -308,7 +312,7 @@ def resume(names: tuple[str, ...], folder: str | None) -> None:
             click.echo(session.id)
 
 
-@host.command()
+@supervisor.command()
 @click.argument("names", metavar="ID...", nargs=-1, required=True)
 @takes_state_folder
 @click.option("-f", "--force", is_flag=True, help="Stop those first whose CLI runs.")

@@ -10,11 +10,11 @@ from claude_wire import ClaudeOptions, UserMessage
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.supervisor.client import Client, Place
 from claude_wire.codec.encoder import encode
-from claude_wire.control.host_frames import Accepted, Ended, Refused, frame_of
-from claude_wire.errors import CLINotFoundError, HostError
+from claude_wire.control.supervisor_frames import Accepted, Ended, Refused, frame_of
+from claude_wire.errors import CLINotFoundError, SupervisorError
 from claude_wire.foundation.printable import one_line
-from claude_wire.host import attach
-from claude_wire.host.frames import Create, Spec
+from claude_wire.supervisor import attach
+from claude_wire.supervisor.frames import Create, Spec
 
 __all__ = ["created", "said", "spec_of"]
 
@@ -39,7 +39,7 @@ def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost
             cli_path=cli, permission_prompt_tool="stdio", include_partial_messages=True, replay_user_messages=True
         ).argv()
     except CLINotFoundError as error:
-        raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "claude-wire host run -- CLI")) from error
+        raise Failure(str(error).replace("ClaudeOptions(cli_path=...)", "claude-wire supervisor run -- CLI")) from error
     given = command[1:]
     flags = [] if any(flag.partition("=")[0] == "--input-format" for flag in given) else argv[1:]
     return attach.spec_of([argv[0], *given, *flags], cwd=cwd, name=name, cost_usd=cost_usd)
@@ -60,7 +60,7 @@ def created(client: Client, spec: Spec) -> str:
     """Create a session, and drive it. Returns its id.
 
     Raises:
-        HostError, OSError: as :meth:`~claude_wire.cli.supervisor.client.Client.ask`.
+        SupervisorError, OSError: as :meth:`~claude_wire.cli.supervisor.client.Client.ask`.
     """
     answer: Place = client.ask(Create(create=spec, role="driver"))
     return answer.id
@@ -70,7 +70,7 @@ def said(client: Client, prompt: str) -> None:
     """Send a prompt, and return when it counts.
 
     Raises:
-        HostError: it was refused, or the CLI has ended.
+        SupervisorError: it was refused, or the CLI has ended.
         OSError: the connection failed.
     """
     client.send_line(encode(UserMessage.of(prompt, uuid=str(uuid.uuid4()))))
@@ -79,9 +79,9 @@ def said(client: Client, prompt: str) -> None:
             case Accepted():
                 return
             case Refused(reason=reason):
-                raise HostError("refused", reason)
+                raise SupervisorError("refused", reason)
             case Ended(exit_code=code, stderr=stderr):
-                raise HostError("lost", f"the CLI has ended with exit code {code}: {stderr.strip()}")
+                raise SupervisorError("lost", f"the CLI has ended with exit code {code}: {stderr.strip()}")
             case _:
                 pass
-    raise HostError("lost", "the supervisor has ended the connection")
+    raise SupervisorError("lost", "the supervisor has ended the connection")

@@ -19,11 +19,11 @@ from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.notices import ERROR, QUIET, WARNING
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.supervisor.client import Client, Place
-from claude_wire.control.host_frames import Blocked, Cursor, Cut, Ended, Limited, Stderr, frame_of
-from claude_wire.control.host_lines import MAX_FRAME_BYTES
+from claude_wire.control.supervisor_frames import Blocked, Cursor, Cut, Ended, Limited, Stderr, frame_of
+from claude_wire.control.supervisor_lines import MAX_FRAME_BYTES
 from claude_wire.foundation.printable import printable
-from claude_wire.host.disk.files import open_private
-from claude_wire.host.frames import Attach
+from claude_wire.supervisor.disk.files import open_private
+from claude_wire.supervisor.frames import Attach
 
 __all__ = ["ended_line", "log_line", "own_log", "raw", "shown"]
 

@@ -1,4 +1,4 @@
-"""A session of a supervisor, at the terminal: what ``claude-wire host attach`` and ``run --attach`` have in common."""
+"""A session of a supervisor at the terminal: what ``claude-wire supervisor attach`` and ``run --attach`` share."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 
 from claude_wire.cli.failure import Failure
-from claude_wire.cli.host.joining import Guest
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.supervisor.client import failures, found_session
+from claude_wire.cli.terminal.joining import Guest
 from claude_wire.foundation.printable import one_line
-from claude_wire.host import Cursor, Host, connect
+from claude_wire.supervisor import Cursor, Supervisor, connect
 
 __all__ = ["ask", "talk"]
 
@@ -29,13 +29,15 @@ def talk(name: str, folder: str | None, *, take: bool) -> int:
     Raises:
         Failure: there is no terminal, no such session, or no supervisor.
     """
-    host = connect(folder)
+    supervisor = connect(folder)
     with closing(Page(Output(), row=True)) as page:
         guest = Guest(page)
         if not guest.is_at_terminal:
-            raise Failure('somebody must be at a terminal to drive; programs use "claude-wire attach ID --drive"')
-        id = _found(host, name).id
-        return _joined(guest.talk, partial(host.attach, id, take=take))
+            raise Failure(
+                'somebody must be at a terminal to drive; programs use "claude-wire supervisor stdio ID --drive"'
+            )
+        id = _found(supervisor, name).id
+        return _joined(guest.talk, partial(supervisor.attach, id, take=take))
 
 
 def ask(name: str, prompt: str, ssh: str | None) -> int:
@@ -44,22 +46,22 @@ def ask(name: str, prompt: str, ssh: str | None) -> int:
     Raises:
         Failure: there is no such session, or no supervisor.
     """
-    host = connect()
+    supervisor = connect()
     if ssh is not None:
         if ssh.startswith("-"):
             raise Failure(f"{one_line(ssh)!r} is no name of a machine")
-        command = ["ssh", "-T", "-o", "ServerAliveInterval=15", ssh, "claude-wire", "attach"]
-        host = connect(command=command, timeout=SSH_SECONDS)
-    place = _found(host, name)
+        command = ["ssh", "-T", "-o", "ServerAliveInterval=15", ssh, "claude-wire", "supervisor", "stdio"]
+        supervisor = connect(command=command, timeout=SSH_SECONDS)
+    place = _found(supervisor, name)
     with closing(Page(Output(), row=True)) as page:
         guest = Guest(page)
-        return _joined(lambda join: guest.ask(join, prompt), partial(host.attach, place))
+        return _joined(lambda join: guest.ask(join, prompt), partial(supervisor.attach, place))
 
 
-def _found(host: Host, name: str) -> Cursor:
+def _found(supervisor: Supervisor, name: str) -> Cursor:
     """The last line of the session with a name."""
     with failures():
-        found = found_session(anyio.run(host.list).sessions, name)
+        found = found_session(anyio.run(supervisor.list).sessions, name)
     return Cursor(found.id, found.epoch, found.line)
 
 

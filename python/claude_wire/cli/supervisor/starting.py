@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from claude_wire.cli import signals
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.supervisor.client import Client, running
-from claude_wire.errors import HostError
+from claude_wire.errors import SupervisorError
 from claude_wire.foundation.printable import printable
-from claude_wire.host.disk.folder import StateFolder, Supervision
+from claude_wire.supervisor.disk.folder import StateFolder, Supervision
 
 if TYPE_CHECKING:
-    from claude_wire.host.sessions import Limits
-    from claude_wire.host.supervisor import Supervisor
+    from claude_wire.supervisor.daemon import Daemon
+    from claude_wire.supervisor.sessions import Limits
 
 __all__ = ["in_background", "in_foreground", "note"]
 
@@ -42,7 +42,7 @@ def in_background(folder: StateFolder, options: Sequence[str]) -> tuple[Supervis
         options: of the command that starts it.
 
     Raises:
-        HostError: one of another version runs.
+        SupervisorError: one of another version runs.
         Failure: it cannot be started; with its own words.
     """
     deadline = time.monotonic() + START_SECONDS
@@ -69,7 +69,17 @@ def _answers(found: Supervision) -> bool:
 def _start(folder: StateFolder, options: Sequence[str], deadline: float) -> bool:
     """Start a process, and wait until it serves. Returns whether it does; else there is another one."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "claude_wire.cli", "host", "start", "--detached", "--folder", folder.path, *options],
+        [
+            sys.executable,
+            "-m",
+            "claude_wire.cli",
+            "supervisor",
+            "start",
+            "--detached",
+            "--folder",
+            folder.path,
+            *options,
+        ],
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -111,16 +121,16 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
     Raises:
         Failure: it cannot be started.
     """
-    from claude_wire.host.supervisor import Supervisor
+    from claude_wire.supervisor.daemon import Daemon
 
     try:
         folder.take()
-    except HostError as error:
+    except SupervisorError as error:
         if detached:
             sys.exit(TAKEN)
         raise Failure(str(error)) from error
     try:
-        supervisor = Supervisor(folder, limits=limits, syncs=syncs)
+        supervisor = Daemon(folder, limits=limits, syncs=syncs)
         asyncio.run(_serve(supervisor, folder, _let_go_of_output if detached else lambda: _say(folder)))
     except OSError as error:
         raise Failure(f"{printable(os.fsdecode(error.filename or folder.path), keep='')}: {error.strerror}") from error
@@ -131,7 +141,7 @@ def in_foreground(folder: StateFolder, limits: Limits, *, syncs: bool, detached:
         folder.release()
 
 
-async def _serve(supervisor: Supervisor, folder: StateFolder, started: Callable[[], object]) -> None:
+async def _serve(supervisor: Daemon, folder: StateFolder, started: Callable[[], object]) -> None:
     def fault(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if isinstance(context.get("exception"), Exception):
             note(folder, context["exception"])

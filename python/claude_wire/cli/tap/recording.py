@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
 
-from claude_wire.cli.host.record import Recorder
-from claude_wire.host.disk.files import private_folder
+from claude_wire.cli.terminal.record import Recorder
+from claude_wire.supervisor.disk.files import private_folder
 
 __all__ = ["FILE_BYTES", "STDERR", "STDIN", "STDOUT", "WAITING_BYTES", "Recording", "RedactedRecording"]
 

@@ -22,17 +22,17 @@ from ray.exceptions import RayError
 from ray.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from claude_wire.control.host_frames import Cursor
-from claude_wire.errors import HandleError, HostError
+from claude_wire.control.supervisor_frames import Cursor
+from claude_wire.errors import HandleError, SupervisorError
 from claude_wire.foundation.arguments import require_int, require_seconds
-from claude_wire.host.attach import Host
-from claude_wire.host.frames import Create, Listed, Resume
 from claude_wire.integrations.fleet.node import BEAT_SECONDS, CHUNK_BYTES, START_SECONDS, Node
 from claude_wire.io.waiting import move_on_after, running_trio
+from claude_wire.supervisor.attach import Supervisor
+from claude_wire.supervisor.frames import Create, Listed, Resume
 
 if TYPE_CHECKING:
-    from claude_wire.host.frames import Command
     from claude_wire.io.read_ahead import Chunks
+    from claude_wire.supervisor.frames import Command
 
 __all__ = ["Fleet", "NodeLostError"]
 
@@ -50,7 +50,7 @@ MAX_CALLS = 4096
 ROOM_SECONDS = 20.0
 
 
-class NodeLostError(HostError, ConnectionError):
+class NodeLostError(SupervisorError, ConnectionError):
     """A node of a fleet, or the actor on it, has ended, and its CLIs with it.
 
     Their journals are on the disk of that node: once it is back, :meth:`Fleet.resume` goes on with them.
@@ -61,7 +61,7 @@ class NodeLostError(HostError, ConnectionError):
     """
 
     def __init__(self, node: str, sessions: list[Cursor], why: str) -> None:
-        HostError.__init__(self, "lost", f"the node {node} is lost with its {len(sessions)} sessions: {why}")
+        SupervisorError.__init__(self, "lost", f"the node {node} is lost with its {len(sessions)} sessions: {why}")
         self.node: str = node
         self.sessions: list[Cursor] = sessions
 
@@ -80,20 +80,21 @@ class _Node:
         return NodeLostError(self.id, list(self.sessions.values()), self.why_lost)
 
 
-class Fleet(Host):
-    """The supervisors of a cluster as one :class:`~claude_wire.host.attach.Host`: an actor on each node holds one.
+class Fleet(Supervisor):
+    """The supervisors of a cluster as one :class:`~claude_wire.supervisor.attach.Supervisor`: an actor on each node
+    holds one.
 
     ``ray.init()`` was called before. Programs that give the same name share the actors, which outlive them. A command
     is for the node of its session; Ray chooses the one of a new session by free memory.
 
     Args:
         name: of the fleet.
-        folder: the state folder on each node; None for ``$CLAUDE_WIRE_HOST`` there, or its user's own.
+        folder: the state folder on each node; None for ``$CLAUDE_WIRE_SUPERVISOR`` there, or its user's own.
         session_bytes: memory that Ray reserves for each session while its CLI runs.
-        timeout: as for :func:`~claude_wire.host.attach.connect`.
+        timeout: as for :func:`~claude_wire.supervisor.attach.connect`.
 
     Raises:
-        NodeLostError: by each command, if its node is lost. HostError: as by a Host.
+        NodeLostError: by each command, if its node is lost. SupervisorError: as by a Supervisor.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Fleet(Host):
         placed on a node without an actor.
 
         Raises:
-            NodeLostError, HostError: as :meth:`nodes`.
+            NodeLostError, SupervisorError: as :meth:`nodes`.
         """
         await run_sync(self._deploy)
         return list(await self.nodes())
@@ -139,17 +140,20 @@ class Fleet(Host):
             named = {"name": f"{self._name}:{id}", "max_concurrency": MAX_CALLS, "scheduling_strategy": here}
             self._nodes[id] = _Node(id, ray.remote(Node).options(**options, **named).remote(self.folder, id))
 
-    def host(self, node: str) -> Host:
-        """The supervisor of one node, for all commands of a Host. Sessions that are created there are placed there.
+    def supervisor(self, node: str) -> Supervisor:
+        """The supervisor of one node, for all commands of a Supervisor. Sessions that are created there are placed
+        there.
 
         Args:
             node: its id in Ray.
 
         Raises:
-            HostError: the fleet has no actor on it.
+            SupervisorError: the fleet has no actor on it.
         """
         if node not in self._nodes:
-            raise HostError("unknown", f"the fleet has no actor on a node {node}; deploy() starts what is missing")
+            raise SupervisorError(
+                "unknown", f"the fleet has no actor on a node {node}; deploy() starts what is missing"
+            )
         one = copy.copy(self)
         one._node = self._nodes[node]
         return one
@@ -159,18 +163,18 @@ class Fleet(Host):
 
         Raises:
             NodeLostError: a node is lost. It is told once; the next call goes on with the others.
-            HostError: a supervisor does not answer, or cannot be started.
+            SupervisorError: a supervisor does not answer, or cannot be started.
         """
         if not self._nodes:
             await run_sync(self._deploy)
         found: dict[str, Listed] = {}
-        refused: list[HostError] = []
+        refused: list[SupervisorError] = []
 
         async def ask(node: _Node) -> None:
             try:
-                found[node.id] = listed = await self.host(node.id).list()
+                found[node.id] = listed = await self.supervisor(node.id).list()
                 node.sessions = {one.id: Cursor(one.id, one.epoch, one.line) for one in listed.sessions}
-            except HostError as error:
+            except SupervisorError as error:
                 refused.append(error)
 
         async with create_task_group() as group:
@@ -193,7 +197,7 @@ class Fleet(Host):
         """Ask all nodes again and again, so that the fleet knows of late where each session stands.
 
         Raises:
-            NodeLostError, HostError: as :meth:`nodes`.
+            NodeLostError, SupervisorError: as :meth:`nodes`.
         """
         while True:
             await self.nodes()
@@ -203,10 +207,10 @@ class Fleet(Host):
         """End all supervisors with their sessions, and the actors.
 
         Raises:
-            NodeLostError, HostError: as :meth:`nodes`.
+            NodeLostError, SupervisorError: as :meth:`nodes`.
         """
         for id in await self.nodes():
-            await self.host(id).stop(None)
+            await self.supervisor(id).stop(None)
             ray.kill(self._nodes.pop(id).actor)
 
     # --- for connections
@@ -237,7 +241,7 @@ class Fleet(Host):
         """Begin a relay for a command: the node, its first item, and the others.
 
         Raises:
-            NodeLostError, HostError: there is no node for it, or it has no memory left.
+            NodeLostError, SupervisorError: there is no node for it, or it has no memory left.
         """
         memory = self._bytes if isinstance(command, (Create, Resume)) else 0
         while True:
@@ -254,20 +258,22 @@ class Fleet(Host):
             if first is not None:
                 return node, first, items
             if self._node is not None or not isinstance(command, Create):
-                raise HostError("limit", f"the node {node.id} has no {memory:,} bytes of memory left for a session")
+                raise SupervisorError(
+                    "limit", f"the node {node.id} has no {memory:,} bytes of memory left for a session"
+                )
 
     async def _found(self, command: Command) -> _Node:
         """The node that has the session of a command."""
         keys = [key for key in ("attach", "resume", "stop", "remove") if getattr(command, key, None) is not None]
         if not keys:
-            raise HostError("command", "this is done on one node: host() gives its supervisor")
+            raise SupervisorError("command", "this is done on one node: supervisor() gives its supervisor")
         id = getattr(command, keys[0])
         if not any(id in node.sessions for node in self._nodes.values()):
             await self.nodes()
         for node in self._nodes.values():
             if id in node.sessions:
                 return node
-        raise HostError("unknown", f"no node of the fleet has the session {id!r}")
+        raise SupervisorError("unknown", f"no node of the fleet has the session {id!r}")
 
     async def _placed(self) -> _Node | None:
         """The node that Ray chooses for a session; None if it has gone in the meantime."""
@@ -282,7 +288,7 @@ class Fleet(Host):
         try:
             if not group.wait(ROOM_SECONDS):
                 what = f"no node has had {self._bytes:,} bytes of memory left within {ROOM_SECONDS:g} s"
-                raise HostError("limit", what)
+                raise SupervisorError("limit", what)
             (id,) = placement_group_table(group)["bundles_to_node_id"].values()
             return str(id)
         finally:
@@ -323,7 +329,7 @@ class _Chunks:
 
 
 class _Way:
-    """A connection with a supervisor through its actor; see :class:`claude_wire.host.ways.Way`."""
+    """A connection with a supervisor through its actor; see :class:`claude_wire.supervisor.ways.Way`."""
 
     def __init__(self, fleet: Fleet, command: Command) -> None:
         self._fleet = fleet

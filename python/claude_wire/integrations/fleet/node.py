@@ -19,12 +19,12 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
-from claude_wire.control.host_frames import Life
-from claude_wire.errors import HostError
-from claude_wire.host.attach import connect
-from claude_wire.host.disk.folder import StateFolder, default_folder
-from claude_wire.host.frames import Failed, line_of
-from claude_wire.host.supervisor import Supervisor
+from claude_wire.control.supervisor_frames import Life
+from claude_wire.errors import SupervisorError
+from claude_wire.supervisor.attach import connect
+from claude_wire.supervisor.daemon import Daemon
+from claude_wire.supervisor.disk.folder import StateFolder, default_folder
+from claude_wire.supervisor.frames import Failed, line_of
 
 __all__ = ["BEAT_SECONDS", "CHUNK_BYTES", "START_SECONDS", "Node", "main"]
 
@@ -87,7 +87,7 @@ class Node:
                 if reserved is not None:  # the command was answered
                     self._reserved.append(reserved)
                     reserved = None
-        except (HostError, OSError) as error:
+        except (SupervisorError, OSError) as error:
             yield line_of(Failed(error=getattr(error, "error", "system"), message=str(error)))
         finally:
             if client in self._clients:
@@ -119,12 +119,12 @@ class Node:
         """Find a supervisor in the folder, or start one.
 
         Raises:
-            HostError, OSError: it cannot be started, or is of another version.
+            SupervisorError, OSError: it cannot be started, or is of another version.
         """
         async with self._starting:
             try:
                 await connect(self._folder).list()
-            except HostError as error:
+            except SupervisorError as error:
                 if error.error != "absent":
                     raise
                 starting = asyncio.get_running_loop().run_in_executor(None, self._start)
@@ -206,7 +206,7 @@ def _release(group: Any) -> None:
 
 
 async def _supervise(folder: StateFolder) -> None:
-    serving = asyncio.ensure_future(Supervisor(folder).run(lambda: os.write(1, b"\n")))
+    serving = asyncio.ensure_future(Daemon(folder).run(lambda: os.write(1, b"\n")))
     asyncio.get_running_loop().add_reader(0, serving.cancel)
     with suppress(asyncio.CancelledError):
         await serving
@@ -215,7 +215,7 @@ async def _supervise(folder: StateFolder) -> None:
 def main() -> None:
     """Be the supervisor of a state folder, unless another one is."""
     folder = StateFolder(sys.argv[1])
-    with suppress(HostError):
+    with suppress(SupervisorError):
         folder.take()
         asyncio.run(_supervise(folder))
     folder.release()

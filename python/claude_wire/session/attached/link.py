@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from anyio import Event, current_time
 
 from claude_wire.codec.decoder import decode
-from claude_wire.control.host_frames import (
+from claude_wire.control.supervisor_frames import (
     END_INPUT,
     INITIALIZE_ID,
     NOTHING,
@@ -35,7 +35,7 @@ from claude_wire.control.host_frames import (
     Serves,
     Stderr,
 )
-from claude_wire.control.host_lines import HostLines
+from claude_wire.control.supervisor_lines import SupervisorLines
 from claude_wire.control.unacknowledged import MAX_UNACKNOWLEDGED_BYTES, Unacknowledged
 from claude_wire.errors import DetachedError, HandleError, ProcessError, ProcessInputError, UnfinishedTurnError
 from claude_wire.errors.base import describe_end
@@ -70,7 +70,7 @@ _log = logging.getLogger("claude_wire")
 
 
 class Attachment(Protocol):
-    """A way to a session of a supervisor; :class:`claude_wire.host.attach.Attachment` is one."""
+    """A way to a session of a supervisor; :class:`claude_wire.supervisor.attach.Attachment` is one."""
 
     @property
     def stream(self) -> MessageStream[Any]:
@@ -106,7 +106,7 @@ class Link:
     #: The answer of the supervisor.
     attached: Attached
     #: Where the consumer of the session stands in what the supervisor sends.
-    lines: HostLines
+    lines: SupervisorLines
 
     def __init__(self, send: Send, attached: Attached | None) -> None:
         if attached is not None:
@@ -134,7 +134,7 @@ class Link:
         """The session begins: it goes on where the supervisor says that it is."""
         attached = self.attached
         self._control, self._reading = control, reading
-        self.lines = HostLines(attached.after, attached.line, attached.ended, attached.mark)
+        self.lines = SupervisorLines(attached.after, attached.line, attached.ended, attached.mark)
         self._end = attached.ended
         self._become(attached.role)
         if attached.initialized != NOTHING:
@@ -207,7 +207,8 @@ class Link:
         """
         if isinstance(self._end, Ended):
             raise ProcessInputError(
-                'the CLI of this session has ended; Host.resume() or "claude-wire host resume" starts it again'
+                "the CLI of this session has ended; "
+                'Supervisor.resume() or "claude-wire supervisor resume" starts it again'
             )
         if self._end is not None:
             raise self._detached("the supervisor has cut the connection")
@@ -249,7 +250,7 @@ class Link:
 
     # --- what the supervisor says
 
-    def look_at(self, lines: HostLines) -> None:
+    def look_at(self, lines: SupervisorLines) -> None:
         """Take the frames that were found, unless somebody has seen them before."""
         for number, frame in lines.found:
             if number > self._seen:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from claude_wire.control.host_frames import Cursor
+from claude_wire.control.supervisor_frames import Cursor
 from claude_wire.errors import HandleError
 from claude_wire.messages import ResultMessage
 from claude_wire.messages.union import RESULT_BY_SUBTYPE
 from claude_wire.session.router import KEPT_BACK, Router
 
 if TYPE_CHECKING:
-    from claude_wire.control.host_lines import HostLines
+    from claude_wire.control.supervisor_lines import SupervisorLines
     from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import Chunks, Tap
     from claude_wire.session.attached.link import Link
@@ -80,7 +80,7 @@ class AttachedRouter(Router):
         # The number of the last line of all earlier batches, and the numbers of the lines of this one.
         self._before = 0
         self._numbers: Sequence[int] = ()
-        self._ahead_lines: HostLines | None = None
+        self._ahead_lines: SupervisorLines | None = None
         self._told = False
 
     def start(self, *, ends_with_stream: bool) -> None:
@@ -164,7 +164,7 @@ class AttachedRouter(Router):
     def _handle(self, message: Any) -> None:
         self._link.handle(message)
 
-    def _is_old(self, lines: HostLines) -> bool:
+    def _is_old(self, lines: SupervisorLines) -> bool:
         return lines.line <= self._link.attached.line
 
     def _look_at(self, data: bytes) -> None:

@@ -1,0 +1,191 @@
+"""A supervisor: what a supervisor holds and takes for each session, and what the way through it adds.
+
+The supervisor is a process of its own (house.py), and only what it holds and takes is counted: memory as the kernel
+shares it out among processes (Pss), processor time as its scheduler has it. Each session has a real process as its
+CLI, so the supervisor holds all that it does for one; see house.py for who writes the lines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import house
+import workloads
+from conftest import Contest, takes_own_time
+
+Runner = Callable[[Awaitable[Any]], Any]
+#: Of a round of events.
+SECONDS = 2.0
+
+#: Of the memory that a supervisor holds for an idle session: 48 KiB, in MB.
+MAX_MEMORY = 0.049
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[[str], house.House]]:
+    """A function that starts a supervisor on an event loop."""
+    houses: list[house.House] = []
+
+    def open_one(loop: str = "asyncio") -> house.House:
+        houses.append(house.House(tmp_path / str(len(houses)), loop))
+        return houses[-1]
+
+    yield open_one
+    for one in houses:
+        one.close()
+
+
+@pytest.fixture
+def lines_file(tmp_path: Path) -> Path:
+    path = tmp_path / "lines.ndjson"
+    path.write_bytes(workloads.deltas())
+    return path
+
+
+@pytest.fixture
+def runner() -> Iterator[Runner]:
+    loop = asyncio.new_event_loop()
+    yield loop.run_until_complete
+    loop.close()
+
+
+@pytest.mark.parametrize("sessions", [100, 1_000])
+@pytest.mark.parametrize("attached", [False, True], ids=["alone", "attached"])
+def test_idle(contest: Contest, opened: Callable[..., house.House], sessions: int, attached: bool) -> None:
+    """Sessions whose CLI has answered ``initialize``, with what it has answered; without clients, or with one each."""
+
+    def held() -> float:
+        supervisor = opened()
+        supervisor.open(10, attached=attached)  # what is made once is made now
+        before = supervisor.resident
+        supervisor.open(sessions, attached=attached)
+        return (supervisor.resident - before) / sessions
+
+    followed = "with a client" if attached else "without clients"
+    contest.memory(f"a supervisor's memory for an idle session {followed}, of {sessions:,}", held, claim=MAX_MEMORY)
+
+
+@takes_own_time
+@pytest.mark.parametrize(("loop", "claim"), [("asyncio", 1.35), ("uvloop", 1.3)])
+@pytest.mark.parametrize("rate", [None, 2_000], ids=["each", "all"])
+def test_replayed(
+    contest: Contest, opened: Callable[..., house.House], loop: str, claim: float, rate: int | None
+) -> None:
+    """Processor time for an event with 1,000 sessions, ten of them with slow readers, by that with ten sessions.
+
+    The events come at random moments: ten a second in each session, or 2,000 a second in all sessions together. With
+    the same events in all, more sessions only cost more, since their memory is not in the processor's caches.
+    """
+
+    def pace(sessions: int, slow: int) -> Callable[[], float]:
+        supervisor = opened(loop)
+        supervisor.open(sessions, attached=True)
+        clients = house.Pace(supervisor.sessions[slow:], supervisor.sessions[:slow])
+        count = round(SECONDS * (rate or 10 * sessions))
+
+        def seconds() -> float:
+            before = supervisor.seconds
+            clients.run(count, SECONDS)
+            return (supervisor.seconds - before) / count
+
+        return seconds
+
+    few, many = pace(10, 0), pace(1_000, 10)
+    events = "2,000 events a second in all" if rate else "10 events a second each"
+    contest.measured(
+        f"an event of 1,000 sessions, {events}, {loop}", many, at_most={"an event of ten sessions": (few, claim)}
+    )
+
+
+@takes_own_time
+def test_nobody_starves(contest: Contest, opened: Callable[..., house.House]) -> None:
+    """The mean delay of the session that waits longest, of 990 with quick readers, while ten others read slowly."""
+    supervisor = opened()
+    supervisor.open(1_000, attached=True)
+    clients = house.Pace(supervisor.sessions[10:], supervisor.sessions[:10])
+    delays: list[float] = []
+
+    def median() -> float:
+        delays[:] = [statistics.mean(found) for found in clients.run(6_000, SECONDS).values() if found]
+        return statistics.median(delays)
+
+    contest.measured(
+        "the delay of the slowest of 1,000 sessions",
+        lambda: max(delays),
+        at_most={"100 ms": (lambda: 0.1, 1.0), "the delay of their median": (median, None)},
+    )
+
+
+@takes_own_time
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_latency(
+    contest: Contest, opened: Callable[..., house.House], lines_file: Path, runner: Runner, tmp_path: Path, loop: str
+) -> None:
+    """From the write of an event to the client's hands, one event per 2 ms: the median of 100.
+
+    Most of it is how long a process takes to wake up, which changes from moment to moment, with the work of others and
+    the clock of the processor. So the ways take turns of ten events. What a relay adds, no supervisor can save.
+    """
+    bare, relayed = house.Writer(lines_file), house.Writer(lines_file, relayed=tmp_path / "relayed")
+    through = house.Writer(lines_file, opened(loop))
+    found: dict[house.Writer, list[float]] = {}
+
+    def all_medians() -> float:
+        found.update({writer: [] for writer in (bare, relayed, through)})
+        for _ in range(10):
+            for writer, taken in found.items():
+                taken += runner(writer.latencies(10, 2_000))
+        return median(bare)
+
+    def median(writer: house.Writer) -> float:
+        return statistics.median(found[writer])
+
+    contest.measured(
+        f"an event through a supervisor, {loop}",
+        lambda: median(through),
+        above={
+            "a bare pipe": (all_medians, 0.045),
+            "a relay of 15 lines on asyncio, with a file": (lambda: median(relayed), None),
+        },
+        rounds=None,
+    )
+    for writer in found:
+        writer.close()
+
+
+def test_throughput(contest: Contest, opened: Callable[..., house.House], lines_file: Path, runner: Runner) -> None:
+    """One session that writes blocks, to a client that throws them away."""
+    bare, through = house.Writer(lines_file), house.Writer(lines_file, opened())
+    size = len(workloads.deltas()) * 4 * workloads.PASSES
+    contest(
+        "blocks through a supervisor",
+        4 * workloads.LINES,
+        lambda: runner(through.take(4 * workloads.LINES, size)),
+        at_most={"a bare pipe": (lambda: runner(bare.take(4 * workloads.LINES, size)), None)},
+        rate=(size, None),
+        rounds=5,
+    )
+    bare.close()
+    through.close()
+
+
+@takes_own_time
+def test_processor_time(contest: Contest, opened: Callable[..., house.House], lines_file: Path, runner: Runner) -> None:
+    """What the supervisor takes for a GB of blocks of one session."""
+    supervisor = opened()
+    through = house.Writer(lines_file, supervisor)
+    size = len(workloads.deltas()) * 4 * workloads.PASSES
+
+    def seconds() -> float:
+        before = supervisor.seconds
+        runner(through.take(4 * workloads.LINES, size))
+        return (supervisor.seconds - before) / size * 1e9
+
+    contest.measured("processor time of a supervisor for a GB", seconds, at_most={"1 s": (lambda: 1.0, None)})
+    through.close()

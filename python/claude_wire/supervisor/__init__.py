@@ -1,0 +1,59 @@
+"""Sessions that outlive their clients: one supervisor for each user and machine owns the CLIs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+#: In which module a name is, which is imported when it is first asked for: a supervisor needs nothing of its clients.
+_LATER = {
+    "Attach": "frames",
+    "Attached": "frames",
+    "Attachment": "attach",
+    "Create": "frames",
+    "Cursor": "frames",
+    "Ended": "frames",
+    "Supervisor": "attach",
+    "Life": "frames",
+    "Listed": "frames",
+    "Resume": "frames",
+    "Serves": "frames",
+    "SessionInfo": "frames",
+    "Spec": "frames",
+    "Started": "frames",
+    "connect": "attach",
+    "spec_of": "attach",
+}
+
+if TYPE_CHECKING:
+    from claude_wire.control.supervisor_frames import Attached as Attached
+    from claude_wire.control.supervisor_frames import Cursor as Cursor
+    from claude_wire.control.supervisor_frames import Ended as Ended
+    from claude_wire.control.supervisor_frames import Life as Life
+    from claude_wire.control.supervisor_frames import Serves as Serves
+    from claude_wire.control.supervisor_frames import Started as Started
+    from claude_wire.supervisor.attach import Attachment as Attachment
+    from claude_wire.supervisor.attach import Supervisor as Supervisor
+    from claude_wire.supervisor.attach import connect as connect
+    from claude_wire.supervisor.attach import spec_of as spec_of
+    from claude_wire.supervisor.frames import Attach as Attach
+    from claude_wire.supervisor.frames import Create as Create
+    from claude_wire.supervisor.frames import Listed as Listed
+    from claude_wire.supervisor.frames import Resume as Resume
+    from claude_wire.supervisor.frames import SessionInfo as SessionInfo
+    from claude_wire.supervisor.frames import Spec as Spec
+else:
+    __all__ = sorted(_LATER)
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -1,0 +1,461 @@
+"""The client of a supervisor: its sessions are listed, created, attached to and ended from here.
+
+Knows commands and their answers; what goes over an attached session is :class:`~claude_wire.Session`'s.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from claude_wire.codec.encoder import encode
+from claude_wire.control.supervisor_frames import Attached, Cursor, Serves
+from claude_wire.errors import HandleError, SupervisorError
+from claude_wire.foundation.arguments import require_one_of, require_seconds, type_of
+from claude_wire.io.message_stream import MessageStream, receiver_of
+from claude_wire.io.waiting import move_on_after
+from claude_wire.messages import InitializeRequest
+from claude_wire.process.options import ClaudeOptions
+from claude_wire.process.process import require_environment
+from claude_wire.session.open import STATE_VARIABLE, command_line, open_session
+from claude_wire.supervisor.disk.folder import default_folder
+from claude_wire.supervisor.frames import (
+    MAX_ANSWER_BYTES,
+    Attach,
+    Create,
+    Failed,
+    List,
+    Listed,
+    Prewarm,
+    Remove,
+    Resume,
+    SessionInfo,
+    Spec,
+    Stop,
+)
+from claude_wire.supervisor.ways import CommandWay, SocketWay, Way
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from claude_wire.io.read_ahead import Chunks
+    from claude_wire.process.child import StrPath
+    from claude_wire.session.open import AttachedArguments
+    from claude_wire.session.session import Session
+    from claude_wire.supervisor.frames import Command
+
+__all__ = ["Attachment", "Supervisor", "connect", "spec_of"]
+
+#: Seconds in which a supervisor must have answered; those in which it must have started a CLI.
+ANSWER_SECONDS = 10.0
+START_SECONDS = 60.0
+
+A = TypeVar("A")
+Role: TypeAlias = Literal["viewer", "driver"]
+Following: TypeAlias = Attach | Create | Resume
+Answer: TypeAlias = Attached | SessionInfo | Listed | Failed
+
+_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
+
+
+def connect(
+    folder: StrPath | None = None, *, command: Sequence[StrPath] | None = None, timeout: float = ANSWER_SECONDS
+) -> Supervisor:
+    """The supervisor of this user and machine, or another one. Nothing is connected yet: each command does that.
+
+    Args:
+        folder: its state folder; ``$CLAUDE_WIRE_SUPERVISOR`` or the user's own if None.
+        command: a program that speaks with it on its standard streams, in place of a folder:
+            ``["ssh", "-T", "-o", "ServerAliveInterval=15", "HOST", "claude-wire", "supervisor", "stdio"]``.
+        timeout: seconds that it may take to connect, and to answer a command that starts nothing.
+
+    Raises:
+        TypeError: both are given, or an argument is of another type.
+    """
+    if folder is not None and command is not None:
+        raise TypeError("connect() takes a folder or a command, not both")
+    if isinstance(command, (str, bytes)):
+        raise TypeError("command must be a list of arguments; shlex.split() makes one of a command line")
+    require_seconds("timeout", timeout, or_none=False)
+    return Supervisor(folder, command, timeout)
+
+
+def spec_of(
+    options: ClaudeOptions | Sequence[StrPath],
+    *,
+    initialize: InitializeRequest | None = None,
+    cwd: StrPath | None = None,
+    env: Mapping[str, str] | None = None,
+    extra_env: Mapping[str, str] | None = None,
+    name: str | None = None,
+    mcp: Mapping[str, Mapping[str, Any]] | None = None,
+    cost_usd: float | None = None,
+    asks: bool = True,
+) -> Spec:
+    """What a supervisor has to know to start a CLI: as for :func:`~claude_wire.open_session`, but all of it is said.
+
+    Args:
+        options: the CLI's flags, or a whole command line.
+        cwd, env: those of this process if None.
+        name: for lists.
+        mcp: by MCP server and method of its handshake, the result that the supervisor gives while no client serves it.
+        cost_usd: the turn is interrupted when the session has cost so much.
+        asks: whether :class:`~claude_wire.ClaudeOptions` that say nothing of it have the CLI ask for permission. Its
+            questions then wait for a driver.
+    """
+    require_environment("env", env)
+    require_environment("extra_env", extra_env)
+    request = initialize or InitializeRequest()
+    return Spec(
+        argv=[os.fspath(argument) for argument in command_line(options, asks=asks)],
+        cwd=os.path.abspath(os.fspath(cwd or os.getcwd())),
+        env={STATE_VARIABLE: "1", **(os.environ if env is None else env), **(extra_env or {})},
+        initialize=msgspec.json.decode(encode(request)),
+        mcp={server: dict(results) for server, results in (mcp or {}).items()},
+        name=name,
+        cost_usd=cost_usd,
+    )
+
+
+class Supervisor:
+    """A supervisor of sessions, as its clients see it; made by :func:`connect`.
+
+    Each command has a connection of its own. A session that :meth:`attach`, :meth:`create` or :meth:`resume` gives is
+    entered and left like any other; leaving it ends the connection, and not the CLI.
+
+    Raises:
+        SupervisorError: by each command, and by entering a session: the supervisor refuses it (``error`` says why),
+            there is none (``absent``), it does not answer in time (``timeout``), or the connection ended before the
+            answer (``lost``).
+    """
+
+    def __init__(self, folder: StrPath | None, command: Sequence[StrPath] | None, timeout: float) -> None:
+        self.folder: str | None = None
+        if command is None:
+            self.folder = os.path.abspath(os.fspath(folder or default_folder()))
+        self._command = command
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        where = f"folder {self.folder!r}" if self._command is None else f"command {os.fspath(self._command[0])!r}"
+        return f"<Supervisor: {where}>"
+
+    # --- sessions
+
+    def attach(
+        self,
+        session: str | Cursor,
+        *,
+        role: Role = "driver",
+        take: bool = False,
+        **arguments: Unpack[AttachedArguments],
+    ) -> Session:
+        """A session that goes on, for ``async with``.
+
+        Args:
+            session: its id, for all lines that there are; or a cursor, for those behind it.
+            role: a driver sends prompts and answers questions; a viewer sees what happens.
+            take: whether to replace a driver that is there. It becomes a viewer.
+
+        The other arguments are the callbacks of :func:`~claude_wire.open_session`.
+        """
+        return open_session(attach=self.at(session, role=role, take=take), **arguments)
+
+    def create(self, spec: Spec, *, role: Role = "driver", **arguments: Unpack[AttachedArguments]) -> Session:
+        """A new session, whose CLI is started by entering it. It has the hooks and MCP servers of the arguments.
+
+        Args:
+            spec: the CLI; :func:`spec_of` makes it.
+        """
+        return open_session(attach=self.open(Create(create=spec, role=role)), **arguments)
+
+    def resume(
+        self,
+        session: str | Cursor,
+        *,
+        env: Mapping[str, str] | None = None,
+        role: Role = "driver",
+        **arguments: Unpack[AttachedArguments],
+    ) -> Session:
+        """A session whose CLI has ended, and is started again by entering it.
+
+        Args:
+            session: as for :meth:`attach`.
+            env: the whole environment, which the supervisor does not keep on disk; None for the one of before.
+        """
+        id, after = _place(session)
+        command = Resume(resume=id, after=after, role=role, env=None if env is None else dict(env))
+        return open_session(attach=self.open(command), **arguments)
+
+    def at(self, session: str | Cursor, *, role: Role = "driver", take: bool = False) -> Attachment:
+        """The way to a session, for ``open_session(attach=...)``; arguments as for :meth:`attach`."""
+        require_one_of("role", role, ("viewer", "driver"))
+        id, after = _place(session)
+        return self.open(Attach(attach=id, after=after, role=role, take=take))
+
+    def open(self, command: Following) -> Attachment:
+        """A connection with a session, raw: ``async with supervisor.open(Attach(attach=id)) as raw``."""
+        return Attachment(self, command)
+
+    # --- other commands
+
+    async def stop(self, session: str | None, *, grace: float = 5.0) -> Listed:
+        """End the CLI of a session; of all of them, and the supervisor, for None. Returns when it has ended.
+
+        Args:
+            grace: seconds between the end of its input, SIGTERM and SIGKILL.
+        """
+        return await self._ask(Stop(stop=session, grace=grace), Listed, self._timeout + 3 * grace)
+
+    async def remove(self, session: str) -> Listed:
+        """Remove a session that has ended, and its journal."""
+        return await self._ask(Remove(remove=session), Listed)
+
+    async def prewarm(self, spec: Spec, count: int = 1) -> Listed:
+        """Have so many CLIs kept ready for :meth:`create` with an equal spec."""
+        return await self._ask(Prewarm(prewarm=spec, count=count), Listed, START_SECONDS)
+
+    async def start(self, spec: Spec) -> SessionInfo:
+        """Start a CLI in a new session that nobody is attached to."""
+        return await self._ask(Create(create=spec, detach=True), SessionInfo, START_SECONDS)
+
+    async def restart(self, session: str, *, env: Mapping[str, str] | None = None) -> SessionInfo:
+        """As :meth:`resume`, without attaching."""
+        command = Resume(resume=session, env=None if env is None else dict(env), detach=True)
+        return await self._ask(command, SessionInfo, START_SECONDS)
+
+    async def list(self) -> Listed:
+        """Which sessions there are."""
+        return await self._ask(List(list={}), Listed)
+
+    async def _ask(self, command: Command, kind: type[A], seconds: float | None = None) -> A:
+        connection = _Connection(self._way(command))
+        try:
+            return await connection.ask(command, kind, self._timeout if seconds is None else seconds)
+        finally:
+            await connection.aclose()
+
+    def _way(self, command: Command) -> Way:
+        if self._command is not None:
+            return CommandWay(self._command)
+        assert self.folder is not None
+        return SocketWay(os.path.join(self.folder, "socket"), self.folder)
+
+    def seconds(self, command: Command) -> float:
+        """How long a command may take."""
+        return self._timeout if isinstance(command, Attach) else START_SECONDS
+
+
+class Attachment:
+    """A connection with a session of a supervisor. Made by :meth:`Supervisor.at` and :meth:`Supervisor.open`.
+
+    ``async with`` connects, and gives this: ``stream`` and ``send`` with ``answer`` are what a
+    :class:`~claude_wire.Session` takes. :func:`~claude_wire.open_session` does both.
+
+    Args:
+        supervisor: the supervisor.
+        command: by which the session is followed.
+    """
+
+    def __init__(self, supervisor: Supervisor, command: Following) -> None:
+        self._host = supervisor
+        self._command = command
+        #: The lines of the session, once it was opened.
+        self.stream: MessageStream[Any] = MessageStream(_NotOpened())
+        self._connection: _Connection | None = None
+        self._answer: Attached | None = None
+
+    @property
+    def answer(self) -> Attached:
+        """What the supervisor has answered.
+
+        Raises:
+            HandleError: it was not asked yet.
+        """
+        if self._answer is None:
+            raise HandleError("this attachment is not open: use it as `async with`, or in open_session(attach=...)")
+        return self._answer
+
+    async def open(
+        self,
+        serves: Serves | None = None,
+        complete: Callable[[InitializeRequest], InitializeRequest] = lambda request: request,
+    ) -> Attached:
+        """Connect, and send the command.
+
+        Args:
+            serves: the hooks and MCP servers that the client answers for, if it drives.
+            complete: adds them to the ``initialize`` of a CLI that is started.
+
+        Raises:
+            HandleError: it was opened before.
+            SupervisorError: as :class:`Supervisor` says.
+        """
+        if self._connection is not None:
+            raise HandleError("an attachment is opened once; make another one")
+        command: Any = self._command
+        if serves is not None and command.role == "driver":
+            command = msgspec.structs.replace(command, serves=serves)
+        if isinstance(command, Create):
+            said = complete(msgspec.convert(command.create.initialize, InitializeRequest))
+            spec = msgspec.structs.replace(command.create, initialize=msgspec.json.decode(encode(said)))
+            command = msgspec.structs.replace(command, create=spec)
+        self._connection = connection = _Connection(self._host._way(command))  # pyright: ignore[reportPrivateUsage]  # of this module
+        try:
+            self._answer = answer = await connection.ask(command, Attached, self._host.seconds(command))
+        except BaseException:
+            await self.aclose()
+            raise
+        receiver_of(self.stream).chunks = connection.rest
+        return answer
+
+    async def send(self, line: bytes) -> None:
+        """Send a line to the CLI, by one task at a time.
+
+        Raises:
+            OSError: the connection is lost.
+            HandleError: it is not open.
+        """
+        if self._connection is None:
+            raise HandleError("this attachment is not open")
+        await self._connection.way.send(line)
+
+    async def aclose(self) -> None:
+        """Close the connection. The CLI goes on. May be called again."""
+        await self.stream.aclose()
+        if self._connection is not None:
+            await self._connection.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        if self._connection is not None:
+            self._connection.way.drop()
+
+
+class _Connection:
+    """One command, and what follows its answer."""
+
+    def __init__(self, way: Way) -> None:
+        self.way = way
+        self.rest: Chunks = _NothingBehind()
+
+    async def ask(self, command: Command, kind: type[A], seconds: float) -> A:
+        """Connect, send a command, and wait for its answer.
+
+        Raises:
+            SupervisorError: as :class:`Supervisor` says.
+        """
+        line = b""
+        with move_on_after(seconds) as scope:
+            await self.way.open()
+            try:
+                await self.way.send(msgspec.json.encode(command) + b"\n")
+            except OSError:
+                pass  # a supervisor that has refused it says why
+            line = await self._first_line()
+        if scope.cancelled_caught:
+            raise SupervisorError("timeout", f"the supervisor has not answered within {seconds:g} seconds")
+        if not line:
+            why = await self.way.why_ended()
+            told = f"; {why}" if why else ""
+            raise SupervisorError("lost", f"the connection ended before the supervisor had answered{told}")
+        try:
+            answer = _decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise SupervisorError(
+                "version", f"the answer of the supervisor is none of this version: {error}"
+            ) from error
+        if isinstance(answer, Failed):
+            raise SupervisorError(answer.error, answer.message, line=answer.line, first=answer.first)
+        if not isinstance(answer, kind):
+            raise SupervisorError("version", f"the supervisor answered {type_of(command)} with {type_of(answer)}")
+        return answer
+
+    async def _first_line(self) -> bytes:
+        """The answer, without its line feed; nothing if the connection ends before it."""
+        chunks, size = self.way.chunks, 0
+        got: list[bytes] = []
+        while size <= MAX_ANSWER_BYTES:
+            try:
+                data = bytes(await chunks.receive())
+            except OSError:
+                return b""
+            if not data:
+                return b""
+            head, feed, rest = data.partition(b"\n")
+            got.append(head)
+            size += len(head)
+            if feed:
+                self.rest = _Behind(rest, chunks)
+                return b"".join(got)
+        raise SupervisorError("limit", f"the answer of the supervisor has more than {MAX_ANSWER_BYTES:,} bytes")
+
+    async def aclose(self) -> None:
+        """Close the connection. May be called again."""
+        await self.way.aclose()
+
+
+class _Behind:
+    """The bytes behind the answer."""
+
+    def __init__(self, rest: bytes, chunks: Chunks) -> None:
+        self._rest = rest
+        self._chunks = chunks
+
+    @property
+    def final(self) -> tuple[type[Exception], ...]:
+        """As :attr:`Chunks.final`."""
+        return self._chunks.final
+
+    async def receive(self) -> bytes | memoryview:
+        """As :meth:`Chunks.receive`."""
+        if self._rest:
+            rest, self._rest = self._rest, b""
+            return rest
+        return await self._chunks.receive()
+
+    async def aclose(self) -> None:
+        """As :meth:`Chunks.aclose`."""
+        await self._chunks.aclose()
+
+
+class _NothingBehind:
+    final: tuple[type[Exception], ...] = ()
+
+    async def receive(self) -> bytes:
+        return b""
+
+    async def aclose(self) -> None:
+        pass
+
+
+class _NotOpened:
+    """The lines of an attachment before it is opened."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        raise HandleError("this attachment is not open: use it as `async with`, or in open_session(attach=...)")
+
+
+def _place(session: str | Cursor) -> tuple[str, Cursor | None]:
+    """The id of a session, and the cursor behind which its lines are wanted.
+
+    Raises:
+        TypeError: it is neither an id nor a cursor.
+    """
+    if isinstance(session, Cursor):
+        return session.id, session
+    if not isinstance(session, str):
+        raise TypeError(f"a session is given by its id or a Cursor, not {type_of(session)}")
+    return session, None

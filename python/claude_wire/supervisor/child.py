@@ -1,0 +1,245 @@
+"""A CLI of the supervisor's: its pipes without waiting, and an end that follows that of its supervisor.
+
+Knows processes and descriptors of Linux; not lines. It is spawned by the thread that runs the supervisor's loop, since
+the kernel's signal at a parent's death follows the thread that spawned, not the process.
+
+Only a process that is proved to be ours gets a signal. A pid alone proves nothing: it may be another process's by now.
+There are two proofs:
+
+- A child that nobody has reaped. The kernel keeps its pid, and so the number of its group, until it is reaped.
+- For what an earlier supervisor has left: the pid has the start time that was written down; or a process of the session
+  and the group with this number has the mark in its environment. Each CLI gets a mark of its own, which all that it
+  starts inherit. Nobody else can enter its session, and the kernel gives no process a pid that is still the number of
+  a session. So one process with the mark proves the whole session.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import secrets
+import select
+import signal
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["MARK_VARIABLE", "Child", "began_at", "end_leftover", "is_alive", "memory_of"]
+
+_PR_SET_PDEATHSIG = 1
+#: The variable in the environment of a CLI, and of all that it starts, that has its mark.
+MARK_VARIABLE = "CLAUDE_WIRE_SUPERVISOR_PROCESS"
+#: Seconds that killed processes get to end before the group is looked through again.
+PASS_SECONDS = 0.05
+#: How often a group is looked through for processes that were started while the others were killed.
+MAX_PASSES = 100
+
+
+class Child:
+    """A process in a group of its own, with three pipes that never block.
+
+    Args:
+        argv: its command line.
+        cwd: its working directory.
+        env: its whole environment.
+        descriptors: how many it may have open (the soft limit), since its supervisor has taken all that there are.
+
+    Attributes:
+        stdin, stdout, stderr: descriptors of our ends. The first two are None once they were closed.
+        pidfd: is readable once the process has ended.
+        began: see :func:`began_at`.
+        mark: see the module.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], descriptors: int) -> None:
+        self.mark: str = secrets.token_hex(16)
+        supervisor, prctl = os.getpid(), ctypes.CDLL(None).prctl
+        limit = descriptors, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+        def die_with_supervisor() -> None:
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != supervisor:  # it has ended in the meantime
+                os._exit(1)
+            resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+
+        self._popen: subprocess.Popen[bytes] = subprocess.Popen(
+            argv,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env={**env, MARK_VARIABLE: self.mark},
+            start_new_session=True,
+            preexec_fn=die_with_supervisor,  # the supervisor has one thread
+        )
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        assert self._popen.stderr is not None
+        self.stdin: int | None = self._popen.stdin.fileno()
+        self.stdout: int | None = self._popen.stdout.fileno()
+        self.stderr: int = self._popen.stderr.fileno()
+        for descriptor in (self.stdin, self.stdout, self.stderr):
+            os.set_blocking(descriptor, False)
+        self.pid: int = self._popen.pid
+        #: Whether SIGKILL was sent.
+        self.is_killed: bool = False
+        self.pidfd: int = -1
+        self._insisting: dict[int, asyncio.TimerHandle] = {}
+        self._is_closed = False
+        try:
+            self.pidfd = os.pidfd_open(self.pid)
+            self.began: int | None = began_at(self.pid)
+            if self.began is None:
+                raise OSError(errno.EMFILE, "the start of the process cannot be read", f"/proc/{self.pid}/stat")
+        except BaseException:
+            self.close()
+            raise
+
+    def insist(self, grace: float) -> None:
+        """Send SIGTERM after ``grace`` seconds, and SIGKILL after as many again; sooner if called again with less."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 2 * grace)):
+            timer = self._insisting.get(number)
+            if timer is None or loop.time() + seconds < timer.when():
+                if timer is not None:
+                    timer.cancel()
+                self._insisting[number] = loop.call_later(seconds, self.signal, number)
+
+    def poll(self) -> int | None:
+        """The exit code, as :mod:`subprocess` has it; None while the process runs. Reaps it."""
+        return self._popen.poll()
+
+    def end_input(self) -> None:
+        """Close the input: the CLI finishes and ends. May be called again."""
+        if self._popen.stdin is not None and self.stdin is not None:
+            self._popen.stdin.close()
+            self.stdin = None
+
+    def end_output(self) -> None:
+        """Close the output, which has ended. May be called again."""
+        if self._popen.stdout is not None:
+            self._popen.stdout.close()
+            self.stdout = None
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process and all that it has started in its group, until it is reaped."""
+        self.is_killed |= number == signal.SIGKILL
+        with suppress(ProcessLookupError, PermissionError, ChildProcessError):
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # raises if it is not our child
+            os.killpg(self.pid, number)
+
+    def close(self) -> None:
+        """Close all descriptors. A process that still runs is killed, with its group. May be called again."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        for timer in self._insisting.values():
+            timer.cancel()
+        self.signal(signal.SIGKILL)
+        self.end_input()
+        for pipe in (self._popen.stdout, self._popen.stderr):
+            if pipe is not None:
+                pipe.close()
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+        self._popen.wait()  # SIGKILL was sent
+
+
+def began_at(pid: int) -> int | None:
+    """What tells a process from a later one with the same pid: its start, in ticks since boot; None if it is gone."""
+    fields = _stat(pid)
+    return None if fields is None else int(fields[19])
+
+
+def is_alive(pid: int, began: int | None) -> bool:
+    """Whether a process that began then runs. One that has ended, and that nobody has reaped yet, does not."""
+    fields = _stat(pid)
+    return fields is not None and int(fields[19]) == began and fields[0] not in (b"Z", b"X")
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    """The fields of ``/proc/PID/stat`` behind the name of the program."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name of the program stands in brackets, and may have spaces and brackets in it.
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return fields if len(fields) > 19 else None
+
+
+def end_leftover(pid: int, began: int | None, mark: str) -> bool:
+    """Kill a process of an earlier supervisor, and what it has left in its group. Returns whether there was anything.
+
+    Args:
+        pid, began, mark: of the process, as :class:`Child` has them. Nothing is killed that they do not prove to be the
+            process's (see the module).
+    """
+    found = False
+    for _ in range(MAX_PASSES):
+        members = _members(pid)
+        try:
+            if not any(_is_proved(member, pid, began, mark) for member in members):
+                break
+            for member, pidfd in members.items():
+                # The descriptor is of the process that it was opened for, also if the pid is another one's by now.
+                if _is_member(member, pid):
+                    with suppress(ProcessLookupError, PermissionError):
+                        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                        found = True
+            select.select(list(members.values()), [], [], PASS_SECONDS)
+        finally:
+            for pidfd in members.values():
+                os.close(pidfd)
+    return found
+
+
+def _members(group: int) -> dict[int, int]:
+    """The processes of the session and group with this number that have not ended: by pid, a descriptor of each."""
+    found: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and _is_member(int(name), group):
+            with suppress(OSError):
+                found[int(name)] = os.pidfd_open(int(name))
+    return found
+
+
+def _is_member(pid: int, group: int) -> bool:
+    fields = _stat(pid)
+    return fields is not None and fields[0] not in (b"Z", b"X") and int(fields[2]) == int(fields[3]) == group
+
+
+def _is_proved(pid: int, group: int, began: int | None, mark: str) -> bool:
+    if pid == group and began is not None and began_at(pid) == began:
+        return True
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            environment = file.read()
+    except OSError:
+        return False
+    return bool(mark) and f"{MARK_VARIABLE}={mark}".encode() in environment.split(b"\0")
+
+
+def memory_of(groups: Collection[int]) -> int:
+    """The bytes of memory (resident) that processes have which are in one of these groups."""
+    wanted, pages = set(groups), 0
+    for name in os.listdir("/proc") if wanted else ():
+        if not name.isdigit():
+            continue
+        with suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+            if int(fields[2]) in wanted:
+                pages += int(fields[21])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,114 @@
+"""A limit of what a session may cost: the CLI is asked while a run goes on, and is interrupted at the threshold.
+
+Knows the two requests for that, and time; not processes or clients. Between two questions, and until the CLI has
+interrupted the turn, a call of the model may overshoot the limit by what it costs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from claude_wire.codec.encoder import encode
+from claude_wire.errors import PayloadError
+from claude_wire.messages import (
+    ControlRequest,
+    ControlResponse,
+    GetUsageRequest,
+    InitMessage,
+    InterruptRequest,
+    ResultMessage,
+)
+
+__all__ = ["CostLimit"]
+
+#: Seconds between two questions while a run goes on.
+ASK_SECONDS = 1.0
+#: How the ids of its requests begin.
+PREFIX = "claude_wire_supervisor_cost_"
+
+
+class CostLimit:
+    """Watches the cost of one session.
+
+    Args:
+        most: in US dollars.
+        send: writes a line to the CLI. It may raise OSError.
+        reached: is called with the cost when the limit is reached, once.
+        runs: says whether a turn is under way, or subagents work in the background.
+    """
+
+    __slots__ = ("_asked", "_asks", "_cost", "_loop", "_most", "_reached", "_runs", "_send", "_timer")
+
+    def __init__(
+        self,
+        most: float,
+        send: Callable[[bytes], object],
+        reached: Callable[[float], object],
+        runs: Callable[[], bool],
+    ) -> None:
+        self._most = most
+        self._cost = 0.0
+        self._send = send
+        self._reached = reached
+        self._runs = runs
+        self._loop = asyncio.get_running_loop()
+        self._asked = 0
+        # Whether an answer is waited for.
+        self._asks = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why no prompt is taken any more; empty while one is."""
+        if self._cost < self._most:
+            return ""
+        return f"the session has cost ${self._cost:.2f}, and may cost ${self._most:.2f} (limit: cost_usd)"
+
+    def received(self, message: object) -> None:
+        """Note a message of the CLI: the begin of a turn, its result, or an answer to a question of this."""
+        if isinstance(message, InitMessage):
+            self._watch()
+        elif isinstance(message, ResultMessage):
+            self._spent(float(message.total_cost_usd or 0.0))
+        elif isinstance(message, ControlResponse):
+            id = message.request_id
+            if isinstance(id, str) and id.startswith(PREFIX):
+                self._asks = False
+                with suppress(PayloadError):  # an interrupt has another answer, and an older CLI none
+                    usage = message.payload_as(GetUsageRequest)
+                    if usage.session is not None:
+                        self._spent(float(usage.session.total_cost_usd))
+
+    def _watch(self) -> None:
+        if self._timer is None:
+            self._timer = self._loop.call_later(ASK_SECONDS, self._ask_again)
+
+    def _ask_again(self) -> None:
+        self._timer = None
+        if self._runs():
+            if not self._asks:
+                self._asks = self._ask(GetUsageRequest(skip_behaviors=True))
+            self._watch()
+
+    def _spent(self, cost: float) -> None:
+        had, self._cost = self._cost, max(cost, self._cost)
+        if had < self._most <= self._cost:
+            self._ask(InterruptRequest())
+            self._reached(self._cost)
+
+    def _ask(self, request: GetUsageRequest | InterruptRequest) -> bool:
+        """Whether a request was sent; not if the disk is full."""
+        self._asked += 1
+        try:
+            self._send(encode(ControlRequest(request_id=f"{PREFIX}{self._asked}", request=request)))
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Ask no more. May be called again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,163 @@
+"""A driver that is killed at random lines, and between the steps of an answer; the next one has other callbacks.
+
+It is killed 40 times, with ``CLAUDE_WIRE_LONG=1`` 1,000 times. ``pytest -s`` prints what there was in all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asking_agent
+from long_tests import LONG
+from supervisors import Client, RunningDaemon, connected, hosting
+
+pytestmark = pytest.mark.anyio
+
+KILLS = 1_000 if LONG else 40
+
+#: Where a driver dies: behind so many lines; with an answer that is written in part; one that is written; one that is
+#: in the journal; one that was acknowledged; one that the CLI has taken.
+DEATHS = ("line", "part", "written", "journal", "acknowledged", "taken")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Drivers:
+    """The drivers of one session, one behind the other, and what they have together."""
+
+    def __init__(self, supervisor: RunningDaemon) -> None:
+        self.host = supervisor
+        self.chance = random.Random(11)
+        self.id = ""
+        self.lines: list[bytes] = []
+        self.deaths: Counter[str] = Counter()
+        self.prompts = 0
+        #: Prompts that were not acknowledged: they are sent again.
+        self.unsure: list[str] = []
+        self.results: list[str] = []
+
+    async def live(self, number: int, death: str | None) -> None:
+        """Drive until this death, or until all prompts have their results."""
+        async with connected(self.host.path) as client:
+            self.client, self.number, self.death = client, number, death
+            self.left = self.chance.randrange(1, 12)
+            serves: dict[str, Any] = {"hooks": ["h"], "mcp": ["tools"]}
+            after = {"id": self.id, "epoch": 1, "line": len(self.lines)}
+            answer = await client.ask(
+                {"attach": self.id, "after": after, "role": "driver", "take": True, "serves": serves}
+            )
+            assert answer["type"] == "supervisor_attached", answer
+            assert answer["after"] == len(self.lines)
+            self.known = answer["line"]
+            self.sent: list[str | None] = []
+            for uuid in list(self.unsure):
+                self.prompt(uuid)
+            # The second of these comes while the turn of the first is under way.
+            for _ in range(2 if death and len(answer["owed"]) < 3 else 0):
+                self.prompts += 1
+                self.unsure.append(f"p{self.prompts}")
+                self.prompt(self.unsure[-1])
+            for question in answer["open"]:
+                if await self.answer(question):
+                    return
+            while death or len(self.results) < self.prompts or self.unsure:
+                if await self.take(await client.reader.readline()):
+                    return
+
+    def prompt(self, uuid: str) -> None:
+        self.sent.append(uuid)
+        self.client.prompt(uuid)
+
+    async def take(self, line: bytes) -> bool:
+        """Take a line. Returns whether the driver is dead then."""
+        message = json.loads(line)
+        if message["type"] == "supervisor_accepted":
+            uuid = self.sent[message["lines"] - 1]
+            if uuid is not None:
+                self.unsure.remove(uuid)
+            return False
+        assert not message["type"].startswith("supervisor_"), message
+        self.lines.append(line)
+        if message["type"] == "result":
+            self.results += message["user_message_uuids"]
+        if message["type"] == "control_request" and len(self.lines) > self.known:
+            return await self.answer(message)
+        self.left -= 1
+        return self.dies("line") if self.left <= 0 else False
+
+    def dies(self, death: str) -> bool:
+        if self.death == death:
+            self.deaths[death] += 1
+            return True
+        return False
+
+    async def answer(self, question: dict[str, Any]) -> bool:
+        """Answer a question. Returns whether the driver is dead then."""
+        id = question["request_id"]
+        response = {"subtype": "success", "request_id": id, "response": {"by": self.number}}
+        line = json.dumps({"type": "control_response", "response": response}).encode() + b"\n"
+        if self.death == "part":
+            self.client.writer.write(line[: self.chance.randrange(1, len(line))])
+            return self.dies("part")
+        self.sent.append(None)
+        self.client.writer.write(line)
+        if self.death == "written":
+            return self.dies("written")
+        journal = self.host.supervisor._sessions._managed[self.id].journal
+        if self.death == "journal":
+            path = Path(journal.last.path, "stdin.ndjson")
+            while id.encode() not in path.read_bytes():
+                await asyncio.sleep(0)
+            return self.dies("journal")
+        number = len(self.sent)
+        while self.death in ("acknowledged", "taken"):
+            line = await self.client.reader.readline()
+            message = json.loads(line)
+            if message["type"] == "supervisor_accepted" and message["lines"] == number and self.death == "acknowledged":
+                await self.take(line)
+                return self.dies("acknowledged")
+            death, self.death = self.death, "later"
+            await self.take(line)
+            self.death = death
+            if message["type"] == "answered" and message["response"]["request_id"] == id:
+                return self.dies("taken")
+        return False
+
+
+async def test_drivers_that_die_lose_no_line_and_no_question_is_answered_twice(tmp_path: Path) -> None:
+    async with hosting(tmp_path / "h") as supervisor:
+        client: Client = await supervisor.client()
+        argv = [sys.executable, "-B", asking_agent.__file__]
+        session = await client.ask({"create": supervisor.spec(argv=argv), "detach": True})
+        drivers = Drivers(supervisor)
+        drivers.id = session["id"]
+        for number in range(KILLS):
+            await drivers.live(number, DEATHS[number % len(DEATHS)])
+        await drivers.live(KILLS, None)
+        assert sum(drivers.deaths.values()) == KILLS
+        assert min(drivers.deaths.values()) >= KILLS // len(DEATHS)
+        assert drivers.results == [f"p{n + 1}" for n in range(drivers.prompts)], "each prompt has one turn"
+        folder = tmp_path / "h/sessions" / drivers.id / "parts/000001"
+        assert (folder / "stdout.ndjson").read_bytes() == b"".join(drivers.lines), "each line once, byte for byte"
+        inputs = [json.loads(line) for line in (folder / "stdin.ndjson").read_bytes().splitlines()]
+        answers = [message["response"] for message in inputs if message["type"] == "control_response"]
+        said = [json.loads(line) for line in drivers.lines]
+        asked = [message["request_id"] for message in said if message["type"] == "control_request"]
+        assert [answer["request_id"] for answer in answers] == asked, "each question has one answer"
+        assert [message["response"] for message in said if message["type"] == "answered"] == answers
+        kinds = Counter(message["request"]["subtype"] for message in said if message["type"] == "control_request")
+        print(f"\ndrivers killed: {KILLS:,}; {dict(drivers.deaths)}; {dict(kinds)}; {drivers.prompts} prompts")
+        least = {"can_use_tool": 200, "hook_callback": 100, "mcp_message": 50}
+        assert {kind: number for kind, number in kinds.items() if number < least[kind] // (1 if LONG else 20)} == {}
+        assert min(kinds.values()) == drivers.prompts

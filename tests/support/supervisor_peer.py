@@ -1,0 +1,190 @@
+"""A host of sessions, in memory: it keeps the lines of a CLI, and hands them to one client after the other."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import msgspec
+
+from async_backends import DEADLINE
+from claude_wire import MessageStream, Session
+from claude_wire.control.supervisor_frames import NOTHING, Attached, Cursor, Ended, Life, Started
+from session_peer import RESULT, Output, line
+
+__all__ = ["SupervisorPeer", "Wire", "result"]
+
+#: What the CLI has answered to the host.
+INITIALIZED: dict[str, Any] = {
+    "type": "control_response",
+    "response": {
+        "subtype": "success",
+        "request_id": "claude_wire_supervisor_initialize",
+        "response": {"output_style": "default", "hook_on_failure_supported": True},
+    },
+}
+
+
+def result(*uuids: str) -> dict[str, Any]:
+    """A result that names the prompts that it answers."""
+    return {**RESULT, "user_message_uuids": list(uuids)}
+
+
+class Wire:
+    """The connection of one client: what it was sent, and what it sends."""
+
+    def __init__(self, host: SupervisorPeer) -> None:
+        self.output = Output()
+        self.stream: MessageStream[Any] = MessageStream(self.output)
+        self.received: list[dict[str, Any]] = []
+        self.is_broken = False
+        self._host = host
+
+    def say(self, **frame: Any) -> None:
+        """Say something of the host's own."""
+        self.write(line(frame))
+
+    def write(self, data: bytes) -> None:
+        """Write bytes, cut as the host is told to cut."""
+        size = self._host.chunk or len(data) or 1
+        for at in range(0, len(data), size):
+            self.output.write(data[at : at + size])
+
+    def send(self, data: bytes) -> None:
+        """What the client sends."""
+        if self.is_broken:
+            raise BrokenPipeError
+        message = json.loads(data)
+        self.received.append(message)
+        self._host.took(self, message)
+
+    async def sends(self, data: bytes) -> None:
+        """As :meth:`send`, as an async function."""
+        self.send(data)
+
+    def lose(self) -> None:
+        """The connection is lost."""
+        self.is_broken = True
+        self.output.end()
+
+    async def until(self, condition: Any) -> Any:
+        """Wait until something holds of what was received."""
+        with anyio.fail_after(DEADLINE):
+            while not (value := condition()):
+                await anyio.sleep(0.001)
+        return value
+
+    async def answer_to(self, request_id: str) -> dict[str, Any]:
+        """Wait for the answer to a question."""
+        found = await self.until(lambda: self.answers_to(request_id))
+        assert len(found) == 1
+        answer: dict[str, Any] = found[0]
+        return answer
+
+    def answers_to(self, request_id: str) -> list[dict[str, Any]]:
+        responses = [message["response"] for message in self.received if message["type"] == "control_response"]
+        return [response for response in responses if response["request_id"] == request_id]
+
+    def prompts(self) -> list[str]:
+        return [message["uuid"] for message in self.received if message["type"] == "user"]
+
+
+class SupervisorPeer:
+    """Stands for a supervisor with one session.
+
+    Args:
+        chunk: bytes that are written at once; None for whole lines.
+        acknowledges: whether each line is acknowledged at once.
+    """
+
+    def __init__(self, *, chunk: int | None = None, acknowledges: bool = True) -> None:
+        self.chunk = chunk
+        self.acknowledges = acknowledges
+        #: The lines of the CLI, with their line feeds.
+        self.journal: list[bytes] = []
+        #: Questions of the CLI without an answer, and the answers that came first.
+        self.open: dict[str, dict[str, Any]] = {}
+        self.answers: dict[str, dict[str, Any]] = {}
+        #: Prompts that the CLI was sent, and those of them without a result.
+        self.prompts: list[str] = []
+        self.owed: list[str] = []
+        self.handshakes: dict[str, list[dict[str, Any]]] = {}
+        self.initialized: dict[str, Any] | None = INITIALIZED
+        self.ended: Ended | None = None
+        self.started: Started | None = None
+        self.turn = False
+        self.subagents: list[str] = []
+        self.wires: list[Wire] = []
+
+    # --- the CLI
+
+    def say(self, *messages: dict[str, Any]) -> None:
+        """The CLI writes messages."""
+        for message in messages:
+            if message["type"] == "control_request":
+                self.open[message["request_id"]] = message
+            elif message["type"] == "control_cancel_request":
+                self.open.pop(message["request_id"], None)
+            elif message["type"] == "result":
+                self.turn = False
+                self.owed = [uuid for uuid in self.owed if uuid not in message.get("user_message_uuids", [])]
+            elif message["type"] == "system" and message.get("subtype") == "init":
+                self.turn = True
+            self.raw(line(message))
+
+    def raw(self, data: bytes) -> None:
+        """The CLI writes a line."""
+        assert data.count(b"\n") == 1
+        assert data.endswith(b"\n")
+        self.journal.append(data)
+        for wire in self.wires:
+            if not wire.is_broken:
+                wire.write(data)
+
+    # --- clients
+
+    def attached(self, after: Cursor | None = None, *, role: str = "driver") -> Attached:
+        """What a client is answered that attaches behind a cursor."""
+        cli_line = len(self.journal)
+        return Attached(
+            id="s1",
+            epoch=1,
+            after=0 if after is None else after.line,
+            line=cli_line,
+            role="driver" if role == "driver" else "viewer",
+            driver=True,
+            life=Life.RUNNING if self.turn else Life.IDLE,
+            turn=self.turn,
+            subagents=self.subagents,
+            open=[msgspec.Raw(json.dumps(message).encode()) for message in self.open.values()],
+            owed=list(self.owed),
+            initialized=NOTHING if self.initialized is None else msgspec.Raw(json.dumps(self.initialized).encode()),
+            handshakes=self.handshakes,
+            ended=self.ended,
+            started=self.started,
+        )
+
+    def connect(
+        self, after: Cursor | None = None, *, role: str = "driver", decoder: Any = None, **arguments: Any
+    ) -> tuple[Wire, Session]:
+        """A client that attaches behind a cursor, and its session."""
+        answer = self.attached(after, role=role)
+        wire = Wire(self)
+        if decoder is not None:
+            wire.stream = MessageStream(wire.output, decoder)
+        self.wires.append(wire)
+        wire.write(b"".join(self.journal[answer.after :]))
+        return wire, Session(wire.stream, wire.sends, attached=answer, **arguments)
+
+    def took(self, wire: Wire, message: dict[str, Any]) -> None:
+        """A client has sent a line."""
+        if message["type"] == "control_response":
+            request_id = message["response"]["request_id"]
+            if self.open.pop(request_id, None) is not None:
+                self.answers[request_id] = message["response"]
+        elif message["type"] == "user" and message["uuid"] not in self.prompts:
+            self.prompts.append(message["uuid"])
+            self.owed.append(message["uuid"])
+        if self.acknowledges:
+            wire.say(type="supervisor_accepted", lines=len(wire.received))
