@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2> /dev/null)
 INSTALL := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --disable-pip-version-check) --quiet
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 
-.PHONY: help demo test test-tables test-page soak sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
+.PHONY: help demo drift test test-tables test-page soak sshd e2e lint bench docs instructions rust-test python-test fuzz memcheck wheel wheels cross-toolchain test-pythons test-arm64 licenses names format clean cargo
 
 ## Show a recorded session decoded, and how fast that goes.
 demo: $(VENV)/.native
@@ -60,6 +60,10 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	$(BIN)/pyright
 	PATH="$(abspath $(BIN)):$$PATH" PYTHONPATH=python $(BIN)/pyright --verifytypes claude_wire --ignoreexternal > $(VENV)/.types || \
 	  { grep -v '^ *$$' $(VENV)/.types | tail -40; exit 1; }
+
+## What another CLI says that this version does not know, without a network: make drift CLI=PATH [DRIFT_ARGS="--typings sdk.d.ts"]
+drift: $(VENV)/.native $(VENV)/.dev
+	PYTHONPATH=tools $(BIN)/python -m drift $(CLI) $(DRIFT_ARGS)
 
 ## Speed, against others on the same jobs; writes docs/benchmarks.md and its charts. A short look, which writes nothing:
 ## make bench BENCH_ARGS="--rounds 3"
@@ -166,7 +170,7 @@ $(VENV)/.pip: | $(BIN)/python
 
 # Groups of pyproject.toml: to build, to develop, to compare, to make wheels; and extras of the package itself, which is there by then.
 $(VENV)/.base: WHAT := --group build
-$(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,cli,drift,mcp,otel,serve]'
+$(VENV)/.dev: WHAT := --group dev 'claude-wire[agent,agent-sdk,cli,mcp,otel,serve]'
 $(VENV)/.bench: WHAT := --group bench 'claude-wire[agent-sdk,serve]'
 $(VENV)/.docs: WHAT := --group docs
 $(VENV)/.tables: WHAT := --group tables 'claude-wire[dask,duckdb,export,polars,ray]'

@@ -81,7 +81,7 @@ LOWEST = [
 #: What the lowest versions require in turn, where newer versions of that warn about them: mcp 1.23 is of November 2025.
 OF_THEIR_TIME = ["pydantic-settings<2.13"]
 
-EXTRAS = ["agent", "agent-sdk", "cli", "drift", "mcp", "otel", "serve"]
+EXTRAS = ["agent", "agent-sdk", "cli", "mcp", "otel", "serve"]
 UV = [sys.executable, "-m", "uv", "--quiet"]
 #: uv trusts what this machine trusts, as pip does; alone it trusts its own list.
 os.environ.setdefault("UV_SYSTEM_CERTS", "1")

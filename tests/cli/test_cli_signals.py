@@ -180,7 +180,7 @@ def test_a_command_with_a_connection_ends_by_sigpipe_when_nobody_reads_it(
 
 def test_filters_are_commands() -> None:
     assert set(COMMANDS) > FILTERS
-    assert FILTERS.isdisjoint(("agent", "demo", "drift", "replay", "run", "serve", "supervisor", "tap"))
+    assert FILTERS.isdisjoint(("agent", "demo", "replay", "run", "serve", "supervisor", "tap"))
 
 
 def test_a_program_that_calls_the_command_as_a_function_keeps_its_signals() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from accounts import Account
-from claude_wire.cli.drift.requests import REQUESTS
+from drift.requests import REQUESTS
 from scripts import DELTAS, HUGE, REPORT, SESSION_ID, UNICODE
 
 __all__ = ["CHECKS"]

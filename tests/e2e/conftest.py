@@ -14,8 +14,8 @@ import pytest
 collect_ignore_glob = [] if "CLAUDE_WIRE_E2E" in os.environ else ["*"]
 
 if not collect_ignore_glob:
-    from claude_wire.testing.offline import sandbox
-    from claude_wire.testing.offline.fake_api import FakeAPI
+    from offline import sandbox
+    from offline.fake_api import FakeAPI
     from places import Place, fresh_api, new_place
 
     sandbox.require()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from claude_wire.testing.offline.fake_api import Reply, Step, text, tool
+from offline.fake_api import Reply, Step, text, tool
 
 __all__ = ["FOUND", "HOSTILE", "LONG", "LOOK", "MENDED", "SCRIPTS", "hostile_text", "make_folder"]
 

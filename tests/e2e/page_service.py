@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 
 from browsing import Tab
-from claude_wire.testing.offline import sandbox
-from claude_wire.testing.offline.fake_api import FakeAPI
+from offline import sandbox
+from offline.fake_api import FakeAPI
 from page_rows import ROWS, Row, journal_rows, journaled
 from page_scripts import make_folder
 from places import CLI

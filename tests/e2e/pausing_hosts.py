@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from claude_wire.testing.offline.fake_api import FakeAPI
+from offline.fake_api import FakeAPI
 from pausing import PATIENCE, Count
 
 __all__ = ["at_once"]

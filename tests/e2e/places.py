@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import claude_agent_sdk
 
-from claude_wire.testing.offline import sandbox
-from claude_wire.testing.offline.fake_api import FakeAPI
+from offline import sandbox
+from offline.fake_api import FakeAPI
 from scripts import SCRIPTS
 
 __all__ = ["CLI", "Place", "fresh_api", "new_place"]

@@ -11,9 +11,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from claude_wire.testing.offline import sandbox
-
 HERE = Path(__file__).resolve().parent
+#: The folder of the packages ``offline`` and ``drift``.
+TOOLS = str(HERE.parents[1] / "tools")
+sys.path.insert(0, TOOLS)
+
+from offline import sandbox  # noqa: E402  # the line above finds it
+
 #: Set inside; tests/e2e/conftest.py collects nothing without it.
 INSIDE = "CLAUDE_WIRE_E2E"
 #: What the caller may set.
@@ -24,7 +28,8 @@ def outside(arguments: list[str]) -> int:
     """Start this file again, inside."""
     variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     try:
-        return sandbox.run_inside([sys.executable, __file__, *arguments], {INSIDE: "1", **variables})
+        variables |= {INSIDE: "1", "PYTHONPATH": TOOLS}
+        return sandbox.run_inside([sys.executable, __file__, *arguments], variables)
     except RuntimeError as error:
         sys.exit(str(error))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from claude_wire.testing.offline.fake_api import Failure, Reply, Step, deltas, text, thinking, tool
+from offline.fake_api import Failure, Reply, Step, deltas, text, thinking, tool
 
 __all__ = ["DELTAS", "HOOK_SECONDS", "HUGE", "REPORT", "SCHEMA", "SCRIPTS", "SESSION_ID", "UNICODE", "UUIDS"]
 

@@ -16,7 +16,7 @@ from claude_wire import (
     RewindFilesRequest,
     StopTaskRequest,
 )
-from claude_wire.cli.drift.requests import REQUESTS
+from drift.requests import REQUESTS
 from scripts import SCHEMA, SESSION_ID, UUIDS
 from through_sdk import SDK, user
 

@@ -18,7 +18,7 @@ from claude_wire import (
     TaskNotificationMessage,
     TaskStartedMessage,
 )
-from claude_wire.cli.drift.requests import REQUESTS
+from drift.requests import REQUESTS
 from scripts import SCHEMA, SESSION_ID, UUIDS
 from through_session import Talk, plain_answer
 

@@ -1,4 +1,4 @@
-"""`claude-wire drift` on the real CLI, on the typings of the TypeScript SDK, and on an agent of ours."""
+"""`make drift` on the real CLI, on the typings of the TypeScript SDK, and on an agent of ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEADLINE = 600
 
 def drift(cli: Path, *arguments: str) -> dict[str, Any]:
     """What the command says of a CLI, in a namespace within this one."""
-    command = [sys.executable, "-m", "claude_wire.cli", "drift", str(cli), "--json", *arguments]
+    command = [sys.executable, "-m", "drift", str(cli), "--json", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -12,8 +12,8 @@ import pytest
 
 import driven_agent
 from agent_conversations import HOSTS
-from claude_wire.testing.offline.fake_api import FakeAPI, Reply, text, tool
 from folders import ROOT
+from offline.fake_api import FakeAPI, Reply, text, tool
 from pages import blocks
 from test_e2e_agent import executable, of, results, texts
 

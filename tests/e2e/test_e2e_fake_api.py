@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from claude_wire.testing.offline import sandbox
-from claude_wire.testing.offline.fake_api import FakeAPI
+from offline import sandbox
+from offline.fake_api import FakeAPI
 
 TOOLS = [{"name": "Bash"}]
 

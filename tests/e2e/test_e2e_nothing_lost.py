@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from claude_wire.testing.offline.fake_api import FakeAPI
+from offline.fake_api import FakeAPI
 from pausing import EVENTS
 from pausing_hosts import at_once
 

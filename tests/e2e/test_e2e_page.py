@@ -12,7 +12,7 @@ import pytest
 
 from browsing import Tab, open_page
 from chromium import another, running_chromium
-from claude_wire.testing.offline.fake_api import FakeAPI
+from offline.fake_api import FakeAPI
 from page_scripts import FOUND, HOSTILE, LONG, LOOK, MENDED, SCRIPTS, make_folder
 from page_service import PageService
 

@@ -49,7 +49,6 @@ def test_no_requirement_of_development_is_an_extra_of_the_package() -> None:
         "agent-sdk",
         "cli",
         "dask",
-        "drift",
         "duckdb",
         "export",
         "mcp",

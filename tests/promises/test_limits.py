@@ -254,10 +254,6 @@ ROWS: dict[str, list[str]] = {
     "tools that answers of a host allow": ["tests/agent/test_agent_faults.py"],
     "requests of a host that an agent has not answered": ["tests/agent/test_agent_bounds.py"],
     "messages that an in-process MCP server has not read": ["mcp_server_that_never_reads"],
-    "what a CLI says in a scenario of `claude-wire drift`": ["tests/cli/drift/test_drift_bounds.py"],
-    "transcripts that a CLI leaves on disk": ["tests/cli/drift/test_drift_bounds.py"],
-    "typings that `claude-wire drift` reads": ["tests/cli/drift/test_drift_bounds.py"],
-    "the help of a CLI that `claude-wire drift` runs": ["tests/cli/drift/test_drift_bounds.py"],
     "a variable by which a process joins a trace": ["tests/process/test_tracing.py"],
     "a line of a client of a supervisor, and a command": ["tests/supervisor/test_supervisor_bounds.py"],
     "what a supervisor says of its own to a client that does not read (lines of the CLI wait on disk)": [

@@ -12,7 +12,6 @@ subcommand that cannot do what it was told.
 - ``terminal`` runs a session whose user sits at the terminal, or joins one of a supervisor.
 - ``supervisor`` is ``claude-wire supervisor``: a supervisor, and what a person does with its sessions from a shell.
 - ``tap`` is run in place of the CLI, and passes on what goes over its streams.
-- ``drift`` runs another CLI offline and compares what it says with the message classes.
 """
 
 from claude_wire.cli.start import main

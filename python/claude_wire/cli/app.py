@@ -20,7 +20,6 @@ COMMANDS = [
     "agent",
     "check",
     "demo",
-    "drift",
     "export",
     "replay",
     "run",

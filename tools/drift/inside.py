@@ -1,4 +1,4 @@
-"""The program that runs a CLI where it can reach nobody: ``python -m claude_wire.cli.drift.inside CLI FOLDER``.
+"""The program that runs a CLI where it can reach nobody: ``python -m drift.inside CLI FOLDER``.
 
 It writes the recordings of all sessions into the folder, and ``cli.json``: the version of the CLI, what it says of
 flags, and why a scenario did not come to its end. `sandbox.require` ends it before the CLI is started if this is no
@@ -22,13 +22,13 @@ from typing import Any
 
 import anyio
 
-from claude_wire.cli.drift import disk
-from claude_wire.cli.drift.flags import find_flags
-from claude_wire.cli.drift.scenarios import SCENARIOS, SCRIPTS, Stage
 from claude_wire.flags.flags import Flags, flag_of
 from claude_wire.foundation.printable import one_line
-from claude_wire.testing.offline import sandbox
-from claude_wire.testing.offline.fake_api import FakeAPI
+from drift import disk
+from drift.flags import find_flags
+from drift.scenarios import SCENARIOS, SCRIPTS, Stage
+from offline import sandbox
+from offline.fake_api import FakeAPI
 
 __all__ = ["HELP_BYTES", "said_by"]
 

@@ -15,12 +15,12 @@ from typing import Any
 from claude_wire import Decoder, decode
 from claude_wire.cli.count.answers import found_in_answer
 from claude_wire.cli.count.fields import Finding, Found, found_in
-from claude_wire.cli.drift.requests import NO_REQUEST
 from claude_wire.cli.show.names import message_name
 from claude_wire.messages import ControlResponse, InvalidLine, Message
 from claude_wire.messages.base import Wire
 from claude_wire.testing import Step
 from claude_wire.transcripts.read import decoder_for
+from drift.requests import NO_REQUEST
 
 __all__ = ["Comparison", "Drift"]
 

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from claude_wire import PROTOCOL_VERSION
-from claude_wire.cli.drift.wire import Drift
 from claude_wire.cli.show.output import Output
+from drift.wire import Drift
 
 __all__ = ["Report"]
 

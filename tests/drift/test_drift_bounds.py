@@ -17,12 +17,11 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from children import linux_only
-from claude_wire.cli.commands import drift as command
-from claude_wire.cli.drift import disk, inside, scenarios, typings
 from claude_wire.cli.failure import Failure
 from claude_wire.testing import Recording
-from claude_wire.testing.offline import sandbox
+from drift import command, disk, inside, scenarios, typings
 from folders import ROOT
+from offline import sandbox
 
 MIB = 1 << 20
 #: Seconds in which a thread has done its part.
@@ -30,8 +29,8 @@ SECONDS = 30.0
 
 
 def row(begins: str) -> str:
-    """What the table of docs/limits.md says is kept at most."""
-    page = (ROOT / "docs" / "limits.md").read_text()
+    """What the table of limits says is read at most."""
+    page = (ROOT / "tools" / "drift" / "README.md").read_text()
     found = re.search(rf"^\| {re.escape(begins)}[^|]* \| ([^|]+) \|", page, re.MULTILINE)
     assert found is not None, begins
     return found[1]
@@ -40,7 +39,7 @@ def row(begins: str) -> str:
 def test_the_page_says_the_bounds_of_the_code() -> None:
     assert row("what a CLI says in a scenario") == f"{scenarios.MAX_BYTES // MIB} MiB in each file of its recording"
     assert row("transcripts that") == f"{disk.MAX_BYTES // MIB} MiB in {disk.MAX_FILES} files"
-    assert row("typings that") == f"{typings.MAX_BYTES // MIB} MiB, and {typings.MAX_STEPS:,} steps through them"
+    assert row("the typings") == f"{typings.MAX_BYTES // MIB} MiB, and {typings.MAX_STEPS:,} steps through them"
     assert row("the help of a CLI") == f"{inside.HELP_BYTES >> 10} KiB"
 
 

@@ -20,11 +20,11 @@ pytest.importorskip("rich")
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from claude_wire.cli.drift.requests import NO_REQUEST
-from claude_wire.cli.drift.structs import structs_source
-from claude_wire.cli.drift.wire import MAX_DRIFTS, MAX_VALUES, Comparison, Drift
 from claude_wire.foundation.printable import is_seen
 from claude_wire.testing import Step
+from drift.requests import NO_REQUEST
+from drift.structs import structs_source
+from drift.wire import MAX_DRIFTS, MAX_VALUES, Comparison, Drift
 
 Line = dict[str, Any]
 NUMBERS = itertools.count()

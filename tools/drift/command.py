@@ -1,4 +1,4 @@
-"""The command ``claude-wire drift``: what another CLI says that this version does not know."""
+"""The command ``python -m drift``: what another CLI says that this version does not know."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ import click
 
 import claude_wire
 from claude_wire.cli.count.fields import Finding
-from claude_wire.cli.drift import disk
-from claude_wire.cli.drift.report import Report
-from claude_wire.cli.drift.structs import structs_source
-from claude_wire.cli.drift.typings import MAX_BYTES, Typings
-from claude_wire.cli.drift.wire import Comparison
 from claude_wire.cli.failure import Failure
 from claude_wire.flags.flags import Effort, PermissionMode, SettingSource
 from claude_wire.foundation.printable import one_line
 from claude_wire.messages.hooks.events import HOOK_EVENTS
 from claude_wire.testing import Recording
-from claude_wire.testing.offline import sandbox
+from drift import disk
+from drift.report import Report
+from drift.structs import structs_source
+from drift.typings import MAX_BYTES, Typings
+from drift.wire import Comparison
+from offline import sandbox
 
 __all__ = ["drift", "typings_of"]
 
+#: The folder of this package, where the process in the namespace finds it.
+TOOLS = str(Path(__file__).resolve().parents[1])
 #: Types of the SDK that list words, and the words that this version knows.
 WORDS: dict[str, Iterable[str]] = {
     "PermissionMode": get_args(PermissionMode),
@@ -105,7 +107,8 @@ def _drive(cli: Path, folder: Path) -> Path:
         if any(folder.iterdir()):
             raise Failure(f"{folder} cannot be recorded into: there is something in it already")
         folder = folder.resolve()
-        code = sandbox.run_inside([sys.executable, "-m", "claude_wire.cli.drift.inside", str(cli), str(folder)])
+        command = [sys.executable, "-m", "drift.inside", str(cli), str(folder)]
+        code = sandbox.run_inside(command, {"PYTHONPATH": TOOLS})
     except OSError as error:
         raise Failure(f"{folder} cannot be recorded into: {error.strerror}") from error
     except RuntimeError as error:

@@ -24,13 +24,13 @@ from claude_wire import (
     UserMessage,
     open_session,
 )
-from claude_wire.cli.drift.requests import every_request
 from claude_wire.cli.terminal.record import Recorder
 from claude_wire.errors import PayloadError, ProcessError, RequestError, TurnError
 from claude_wire.messages import CanUseToolRequest, HookCallbackRequest, StopTaskRequest
 from claude_wire.messages.hooks.events import HOOK_EVENTS
-from claude_wire.testing.offline import sandbox
-from claude_wire.testing.offline.fake_api import Failure, FakeAPI, Reply, Step, deltas, text, thinking, tool
+from drift.requests import every_request
+from offline import sandbox
+from offline.fake_api import Failure, FakeAPI, Reply, Step, deltas, text, thinking, tool
 
 __all__ = ["SCENARIOS", "SCRIPTS", "Stage"]
 

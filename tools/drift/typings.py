@@ -13,9 +13,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from claude_wire.cli.drift.whole import WHOLE
 from claude_wire.cli.failure import Failure
-from claude_wire.foundation.extras import install_extra
+from drift.whole import WHOLE
 
 __all__ = ["MAX_BYTES", "Anything", "Real", "Typings", "Word"]
 
@@ -70,7 +69,7 @@ class Typings:
             tree_sitter: Any = import_module("tree_sitter")
             grammar: Any = import_module("tree_sitter_typescript")
         except ImportError as error:
-            raise Failure(f"--typings needs tree-sitter: {install_extra('drift')}") from error
+            raise Failure("--typings needs tree-sitter: pip install --group drift") from error
         language = tree_sitter.Language(grammar.language_typescript())
         self._root: Node = tree_sitter.Parser(language).parse(source).root_node
         self._open: list[str] = []

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 from claude_wire import messages
-from claude_wire.cli.drift.typings import Anything, Real, Word
-from claude_wire.cli.drift.wire import Drift
 from claude_wire.foundation.printable import is_seen, printable
 from claude_wire.messages.base import Wire
+from drift.typings import Anything, Real, Word
+from drift.wire import Drift
 
 __all__ = ["structs_source"]
 

@@ -17,13 +17,12 @@ pytest.importorskip("rich")
 from click.testing import Result
 
 from children import linux_only
-from claude_wire.cli.app import cli
-from claude_wire.cli.drift import disk, inside, typings
-from claude_wire.cli.drift.flags import NO_FLAG, FlagsFound, find_flags
-from claude_wire.cli.drift.structs import structs_source
-from claude_wire.cli.drift.typings import Typings
-from claude_wire.cli.drift.wire import Comparison
-from claude_wire.testing.offline import sandbox
+from drift import command, disk, inside, typings
+from drift.flags import NO_FLAG, FlagsFound, find_flags
+from drift.structs import structs_source
+from drift.typings import Typings
+from drift.wire import Comparison
+from offline import sandbox
 from shown import RUNNER
 
 # --- flags ------------------------------------------------------------------------------------------------------------
@@ -103,7 +102,7 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def drift(*arguments: object) -> Result:
-    return RUNNER.invoke(cli, ["drift", *map(str, arguments)])
+    return RUNNER.invoke(command.drift, [*map(str, arguments)])
 
 
 def test_the_table_has_a_row_for_each_difference(other: Path) -> None:

@@ -1,4 +1,0 @@
-"""What a CLI needs to run where it can reach nobody: a network namespace, and a Messages API that plays scripts.
-
-``sandbox`` makes the namespace, ``fake_api`` is the API. ``claude-wire drift`` and the end-to-end tests stand on both.
-"""
