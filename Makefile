@@ -49,7 +49,6 @@ lint: $(VENV)/.native $(VENV)/.dev | cargo
 	cargo clippy --quiet --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items
 	$(BIN)/python tools/licenses.py
-	$(BIN)/python tools/rooms.py
 	PYTHONPATH=python $(BIN)/lint-imports --no-cache > $(VENV)/.imports || { cat $(VENV)/.imports; exit 1; }
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
