@@ -21,7 +21,7 @@ import lief
 lief.disable_leak_warning()
 
 ROOT = Path(__file__).resolve().parent.parent
-MAX_BYTES = 1_300_000
+MAX_BYTES = 1_350_000
 HOMES = {"CARGO_HOME": Path.home() / ".cargo", "RUSTUP_HOME": Path.home() / ".rustup"}
 PACKAGE = ROOT / "python"
 LIBRARY = re.compile(r"/(lib)?_native\.(\w+\.)*(so|dylib|dll|pyd)$")
