@@ -1,1 +1,1 @@
-"""A program in place of the CLI: it runs the CLI, passes on what goes over its streams, and writes it down."""
+"""The tap: a program in place of the CLI that runs the CLI, passes all bytes on, and can record them."""

@@ -1,6 +1,6 @@
-"""Words that look random, as keys do (``xK9mP2qL7vRt4wZn``), and words that are an encoded text.
+"""Recognise words that look random, such as the key ``xK9mP2qL7vRt4wZn``, and words that encode a text.
 
-``aHVudGVyMnh5eg==`` is an encoded text: base64, base32 or hex of readable characters.
+``aHVudGVyMnh5eg==`` encodes a text. An encoded text is base64, base32 or hex of readable characters.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 #: Ids of the API and of the CLI, which tie the lines of a session together.
 ID = re.compile(r"(?:msg|toolu|srvtoolu|mcptoolu|req|msgbatch|file|container)_[A-Za-z0-9_-]{8,40}")
 
-#: In characters. A longer base64 word is masked, whatever it holds.
+#: Length in characters. A longer base64 word is masked, whatever it encodes.
 LONG_WORD = 400
 
 _RUN = re.compile(r"[A-Za-z0-9]{12,}")
-#: Parts that a person would read in a word: names in CamelCase have few long ones, keys have many short ones.
+#: The parts that a person reads in a word. A name in CamelCase has few long parts; a key has many short ones.
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _TIME = re.compile(r"\d{8}T\d{4,9}Z?")
 _CLASSES = {
@@ -32,7 +32,7 @@ _READABLE = re.compile(r"[\x20-\x7e\t\r\n]{6,}")
 
 
 def is_chance(word: str) -> bool:
-    """True if letters and digits alternate in a word as often as in a key."""
+    """True if small letters, capitals and digits alternate as often in a word as in a random key."""
     return any(map(_is_chance_run, _RUN.findall(word))) or (len(word) >= 20 and _changes_often(word))
 
 
@@ -69,7 +69,7 @@ def _changes_often(word: str) -> bool:
 
 
 def decoded(word: str) -> str | None:
-    """The text that a word is in hex, base32 or base64, if it is one."""
+    """The text that a word encodes in hex, base32 or base64; None if the word encodes no text."""
     bare = word.rstrip("=")
     if _HEX.fullmatch(bare):
         return _text(bytes.fromhex, bare)

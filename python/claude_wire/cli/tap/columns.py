@@ -1,6 +1,6 @@
-"""Mask the cells below a secret name in a table.
+"""Mask the cells of a table whose column has a secret name.
 
-A table has bars, commas, semicolons or tabs, or is an ``INSERT`` or a ``COPY`` of SQL.
+A table has cells between bars, commas, semicolons or tabs, or is an ``INSERT`` or ``COPY`` statement of SQL.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from claude_wire.cli.tap.names import is_plain_value, is_secret_name
 __all__ = ["masked_columns"]
 
 _CELL = re.compile(r"[\s\"'*`]{0,8}[\w .#()-]{0,60}[\s\"'*`]{0,8}")
-#: A longer row is no table.
+#: Limit for the cells of a row. A line with more cells is not a table.
 MAX_CELLS = 100
 
 _COPY = re.compile(r"COPY\s[^()]{1,200}\(([^()]{1,2000})\)\s+FROM\s+stdin;", re.I)
@@ -22,7 +22,7 @@ _VALUE = re.compile(r"(?:'(?:[^'\\]|\\.)*'|\([^()]*\)|[^,'()])+")
 
 
 def masked_columns(text: str, mask: str, secrets: list[str]) -> str:
-    """Mask the cells below secret names and append their contents to ``secrets``."""
+    """Mask the cells of columns with secret names, and append the contents of these cells to ``secrets``."""
     if "VALUES" in text or "values" in text:
         text = _masked_inserts(text, mask, secrets)
     if "\n" not in text:
@@ -32,7 +32,7 @@ def masked_columns(text: str, mask: str, secrets: list[str]) -> str:
         secret: list[int] = []
         count = 0
         for number, line in enumerate(lines):
-            if secret and not line.strip("-+=:| \t\r"):  # the rule below a head
+            if secret and not line.strip("-+=:| \t\r"):  # the ruler below the header
                 continue
             if separator == "\t" and (copy := _COPY.match(line)):
                 names = copy[1].split(",")
@@ -74,7 +74,7 @@ def _masked_inserts(text: str, mask: str, secrets: list[str]) -> str:
 
 
 def _is_head(cells: list[str], separator: str) -> bool:
-    """True for a line that may be the head of a table, and is no line of a program."""
+    """True for a line that may be the header of a table, and is not a line of code."""
     if separator != "|" and (cells[0][:1].isspace() or not cells[-1].strip()):
         return False
     return all(map(_CELL.fullmatch, cells))

@@ -1,4 +1,4 @@
-"""The command ``claude-wire tap``: a program in place of the CLI, which passes on and writes down."""
+"""The command ``claude-wire tap``: run the CLI, pass its streams on, and record them."""
 
 from __future__ import annotations
 

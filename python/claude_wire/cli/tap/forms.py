@@ -1,6 +1,6 @@
-"""Undo escapes of several languages, colours of a terminal and invisible characters.
+"""Undo the disguises of a text: escapes of several languages, terminal colours and invisible characters.
 
-:func:`plain` undoes one layer of all of them at once.
+:func:`plain` undoes one layer of all of these at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " ", "/": "/", '"': '"', "'": "'", "\\": "\\", "\n": ""}
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
 _QUOTED_PRINTABLE = re.compile(r"=([2-7][0-9A-F])(?=[\w=+/.~-])|=\r?\n")
-#: Colours and other sequences of a terminal, and a character that is struck over.
+#: Escape sequences of a terminal, such as colours, and a character that a backspace removes.
 _TERMINAL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|.\x08|[\0-\x07\x0e-\x1f\x7f]"
 )
@@ -26,12 +26,12 @@ _UNSEEN = re.compile(
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-#: Ends of lines within a token, and strings of a program that are put together.
+#: The seams of a token that is split over two lines or two string literals (``"abc" + "def"``).
 _SEAM = re.compile(
     r"(?<=[\w+/=~.-])\\?\r?\n[ \t]*(?=[\w+/=~.-])|(?<=[\w+/=~.-])[\"']\s{0,20}[+.]?\s{0,20}[\"'](?=[\w+/=~.-])"
 )
 _SQUEEZE = dict.fromkeys(map(ord, "\\\r\n\t \"'+."))
-#: One of these is in each form.
+#: Each escape or disguise contains one of these characters.
 _TRIGGER = re.compile(r"[^\n\r\t -$'-<>-\[\]-~]")
 
 
@@ -51,17 +51,17 @@ def plain(text: str) -> str:
 
 
 def is_quoted_printable(text: str) -> bool:
-    """True if a text may be quoted-printable. An address such as ``?v=20`` may be, too."""
+    """True if a text may be quoted-printable. This also holds for a URL such as ``?v=20``."""
     return "=" in text and _QUOTED_PRINTABLE.search(text) is not None
 
 
 def printed(text: str) -> str:
-    """As :func:`plain`, and quoted-printable is undone too."""
+    """Undo quoted-printable and one layer of escapes."""
     return plain(_QUOTED_PRINTABLE.sub(lambda match: chr(int(match[1], 16)) if match[1] else "", text))
 
 
 def changing(text: str) -> Iterator[str]:
-    """The parts of a text that :func:`plain` changes: runs of lines, with a line before and one after."""
+    """The parts of a text that :func:`printed` changes: runs of lines, each with one line of context on both sides."""
     if not _TRIGGER.search(text):
         return
     lines = text.splitlines(keepends=True)
@@ -78,17 +78,17 @@ def changing(text: str) -> Iterator[str]:
 
 
 def has_seams(text: str) -> bool:
-    """True if :func:`joined` may find something in a text."""
+    """True if :func:`joined` may change a text."""
     return "\n" in text or '"' in text or "'" in text
 
 
 def squeezed(text: str) -> str:
-    """The text in lower case, without the characters of seams."""
+    """The text in lower case, without any character that a seam may have."""
     return text.lower().translate(_SQUEEZE)
 
 
 def joined(text: str) -> str:
-    """Join tokens that are split by the end of a line or by ``" + "``."""
+    """Join tokens that a line end or ``" + "`` splits."""
     return _SEAM.sub("", text)
 
 

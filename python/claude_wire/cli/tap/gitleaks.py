@@ -1,11 +1,11 @@
 """Patterns of tokens from gitleaks, for the redaction of recordings.
 
-From config/gitleaks.toml of https://github.com/gitleaks/gitleaks, commit b58d3f102cf3 (July 2026). Only the
-rules that recognise a token by its own form are here. :mod:`.chance` finds tokens of rules that need the name of the
-provider nearby, and the wider patterns of :data:`.secrets.KINDS` find those of other rules. Changes for :mod:`re`:
-flags in the middle became groups, groups do not capture, and the end of a token is not checked.
+Source: config/gitleaks.toml of https://github.com/gitleaks/gitleaks, commit b58d3f102cf3 (July 2026). This module has
+only the rules that recognise a token by its own form. Some gitleaks rules need the name of the provider near the token;
+:mod:`.chance` finds such tokens without the name. Wider patterns in :data:`.secrets.KINDS` cover the other rules.
+Changes for :mod:`re`: flags in the middle became groups, groups do not capture, and the end of a token is not checked.
 
-gitleaks has this licence, which is also in THIRD_PARTY_LICENSES:
+The licence of gitleaks, which is also in THIRD_PARTY_LICENSES:
 
 MIT License
 
@@ -34,7 +34,7 @@ from __future__ import annotations
 
 __all__ = ["GITLEAKS"]
 
-#: By the name of the rule: a lower-case word with the token contains one of the first; the pattern finds the token.
+#: Name of a rule -> hints and a pattern. The pattern runs only on a word that contains a hint (compared in lower case).
 GITLEAKS: dict[str, tuple[tuple[str, ...], str]] = {
     "1password-secret-key": (
         ("a3-",),

@@ -1,8 +1,8 @@
-"""Secrets that have a name beside them: ``DB_PASS=...``, ``"dbPass": ...``, ``x-auth: ...``, "the password is ...".
+"""Find secrets by the name beside them: ``DB_PASS=...``, ``"dbPass": ...``, ``x-auth: ...``, "the password is ...".
 
-A name is split into words at separators, capitals and digits. One secret word makes a secret name. To find names in a
-text, one pattern looks for :data:`STEMS`. Each hit is widened to a whole name, and only then do the other patterns look
-for a value around that name.
+Separators, capitals and digits split a name into words. A name with one secret word is a secret name. To find names in
+a text fast, one pattern searches for :data:`STEMS`. Each hit is extended to the whole name, and only then do the other
+patterns search for a value around the name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["counts_tokens", "is_plain_value", "is_secret_name", "named_secrets"]
 
 _WORDS, _ANY_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"), re.compile(r"[^\W\d_]+")
 
-#: Each of these words makes a name that of a secret.
+#: A name with one of these words is the name of a secret.
 _SECRET = frozenset(
     """
     pass passwd password passwords passphrase passphrases passcode passcodes passkey pwd pwds pw pswd psw pword
@@ -30,10 +30,10 @@ _SECRET = frozenset(
     contraseña пароль 密码 密碼 口令 パスワード 비밀번호 hasło
     """.split()
 )
-#: Ends of words that are written as one, such as ``pgpassword`` and ``mysqlpwd``.
+#: Endings of compound words such as ``pgpassword`` and ``mysqlpwd``.
 _ENDS = ("pass", "passwd", "pwd", "password", "passphrase", "secret", "secrets", "token", "creds", "cookie")
 _NO_SECRET = frozenset("bypass compass encompass surpass trespass overpass underpass subtoken pretoken".split())
-#: A key is secret when one of these words stands before it.
+#: A name such as ``api_key`` is secret: one of these words, followed by ``key``.
 _KEYS = (
     "api access private secret signing sign encryption encrypt decryption account master auth authentication ssh shared"
     " service storage session license deploy aes rsa dsa hmac jwt crypto cipher admin app application client consumer"
@@ -44,16 +44,16 @@ _GLUED = re.compile(
     rf"passw(?:or)?d|passphrase|passcode|credential|(?:{_KEYS.replace(' ', '|')})[_.-]?keys?(?![a-z])"
     r"|connectionstring|webhookurl|seedphrase|recoveryphrase|(?:recovery|backup)codes?|keymaterial|sharedaccess|bindpw"
 )
-#: As the last word: the name of something about a secret, such as ``token_type``.
+#: A name that ends with one of these words describes a secret and holds none, such as ``token_type``.
 _ABOUT = frozenset("rate type policy length path file filename name field strength".split())
-#: A number beside one of these words is a count, as in ``max_tokens``.
+#: A name of tokens with one of these words is a count, such as ``max_tokens``.
 _COUNTS = frozenset(
     """
     max min count counts counter total input output used usage limit budget cache cached prompt completion num number
     per thinking reasoning remaining window length size creation read cost context ephemeral estimated saved left
     """.split()
 )
-#: Values of secret names that are no secrets.
+#: Harmless values of fields with a secret name.
 _PLAIN = frozenset(
     """
     none null nil undefined true false yes no on off unset empty user project local organization org temporary oauth env
@@ -115,7 +115,7 @@ def counts_tokens(name: str) -> bool:
 
 
 def is_plain_value(value: str, name: str = "") -> bool:
-    """True for a value that is no secret: ``none``, a type, ``$PASSWORD``, ``get_token()``. ``name`` is its name."""
+    """True for a harmless value: ``none``, a type, ``$PASSWORD``, ``get_token()``. ``name`` is the field's name."""
     whole = value.strip("\\\"'`")
     bare = _ENDING.sub("", whole)
     return (
@@ -132,14 +132,14 @@ def is_plain_value(value: str, name: str = "") -> bool:
 
 # --- in a text --------------------------------------------------------------------------------------------------------
 
-#: In characters. A longer word is no name.
+#: Limit for a name, in characters.
 MAX_NAME = 80
 
 _STEM = re.compile("|".join(map(re.escape, STEMS)))
 _ANY_STEM = re.compile(_STEM.pattern, re.I)
 _NAME = re.compile(r"[\w.$-]+")
 
-#: Each of these matches after a name. Group ``s`` or ``t`` is the value.
+#: The following patterns match right after a name. Group ``s`` or ``t`` is the value.
 _ASSIGNED = re.compile(
     r"(?!\)+:[ \t]*\n)(?:[ ](?:code|value|number|key|token|string|d'ordine))?"
     r"(?:\\*[\"'`]|[\])?!*]){0,6}[ \t]{0,20}(?:=>|:=|\?=|[!=]?==?|::(?=\s)|:(?![:?])|->)\s{0,40}"
@@ -162,7 +162,7 @@ _OF_COLUMN = re.compile(
     r"(?:[ \t]{2,}|\t|[ ](?=[A-Za-z]*[^\sA-Za-z.,:;!?)|])|[ \t]{0,80}\|[ \t](?=[A-Za-z]*[^\sA-Za-z.,:;!?)|]))"
     r"(?P<s>[^\s|]\S*)[ \t]*\|?[ \t]*(?:$|\n)"
 )
-#: As in a program: ``storePassword 'winter24'``.
+#: A quoted value after a space, as in Gradle: ``storePassword 'winter24'``.
 _QUOTED = re.compile(
     r"[ \t]{1,5}(?:(?:\|\||\?\?|or)[ \t]{1,5})?(?P<q>[\"'])(?P<s>(?=[^\"'\s]{0,100}\d)[^\"'\s]{5,1000})(?P=q)"
 )
@@ -172,9 +172,9 @@ _LITERAL = re.compile(
 )
 _ARGUMENT = re.compile(r"(?<=[(=])[\"'](?P<s>(?=[^\"'\s]{0,100}\d)[^\"'\s]{5,1000})[\"']")
 _SET = re.compile(r"[ \t]+[\"']?(?P<s>(?=[^\s\"']{0,100}\d)[^\s\"']{5,1000})")
-#: The rest of a value in several words: passphrases, and seeds and passwords in groups of four.
+#: Values of several words: passphrases, and seeds or passwords in groups of four characters.
 _PHRASE, _GROUPS = re.compile(r"\w+(?:[ -]\w+)+"), re.compile(r"\w{4}(?:[ -]\w{4}){2,7}(?!\w)")
-#: These match text before a name.
+#: The following patterns match the text before a name.
 _IN_ELEMENT = re.compile(r"<(?:\w{1,40}:)?\Z")
 _IN_PROPERTY = re.compile(
     r"(?i:name|key|id|field|header|variable)\s{0,5}[=:]?\s{0,5}[\"']?(?:[\w/-]{0,40}/)?\Z|<(?:key|string)>\Z"
@@ -212,9 +212,9 @@ _COUNT = re.compile(r"[\d_.,^*kKMG~ ]{1,16}[\s,;:)\]}]*")
 
 
 def named_secrets(text: str) -> list[tuple[int, int]]:
-    """Find the values beside secret names: begins and ends in the text, in order."""
+    """Find the values beside secret names. Returns (begin, end) positions in the text, in order."""
     lowered = text.lower()
-    # Lower case may have another length: then positions do not fit.
+    # The lower-case text may have another length. Then its positions are wrong for the text itself.
     hits = _STEM.finditer(lowered) if len(lowered) == len(text) else _ANY_STEM.finditer(text)
     spans: list[tuple[int, int]] = []
     done = -1

@@ -1,18 +1,29 @@
 """The tap as a program: ``program.py CLI FOLDER HOW [FLAGS...]``, which runs ``CLI`` with the flags.
 
-Knows processes, descriptors and signals; not lines. What goes over the streams is passed on byte for byte.
+The tap passes all bytes on unchanged, and does not look at lines. FOLDER is the folder for a recording, or empty. HOW
+is ``plain`` or ``redacted``.
 
-Python runs this file by itself, and it imports only what the relay needs: the package takes 0.1 s to import, and every
-start of the CLI would wait for it. Where something is to be written down, into FOLDER, it imports the package while the
-CLI starts. HOW is ``plain`` or ``redacted``.
+Python runs this file as a script, which imports only what the relay needs: importing the package takes 0.1 s, and every
+start of the CLI would wait for that. To record, the tap imports the package while the CLI starts.
 
-What the ways to pass bytes on reached of the speed of a bare pipe of 5.0 GB/s, and their CPU seconds a GB (two cores,
-CPython 3.11, Linux 6.18, blocks of 64 KiB): read and write of 64 KiB 0.54 and 0.17, of 256 KiB 0.57 and 0.17, of 1 MiB
-0.51 and 0.20; splice 0.78 and 0.05, with pipes of 1 MiB 0.86 and 0.04. So what nobody records is spliced, and pipes
-have 1 MiB: the whole tap takes 0.06 CPU seconds a GB, and recording 0.4, of which 0.25 to 0.33 are the kernel's for the
-file. ``tee`` and two splices, to the host and into the file, took 0.46 where read and two writes took 0.67 on
-the same busy machine: much that comes at once is recorded so, 4.9 times the time of the bare pipe became 2.9. A thread
-that writes the file took 0.85.
+How the ways to pass bytes on compare (two cores, CPython 3.11, Linux 6.18, blocks of 64 KiB). The speed is relative to
+a bare pipe with 5.0 GB/s:
+
+==============================  =====  ================
+way                             speed  CPU seconds a GB
+==============================  =====  ================
+read and write, 64 KiB          0.54   0.17
+read and write, 256 KiB         0.57   0.17
+read and write, 1 MiB           0.51   0.20
+splice                          0.78   0.05
+splice, pipes of 1 MiB          0.86   0.04
+==============================  =====  ================
+
+So without a recording the tap uses splice and pipes of 1 MiB, and takes 0.06 CPU seconds a GB in all. Recording takes
+0.4, of which the kernel takes 0.25 to 0.33 to write the file. For recording, on the same busy machine, ``tee`` and two
+splices (to the host and into the file) took 0.46 CPU seconds a GB, read and two writes 0.67, and a thread that writes
+the file 0.85. So large amounts at once are recorded with ``tee``, which takes 2.9 times the time of the bare pipe
+instead of 4.9 times.
 """
 
 from __future__ import annotations
@@ -27,7 +38,7 @@ from collections import deque
 from contextlib import suppress
 from time import monotonic
 
-TYPE_CHECKING = False  # typing is slow to import, and nothing of it is needed here at run time
+TYPE_CHECKING = False  # typing is slow to import, and is not needed at run time
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -36,37 +47,37 @@ if TYPE_CHECKING:
 
 __all__ = ["QUEUE_BYTES", "main"]
 
-#: Most bytes of output that wait for a host that does not read. Above it the CLI waits, as with a full pipe.
+#: Limit in bytes for output that the host has not read. Above the limit the CLI waits, as with a full pipe.
 QUEUE_BYTES = 256 * 1024 * 1024
-#: A host that does not read for so long has its bytes taken into memory, as a drain has it.
+#: If the host does not read for this long, the tap takes the CLI's output into memory, like a drain.
 RESCUE_SECONDS = 0.01
-#: What one read takes, and one write to a descriptor that may block: a pipe that is writable has room for as many.
+#: Bytes of one read, and of one write to a descriptor that may block. A writable pipe has room for 4,096 bytes.
 READ_BYTES = 256 * 1024
 ATOMIC_BYTES = 4096
-#: When a read gives so much, the next one leaves the bytes to the kernel.
+#: After a read of this many bytes, the kernel copies the next bytes (``tee`` and ``splice``).
 MUCH_BYTES = 64 * 1024
-#: What one splice moves, and what the CLI's pipe holds then.
+#: Bytes of one splice, and the size of the CLI's pipes.
 SPLICE_BYTES = 1024 * 1024
 
-#: Signals that end or stop the tap itself, tell of its own faults, or mean nothing to another process.
+#: Signals that the tap does not pass on: they end or stop the tap, report its own faults, or concern only this process.
 OWN = [
     *("KILL", "STOP", "TSTP", "TTIN", "TTOU", "CONT", "CHLD", "PIPE", "XFSZ", "XCPU"),
     *("SEGV", "BUS", "FPE", "ILL", "TRAP", "ABRT", "SYS", "WINCH", "URG"),
 ]
 PASSED_ON = signal.valid_signals() - {getattr(signal, f"SIG{name}", 0) for name in OWN}
-#: ``si_code`` of a signal that the terminal sent. The CLI has it too, being in the same process group.
+#: ``si_code`` of a signal from the terminal. The CLI gets such a signal too, since it is in the same process group.
 FROM_KERNEL = 0x80
 PR_SET_PDEATHSIG = 1
 
-#: Counts the taps between a CLI and who started the first of them: a tap may have been told to run itself.
+#: Environment variable that counts nested taps. A tap with a wrong ``--cli`` might start itself without end.
 DEPTH = "CLAUDE_WIRE_TAP_DEPTH"
 MAX_DEPTH = 8
-#: What a shell reports for a program that it cannot run.
+#: The exit code of a shell for a program that cannot be run.
 CANNOT_RUN = 126
 
 
 def main(argv: Sequence[str]) -> None:
-    """Be the tap, and end as the CLI ends: with its exit code, or by its signal."""
+    """Run the tap, and end like the CLI: with the same exit code, or by the same signal."""
     _, cli, folder, how, *flags = argv
     depth = os.environ.get(DEPTH, "0")
     os.environ[DEPTH] = str(int(depth) + 1) if depth.isdecimal() else "1"
@@ -98,13 +109,13 @@ def _recording(folder: str, how: str, argv: Sequence[str], began: float) -> Reco
         from claude_wire.cli.tap.recording import Recording, RedactedRecording
 
         return (Recording if how == "plain" else RedactedRecording)(folder, argv, began, _say)
-    except Exception as error:  # the session goes on, whatever there is
+    except Exception as error:  # a failed recording must not end the session
         _say(f"nothing is recorded in {folder}: {getattr(error, 'strerror', None) or error}")
         return None
 
 
 def _say(text: str) -> None:
-    """Tell the user, unless nobody takes it: the standard error is the CLI's."""
+    """Print a message on standard error, which the CLI shares. If the write fails, the message is lost."""
     poller = select.poll()
     poller.register(2, select.POLLOUT)
     with suppress(OSError):
@@ -116,31 +127,31 @@ def _die_by(number: int) -> None:
     import resource
 
     with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the CLI has left one
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the CLI has written its own core dump
     if number == signal.SIGKILL:
         os.kill(os.getpid(), number)
     signal.signal(number, signal.SIG_DFL)
-    # To this thread: one to the process might be taken by the thread that waits for signals.
+    # Signal this thread only. The thread that waits for signals might take a signal to the process.
     signal.pthread_kill(threading.get_ident(), number)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
 
 
 class Child:
-    """The CLI, and our ends of its pipes.
+    """The CLI process, and our ends of its pipes.
 
     Args:
-        argv: its command line.
-        mask: the signals that are blocked in it.
-        with_stderr: whether its standard error is a pipe as well; else it is ours.
+        argv: the command line of the CLI.
+        mask: the signals that are blocked in the CLI.
+        with_stderr: true for a pipe as the CLI's standard error. Otherwise the CLI writes to ours.
     """
 
     stdin: int
     stdout: int
-    #: -1 if it is ours.
+    #: -1 if the CLI writes to our standard error.
     stderr: int
 
     def __init__(self, argv: Sequence[str], mask: set[Any], *, with_stderr: bool) -> None:
-        #: How it has ended, as ``os.waitpid`` has it.
+        #: The wait status of the ended CLI, from ``os.waitpid``.
         self.status: int | None = None
         self._reaping = threading.Lock()
         its_in, self.stdin = os.pipe()
@@ -153,7 +164,7 @@ class Child:
             try:
                 if prctl is not None:
                     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-                    if os.getppid() != tap:  # it has ended in the meantime
+                    if os.getppid() != tap:  # the tap has ended in the meantime
                         os._exit(CANNOT_RUN)
                 for fd, number in (its_in, 0), (its_out, 1), (its_err, 2):
                     if fd != number:
@@ -171,7 +182,7 @@ class Child:
                 os.close(fd)
 
     def reap(self) -> bool:
-        """Whether it has ended."""
+        """True if the CLI has ended."""
         with self._reaping:
             if self.status is None:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -180,15 +191,18 @@ class Child:
         return self.status is not None
 
     def send(self, number: int) -> bool:
-        """Send it a signal, or none for 0. Returns whether it has not ended."""
-        with self._reaping:  # else its number might be another process's by now
+        """Send the CLI a signal, or nothing for 0. Returns true if the CLI has not ended."""
+        with self._reaping:  # otherwise another process might have the pid by now
             if self.status is None:
                 os.kill(self.pid, number)
             return self.status is None
 
 
 def _of_libc(name: str) -> Callable[..., int] | None:
-    """A function of Linux that Python does not have. Elsewhere a CLI whose tap is killed ends when its streams do."""
+    """Find a C function that Python lacks; None if the system is not Linux or lacks the function, too.
+
+    Without ``prctl`` the CLI outlives a killed tap until the CLI notices that its streams are closed.
+    """
     if sys.platform != "linux":
         return None
     import ctypes
@@ -201,8 +215,8 @@ class Pump:
 
     Args:
         source, target: descriptors. The pump closes them.
-        most: bytes that may wait for the target. With 0 it reads when nothing waits.
-        recording: what gets all of them, under the lower number of the two.
+        most: limit in bytes for data that waits for the target. 0: read only when nothing waits.
+        recording: gets all data. The stream's name is the lower one of the two descriptors.
     """
 
     def __init__(self, source: int, target: int, most: int, recording: Recording | None) -> None:
@@ -211,15 +225,15 @@ class Pump:
         self.source: int = source
         self.target: int = target
         self._most = most
-        #: What waits for the target, how many bytes that is, and how many of the first piece are written.
+        #: The pieces that wait for the target, their size in bytes, and how many bytes of the first piece are written.
         self._waiting: deque[bytearray] = deque()
         self._size = self._written = 0
-        #: When the target was found to be full; None while it is not.
+        #: When a write found the target full; None while the target has room.
         self._full_since: float | None = None
         self._is_direct = target != 2 and _never_blocks(target)
-        # A file that others append to cannot be spliced to, nor one of another system.
+        # splice does not work for every target, such as a file opened for appending. Then the pump reads and writes.
         self._splices = self._is_direct and most > 0 and recording is None and hasattr(os, "splice")
-        #: Bytes that are written down already, and were not passed on; whether much came with the last read.
+        #: Bytes that are recorded and not yet passed on; and whether the last read was large.
         self._ahead = 0
         self._is_much = False
         self._copies: tuple[int, int] | None = None
@@ -231,7 +245,7 @@ class Pump:
             _widen(target)
 
     def wishes(self, wanted: dict[int, int], *, now: float) -> None:
-        """Add the descriptors to wait for, and for what. That nobody reads the target any more is always told."""
+        """Add the descriptors to wait for, with their events. ``poll`` always reports a closed target."""
         is_patient = self._full_since is not None and (not self._most or now - self._full_since < RESCUE_SECONDS)
         if self.source >= 0 and self._size < (self._most or 1) and not is_patient:
             wanted[self.source] = select.POLLIN
@@ -239,11 +253,11 @@ class Pump:
             wanted[self.target] = 0 if self._full_since is None else select.POLLOUT
 
     def is_hesitating(self, now: float) -> bool:
-        """Whether it waits for its target before it takes more than the pipes hold, into memory."""
+        """True while the pump gives a full target time to read, before it takes more into memory."""
         return self._most > 0 and self._full_since is not None and now - self._full_since < RESCUE_SECONDS
 
     def obey(self, fd: int, event: int) -> None:
-        """Read or write, after what was waited for."""
+        """Read or write, as an event allows."""
         if fd == self.source:
             self.read()
         elif fd == self.target:
@@ -273,7 +287,7 @@ class Pump:
             return self._pass_much(*self._copies)
         try:
             data = os.read(self.source, READ_BYTES)
-        except OSError:  # a terminal or a connection that was cut; no pipe can pass that on but by an end
+        except OSError:  # a terminal or a connection was cut; a pipe can pass this on only as its end
             data = b""
         if not data:
             self.end()
@@ -287,13 +301,13 @@ class Pump:
         return len(data)
 
     def _pass_much(self, copy: int, copies: int) -> int:
-        """Have the kernel pass on what is there, and write it down, without its bytes coming here."""
+        """Pass on and record the available bytes inside the kernel, without reading them."""
         assert _tee is not None
         assert self._recording is not None
         size = 0
         if not self._ahead:
             size = self._ahead = _tee(self.source, copies, SPLICE_BYTES, _NOT_BLOCKING)
-            if size <= 0:  # the end, or it cannot be
+            if size <= 0:  # the end, or tee does not work here
                 self._ahead, self._is_much = 0, False
                 return -1
             self._is_much = size >= MUCH_BYTES
@@ -304,7 +318,7 @@ class Pump:
         except BlockingIOError:
             self._full_since = monotonic()
         except OSError:
-            self._copies = None  # nothing can be spliced to its target; or that is gone, as the next write tells
+            self._copies = None  # splice does not work here, or the target is closed, as the next write will show
         if size:
             self._recording.put_from(copy, size)
             if self._recording.is_over:
@@ -333,7 +347,7 @@ class Pump:
         self._size += len(data)
 
     def read_rest(self) -> None:
-        """Read what a CLI that has ended left in its pipe. Nobody waits for what it has started, which may go on."""
+        """Read what the ended CLI left in its pipe. Do not wait for processes that the CLI started: they may run on."""
         self._copies = None
         if self.source >= 0:
             left = _size(self.source)
@@ -365,7 +379,7 @@ class Pump:
                 self.close()
 
     def end(self) -> None:
-        """Read no more: the target ends when it has got all."""
+        """Stop reading. Close the target after it has got everything."""
         if self.source >= 0:
             os.close(self.source)
             self.source = -1
@@ -373,13 +387,13 @@ class Pump:
             self.close()
 
     def close(self) -> None:
-        """Close both ends; what waits is gone. Whoever still writes finds out, as with a bare pipe."""
+        """Close both ends and drop the waiting data. The writer gets an error, as with a bare pipe."""
         self._waiting.clear()
         for fd in (self.source, self.target):
             if fd >= 0:
                 with suppress(OSError):
                     if fd == 1:
-                        os.set_blocking(fd, True)  # a shell's pipe goes on to its next program
+                        os.set_blocking(fd, True)  # the next program of the shell gets the same pipe
                     os.close(fd)
         self.source = self.target = -1
 
@@ -391,7 +405,7 @@ _F_SETPIPE_SZ = 1031
 
 
 def _never_blocks(fd: int) -> bool:
-    """Have a pipe or a socket not block. A file never does. Others may: a terminal is shared with other programs."""
+    """Make a pipe or a socket non-blocking; a file never blocks. Returns False for a terminal, whose mode is shared."""
     mode = os.fstat(fd).st_mode
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
         os.set_blocking(fd, False)
@@ -400,7 +414,7 @@ def _never_blocks(fd: int) -> bool:
 
 
 def _size(fd: int) -> int:
-    """How many bytes are in a pipe."""
+    """Number of bytes in a pipe."""
     import fcntl
     import termios
 
@@ -421,7 +435,7 @@ class Relay:
         self._child = child
         self._pumps = pumps
         self._recording = recording
-        #: Set by a signal that came when the CLI had ended: nobody waits for the rest.
+        #: True after a signal that came after the end of the CLI: the relay ends without the rest of the output.
         self._is_over = False
         self._woken, self._wake = os.pipe()
         if recording is not None:
@@ -430,7 +444,7 @@ class Relay:
 
     def _watch(self) -> None:
         waited_for = PASSED_ON | {signal.SIGCHLD}
-        wait = getattr(signal, "sigwaitinfo", signal.sigwait)  # macOS does not tell who sent it
+        wait = getattr(signal, "sigwaitinfo", signal.sigwait)  # macOS does not say who sent a signal
         while True:
             told = wait(waited_for)
             number, code = (told, 0) if isinstance(told, int) else (told.si_signo, told.si_code)
@@ -441,7 +455,7 @@ class Relay:
             os.write(self._wake, b"!")
 
     def run(self) -> int:
-        """Pass on until the end, and return how the CLI ended, as ``os.waitpid`` has it."""
+        """Pass bytes on until the end. Returns the CLI's wait status, as from ``os.waitpid``."""
         poller = select.poll()
         registered: dict[int, int] = {}
         child, pumps, recording = self._child, self._pumps, self._recording

@@ -1,7 +1,4 @@
-"""What goes through the tap, as a recording: each run of the CLI in a folder of its own.
-
-Knows folders and streams; not processes.
-"""
+"""Record the bytes that go through the tap. Each run of the CLI gets its own folder."""
 
 from __future__ import annotations
 
@@ -17,46 +14,45 @@ from claude_wire.supervisor.disk.files import private_folder
 
 __all__ = ["FILE_BYTES", "STDERR", "STDIN", "STDOUT", "WAITING_BYTES", "Recording", "RedactedRecording"]
 
-#: Most bytes of a file of a recording. When one has as many, the recording ends.
+#: Size limit in bytes for a file of a recording. When a file reaches the limit, the recording ends.
 FILE_BYTES = 1024 * 1024 * 1024
 
-#: How long the thread that redacts may keep the one that passes bytes on from running.
+#: Limit in seconds for how long the redacting thread may hold up the thread that passes bytes on.
 SWITCH_SECONDS = 0.0002
 
-#: The streams of the CLI are named by their descriptors.
+#: A stream's name is its descriptor in the CLI.
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-#: Most bytes that wait to be redacted. Above that the recording ends.
+#: Limit in bytes for chunks that wait to be redacted. Above the limit the recording ends.
 WAITING_BYTES = 64 * 1024 * 1024
-#: What a chunk that waits takes beside its bytes.
+#: Memory of a waiting chunk in bytes, without its data.
 CHUNK_BYTES = 200
 
 
 class Recording:
-    """Writes one run of the CLI into a new folder. The first error ends the recording, and is told once.
+    """Records one run of the CLI in a new folder. The first error ends the recording, and ``say`` reports it once.
 
     Args:
-        parent: the folder that the new one is made in.
-        argv: how the CLI was started.
-        began: when, as :func:`time.monotonic` has it.
-        say: is told what the user should know.
+        parent: the folder in which the new folder is created.
+        argv: the command line of the CLI.
+        began: start time of the CLI, as a value of :func:`time.monotonic`.
+        say: called with messages for the user.
 
     Raises:
-        OSError: the folder cannot be made; or there is a link in the place of its parent, or another user may change
-            that.
+        OSError: the folder cannot be created, or ``parent`` is a symbolic link or writable for another user.
     """
 
-    #: Whether :meth:`put_from` may be called.
+    #: True if :meth:`put_from` may be called.
     takes_pipes: bool = True
 
     def __init__(self, parent: str, argv: Sequence[str], began: float, say: Callable[[str], object]) -> None:
         name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}"
         folder = os.path.join(private_folder(parent), name)
         os.mkdir(folder, 0o700)
-        #: Whether nothing more is taken, and all is written.
+        #: True after the end of the recording: everything is written, and further data is ignored.
         self.is_over: bool = False
-        #: A descriptor that is written to when all is written; -1 if that is so when :meth:`end` returns.
+        #: A descriptor that gets a byte when everything is written. -1: everything is written when :meth:`end` returns.
         self.wake: int = -1
         self._say = say
         self._began = began
@@ -64,18 +60,18 @@ class Recording:
         self._begin(list(argv))
 
     def put(self, stream: int, data: bytes) -> None:
-        """Take what was read, from a stream of the CLI or for it."""
+        """Record data of one stream."""
         if not self.is_over:
             self._write(stream, data, time.monotonic())
 
     def put_from(self, pipe: int, size: int) -> None:
-        """Take what was read from the CLI's output, out of a pipe that has just that."""
+        """Record ``size`` bytes of the CLI's output from a pipe that has exactly these bytes."""
         if not self.is_over:
             self._recorder.received_from(pipe, size, time.monotonic())
             self._check()
 
     def end(self, returncode: int) -> None:
-        """Take how the CLI has ended, as :mod:`subprocess` has it."""
+        """Record the CLI's return code (as in :mod:`subprocess`) and end the recording."""
         if not self.is_over:
             self._finish(returncode)
 
@@ -114,13 +110,13 @@ class Recording:
 
 
 class RedactedRecording(Recording):
-    """A recording without secrets. A thread redacts it, because that takes longer than to pass it on."""
+    """A recording without secrets. A thread redacts, because redacting takes longer than passing bytes on."""
 
     takes_pipes = False
 
     def _begin(self, argv: list[str]) -> None:
         self._queue: SimpleQueue[tuple[int, bytes, float] | int] = SimpleQueue()
-        # Each is changed by one thread alone.
+        # Only one thread writes each counter.
         self._put = self._taken = 0
         sys.setswitchinterval(SWITCH_SECONDS)
         Thread(target=self._run, args=(argv,), daemon=True).start()
@@ -140,7 +136,7 @@ class RedactedRecording(Recording):
         try:
             self._redact(argv)
         except Exception as error:
-            # Its text may hold what was to be redacted.
+            # Name only the type: the text of the error may contain a secret.
             self._stop(type(error).__name__)
         if self.wake >= 0:
             os.write(self.wake, b"!")
@@ -159,7 +155,7 @@ class RedactedRecording(Recording):
                 self._finish(item)
                 return
             stream, data, at = item
-            # What stands in the standard error is unknown.
+            # Standard error may contain anything, so every line of it is masked.
             clean = b"[masked]\n" * data.count(b"\n") if stream == STDERR else lines[stream].feed(data)
             if clean:
                 self._write(stream, clean, at)

@@ -30,33 +30,33 @@ __all__ = ["LINE_BYTES", "Lines", "redacted_flags", "redacted_line"]
 #: Limit for a line in bytes.
 LINE_BYTES = 16 * 1024 * 1024
 
-#: Fields of an unknown object that stay.
+#: Fields of an unknown object that are not masked.
 _TAGS = ("type", "subtype", "role")
 _TAG = re.compile(r"[a-z][a-z_/-]{0,60}")
-#: Where texts of a stream come in pieces, and their fields that are ids or names.
+#: Fields of a stream event with a piece of a text, and the subfields of a piece that are ids or names.
 _PIECES = ("delta", "content_block")
 _WHOLE = ("id", "name", "tool_use_id", "stop_reason")
 _HOOK_PIECES = ("stdout", "stderr", "output")
 
-#: Fields of an object that name what another field of it holds.
+#: ``{"name": "API_KEY", "value": ...}``: fields with the name of a secret, and fields with its value.
 _NAMES = {"name", "key", "header", "field", "variable", "label", "Name", "Key", "id", "title"}
 _VALUES = ("value", "default", "content", "val", "data", "text", "current", "values")
-#: JSON Schema describes a field by a type. These keys beside the type can hold no secret.
+#: JSON Schema describes a field by a type. These keys of a schema cannot hold a secret.
 _SCHEMA_TYPES = ("string", "integer", "number", "boolean", "object", "array")
 _SCHEMA_KEYS = ("type", "minLength", "maxLength", "nullable", "format")
 _PLAIN_KEY = re.compile(r"[A-Za-z_]{1,40}")
-#: Flags that stand before a password in many programs.
+#: Flags with a password as their value, in many programs.
 _SHORT_FLAGS = ("-p", "-P", "-a", "-w", "-pw")
-#: Ports, and paths.
+#: Harmless values of these flags: ports, paths, other flags.
 _HARMLESS = re.compile(r"\d{1,5}(?::\d{1,5})?|[./~].*|--?[a-z][\w-]*", re.S)
-#: A list of this many numbers may be the bytes of a text.
+#: Length from which a list of numbers may be the bytes of a text.
 MIN_BYTES = 6
 
 _decoder = Decoder()
 
 
 def redacted_line(line: bytes) -> bytes:
-    """A line without its secrets; with its line feed, if it has one."""
+    """Mask the secrets in a line. A line feed at the end stays."""
     body = line.removesuffix(b"\n")
     end = line[len(body) :]
     if not body.strip():
@@ -74,12 +74,12 @@ def redacted_line(line: bytes) -> bytes:
 
 
 def redacted_flags(flags: list[str]) -> list[str]:
-    """The arguments of a CLI without their secrets."""
+    """Mask the secrets in the arguments of a CLI."""
     return [str(flag) for flag in _redacted(flags)]
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(constant)  # NaN is no JSON
+    raise ValueError(constant)  # NaN is not JSON
 
 
 def _unreadable(size: int) -> bytes:
@@ -88,7 +88,7 @@ def _unreadable(size: int) -> bytes:
 
 def _mask_unknown(plain: dict[str, Any], message: Any) -> None:
     for found in list(found_in(plain, message)):
-        if found.owner is None:  # an object that no class knows
+        if found.owner is None:  # an object of an unknown type
             for key, value in found.value.items():
                 if not (key in _TAGS and isinstance(value, str) and _TAG.fullmatch(value)):
                     found.value[key] = _mask(value)
@@ -110,7 +110,7 @@ def _mask_pieces(plain: dict[str, Any]) -> None:
 
 
 def _mask(value: Any, *, numbers: bool = True, keys: bool = False) -> Any:
-    """Mask all strings and numbers of a value. With ``keys``, mask keys with more than letters as well."""
+    """Mask all strings and numbers of a value. With ``keys``, also mask keys that are not just letters and ``_``."""
     match value:
         case dict():
             clean: dict[str, Any] = {}
@@ -142,7 +142,7 @@ def _redacted(value: Any) -> Any:
 
 def _redacted_list(values: list[Any]) -> list[Any]:
     if len(values) >= MIN_BYTES and all(type(item) is int and 0 <= item < 256 for item in values):
-        # What a program prints of a buffer. Texts that no one can read are masked, and so are numbers that are one.
+        # A program may print a buffer as numbers. If the bytes are a readable text, mask them: it may be a secret.
         text = bytes(values).decode("latin-1")
         return [0] * len(values) if text.isprintable() and sum(map(str.isalnum, text)) > 0.7 * len(text) else values
     texts = [item for item in values if isinstance(item, str)]
@@ -183,7 +183,7 @@ def _masked_value(name: str, value: Any) -> Any:
 
 
 def _without_short_flags(arguments: list[Any]) -> list[Any]:
-    """Mask the arguments after ``-p`` and the like: they may be passwords. The command is not known."""
+    """Mask the arguments after ``-p`` and similar flags. For an unknown command they may be passwords."""
     return [
         _mask(item)
         if index and arguments[index - 1] in _SHORT_FLAGS and isinstance(item, str) and not _HARMLESS.fullmatch(item)
@@ -236,14 +236,14 @@ class Lines:
         self._dropped = 0
 
     def feed(self, data: bytes) -> bytes:
-        """The lines that end in ``data``, redacted."""
+        """Return the redacted lines that ``data`` completes."""
         *ended, begun = data.split(b"\n")
         lines = [self._ended(part) + b"\n" for part in ended]
         self._keep(begun)
         return b"".join(lines)
 
     def close(self) -> bytes:
-        """The line without an end, redacted."""
+        """Return the redacted rest: the last line, if it has no line feed."""
         return self._ended(b"")
 
     def _ended(self, part: bytes) -> bytes:

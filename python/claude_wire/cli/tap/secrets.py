@@ -1,11 +1,11 @@
 """Mask the secrets in a text.
 
-Five kinds of rules find a secret: its form (:data:`KINDS` and :data:`.gitleaks.GITLEAKS`), the name beside it
-(:mod:`.names`), the command that takes it (:data:`COMMANDS`), its column in a table (:mod:`.columns`), and chance
-(:mod:`.chance`). Then the escapes of the text are undone (:mod:`.forms`), and the rules run again. If that shows a
-secret of which a part is left, the whole text is masked.
+Five kinds of rules find a secret: by its form (:data:`KINDS` and :data:`.gitleaks.GITLEAKS`), by the name beside it
+(:mod:`.names`), by a command with a secret argument (:data:`COMMANDS`), by its column in a table (:mod:`.columns`), and
+by its randomness (:mod:`.chance`). Then :mod:`.forms` undoes the escapes of the text, and the rules run again. If they
+find another secret, and a part of it is still in the masked text, the whole text is masked.
 
-The time of every pattern is linear in the length of the text. Keep repetitions bounded.
+Every pattern must run in linear time. Keep repetitions bounded.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["KINDS", "MASK", "TEXT_CHARACTERS", "is_token_over", "masked_text"]
 
 #: Replaces a secret.
 MASK = "[masked]"
-#: A longer text is masked as a whole.
+#: Limit for a text, in characters. A longer text is masked as a whole.
 TEXT_CHARACTERS = 1024 * 1024
-#: Limit for comparing the forms of a text: length of its secrets times length of the text, about 0.1 s. Above, the
-#: whole text is masked.
+#: Limit for the work on an escaped text: length of its secrets times length of the text, about 0.1 s. Above the limit
+#: the whole text is masked.
 MAX_STEPS = 10**9
 
 #: Name of a kind -> hints and a pattern. The pattern runs only if the lower-case text has one of the hints.
@@ -185,7 +185,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 
-#: A header's value ends where its quotes do, or its line.
+#: The value of an HTTP header ends at the closing quote, or at the end of the line.
 _HEADER = re.compile(
     r"(?i)(?P<q>\\*[\"'])?(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?:(?P=q))?(?<=[\w\"'])\s{0,10}[:=]\s{0,10}"
     r"(?:(?P<r>\\*[\"'])(?P<s>(?:(?!(?P=r))[^\r\n])+)|(?P<t>(?(q)(?:(?!(?P=q))[^\r\n])+|[^\r\n]+)))"
@@ -196,14 +196,14 @@ _KINDS = [
     _HEADER,
     *(re.compile(pattern) for _, pattern in COMMANDS.values()),
 ]
-#: What to look for in a text, in lower case, and the pattern to try where it is found.
+#: Pairs of a hint (a lower-case string) and the index of the pattern to run if a text contains the hint.
 _HINTS = [
     *((hint, index) for index, (hints, _) in enumerate(KINDS.values()) for hint in hints),
     ("authorization", len(KINDS)),
     ("cookie", len(KINDS)),
     *((hint, index) for index, (hints, _) in enumerate(COMMANDS.values(), len(KINDS) + 1) for hint in hints),
 ]
-#: The kinds that are a single word and need no context.
+#: Indices of the kinds that match a single word without context.
 _ONE_WORD = {
     index
     for index, (hints, pattern) in enumerate(KINDS.values())
@@ -211,10 +211,10 @@ _ONE_WORD = {
 }
 _ONE_WORD_HINTS = [(hint, _KINDS[index]) for hint, index in _HINTS if index in _ONE_WORD]
 _TOKENS = [(hint, re.compile(pattern)) for hints, pattern in GITLEAKS.values() for hint in hints]
-#: Long words, among them those that only chance could have made.
+#: Long words. Some of them look random.
 _WORD = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,6}")
 _LONG = re.compile(r"[^\s\"'`<>(),;\\]{16,}")
-#: A hash, which is no secret where a word such as ``commit`` or ``sha256`` stands before it.
+#: A hash. After a word such as ``commit`` or ``sha256`` a hash is not a secret.
 _DIGEST = re.compile(
     r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}|(?:sha\d{3}-)?[A-Za-z0-9+/]{27,88}={0,2})"
 )
@@ -222,19 +222,19 @@ _OF_DIGEST = re.compile(
     r"(?<![A-Za-z])(?i:commit|tree|parent|blob|sha\d{1,3}|md5|checksum|digest|etag|integrity|h1)"
     r"[\"']?\s{0,3}[:=-]?\s{0,3}(?:W/)?[\"']?\Z"
 )
-#: Bytes in hex with something between them, as hex dumps and arrays of a program have them.
+#: Separated bytes in hex, as in hex dumps and array literals.
 _BYTES = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}(?:[0-9a-fA-F]{2})?(?:[ ,:]{1,2}|(?=\\x)|(?![0-9A-Za-z]))){6,}")
-#: A word with a blank after each letter.
+#: A word with a space after each letter.
 _SPACED = re.compile(r"(?<!\S)(?:\S[ \t]){15,}\S(?!\S)")
 _NUMBERS = re.compile(r"(?:[1-9]\d{1,2}[ ,]{1,2}){7,}\d{2,3}")
-#: Lines of the same length in base64: a file.
+#: An encoded file: base64 lines of the same length.
 _FILE = re.compile(r"(?:[A-Za-z0-9+/]{56,100}\r?\n[ \t]{0,20}){1,}[A-Za-z0-9+/]{1,100}={0,2}")
 #: Most strings of a session match this, and need no search.
 _HARMLESS = re.compile(rf"[a-z_]{{1,40}}|{UUID.pattern}|{ID.pattern}")
 
 
 def masked_text(text: str) -> str:
-    """Mask the secrets in a text, or all of a text that is too long or hides a secret in another form."""
+    """Mask the secrets in a text. A text that is too long, or hides a secret behind escapes, is masked as a whole."""
     if len(text) < 400:
         return _masked_short(text)
     return MASK if len(text) > TEXT_CHARACTERS else _masked_in_any_form(text)
@@ -247,7 +247,7 @@ def is_token_over(texts: list[str]) -> bool:
 
 def _masked_in_any_form(text: str) -> str:
     clean = _masked(text, [])
-    # A hint of a token in the text without its seams is worth a look at the seams.
+    # Joining the tokens is slow, so first search for a hint in the text without seams.
     if has_seams(clean) and _has_hint(squeezed(clean)) and _has_token(joined(clean)) and not _has_token(clean):
         return MASK
     if any(map(_is_secret_in_other_form, changing(text))):
@@ -256,7 +256,7 @@ def _masked_in_any_form(text: str) -> str:
 
 
 def _is_secret_in_other_form(text: str) -> bool:
-    """True if undoing the escapes shows a secret, or a part of one, that the rules did not see."""
+    """True if the text without escapes contains a secret, or a part of a secret, that the rules did not find before."""
     return _is_hidden(text, plain) or (is_quoted_printable(text) and _is_hidden(text, printed))
 
 
@@ -281,13 +281,13 @@ def _is_hidden(text: str, undo: Callable[[str], str]) -> bool:
 
 
 def _is_left(secret: str, text: str) -> bool:
-    """True if six characters of a secret in a row are still in a text."""
+    """True if a text still contains six consecutive characters of a secret."""
     return any(secret[begin : begin + 6] in text for begin in range(min(max(len(secret) - 5, 1), 2000)))
 
 
 @lru_cache(4096)
 def _masked_short(text: str) -> str:
-    # Sessions repeat short texts: names, paths, models.
+    # Cached, because sessions repeat short texts: names, paths, models.
     return text if len(text) < 5 or _HARMLESS.fullmatch(text) else _masked_in_any_form(text)
 
 
@@ -296,7 +296,7 @@ def _has_hint(lowered: str) -> bool:
 
 
 def _has_token(text: str) -> bool:
-    """True if a token of a provider stands in a text. Tokens have digits; names with dashes have none."""
+    """True if a text contains a provider's token. A token must have a digit, to exclude names with dashes."""
     lowered = text.lower()
     for hint, pattern in _ONE_WORD_HINTS:
         if hint in lowered and any(any(map(str.isdigit, found[0])) for found in pattern.finditer(text)):
@@ -305,7 +305,7 @@ def _has_token(text: str) -> bool:
 
 
 def _is_telling(secret: str) -> bool:
-    """False for a short word or one without digits: code may repeat such a name elsewhere."""
+    """True if a secret is too unusual to be an ordinary name in code: six characters or more, with a digit."""
     return len(secret) >= 6 and any(map(str.isdigit, secret))
 
 
@@ -316,7 +316,7 @@ class _Masker:
         self._secrets = secrets
 
     def whole(self, match: re.Match[str]) -> str:
-        """Mask the group that matched, or all."""
+        """Mask the named group of a match, or the whole match."""
         name = next((one for one in ("s", "t", "u") if match.re.groupindex.get(one) and match[one] is not None), 0)
         return self._without(match, name)
 
@@ -352,7 +352,7 @@ class _Masker:
 
     def hexed(self, match: re.Match[str]) -> str:
         groups = re.findall(r"(?:0x|\\x)?([0-9a-fA-F]{2,4})", match[0])
-        is_cut = match.string[: match.start()][-1:].isalnum()  # the first is the end of an address
+        is_cut = match.string[: match.start()][-1:].isalnum()  # skip the end of an address
         digits = "".join(groups[is_cut:])
         return self._if_readable(match, bytes.fromhex(digits[: len(digits) // 2 * 2]))
 
@@ -369,7 +369,7 @@ class _Masker:
         return MASK + (" " if match[0].endswith(" ") else "")
 
     def _is_glued(self, word: str) -> bool:
-        """True if a word is base64 of a secret after one to three other characters."""
+        """True if a word is one to three characters followed by the base64 of a secret."""
         for begin in range(1, 4):
             text = decoded(word[begin:]) if len(word) >= 24 else None
             if text is not None and _masked(text, []) != text:
