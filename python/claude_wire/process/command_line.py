@@ -1,7 +1,7 @@
-"""What a command line has to say, so that its program speaks with a host and calls the host's callbacks.
+"""Check that a command line has the flags with which its program talks to a host and calls the host's callbacks.
 
-A list of arguments is run as given. So a missing flag would go unnoticed: the CLI without ``--permission-prompt-tool
-stdio`` refuses a tool by itself, and never calls ``can_use_tool``.
+A session runs a list of arguments as given, and nobody would notice a missing flag: without ``--permission-prompt-tool
+stdio`` the CLI refuses a tool by itself and never calls ``can_use_tool``.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ __all__ = ["asks_host", "require_flags", "resumed_by"]
 
 #: File names of the CLI itself.
 _CLI = frozenset(("claude", "claude.exe"))
-#: Who answers permission questions; the last one counts.
+#: The flags that say who answers permission questions. If a flag is repeated, the last value counts.
 _ASKS = "--permission-prompt-tool"
 _ASKED = "--permission-prompts"
 _FORMATS = ("--input-format", "--output-format")
 
 
 def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> None:
-    """Refuse a command line whose program cannot speak the protocol, or never asks ``can_use_tool``.
+    """Refuse a command line whose program cannot speak the protocol, or never calls ``can_use_tool``.
 
-    A flag counts also within an argument, as in ``["ssh", "HOST", "claude --permission-prompt-tool stdio ..."]``.
+    Flags inside an argument count too, as in ``["ssh", "HOST", "claude --permission-prompt-tool stdio ..."]``.
 
     Args:
-        asks: whether there is a ``can_use_tool``.
-        by_flag: whether an agent of this dialect asks only if a flag says so.
+        argv: the command line.
+        asks: whether the session has a ``can_use_tool``.
+        by_flag: whether an agent of this dialect needs a flag to ask for permission.
 
     Raises:
         ValueError: a flag is missing, or has another value. The message says what to add.
@@ -58,15 +59,16 @@ def require_flags(argv: Sequence[str], *, asks: bool, by_flag: bool = True) -> N
 
 
 def asks_host(argv: Sequence[str]) -> bool:
-    """Whether a command line has its program ask the host for permission."""
+    """True if a command line makes its program ask the host for permission."""
     arguments = [os.fsdecode(argument) for argument in argv[1:]]
     return _last(_ASKS, arguments) == "stdio" and _last(_ASKED, arguments) != "none"
 
 
 def resumed_by(argv: Sequence[str]) -> str | None:
-    """The session that a command line resumes, if its program is the CLI itself, on this machine; else None.
+    """The id after ``--resume``, if the command line runs the CLI itself on this machine; else None.
 
-    A script may run the CLI elsewhere, or be no CLI. Only that of npm, which Node.js runs, is the CLI itself.
+    A script called ``claude`` may run the CLI on another machine, or be another program. A script for Node.js is the
+    CLI as npm installs it.
     """
     program, *arguments = map(os.fsdecode, argv)
     path = shutil.which(program)
@@ -74,7 +76,7 @@ def resumed_by(argv: Sequence[str]) -> str | None:
         return None
     try:
         with open(path, "rb") as file:
-            head = file.read(256).partition(b"\n")[0]  # as much as Linux reads of it
+            head = file.read(256).partition(b"\n")[0]  # Linux reads no more of the line with "#!"
     except OSError:
         return None
     if head.startswith(b"#!") and b"node" not in head:
@@ -87,7 +89,7 @@ def _is_cli(program: str) -> bool:
 
 
 def _last(flag: str, arguments: Iterable[str]) -> str | None:
-    """The value of a flag, where it is given last; None if it is not given."""
+    """The last value of a flag; None without the flag."""
     found: str | None = None
     pattern = re.compile(rf"(?:^|[\s'\"])({re.escape(flag)})(?:[\s=]+['\"]?([\w-]*)|$)")
     words = iter(arguments)

@@ -1,7 +1,7 @@
-"""Arguments that are too long for the system, written to files where the CLI takes a file instead.
+"""Pass arguments that are too long for the system as files, if the CLI accepts a file for the flag.
 
-Linux takes no argument of 128 KiB or more (``MAX_ARG_STRLEN``), and no more than a quarter of the stack's limit for all
-arguments and the environment together (``ARG_MAX``, mostly 2 MiB). The error of the system names neither.
+Linux limits one argument to less than 128 KiB (``MAX_ARG_STRLEN``), and all arguments with the environment to a quarter
+of the stack limit (``ARG_MAX``, usually 2 MiB). The system's error names neither the limit nor the argument.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from contextlib import suppress
 
 __all__ = ["MAX_ARGUMENT_BYTES", "Files", "long_argument", "long_arguments", "too_long_together"]
 
-#: The longest argument that Linux takes, in bytes.
+#: Limit of Linux for one argument, in bytes.
 MAX_ARGUMENT_BYTES = 128 * 1024 - 1
-#: Flag -> flag that takes the same text as the path of a file.
+#: Flag that takes a text -> flag that takes the path of a file with this text.
 _BY_FILE = {
     "--agents": "--agents",
     "--append-system-prompt": "--append-system-prompt-file",
@@ -27,7 +27,7 @@ _BY_FILE = {
     "--system-prompt": "--system-prompt-file",
 }
 _RULES = "put the rules into ClaudeOptions(settings={'permissions': {'allow': [...], 'deny': [...]}})"
-#: What to do about other flags.
+#: Advice for error messages about flags that accept no file.
 _REMEDIES = {
     "--allowedTools": _RULES,
     "--disallowedTools": _RULES,
@@ -39,13 +39,14 @@ class Files:
     """Private temporary files for the long arguments of one process.
 
     Args:
-        user: whom the process runs as; None for the user of this process.
+        argv: the arguments.
+        user: the user that the process runs as; None for the user of this process.
 
     Attributes:
         argv: the arguments, with paths in place of long texts.
 
     Raises:
-        OSError: an argument is too long, and its flag takes no file (``E2BIG``); or no file can be written.
+        OSError: an argument is too long and its flag accepts no file (``E2BIG``), or a file cannot be written.
     """
 
     def __init__(self, argv: Sequence[str], user: str | int | None = None) -> None:
@@ -63,7 +64,7 @@ class Files:
             raise
 
     def remove(self) -> None:
-        """Remove the files. May be called again. A forked process leaves the files of its parent alone."""
+        """Remove the files. A second call does nothing, and so does a call in a forked process."""
         if self._folder is not None and os.getpid() == self._owner:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._folder = None
@@ -87,7 +88,7 @@ class Files:
 
 
 def long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
-    """Index, flag and text of each argument that is too long. The flag is empty for an argument without one."""
+    """Find the arguments that are too long. Yields index, flag and text of each; the flag may be empty."""
     for index, argument in enumerate(argv):
         if len(argument) <= MAX_ARGUMENT_BYTES // 4 or len(os.fsencode(argument)) <= MAX_ARGUMENT_BYTES:
             continue
@@ -100,7 +101,7 @@ def long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
 
 
 def long_argument(flag: str, text: str) -> str:
-    """What to say of an argument that is too long."""
+    """The error message for an argument that is too long."""
     remedy = _REMEDIES.get(flag) or (f"give a file: {_BY_FILE[flag]} PATH" if flag in _BY_FILE else "")
     name = f"the argument of {flag}" if flag else "an argument"
     size = len(os.fsencode(text))
@@ -109,7 +110,7 @@ def long_argument(flag: str, text: str) -> str:
 
 
 def too_long_together(argv: Sequence[str], env: Mapping[str, str] | None) -> OSError:
-    """The error for arguments and an environment that are too long together."""
+    """The error if the arguments and the environment together are too long."""
     sizes = [len(os.fsencode(argument)) + 1 for argument in argv]
     longest = sizes.index(max(sizes))
     flag = argv[longest - 1] if longest and argv[longest - 1].startswith("--") else argv[longest].partition("=")[0][:40]

@@ -1,4 +1,4 @@
-"""Whether the CLI has a conversation on disk that it is to resume."""
+"""Check before a resume that the CLI has the conversation on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def projects_folder(env: Mapping[str, str]) -> Path | None:
-    """The folder of the CLI's conversations, by its environment; None if that does not say."""
+    """The folder of the CLI's conversations, according to the CLI's environment; None if the variables are missing."""
     config = env.get("CLAUDE_CONFIG_DIR")
     home = env.get("HOME") or env.get("USERPROFILE")
     if not config and not home:
@@ -22,15 +22,15 @@ def projects_folder(env: Mapping[str, str]) -> Path | None:
 
 
 def is_session_id(text: str) -> bool:
-    """Whether ``--resume`` takes a text for the id of a session, and not for its name or the path of its file."""
+    """True if ``--resume`` reads a text as the id of a session, and not as its name or the path of its file."""
     return _UUID.fullmatch(text) is not None
 
 
 def missing_from(session_id: str, env: Mapping[str, str]) -> Path | None:
-    """The folder in which no conversation has this id; None if there is one, or nobody can know.
+    """The folder of conversations, if none of them has this id. None if one has it, or if we cannot tell.
 
-    Conversations of all working directories count: whether the CLI takes one of another directory is for the CLI to
-    say. A name or a path is for the CLI, too.
+    Conversations of all working directories count: the CLI decides whether it resumes a conversation of another
+    directory. For a name or a path the answer is None, since only the CLI can find these.
     """
     folder = projects_folder(env)
     if folder is None or not folder.is_absolute() or not is_session_id(session_id):
