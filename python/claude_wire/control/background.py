@@ -1,13 +1,15 @@
-"""What works in the background of a session: subagents and commands, and the turns that their ends bring.
+"""Follow the background work of a session: subagents, commands, and the turns that the CLI begins when a task ends.
 
-What CLI 2.1.331 does, by which this goes:
+The rules are those of CLI 2.1.331:
 
-* ``background_tasks_changed`` lists everything in the background, and replaces the list before it. ``task_started``,
-  ``task_updated`` and ``task_notification`` say the same of one task. A task in the foreground (``is_backgrounded`` is
-  false) belongs to its turn. It may go on after the turn's result, if a budget has ended the turn, and brings no turn.
-* A task that completes or fails brings a turn. One of a subagent (``parent_task_id``) wakes that subagent, if anything.
-* A subagent that is stopped (``killed``, ``stopped``) brings a turn if the host has stopped it by ``stop_task``. If a
-  budget trips in it, or the host interrupts, all subagents are stopped and **no turn and no result follow**.
+* ``background_tasks_changed`` lists all tasks in the background and replaces the previous list. ``task_started``,
+  ``task_updated`` and ``task_notification`` report one task each.
+* A task in the foreground (``is_backgrounded`` is false) belongs to its turn. If a budget ends the turn first, the task
+  works on, and its end brings no turn.
+* A task that completes or fails brings a turn. A task of a subagent (``parent_task_id``) brings none: its end goes to
+  that subagent.
+* A subagent that the host stops with ``stop_task`` brings a turn (status ``killed`` or ``stopped``). If the host
+  interrupts, or a budget trips in a subagent, the CLI stops all subagents, and **no turn and no result follow**.
 """
 
 from __future__ import annotations
@@ -37,42 +39,42 @@ TASK_KINDS: tuple[KindName, ...] = (
     "system/task_updated",
 )
 
-#: Types of tasks that are waited for: their work is what the prompt asked for. All others are commands and monitors,
-#: which may run for ever.
+#: Types of the tasks that a run waits for, because the prompt asked for their work. All other tasks are commands and
+#: monitors, which may run for ever.
 _DELEGATED = frozenset(("local_agent", "local_workflow"))
 _STOPPED = frozenset(("killed", "stopped"))
 _ENDED = frozenset(("completed", "failed")) | _STOPPED
 
 
 class Background:
-    """Follows the background work of a session. Of each set, the oldest above 4,096 are not waited for."""
+    """The background work of a session. Each set keeps the newest 4,096 tasks; a run does not wait for older tasks."""
 
     __slots__ = ("_owned", "due", "is_certain", "shells", "stopped", "subagents")
 
     def __init__(self) -> None:
-        #: Subagents and workflows at work.
+        #: Running subagents and workflows.
         self.subagents: Ids = Ids()
-        #: Commands, monitors and whatever else may run for ever.
+        #: Running commands, monitors and all other tasks that may run for ever.
         self.shells: Ids = Ids()
-        #: Subagents that were stopped between turns, and that no turn has taken up since.
+        #: Subagents that were stopped between turns, while no turn has begun since.
         self.stopped: Ids = Ids()
-        # Tasks of subagents, whose ends wake these.
+        # Tasks that a subagent started. The CLI reports their ends to that subagent.
         self._owned = Ids()
-        #: Turns that may be due because tasks have ended; and whether one of them is certain.
+        #: Number of turns that may be due because tasks have ended, and whether at least one will certainly come.
         self.due: int = 0
         self.is_certain: bool = False
 
     def unfinished(self) -> str:
-        """Where the output would end if it ended now, in words; nothing if no subagent works and no turn is certain."""
+        """Say in words what is unfinished if the output ends now; empty if no subagent works and no turn is certain."""
         if self.subagents:
             return "while a subagent worked in the background"
         return "before the turn that the end of a background task brings" if self.is_certain else ""
 
     def see(self, message: TaskMessage, *, in_turn: bool) -> None:
-        """Look at what the CLI says of tasks.
+        """Update the state from a message about tasks.
 
         Args:
-            in_turn: whether a turn is under way, which may take up the end of a task itself.
+            in_turn: whether a turn is under way. Such a turn may handle the end of a task, so that no other turn comes.
         """
         if isinstance(message, TaskStartedMessage):
             if message.is_backgrounded is not False and not message.ambient:
@@ -85,18 +87,18 @@ class Background:
             self._ended(message.task_id or "", message.patch.status, in_turn=in_turn)
 
     def turn_began(self) -> None:
-        """A turn begins, and takes up what has ended."""
+        """A turn begins. It handles the tasks that have ended."""
         self.stopped = Ids()
 
     def turn_ended(self, *, takes_one_up: bool) -> None:
-        """A result has come. ``takes_one_up``: the turn was for the end of a task."""
+        """A result has come. ``takes_one_up``: the turn was about the end of a task."""
         self.is_certain = False
         self.stopped = Ids()
         if takes_one_up and self.due:
             self.due -= 1
 
     def settle(self) -> None:
-        """Ends that may have brought a turn have brought none."""
+        """Stop expecting turns: no task that has ended will bring one."""
         self.due, self.is_certain = 0, False
 
     def _works(self, id: str, kind: str | None, owner: str | None) -> None:
@@ -108,7 +110,7 @@ class Background:
         tasks = [task for task in message.tasks if not task.ambient]
         listed = {task.task_id for task in tasks}
         for id in (*self.subagents.strings(), *self.shells.strings()):
-            if id not in listed:  # its end was not said, so neither was how it ended
+            if id not in listed:  # the task has ended, and the CLI has not said how
                 self._ended(id, None, in_turn=in_turn)
         for task in tasks:
             self._works(task.task_id, task.task_type, task.parent_task_id)

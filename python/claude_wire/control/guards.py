@@ -1,7 +1,7 @@
-"""Which hooks and permission callbacks guard a session, and whether they are ever called.
+"""Show which hooks and permission callbacks guard a session, and whether the CLI ever calls them.
 
-A guard that is never called looks like one that allows everything. So the session keeps count: what the CLI has
-confirmed, what a matcher fits, and how often each function was called.
+A guard that is never called looks like a guard that allows everything. So the session records for each guard whether
+the CLI has confirmed it, whether its matcher fits a tool, and how often it was called.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ if TYPE_CHECKING:
 
 __all__ = ["PERMISSION", "Guard", "GuardState", "compare_with_started", "hook_output", "refusal"]
 
-#: What stands for the event of ``can_use_tool``.
+#: The ``event`` of the guard ``can_use_tool``, which belongs to no hook event.
 PERMISSION = "can_use_tool"
 
-#: How claude-agent-sdk spells what are keywords in Python.
+#: Key in claude-agent-sdk -> key on the wire. The wire's keys are keywords of Python.
 _SPELLED = {"continue_": "continue", "async_": "async"}
 
 _log = logging.getLogger("claude_wire")
 
 
 class Guard(msgspec.Struct, frozen=True, kw_only=True):
-    """One hook of a session, or its ``can_use_tool``, at the moment when ``Session.guards`` was read.
+    """One hook of a session, or its ``can_use_tool``. A snapshot, taken when ``Session.guards`` is read.
 
     Attributes:
-        name: the function's qualified name, or what ``HookMatcher(name=)`` says.
+        name: the function's qualified name, or the ``name`` of its ``HookMatcher``.
         event: the hook event, or ``can_use_tool``.
-        matcher: of the hook; None for all tools.
-        confirmed: true if the CLI calls it: a hook is in what the CLI has registered, by its answer to ``initialize``,
-            or the command line has the CLI ask ``can_use_tool``. False if it does not. None if nothing says so yet.
-        fits: whether ``matcher`` fits one of the tools that the last ``system/init`` lists. None before that, while an
-            MCP server still connects, and for events that have no tool.
-        calls: how often the function was called in this session.
+        matcher: the hook's matcher; None for all tools.
+        confirmed: true if the CLI calls the guard: the CLI's answer to ``initialize`` says that the hooks are
+            registered, or the command line makes the CLI ask ``can_use_tool``. False if the CLI does not call the
+            guard. None as long as nobody knows.
+        fits: whether ``matcher`` fits a tool in the last ``system/init``. None before the first ``system/init``, while
+            an MCP server connects that may add a tool, and for events without a tool.
+        calls: number of calls in this session.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuardState:
-    """What is known of one guard so far."""
+    """The state of one guard, which changes during the session."""
 
     __slots__ = ("calls", "confirmed", "event", "fits", "matcher", "name", "warned")
 
@@ -71,7 +72,7 @@ class GuardState:
 
     @property
     def view(self) -> Guard:
-        """The state as it is now."""
+        """A snapshot of the state."""
         return Guard(
             name=self.name,
             event=self.event,
@@ -82,10 +83,10 @@ class GuardState:
         )
 
     def look_at(self, tools: Sequence[str], *, more: bool) -> None:
-        """Compare the matcher with the tools of the session, and warn once if it fits none.
+        """Compare the matcher with the tools of the session. Warn once if the matcher fits no tool.
 
         Args:
-            more: whether some MCP server is not connected yet, and may bring further tools.
+            more: whether an MCP server still connects and may add tools.
         """
         if self.event not in TOOL_EVENTS:
             return
@@ -106,11 +107,15 @@ class GuardState:
 def compare_with_started(
     started: Started, permissions: GuardState | None, hooks: Mapping[str, GuardState], servers: Iterable[str]
 ) -> None:
-    """Note and log what the CLI of a supervisor never calls, because it was started without that.
+    """Find the guards and MCP servers that a supervisor's CLI never calls, because it was started without them.
+
+    Sets ``confirmed`` of these guards to false, and logs one warning.
 
     Args:
-        hooks: by their ids.
-        servers: names of MCP servers.
+        started: the callbacks that the CLI was started with.
+        permissions: the guard ``can_use_tool``, if there is one.
+        hooks: hook id -> guard.
+        servers: names of the client's MCP servers.
     """
     if permissions is not None and permissions.confirmed is None:
         permissions.confirmed = started.asks
@@ -130,10 +135,10 @@ def compare_with_started(
 
 
 def hook_output(name: str, event: str, output: object) -> Wire | dict[str, Any]:
-    """What a hook has returned, as the answer to the CLI.
+    """Turn the return value of a hook into the answer to the CLI.
 
     Raises:
-        WrongAnswer: it is no answer, or has no effect.
+        WrongAnswer: the value is not a hook's answer, or has no effect for this event.
     """
     if output is None:
         return {}
@@ -152,7 +157,7 @@ def hook_output(name: str, event: str, output: object) -> Wire | dict[str, Any]:
 
 
 def refusal(event: str, reason: str) -> dict[str, Any] | None:
-    """The answer of a hook that refuses what its event is about; None if the event is no question."""
+    """The answer of a hook that refuses the action of its event; None for an event that cannot refuse."""
     if event == "PreToolUse":
         decision: Any = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     elif event == "PermissionRequest":

@@ -1,7 +1,7 @@
-"""Which tools the matcher of a hook fits, by the rule of the CLI.
+"""Compare a hook's matcher with names of tools, by the CLI's own rule.
 
-``Bash``, ``Edit|Write`` and ``Edit, Write`` are names, which the CLI compares letter by letter: ``bash`` fits nothing.
-Everything else is a regular expression that fits if it is found anywhere in a name, such as ``mcp__files__.*``.
+``Bash``, ``Edit|Write`` and ``Edit, Write`` are lists of names. The CLI compares names exactly: ``bash`` fits no tool.
+Any other matcher, such as ``mcp__files__.*``, is a regular expression, and fits a name that contains a match.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterable
 
 __all__ = ["TOOL_EVENTS", "fits_tool"]
 
-#: The events whose matchers are for names of tools.
+#: The events whose matchers are compared with names of tools.
 TOOL_EVENTS: frozenset[str] = frozenset(
     ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied")
 )
 _NAMES = re.compile(r"[a-zA-Z0-9_|, -]+")
-#: Older names that matchers may have, and that ``system/init`` may list (CLI 2.1.331).
+#: Old name of a tool -> new name. Matchers and ``system/init`` may still use the old names (CLI 2.1.331).
 _ALIASES = {
     "Brief": "SendUserMessage",
     "Eval": "REPL",
@@ -32,7 +32,7 @@ _ALIASES = {
 
 
 def fits_tool(matcher: str | None, tools: Iterable[str]) -> bool:
-    """Whether a matcher fits any of these tools. An expression that Python cannot read may fit: the CLI's differs."""
+    """True if a matcher fits any of these tools, or may fit: Python cannot compile every JavaScript expression."""
     if matcher in (None, "", "*"):
         return True
     assert matcher is not None
@@ -48,6 +48,6 @@ def fits_tool(matcher: str | None, tools: Iterable[str]) -> bool:
 
 
 def _names_of(tool: str) -> set[str]:
-    """All names of a tool, the older ones too."""
+    """All names of a tool, old and new."""
     name = _ALIASES.get(tool, tool)
     return {tool, name, *(old for old, new in _ALIASES.items() if new == name)}
