@@ -164,7 +164,7 @@ def test_parents_among_progress_that_go_round_end(tmp_path: Path) -> None:
     ("act", "error", "text"),
     [
         (lambda path: rename_session(path, " "), ValueError, "the title is empty"),
-        (lambda path: tag_session(path, "\u200b"), ValueError, "the tag is empty; None takes the tag away"),
+        (lambda path: tag_session(path, "\u200b"), ValueError, "the tag is empty; None removes the tag"),
         (lambda path: fork_session(path, up_to="x"), ValueError, "no message of the session has the uuid"),
         (lambda path: fork_session(path, max_bytes=3), ValueError, "the session has more than 3 bytes"),
         (lambda path: delete_session(path.parent), ValueError, "a session is a .jsonl file"),

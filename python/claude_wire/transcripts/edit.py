@@ -1,7 +1,7 @@
-"""Change sessions on disk: rename, tag, delete and fork them, in the form in which the official SDKs write that.
+"""Rename, tag, delete and fork sessions on disk. The records are the same as those of the official SDKs.
 
-Each function takes the path of a session's file, or a :class:`SessionInfo`. The CLI may have the session open: a line
-is appended in one write, and the CLI keeps it.
+Each function takes the path of a session's file, or a :class:`SessionInfo`. The CLI may have the session open: new
+lines are appended in one write, and the CLI keeps them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ SessionFile: TypeAlias = "SessionInfo | str | os.PathLike[str]"
 
 #: The records that make up a conversation.
 CONVERSATION = frozenset({"user", "assistant", "attachment", "system", "progress"})
-#: Fields that say where a record was made, which is not true of its copy.
+#: Fields about the origin of a record. They would be wrong in a copy.
 NOT_COPIED = ("teamName", "agentName", "slug", "sourceToolAssistantUUID")
-#: Unicode categories of characters that a tag does not have: format, private use, not assigned.
+#: Unicode categories that are removed from a tag: format, private use, unassigned.
 INVISIBLE = ("Cf", "Co", "Cn")
 
 
 def rename_session(session: SessionFile, title: str) -> None:
-    """Give a session a title, without the spaces around it.
+    """Set the title of a session. Spaces around the title are removed.
 
     Raises:
-        ValueError: the title is empty, or ``session`` is no ``.jsonl`` file.
+        ValueError: the title is empty, or ``session`` is not a ``.jsonl`` file.
         OSError: the file is absent, empty or cannot be written.
     """
     path = _path(session)
@@ -47,28 +47,29 @@ def rename_session(session: SessionFile, title: str) -> None:
 
 
 def tag_session(session: SessionFile, tag: str | None) -> None:
-    """Give a session a tag in place of the one it has; None takes the tag away.
+    """Set the tag of a session, in place of any other tag. None removes the tag.
 
-    The tag is normalized (NFKC), and characters that are not visible are left out, as in the official SDKs.
+    As in the official SDKs, the tag is normalized (NFKC) and invisible characters are removed.
 
     Raises:
-        ValueError: nothing of the tag is left, or ``session`` is no ``.jsonl`` file.
+        ValueError: the tag has no visible character, or ``session`` is not a ``.jsonl`` file.
         OSError: the file is absent, empty or cannot be written.
     """
     path = _path(session)
     if tag is not None:
         tag = _visible(tag).strip()
         if not tag:
-            raise ValueError("the tag is empty; None takes the tag away")
+            raise ValueError("the tag is empty; None removes the tag")
     _append(path, {"type": "tag", "tag": tag or "", "sessionId": path.stem})
 
 
 def delete_session(session: SessionFile) -> None:
-    """Delete a session's file and the folder of its subagents. There is no way back.
+    """Delete a session's file and the folder of its subagents. This cannot be undone.
 
     Raises:
-        ValueError: ``session`` is no ``.jsonl`` file.
-        OSError: the file is absent or cannot be deleted. What cannot be deleted of the folder stays.
+        ValueError: ``session`` is not a ``.jsonl`` file.
+        OSError: the file is absent or cannot be deleted. (A part of the folder that cannot be deleted stays, without
+            an error.)
     """
     path = _path(session)
     path.unlink()
@@ -78,18 +79,21 @@ def delete_session(session: SessionFile) -> None:
 def fork_session(
     session: SessionFile, *, up_to: str | None = None, title: str | None = None, max_bytes: int = MAX_BYTES
 ) -> Path:
-    """Copy a session into a new one beside it, with new uuids, and return its path; its stem is the new id.
+    """Copy a session to a new file in the same folder, with new uuids.
+
+    Returns the path of the new file. The stem of its name is the id of the new session.
 
     Messages of subagents and backups of files are not copied.
 
     Args:
         session: the session to copy.
-        up_to: the uuid of the last message to copy; all of them if None.
-        title: of the copy; that of the session, or its first prompt, with ``(fork)`` after it, if None.
-        max_bytes: a larger file is refused. The copy is made in memory.
+        up_to: the uuid of the last message to copy; None copies all messages.
+        title: the title of the copy. None: the title or the first prompt of the session, followed by ``(fork)``.
+        max_bytes: limit for the size of the file, since the copy is made in memory.
 
     Raises:
-        ValueError: there is nothing to copy, no message has the uuid, the file is too large, or it is no ``.jsonl``.
+        ValueError: the session has no messages, no message has the uuid, or the file is too large or not a ``.jsonl``
+            file.
         OSError: the file cannot be read, or the copy cannot be written.
     """
     path = _path(session)
@@ -126,7 +130,7 @@ def fork_session(
 
 
 def _main_chain(entries: list[dict[str, Any]], up_to: str | None) -> list[dict[str, Any]]:
-    """The records outside of subagents, up to the one with this uuid."""
+    """The records that belong to no subagent, up to the record with this uuid."""
     main = [entry for entry in entries if not entry.get("isSidechain")]
     if up_to is not None:
         found = next((index for index, entry in enumerate(main) if entry["uuid"] == up_to), None)
@@ -139,7 +143,7 @@ def _main_chain(entries: list[dict[str, Any]], up_to: str | None) -> list[dict[s
 
 
 def _copied(entries: list[dict[str, Any]], source: str, id: str, now: str) -> list[dict[str, Any]]:
-    """Copies of records with new uuids; progress is left out, and its children hang on its parent."""
+    """Copy records and give them new uuids. ``progress`` records are skipped: their children get their parent."""
     by_uuid = {entry["uuid"]: entry for entry in entries}
     new = {old: str(uuid.uuid4()) for old in by_uuid}
     written = [entry for entry in entries if entry["type"] != "progress"]
@@ -156,7 +160,7 @@ def _copied(entries: list[dict[str, Any]], source: str, id: str, now: str) -> li
             "parentUuid": None if parent is None or parent["type"] == "progress" else new[parent["uuid"]],
             "logicalParentUuid": new.get(logical) if logical else logical,
             "sessionId": id,
-            # The newest message is where a resumed session goes on.
+            # The CLI resumes a session at the message with the newest timestamp.
             "timestamp": now if entry is written[-1] else entry.get("timestamp", now),
             "isSidechain": False,
             "forkedFrom": {"sessionId": source, "messageUuid": entry["uuid"]},
@@ -187,7 +191,7 @@ def _line(record: dict[str, Any]) -> bytes:
 
 
 def _append(path: Path, record: dict[str, Any]) -> None:
-    with open_regular(path) as file:  # which neither makes a file nor waits for one
+    with open_regular(path) as file:  # neither creates the file nor blocks on a pipe
         if not file.seek(0, os.SEEK_END):
             raise FileNotFoundError(f"the session is empty: {path.name}")
         file.seek(-1, os.SEEK_END)

@@ -39,7 +39,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: A ``custom-title.json`` above this size is not read.
 MAX_TITLE_BYTES = 64 * 1024
 
-#: What nobody typed: the output of a command, what hooks and IDEs add, and a note that the user interrupted the turn.
+#: Texts that no user typed: output of a command, additions of hooks and IDEs, the note about an interrupted turn.
 _ADDED = re.compile(
     r"\s*(?:<local-command-stdout>|<session-start-hook>|<tick>|<goal>|\[Request interrupted by user[^\]]*\]"
     r"|<ide_opened_file>.*</ide_opened_file>\s*$|<ide_selection>.*</ide_selection>\s*$)",

@@ -204,13 +204,13 @@ class Tree:
         return list(reversed(path))
 
     def branch(self, leaf: str | None = None, *, logical: bool = True) -> list[Node]:
-        """The records of a branch, the active one if no leaf is given, in the order of the file.
+        """The records of a branch in the order of the file. Without ``leaf``: of the active branch.
 
-        A record whose line stands before that of its parent comes after its parent.
+        One exception to this order: a record always comes after its parent.
 
-        The result of a tool call hangs on the record of its call, and so does the next block of the same answer. So
-        where several tools are called at once, some results lead nowhere: they belong to the branch, too. So does a
-        result that hangs on another record, or on one that is missing.
+        The parent of a tool result is the record of the call, and so is the parent of the answer's next block. So
+        after parallel calls some results are not on the path to the leaf. They belong to the branch all the same, and
+        so does a result whose parent is another record or is missing.
 
         Raises:
             KeyError: there is no such leaf.
