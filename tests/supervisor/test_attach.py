@@ -463,7 +463,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
         open_session(ClaudeOptions(), attach="s")
     with pytest.raises(TypeError, match="cwd is for a CLI that is started"):
         open_session(attach="s", cwd=tmp_path)
-    with pytest.raises(TypeError, match="supervisor says where attach= is"):
+    with pytest.raises(TypeError, match="supervisor= is only for use with attach="):
         open_session(["cli"], supervisor=tmp_path)
     with pytest.raises(TypeError, match="knows its supervisor"):
         open_session(attach=connect(tmp_path).at("s"), supervisor=tmp_path)

@@ -189,7 +189,7 @@ class RequestError(ClaudeWireError):
 
 
 def initialize_hint(subtype: str) -> str:
-    """What to add to an error of the first request, which a program such as ``echo`` or ``cat`` fails like this."""
+    """A hint for error texts of ``initialize``. The first request fails if the program is ``echo`` or ``cat``."""
     return "; is the program an agent that speaks stream-json?" if subtype == "initialize" else ""
 
 

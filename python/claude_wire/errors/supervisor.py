@@ -1,4 +1,4 @@
-"""What a supervisor of sessions refuses, and the end of a connection with it."""
+"""Errors of a supervisor of sessions: refused commands, and a lost connection."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["DetachedError", "SupervisorError"]
 
 
 class DetachedError(ClaudeWireError):
-    """The connection with the supervisor of a session has ended. The session itself goes on there.
+    """The connection with the supervisor of a session has ended. The session itself goes on in the supervisor.
 
     Attributes:
-        cursor: where to attach again, so that each line comes once: behind the last message that was taken.
-        unacknowledged: prompts and answers that the supervisor has not acknowledged, as lines, the oldest first. They
-            can be sent again by :meth:`~claude_wire.Session.send_again`: the supervisor takes none of them twice.
+        cursor: the position after the last received message. Attach there again to get each line exactly once.
+        unacknowledged: the prompts and answers that the supervisor has not acknowledged, as lines, the oldest first.
+            :meth:`~claude_wire.Session.send_again` sends them again; the supervisor accepts each line only once.
     """
 
     def __init__(self, problem: str, cursor: Cursor, unacknowledged: list[bytes]) -> None:
@@ -28,13 +28,13 @@ class DetachedError(ClaudeWireError):
 
 
 class SupervisorError(ClaudeWireError):
-    """A supervisor of sessions has refused a command, or there is none that could be asked.
+    """A supervisor of sessions has refused a command, or no supervisor can be reached.
 
     Attributes:
-        error: which refusal it is, in a word, such as ``epoch``, ``gone``, ``driver`` or ``version``;
-            docs/supervisor.md lists them.
-        line: for ``epoch``, the number of the last line that there is.
-        first: for ``gone``, the number of the first line that there is.
+        error: the reason in one word, such as ``epoch``, ``gone``, ``driver`` or ``version``; docs/supervisor.md lists
+            all reasons.
+        line: for ``epoch``, the number of the journal's last line.
+        first: for ``gone``, the number of the oldest line that the journal still has.
     """
 
     def __init__(self, error: str, message: str, *, line: int | None = None, first: int | None = None) -> None:

@@ -195,7 +195,7 @@ def open_session(
                 raise TypeError(f"{name} is for a CLI that is started, and with attach= the supervisor has started it")
         return _SupervisedSession(_way_to(attach, supervisor), dialect=dialect, **session)
     if supervisor is not None:
-        raise TypeError("supervisor says where attach= is; it is for nothing else")
+        raise TypeError("supervisor= is only for use with attach=: it names the supervisor of that session")
     spoken = dialect_of(dialect)
     if not spoken.initializes:
         if isinstance(options, ClaudeOptions) and spoken is not CLASSIC:

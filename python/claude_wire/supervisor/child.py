@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["MARK_VARIABLE", "Child", "began_at", "end_leftover", "is_alive", "memory_of"]
 
 _PR_SET_PDEATHSIG = 1
-#: The variable in the environment of a CLI, and of all that it starts, that has its mark.
+#: The environment variable with the mark of a CLI. All processes that the CLI starts inherit the mark.
 MARK_VARIABLE = "CLAUDE_WIRE_SUPERVISOR_PROCESS"
-#: Seconds that killed processes get to end before the group is looked through again.
+#: Seconds to wait between killing the processes of a group and the next search for survivors.
 PASS_SECONDS = 0.05
-#: How often a group is looked through for processes that were started while the others were killed.
+#: Limit for searches in one group. A process may start while the others are killed, so one search is not enough.
 MAX_PASSES = 100
 
 

@@ -1,7 +1,7 @@
-"""A limit of what a session may cost: the CLI is asked while a run goes on, and is interrupted at the threshold.
+"""A cost limit for a session. While a run goes on, ask the CLI for the cost; at the limit, interrupt the CLI.
 
-Knows the two requests for that, and time; not processes or clients. Between two questions, and until the CLI has
-interrupted the turn, a call of the model may overshoot the limit by what it costs.
+The session may exceed the limit by the cost of the model calls between two requests and until the interrupt takes
+effect. Knows the two requests and time; not processes or clients.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from claude_wire.messages import (
 
 __all__ = ["CostLimit"]
 
-#: Seconds between two questions while a run goes on.
+#: Seconds between two requests for the cost.
 ASK_SECONDS = 1.0
-#: How the ids of its requests begin.
+#: Prefix of the request ids of this module.
 PREFIX = "claude_wire_supervisor_cost_"
 
 
@@ -35,8 +35,8 @@ class CostLimit:
     Args:
         most: in US dollars.
         send: writes a line to the CLI. It may raise OSError.
-        reached: is called with the cost when the limit is reached, once.
-        runs: says whether a turn is under way, or subagents work in the background.
+        reached: called once with the cost, when the session reaches the limit.
+        runs: returns true while a turn is under way or a subagent works in the background.
     """
 
     __slots__ = ("_asked", "_asks", "_cost", "_loop", "_most", "_reached", "_runs", "_send", "_timer")

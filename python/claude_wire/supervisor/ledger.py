@@ -1,21 +1,21 @@
-"""What the protocol owes in one managed session: open questions, prompts, and who may answer. Without input and output.
+"""Follow the open questions, the prompts and the driver of one managed session. Does no I/O.
 
-Knows control messages and prompts, in both directions; not journals, processes or sockets. :class:`Ledger` is told of
-each message of the CLI that :data:`MARKS` names, and of each line of a client before it is written.
+:class:`Ledger` sees each message of the CLI whose type is in :data:`MARKS`, and each line of a client before the line
+is written. Knows control messages and prompts, in both directions; not journals, processes or sockets.
 
-A question of the CLI (a ``control_request``) is in one state, and :data:`QUESTION` is its whole table:
+Each question of the CLI (a ``control_request``) is in one state, and :data:`QUESTION` is its whole table:
 
 ==========  =================================================================================================
-OPEN        The CLI waits for an answer. It stays so while no client is there, and is handed to each new driver.
-ANSWERED    An answer is in the journal, and goes to the CLI. Any other answer is dropped.
-WITHDRAWN   The CLI wants no answer any more. An answer that still comes is dropped.
-DIED        The process has ended before there was an answer.
+OPEN        The CLI waits for an answer. Each new driver gets the question. Without a client, the question stays open.
+ANSWERED    The journal has an answer, which goes to the CLI. The supervisor drops any other answer.
+WITHDRAWN   The CLI no longer wants an answer. The supervisor drops an answer that still comes.
+DIED        The process ended without an answer.
 ==========  =================================================================================================
 
-A session has one driver at a time, who may send lines. All other clients are viewers. :data:`DRIVER` is the table of
-the role: whether somebody has it, and what becomes of a client that asks for it.
+A session has at most one driver, the client that may send lines. All other clients are viewers. :data:`DRIVER` is the
+table of that role: whether there is a driver, and which role a client gets that asks to drive.
 
-:class:`~claude_wire.control.supervisor_frames.Life` says what a session does, for lists; it follows from the rest.
+:class:`~claude_wire.control.supervisor_frames.Life` is the state of a session in lists, derived from all this.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class Ledger:
 
     @property
     def last_settled(self) -> list[str]:
-        """The ids of the last questions that need no answer any more."""
+        """Ids of the newest questions that no longer need an answer."""
         return self.settled.strings()[-MAX_SETTLED:]
 
     def works(self) -> bool:
