@@ -102,7 +102,7 @@ class _Classic(Connection):
         return isinstance(message, PermissionRequestMessage) or _is_question(message)
 
     def from_agent(self, message: Any) -> list[Any]:
-        if _is_question(message):  # what it asks cannot be read, and the agent waits for an answer
+        if _is_question(message):  # an unreadable question: deny it, since the agent waits for an answer
             message = PermissionRequestMessage()
         if not isinstance(message, PermissionRequestMessage):
             return [as_stream_json(message)]

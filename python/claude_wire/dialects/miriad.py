@@ -216,9 +216,9 @@ class _Miriad(MiriadConnection):
 
 
 def _status_of(message: Any) -> StatusMessage | None:
-    """What answers a status request; None for anything else.
+    """The answer to a status request in a message; None for any other message.
 
-    The document names the fields and no subtype: miriad-code writes ``status``, and its later document
+    The protocol document lists the fields and no subtype. miriad-code writes ``status``; a later document says
     ``status_response``.
     """
     if isinstance(message, StatusMessage):

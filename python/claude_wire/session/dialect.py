@@ -430,7 +430,7 @@ class _TranslatingRouter(Router):
             self._control.callbacks.confirm_permissions(True)
 
     def _look_at_dialect(self) -> bool:
-        """Check ``can_use_tool`` once the dialect is found, as a session does that is given it. False if refused."""
+        """Once the dialect is known, check ``can_use_tool`` like a session with a fixed dialect. False if refused."""
         dialect = self._connection.dialect
         if not self._is_unconfirmed or dialect is AUTO:
             return True
@@ -438,7 +438,7 @@ class _TranslatingRouter(Router):
         asks: bool | None = False
         try:
             asks = require_callbacks(dialect, self._stream, True, {})
-        except ValueError as error:  # a DialectError is one
+        except ValueError as error:  # DialectError is a subclass
             self._refusal = error
         self._control.callbacks.confirm_permissions(asks)
         return self._refusal is None

@@ -60,7 +60,7 @@ class Reading:
         self._requests = control.requests
         self._process = process
         self._on_init = control.callbacks.see_init
-        #: Id of the session that the CLI was started to go on with; None if there is none, or once it was compared.
+        #: Id of the session that the CLI was started to resume. None without a resume, and after the check.
         self.resumes: str | None = None
         # Cancelling it ends the wait for a message of the run.
         self._waiting: CancelScope | None = None
@@ -168,7 +168,7 @@ class Reading:
                 await self._wait(wait, reserved=True)
 
     async def pass_to_the_end_of_run(self, wait: Wait) -> None:
-        """Pass over all messages until the run is over. ``wait`` notes the turns that background work begins."""
+        """Skip all messages until the run is over. ``wait`` notes the turns that background work begins."""
         while wait.end is None and not wait.is_over(self.run):
             if not self.ready:
                 await self._wait(wait, reserved=True)
@@ -181,7 +181,7 @@ class Reading:
         wait.close(self.run)
 
     async def request(self, request: ControlRequestBody[A], seconds: float) -> A:
-        """Send a request and return its answer, typed; the run learns what that says of prompts."""
+        """Send a request and return its typed answer. An answer about prompts changes the run's state."""
         if not isinstance(request, ControlRequestBody):
             raise TypeError(f"request() takes a request such as McpStatusRequest(), not {type_of(request)}")
         require_seconds("timeout", seconds, or_zero=True)

@@ -1,28 +1,29 @@
-"""When a run is over, and what became of each prompt.
+"""Decide when a run is over, and follow the state of each prompt.
 
-Knows what messages say of prompts, turns and tasks; not how they travel. A result ends a turn, not the run: a subagent
-in the background goes on, and its end wakes the session for another turn, for which the input must still be open. A
-CLI that reports its state says ``idle`` when it owes no turn. Of another one only delegated work is counted, since a
-shell or a monitor in the background may run for ever. (So does claude-agent-sdk 0.2.187.)
+A result ends a turn, not the run: a subagent in the background works on, and its end starts another turn, which needs
+an open input. A CLI that reports its state says ``idle`` when it owes no turn. With any other CLI only subagents and
+workflows count, since a shell or a monitor in the background may run for ever. (claude-agent-sdk 0.2.187 does the
+same.)
 
-Each subagent that ends brings a turn of its own, also if several end at once (CLI 2.1.331). No turn follows if a turn
-under way still asks the model something: that request takes the end up, and the CLI does not say so. So a CLI that
-reports no state is given :data:`SETTLE_SECONDS` behind each result to begin the turns that may be due. An agent that
-never says that a turn begins is not: its next result is taken to be the last.
+Each subagent that ends brings a turn of its own, also if several end at once (CLI 2.1.331). There is one exception: if
+a turn under way calls the model again, that call handles the end, no turn follows, and the CLI does not say so. So
+after each result a CLI that reports no state has :data:`SETTLE_SECONDS` to begin a turn that may be due. An agent that
+never announces turns gets no such time: its next result counts as the last.
 
-When a turn is done, and when a run is, is one table: that of docs/session.md, "Turns and runs".
+The table "Turns and runs" in docs/session.md says when a turn and a run are done. Knows what messages say about
+prompts, turns and tasks; not how they travel.
 
-Each prompt that was sent is in one state, and :data:`TRANSITIONS` is the whole machine:
+Each prompt is in one state, and :data:`TRANSITIONS` is the whole machine:
 
 ==========  =================================================================================================
-SENT        The prompt was written. The CLI has said nothing of it.
+SENT        The prompt was written. The CLI has not mentioned it yet.
 QUEUED      ``command_lifecycle`` says that the prompt waits in the CLI's queue.
 STARTED     ``command_lifecycle`` says that a turn has begun with the prompt.
-FOLDED      The prompt was put into a turn that was under way already. That turn's result answers it.
-UNCERTAIN   A result that names no prompt has come. It may have answered this prompt too, or another result may come.
-            Or the CLI has emptied its queue, and does not say whether the prompt was in it.
+FOLDED      The CLI has merged the prompt into the turn under way. That turn's result answers the prompt.
+UNCERTAIN   A result without names of prompts has come. It may answer this prompt too, or another result may follow.
+            Or the CLI has emptied its queue without saying whether the prompt was in it.
 ANSWERED    A result answers the prompt.
-REPEATED    The CLI had the uuid already, from before the session was resumed. No turn begins.
+REPEATED    The CLI knows the uuid from before the session was resumed. No turn begins.
 CANCELLED   The CLI has taken the prompt out of its queue, or has refused it. No turn begins.
 ==========  =================================================================================================
 
@@ -31,14 +32,14 @@ The last three are final. Which event a message is for which prompt:
 * A result that names prompts (``user_message_uuids``) is NAMED for these, and for those without a uuid that were sent
   before one of these: the CLI keeps their order. (A CLI that names only the last, in ``user_message_uuid``, means all
   before it.) For later ones without a uuid it is LATER, since the CLI leaves out what has no uuid.
-* A result that names nobody is FIRST for the oldest prompt, and LATER for all others, since prompts that wait are
-  merged. In a dialect that does not merge prompts it is nothing for these, unless they are FOLDED. It is
-  neither for a prompt with a uuid if the result says that it names nobody (an empty list).
-* A result of a turn that background work began is FIRST for no prompt.
-* ``command_lifecycle`` is told of prompts with a uuid. For a prompt that began a turn ``completed`` comes behind the
-  result, for one that was folded in before it, and for a repeated one without ``queued``.
-* SWEPT is the CLI's answer that it has emptied its queue for the host. It names the prompts that were in it, save those
-  without a uuid; so each of these, if it was sent before, may have been in it, or its turn may be about to begin.
+* A result that names no prompt is FIRST for the oldest prompt, and LATER for all others, since the CLI merges waiting
+  prompts. In a dialect without merging, it is no event for these others, unless they are FOLDED. A result with an
+  empty list of names is neither FIRST nor LATER for a prompt with a uuid.
+* The result of a turn that background work began is FIRST for no prompt.
+* ``command_lifecycle`` comes only for prompts with a uuid. ``completed`` comes after the result for a prompt that began
+  a turn, before the result for a folded prompt, and without ``queued`` for a repeated prompt.
+* SWEPT is the CLI's answer that it has emptied its queue for the host. The answer names the prompts that were in the
+  queue and have a uuid. An earlier prompt without a uuid may have been in the queue, or its turn may be about to begin.
 * SETTLED is the end of :data:`SETTLE_SECONDS` in which an idle CLI began no turn.
 """
 
@@ -318,12 +319,12 @@ class Run:
             self.ask(uuid, now)
 
     def arrive(self, *, turn: bool, subagents: Iterable[str] = (), restarted: bool) -> None:
-        """All older messages were seen.
+        """The consumer has read all older messages.
 
         Args:
-            turn: whether a turn is under way behind them.
-            subagents: ids of those that work in the background. Some may have begun before the first message.
-            restarted: whether they are of several processes. What an earlier one has begun goes on no more.
+            turn: whether a turn is under way now.
+            subagents: ids of the subagents in the background. Some may have begun before the first message.
+            restarted: whether the messages come from several processes. Work of an earlier process has ended.
         """
         self._is_behind, self._turn = False, turn
         if restarted:

@@ -304,12 +304,13 @@ class Session:
     async def initialize(
         self, request: InitializeRequest | None = None, *, timeout: float | None = None
     ) -> InitializeResponse:
-        """Open the session: tell the CLI of the callbacks, and what else is in ``request``. :func:`open_session` does.
+        """Open the session: send ``request``, with the session's callbacks in it. :func:`open_session` calls this.
 
         Raises:
-            RequestError: no answer; or the CLI has not registered the hooks, or cannot do ``on_failure="block"``.
-            ValueError: ``request`` has hooks, MCP servers or dialogs, and so has the session.
-            DialectError: the dialect has no ``initialize``, and ``request`` is given. Without it nothing is sent.
+            RequestError: the CLI does not answer, has not registered the hooks, or cannot do ``on_failure="block"``.
+            ValueError: both ``request`` and the session have hooks, MCP servers or dialogs.
+            DialectError: ``request`` is given, and the dialect has no ``initialize``. (Without ``request`` the method
+                sends nothing in such a dialect.)
         """
         if self._link is not None:
             raise HandleError("the supervisor of this session has sent initialize; session.info is the answer")
@@ -480,15 +481,15 @@ class Session:
         return messages
 
     def receive_run(self, *, shells: float | None = 0.0, ceiling: float | None = CEILING_SECONDS) -> SessionMessages:
-        """Iterate until nothing more will come: past the result, while background work goes on that wakes the session.
+        """Iterate over the messages of the whole run: past the first result, while subagents work in the background.
 
-        There may be several results. A run is over when every prompt has its result, no subagent is left in the
-        background, and the CLI says that it is idle, if it does so at all. ``end`` of what this returns says how the
-        iteration has ended, and ``error`` what :meth:`ask` would raise.
+        There may be several results. A run is over when every prompt has its result, no subagent works in the
+        background, and the CLI says ``idle`` (if this CLI reports its state). After the iteration, ``end`` of the
+        returned object says why the iteration has ended, and ``error`` is the exception that :meth:`ask` would raise.
 
         Args:
-            shells: seconds, in all, to wait for commands in the background when nothing else is left to wait for. They
-                may run for ever, so they are not waited for if this is 0. None: no limit. Each that ends brings a turn.
+            shells: seconds in all to wait for commands in the background after everything else is done. The default
+                is 0, since commands may run for ever. None: no limit. Each command that ends brings a turn.
             ceiling: seconds to wait for an idle CLI or another turn, when nothing is under way. None: no limit.
         """
         messages = SessionMessages(self._reading.next_of_run, Wait(ceiling, shells))
