@@ -1,32 +1,33 @@
-"""What an agent does for each control request of its host. Knows the meaning of requests; not their envelopes.
+"""Answer the control requests that a host sends to an agent.
 
-A handler of the author's is asked first. What it returns is the answer; if it returns None, the agent answers as below.
-``interrupt`` is the protocol's own, and has no handler.
+If the author has a handler for a request, the agent calls the handler first and sends its return value as the answer.
+If there is no handler, or the handler returns None, the agent answers as below. ``interrupt`` has no handler: the
+protocol layer answers it.
 
 ==========================  ==========================================================================================
-``initialize``              hooks, MCP servers and schema are taken; MCP servers without a manifest are shaken hands
-                            with; the answer says what there is
-``cancel_async_message``    a prompt that waits is dropped
-``set_permission_mode``     the session's mode is another; ``system/status`` tells it behind the answer
-``set_model``               the session's model is another; null and ``default`` go back to the first
-``mcp_status``              the MCP servers and their tools
-``mcp_message``             a request of an MCP server in the host: it is told that the agent has no such method
-``mcp_set_servers``         servers in the host come and go; of others the answer says that they are not connected to
-``mcp_reconnect``,          a server in the host is connected anyway; any other is refused
+``initialize``              store the hooks, MCP servers and schema; do the MCP handshake with servers that have no
+                            manifest; answer with what the agent supports
+``cancel_async_message``    drop a waiting prompt
+``set_permission_mode``     change the session's mode; a ``system/status`` follows the answer
+``set_model``               change the session's model; null and ``default`` restore the first model
+``mcp_status``              list the MCP servers and their tools
+``mcp_message``             a request from an MCP server in the host: answer that the agent has no such method
+``mcp_set_servers``         add and remove servers in the host; report all other servers as not connected
+``mcp_reconnect``,          success for a server in the host, which is always connected; an error for any other
 ``mcp_toggle``
-``set_mcp_permission_…``    is kept in the session; tools of that server are asked for although the mode allows all
-``set_max_thinking_tokens`` is kept in the session, as ``max_thinking_tokens``
-``apply_flag_settings``     is kept in the session, as ``flag_settings``, which ``get_settings`` answers
-``rewind_files``            cannot be done
-``stop_task``,              there are no such tasks, commands, skills, plugins, models and files read: an empty answer
+``set_mcp_permission_…``    store it; the agent then asks before each tool of that server, even if the mode allows all
+``set_max_thinking_tokens`` store it as ``session.max_thinking_tokens``
+``apply_flag_settings``     store it as ``session.flag_settings``; ``get_settings`` returns the same settings
+``rewind_files``            an error: an agent cannot do this
+``stop_task``,              an empty answer: an agent has no such tasks, commands, skills, plugins, models or files
 ``background_tasks``,
 ``reload_…``,
 ``list_models``,
 ``seed_read_state``
 ``get_binary_version``      the agent's version
-``get_usage``               what the session has used; an agent knows of no plan and no limits
-``get_status``              in dialects that have it: whether a turn is under way, and how many prompts wait
-``end_session``             the agent ends when its turn has
+``get_usage``               the session's token counts and cost, without a plan or limits
+``get_status``              in dialects with this request: whether a turn is under way, and how many prompts wait
+``end_session``             end the agent after the current turn
 any other                   ``Unsupported control request subtype``
 ==========================  ==========================================================================================
 """

@@ -66,7 +66,7 @@ class Speech:
         self._kind: str | None = None
         self._pieces: list[str] = []
         self._head = self._middle = self._tail = b""
-        # What the open message has used, or the next one if none is open, by the names of the API.
+        # Token counts of the open message, or of the next message if none is open. The keys are the API's.
         self._usage: dict[str, Any] = dict(_NO_USAGE)
         #: How many messages of the model were begun.
         self.messages: int = 0

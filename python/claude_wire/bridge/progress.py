@@ -61,7 +61,7 @@ _UNIT = (
     r"(?:case|check|chunk|commit|component|epoch|file|frame|image|item|iteration|job|migration|module|package|page|phase"
     r"|record|request|row|shard|stage|step|suite|table|target|task|test)s?|batch(?:es)?|entry|entries|query|queries"
 )
-#: What work is divided into: a number beside one of these counts work, where that beside another noun may be a score.
+#: A unit of work, such as "files". "5 of 20 files" is progress; "5 of 20 points" may be a score.
 _IS_UNIT = re.compile(_UNIT, re.IGNORECASE)
 #: " tests" after the numbers.
 _UNITS = re.compile(rf" (?:[a-z]{{2,20}} )?({_UNIT})\b", re.IGNORECASE)
@@ -85,7 +85,7 @@ _PAST = frozenset(
 )
 #: Words before "step 5 of 20" with which a sentence may begin.
 _OPENINGS = frozenset(("-", "*", "at", "currently", "now", "on", "with"))
-#: Words in -ing that tell of nothing being done.
+#: Words in -ing that describe no activity.
 _NO_VERBS = frozenset(
     (
         *("anything", "being", "during", "everything", "evening", "existing", "failing", "following", "having"),
@@ -93,7 +93,7 @@ _NO_VERBS = frozenset(
         *("string", "thing", "warning"),
     )
 )
-#: Words directly before a verb that say that nothing is being done, and words that say so in all of a clause.
+#: Negations: words directly before a verb, and words that negate their whole clause.
 _DENIALS = frozenset(("avoid", "be", "cannot", "failed", "never", "no", "not", "only", "skip", "skipped", "stopped"))
 _CONDITIONS = frozenset(("after", "before", "if", "once", "unless", "until", "when", "without"))
 #: What is stripped from the ends of a word or a name: marks of emphasis, quotes, separators.
@@ -102,9 +102,9 @@ _AROUND = " \t\r:;,.*_>\"'()“”" + "".join(_DASHES)
 
 
 def find_step(text: str, rules: Iterable[ProgressRule]) -> Step | None:
-    """Return the last valid step that the rules find in a text, outside of code. None if there is none.
+    """Return the last valid step that the rules find in a text, outside of code; None if they find no step.
 
-    Of a longer text the rules get the last 128 Ki characters.
+    The rules read only the last 128 Ki characters of a longer text.
     """
     text = text[-MAX_READ:]
     found = _last(text, rules)

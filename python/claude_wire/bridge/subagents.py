@@ -40,7 +40,7 @@ _COUNT = re.compile(rf"\b(?P<count>\d{{1,2}}|{'|'.join(_COUNTS)}) (?:(?:more|par
 #: other word with a hyphen before "agent" may be an adjective: "third-party agent".
 _DOES = re.compile(r"general-purpose|Explore|Plan|[\w-]+-\w+(?:er|or|ist)")
 _ADJECTIVE = re.compile(r"[\w-]+-(?:border|layer|order|tier|user|vendor|power|paper|over|under|after)", re.IGNORECASE)
-#: What stands before a name where a subagent begins now.
+#: The words before a subagent's name in a sentence that starts the subagent.
 _BEGINS = re.compile(
     r"(?:(?:^|[.!?:;,*>\n-] *|\b(?:i['\u2019]m|i am|now) (?:now )?)"
     r"(?:us|launch|start|spawn|runn|invok|dispatch|call|delegat)ing(?P<doing>)"
@@ -50,7 +50,7 @@ _BEGINS = re.compile(
     r"(?: to)? (?:(?:the|a|an|my|our) )?$",
     re.IGNORECASE,
 )
-#: "Using the code-reviewer agent is better": nothing is being done.
+#: "Using the code-reviewer agent is better" starts no subagent.
 _IS_SUBJECT = re.compile(r" (?:is|was|takes|would|can|could|may|will|has|helps|makes|costs|requires|needs|should)\b")
 _SAYS = re.compile(
     r" (?:(?:has|is) )?(?:(?:now|just|already|successfully) )?"
@@ -58,13 +58,13 @@ _SAYS = re.compile(
     r"|: (?:(?:\d{1,3}% )?(?P<state>complete|completed|finished|done|failed)\b|(?=[a-z]{2,20}ing\b))",
     re.IGNORECASE,
 )
-#: Of what follows such a word is said that it is not so, or not yet.
+#: The rest of a clause after one of these words is not a fact, or not yet.
 _SUPPOSED = re.compile(
     r"\b(?:if|once|when|until|after|unless|whether|before|would|could|should|can|may|might|not|never|no|without|avoid"
     r"|\w{2,6}n['\u2019]t)\b[^.!?:\n]*$",
     re.IGNORECASE,
 )
-#: What a text says of a subagent, and its status; any other word of ``_SAYS`` is ``completed``.
+#: Word -> status of the subagent. Any other word of ``_SAYS`` means ``completed``.
 _SAID: dict[str, SubagentStatus] = {
     "started": "started",
     "running": "running",

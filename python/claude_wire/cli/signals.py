@@ -1,14 +1,15 @@
-"""Which signals end which command. Every command gets its signals here, and nowhere else.
+"""Set the signal handling of every command. No other module does this.
 
-SIGPIPE comes when a pipe or a socket is written to that nobody reads any more. What it does depends on the command:
+A process gets SIGPIPE when it writes to a pipe or a socket that nobody reads any more. Our reaction depends on the
+command:
 
-- A filter reads files and writes what it finds. SIGPIPE ends it without a word, as it ends ``cat`` before ``head``.
-- Every other command has children or connections. One of them that goes away must not end the command, so SIGPIPE is
-  ignored, and a write to it fails with BrokenPipeError. If the *output* of the command fails like this, the command
-  closes what it has, and then ends by SIGPIPE as a filter does.
+- A filter reads files and prints its findings. SIGPIPE ends a filter silently, like ``cat`` in ``cat FILE | head``.
+- Every other command has children or connections, and must survive when one of them goes away. So these commands ignore
+  SIGPIPE, and the write fails with BrokenPipeError. If the write to the command's own *output* fails, the command
+  closes its children and connections, and then ends by SIGPIPE like a filter.
 
-SIGCHLD gets its default. A program that ignores SIGCHLD hands that down to the programs that it starts. Then the
-system forgets children as soon as they end, and their pids may be given to strangers while we still signal them.
+SIGCHLD gets its default handling. A program that ignores SIGCHLD passes this on to the programs that it starts. Then
+the system frees the pid of a child as soon as the child ends, and we might signal a stranger with the same pid.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from contextlib import suppress
 
 __all__ = ["FILTERS", "announce", "arrange", "begin", "discard_output", "end_by_sigpipe"]
 
-#: Commands without children and connections. A command that is not named here lives on.
+#: Commands without children and connections. SIGPIPE ends only these commands.
 FILTERS = frozenset(("check", "export", "search", "sessions", "stats", "usage", "view"))
 
 
-#: Whether this process is the command, so that its signals are ours to set. A program that calls the command as a
-#: function, as tests do, keeps its own.
+#: True if this process is the command, so that we may set its signals. A program that calls the command as a function,
+#: as tests do, keeps its own signal handling.
 _is_program = False
 
 
 def begin() -> None:
-    """Set the signals for the time before the command is known: messages and help are written as a filter writes."""
+    """Set the signals until the command is known. Printing help or an error ends by SIGPIPE like a filter."""
     global _is_program
     _is_program = True
     if hasattr(signal, "SIGPIPE"):  # not on Windows
@@ -45,7 +46,7 @@ def arrange(command: str) -> None:
 
 
 def announce(line: str) -> None:
-    """Print a line of a service. A service whose output nobody reads lives on."""
+    """Print a line of a service. The service survives if nobody reads its output."""
     try:
         print(line, flush=True)
     except BrokenPipeError:
@@ -53,7 +54,7 @@ def announce(line: str) -> None:
 
 
 def discard_output() -> None:
-    """Send the rest of the output nowhere. It would fail again at the end of the interpreter, which exits with 120."""
+    """Discard the rest of the output. Otherwise the interpreter fails to flush it at exit, and exits with code 120."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -61,7 +62,7 @@ def discard_output() -> None:
 
 
 def end_by_sigpipe() -> int:
-    """End this process, whose output nobody reads, by SIGPIPE. Returns an exit code where it cannot."""
+    """End this process by SIGPIPE, because nobody reads its output. Returns an exit code if SIGPIPE cannot end it."""
     if _is_program and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.raise_signal(signal.SIGPIPE)

@@ -108,7 +108,7 @@ def _json(value: Any) -> list[str] | None:
 
 
 def _plain(value: Any) -> Any:
-    """A value that has a form of its own in JSON, such as an ``AgentDefinition``, as a dict."""
+    """Convert a value with a ``to_dict`` method, such as an ``AgentDefinition``, to a dict."""
     to_dict = getattr(value, "to_dict", None)
     if callable(to_dict):
         return to_dict()

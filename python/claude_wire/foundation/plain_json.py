@@ -1,4 +1,4 @@
-"""JSON objects that every reader reads alike. Knows JSON; not what it says."""
+"""Decode JSON objects, and refuse those that two JSON readers may understand differently."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import msgspec
 
 __all__ = ["plain_object"]
 
-#: Bytes of a line in which an encoder that writes spaces has written one.
+#: An encoder that writes spaces after colons has written one within this many bytes of a line.
 COMPACT_BYTES = 32
 
 
 def plain_object(line: bytes) -> dict[str, Any]:
-    """The object that a line is, with or without its line feed.
+    """Decode a line, with or without its line feed, to a JSON object.
 
     Raises:
-        ValueError: it is none; it is nested too deeply; or an object in it has a key twice, of which each reader may
-            take another one.
+        ValueError: the line is not a JSON object, is nested too deeply, or has a key twice in one object. Of a
+            duplicate key, one reader may take the first value and another the last.
     """
     if b'": ' not in line[:COMPACT_BYTES]:
-        # Most lines come from an encoder like ours. What comes out as it went in has lost no key.
+        # Fast path: most lines come from an encoder like ours. If encoding the result gives the same bytes again, the
+        # line has no duplicate key.
         try:
             fields: Any = msgspec.json.decode(line)
             written = msgspec.json.encode(fields)
             if len(line) - len(written) in (0, 1) and line.startswith(written) and isinstance(fields, dict):
                 return cast("dict[str, Any]", fields)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            pass  # the other reader says what is wrong, and takes what this one does not
+            pass  # the slow path accepts more, and says what is wrong
     try:
         fields = json.loads(line.decode(), object_pairs_hook=_unique)
     except RecursionError:

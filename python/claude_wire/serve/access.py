@@ -145,12 +145,12 @@ class Access:
 
 
 class Rate:
-    """Lets so many acts pass a second, with a few more at once.
+    """A rate limit: ``rate`` actions per second, and up to ``burst`` at once (a token bucket).
 
     Args:
-        clock: seconds.
-        rate: acts a second; :data:`RATE` if not said.
-        burst: acts at once; :data:`BURST` if not said.
+        clock: returns the time in seconds.
+        rate: actions per second; default :data:`RATE`.
+        burst: actions at once; default :data:`BURST`.
     """
 
     def __init__(

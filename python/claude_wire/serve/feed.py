@@ -41,7 +41,7 @@ __all__ = ["BEAT", "BEAT_SECONDS", "Feed", "Signal", "follow_raw", "open_ids"]
 
 #: Bytes of events that a feed keeps for its connections. The newest event is kept whatever its size.
 MAX_KEPT = 4 * 1024 * 1024
-#: Bytes that an event takes beside its JSON: its id, its place, and the objects that hold them.
+#: Memory of an event in bytes, without its JSON: the id, the position, and the Python objects that hold them.
 EVENT_BYTES = 350
 #: Characters of events that a connection is given at once, unless one alone has more.
 MAX_AT_ONCE = 64 * 1024

@@ -28,14 +28,14 @@ _FRAME = b'{"type":"supervisor_'
 
 
 class Lines:
-    """A connection with a session: its lines, numbered, and frames between them. To be entered.
+    """An async context manager for a connection with a session: the numbered lines, with frames between them.
 
     Args:
         supervisor: the supervisor.
-        command: how the session is attached to.
+        command: the attach command to send.
 
     Raises:
-        SupervisorError: by entering: as :class:`~claude_wire.supervisor.attach.Supervisor`.
+        SupervisorError: on entry, for the reasons of :class:`~claude_wire.supervisor.attach.Supervisor`.
     """
 
     def __init__(self, supervisor: Supervisor, command: Attach) -> None:

@@ -1,6 +1,7 @@
-"""Places for a few connections at a time; one whose client does not read gives its place to those that wait.
+"""Slots for a limited number of connections. A connection whose client is slow to read loses its slot to others.
 
-Knows time and tasks; not what is done at a place.
+Example: four slots, and a fifth connection waits. The connection that has waited longest for its client, above the
+limit in seconds, loses its slot to the fifth.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ __all__ = ["Place", "Turns"]
 
 
 class Place:
-    """A place of one connection. To be entered; entering waits until there is room."""
+    """The slot of one connection, an async context manager. Entering waits for a free slot."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
         self._rested = 0.0
         self._since: float | None = None
-        #: True once others have taken the place.
+        #: True after another connection has taken the slot.
         self.is_lost: bool = False
 
     async def __aenter__(self) -> Self:
@@ -37,7 +38,7 @@ class Place:
 
     @contextmanager
     def rests(self) -> Generator[None]:
-        """Nothing is done at the place inside the block: the client has to read first."""
+        """Inside this block the connection waits for its client to read."""
         self._since = anyio.current_time()
         try:
             yield
@@ -47,28 +48,29 @@ class Place:
 
     @property
     def rested(self) -> float:
-        """Seconds that the connection has waited for its client, in all."""
+        """Total time in seconds that the connection has waited for its client."""
         return self._rested + (0.0 if self._since is None else anyio.current_time() - self._since)
 
 
 class Turns:
-    """The places.
+    """All slots.
 
     Args:
-        most: so many.
-        seconds: while others wait, a connection keeps its place until it has waited so long for its client.
+        most: number of slots.
+        seconds: limit of a connection's total wait for its client. Above it, the connection loses its slot if
+            another connection needs one.
     """
 
     def __init__(self, most: int, seconds: float) -> None:
         self._most = most
         self._seconds = seconds
         self._taken: list[Place] = []
-        # Held by the first of those that wait, so that they come in order.
+        # The first waiting connection holds this lock, so connections get slots in the order of arrival.
         self._door = anyio.Lock()
         self._left = anyio.Event()
 
     async def take(self, place: Place) -> None:
-        """Wait for room."""
+        """Wait for a free slot and take it."""
         async with self._door:
             while len(self._taken) >= self._most:
                 longest = max(self._taken, key=lambda one: one.rested)
@@ -82,7 +84,7 @@ class Turns:
             self._taken.append(place)
 
     def leave(self, place: Place) -> None:
-        """Make room, unless the place was lost."""
+        """Free a slot, unless another connection has taken it already."""
         if not place.is_lost:
             self._taken.remove(place)
             self._left.set()

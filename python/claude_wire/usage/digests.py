@@ -1,6 +1,7 @@
-"""Digests of what is in an index of usage: a damaged bit makes another sum, and no error of SQLite.
+"""Detect a damaged usage index by digests. SQLite itself reports no error for a flipped bit in a number.
 
-Of the tables that each look reads every value counts. Answers are many, and are only summed: of these the sums count.
+The digest ``sums`` covers every value of the tables that each query reads. The table of answers is large, so the digest
+``answers`` covers only the sums for each file.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ _QUERIES = {
 
 
 def write_digests(db: sqlite3.Connection) -> None:
-    """Write the digests of what is in an index now."""
+    """Write the digests of the index's current contents."""
     for name in _QUERIES:
         db.execute("INSERT OR REPLACE INTO checks VALUES (?, ?)", (name, _digest(db, name)))
 
 
 def check_digest(db: sqlite3.Connection, name: str) -> None:
-    """Compare what is in an index with its digest.
+    """Compare the contents of an index with one of its digests.
 
     Raises:
-        sqlite3.DatabaseError: they differ.
+        sqlite3.DatabaseError: the digest differs.
     """
     if db.execute("SELECT digest FROM checks WHERE name = ?", (name,)).fetchone() != (_digest(db, name),):
-        raise sqlite3.DatabaseError("it is damaged: its digest differs")
+        raise sqlite3.DatabaseError("the index is damaged: its digest differs")
 
 
 def _digest(db: sqlite3.Connection, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What an answer to a control request says that the class of the answer does not know. Only the request tells which."""
+"""Find the unknown fields in answers to control requests. The request decides which class an answer has."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from claude_wire.messages.control.request_body import ControlRequestBody
 
 __all__ = ["REQUESTS", "Asked", "found_in_answer"]
 
-#: The classes of all control requests, by their subtype.
+#: Subtype -> class of the control request.
 REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
     str(cls.__struct_config__.tag): cls for cls in get_args(ControlRequestPayload)
 }
-#: So many requests are known at once, the last ones, and none with an id that has more characters than any host gives.
+#: Limits: the number of remembered requests (the newest ones), and the length of a request id. No host has longer ids.
 MAX_ASKED, MAX_ID = 1000, 200
 
 
 class Asked:
-    """Requests in the order in which they were made, until newer ones take their place."""
+    """The subtypes of the newest requests, by request id, so that answers can be matched to them."""
 
     def __init__(self) -> None:
         self._subtypes: dict[Any, str] = {}
 
     def note(self, request: ControlRequest) -> None:
-        """Take a request of either side."""
+        """Remember a request of either side."""
         if isinstance(request.request, Unknown) or len(str(request.request_id)) > MAX_ID:
             return
         self._subtypes.pop(request.request_id, None)
@@ -37,18 +37,18 @@ class Asked:
             del self._subtypes[next(iter(self._subtypes))]
 
     def found(self, response: ControlResponse) -> Iterator[Found]:
-        """Yield what is unknown in an answer; nothing if its request was not seen or was refused."""
+        """Yield the unknown parts of an answer; nothing if the request is unknown or was refused."""
         subtype = self._subtypes.get(response.request_id)
         if subtype is not None and response.ok:
             yield from found_in_answer(subtype, response.payload, response.payload)
 
 
 def found_in_answer(subtype: str, payload: dict[str, Any], plain: dict[str, Any]) -> Iterator[Found]:
-    """Yield what is unknown in the payload of an answer to a request of this subtype.
+    """Yield the unknown parts of the payload of an answer to a request of this subtype.
 
-    ``plain`` is the payload in the types of JSON, which that of a sample may have subclasses of.
+    ``plain`` is the same payload in plain JSON types. The payload of a sample may use subclasses of these types.
     """
-    if not plain:  # an acknowledgement, which has none of the fields that the class gives it
+    if not plain:  # an empty acknowledgement lacks all fields of its class
         return
     path = f"answer.{one_line(subtype)}"
     try:

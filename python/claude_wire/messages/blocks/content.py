@@ -92,9 +92,9 @@ class ToolUseBlock(Wire, tag_field="type", tag="tool_use", frozen=True):
 class ToolResultBlock(Wire, tag_field="type", tag="tool_result", frozen=True):
     """What a tool call returned, inside a user message.
 
-    The CLI writes it when the tool has run or was refused, then with ``is_error`` true. ``content`` is a string, a
-    list of blocks, null, or absent (``UNSET``); ``is_error`` may be absent on success. A structured form of the same
-    result may stand in the ``tool_use_result`` of the :class:`UserMessage` around it.
+    The CLI writes this block after the tool has run or was refused. After a refusal ``is_error`` is true; on success
+    ``is_error`` may be absent. ``content`` is a string, a list of blocks, null, or absent (``UNSET``). The
+    ``tool_use_result`` of the :class:`UserMessage` around the block may have the same result in a structured form.
     """
 
     tool_use_id: str

@@ -101,7 +101,7 @@ class HookCallbackRequest(
 
     @property
     def name(self) -> str | None:
-        """The tool that the event is about, as ``input.tool_name`` has it; None for an event that is about none."""
+        """The name of the event's tool (``input.tool_name``); None for an event without a tool."""
         name: Any = (
             self.input.get("tool_name") if isinstance(self.input, dict) else getattr(self.input, "tool_name", None)
         )
