@@ -28,8 +28,7 @@ from claude_wire.errors import SupervisorError
 from claude_wire.foundation.ids import short_id
 from claude_wire.serve.events import Batch, Event, EventId, Place, Source, raw_event
 from claude_wire.serve.lines import Lines
-from claude_wire.serve.turns import Place as Turn
-from claude_wire.serve.turns import Turns
+from claude_wire.serve.slots import Slot, Slots
 from claude_wire.supervisor.frames import Attach
 
 if TYPE_CHECKING:
@@ -43,11 +42,11 @@ __all__ = ["BEAT", "BEAT_SECONDS", "Feed", "Signal", "follow_raw", "open_ids"]
 MAX_KEPT = 4 * 1024 * 1024
 #: Memory of an event in bytes, without its JSON: the id, the position, and the Python objects that hold them.
 EVENT_BYTES = 350
-#: Characters of events that a connection is given at once, unless one alone has more.
+#: Limit in characters for the events that a connection gets at once. A larger event comes alone.
 MAX_AT_ONCE = 64 * 1024
-#: Connections that read a journal at once; others wait for their turn.
+#: Limit for connections that read a journal at the same time. Others wait for a slot.
 MAX_OLDER = 4
-#: Seconds that such a connection may wait for its client, in all, while others wait for its place.
+#: Total seconds that such a connection may wait for its client, if another connection waits for a slot.
 OLDER_SECONDS = 3.0
 #: Seconds between two signs of life that a connection gets.
 BEAT_SECONDS = 15.0
@@ -124,7 +123,7 @@ class Feed:
         # Connections that wait for news. Futures cost a third of what an event of anyio costs.
         self._waiting: list[asyncio.Future[None]] = []
         self._scope = anyio.CancelScope()
-        self._older_readers = Turns(MAX_OLDER, OLDER_SECONDS)
+        self._older_readers = Slots(MAX_OLDER, OLDER_SECONDS)
         #: Whether older events can be made no more, because their lines are gone.
         self.is_stale: bool = False
         #: How many connections there are.
@@ -310,7 +309,7 @@ class Feed:
 
     async def _older(self, place: Place) -> AsyncGenerator[Batch]:
         """Events behind a place, from the journal: as they were made the first time. None if others are to read now."""
-        async with Turn(self._older_readers) as turn, Lines(self._host, Attach(attach=self.session)) as lines:
+        async with Slot(self._older_readers) as slot, Lines(self._host, Attach(attach=self.session)) as lines:
             answer = lines.answer
             if answer.epoch != self._epoch or answer.after + 1 != self._begins:
                 self.is_stale = True
@@ -322,9 +321,9 @@ class Feed:
                     if isinstance(one, tuple):
                         events += [event for event in source.add(*one) if event.place > place]
                 if events:
-                    with turn.rests():
+                    with slot.wait_for_client():
                         yield events
-                    if turn.is_lost:
+                    if slot.is_lost:
                         yield _NOTHING
                         return
                 await anyio.lowlevel.checkpoint()

@@ -16,43 +16,43 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["Place", "Turns"]
+__all__ = ["Slot", "Slots"]
 
 
-class Place:
+class Slot:
     """The slot of one connection, an async context manager. Entering waits for a free slot."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
-        self._rested = 0.0
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
+        self._waited = 0.0
         self._since: float | None = None
         #: True after another connection has taken the slot.
         self.is_lost: bool = False
 
     async def __aenter__(self) -> Self:
-        await self._turns.take(self)
+        await self._slots.take(self)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._turns.leave(self)
+        self._slots.release(self)
 
     @contextmanager
-    def rests(self) -> Generator[None]:
+    def wait_for_client(self) -> Generator[None]:
         """Inside this block the connection waits for its client to read."""
         self._since = anyio.current_time()
         try:
             yield
         finally:
-            self._rested = self.rested
+            self._waited = self.waited
             self._since = None
 
     @property
-    def rested(self) -> float:
+    def waited(self) -> float:
         """Total time in seconds that the connection has waited for its client."""
-        return self._rested + (0.0 if self._since is None else anyio.current_time() - self._since)
+        return self._waited + (0.0 if self._since is None else anyio.current_time() - self._since)
 
 
-class Turns:
+class Slots:
     """All slots.
 
     Args:
@@ -64,28 +64,28 @@ class Turns:
     def __init__(self, most: int, seconds: float) -> None:
         self._most = most
         self._seconds = seconds
-        self._taken: list[Place] = []
+        self._taken: list[Slot] = []
         # The first waiting connection holds this lock, so connections get slots in the order of arrival.
-        self._door = anyio.Lock()
-        self._left = anyio.Event()
+        self._queue = anyio.Lock()
+        self._freed = anyio.Event()
 
-    async def take(self, place: Place) -> None:
+    async def take(self, slot: Slot) -> None:
         """Wait for a free slot and take it."""
-        async with self._door:
+        async with self._queue:
             while len(self._taken) >= self._most:
-                longest = max(self._taken, key=lambda one: one.rested)
-                left = self._seconds - longest.rested
-                if left <= 0:
+                longest = max(self._taken, key=lambda taken: taken.waited)
+                remaining = self._seconds - longest.waited
+                if remaining <= 0:
                     longest.is_lost = True
                     self._taken.remove(longest)
                 else:
-                    with anyio.move_on_after(left):
-                        await self._left.wait()
-            self._taken.append(place)
+                    with anyio.move_on_after(remaining):
+                        await self._freed.wait()
+            self._taken.append(slot)
 
-    def leave(self, place: Place) -> None:
+    def release(self, slot: Slot) -> None:
         """Free a slot, unless another connection has taken it already."""
-        if not place.is_lost:
-            self._taken.remove(place)
-            self._left.set()
-            self._left = anyio.Event()
+        if not slot.is_lost:
+            self._taken.remove(slot)
+            self._freed.set()
+            self._freed = anyio.Event()
