@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from claude_wire.cli.tap.chance import decoded, is_chance
+from claude_wire.cli.tap.chance import decoded, looks_random
 from claude_wire.cli.tap.gitleaks import GITLEAKS
 from claude_wire.cli.tap.names import is_secret_name
 from claude_wire.cli.tap.redact import redacted_flags, redacted_line
@@ -229,7 +229,7 @@ def test_the_paragraphs_of_a_project_stay_but_for_few(pattern: str, at_most: flo
     ["xK9mP2qL7vRt4wZn", "q7xp2lm9zt4rk8vw3b5d", "K7XQ2MPL9ZT4RK8VWB3D", "9f8e7d6c5b4a39281706f5e4", "x7Kq9Lm2Pz4R"],
 )
 def test_a_word_that_chance_made(word: str) -> None:
-    assert is_chance(word)
+    assert looks_random(word)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_word_that_chance_made(word: str) -> None:
     ["iPhone13ProMax", "getElementById2", "20251123T235959Z", "a0f3d1c2b4e5f6a7b", "1764012345678901234", "x86_64"],
 )
 def test_a_word_that_a_person_made(word: str) -> None:
-    assert not is_chance(word)
+    assert not looks_random(word)
 
 
 def test_a_word_in_another_alphabet() -> None:

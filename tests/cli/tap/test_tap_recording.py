@@ -305,12 +305,12 @@ def test_what_the_kernel_passes_on_is_recorded_once(
             os.close(cli)
             cli = -1
         wanted: dict[int, int] = {}
-        pump.wishes(wanted, now=time.monotonic())
+        pump.add_wanted(wanted, now=time.monotonic())
         poller = select.poll()
         for fd, event in wanted.items():
             poller.register(fd, event)
         for fd, event in poller.poll(0):
-            pump.obey(fd, event)
+            pump.handle_event(fd, event)
         if turn % 3:
             with contextlib.suppress(BlockingIOError):
                 came += os.read(host, 300_000)

@@ -9,7 +9,7 @@ import base64
 import re
 from collections.abc import Callable
 
-__all__ = ["ID", "UUID", "decoded", "is_chance"]
+__all__ = ["ID", "UUID", "decoded", "looks_random"]
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 #: Ids of the API and of the CLI, which tie the lines of a session together.
@@ -31,12 +31,12 @@ _HEX, _BASE32 = re.compile(r"(?:[0-9a-f]{2}){8,}|(?:[0-9A-F]{2}){8,}"), re.compi
 _READABLE = re.compile(r"[\x20-\x7e\t\r\n]{6,}")
 
 
-def is_chance(word: str) -> bool:
+def looks_random(word: str) -> bool:
     """True if small letters, capitals and digits alternate as often in a word as in a random key."""
-    return any(map(_is_chance_run, _RUN.findall(word))) or (len(word) >= 20 and _changes_often(word))
+    return any(map(_run_looks_random, _RUN.findall(word))) or (len(word) >= 20 and _changes_often(word))
 
 
-def _is_chance_run(run: str) -> bool:
+def _run_looks_random(run: str) -> bool:
     size, parts = len(run), len(_PARTS.findall(run))
     digits = sum(map(str.isdigit, run))
     if digits == size:

@@ -1,6 +1,6 @@
 """Undo the disguises of a text: escapes of several languages, terminal colours and invisible characters.
 
-:func:`plain` undoes one layer of all of these at once.
+:func:`unescape` undoes one layer of all of these at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,15 @@ import unicodedata
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-__all__ = ["changing", "has_seams", "is_quoted_printable", "joined", "plain", "printed", "squeezed"]
+__all__ = [
+    "changed_parts",
+    "has_seams",
+    "is_quoted_printable",
+    "join_tokens",
+    "remove_seams",
+    "unescape",
+    "unescape_printable",
+]
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[0-7]{3}|.)", re.S)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " ", "/": "/", '"': '"', "'": "'", "\\": "\\", "\n": ""}
@@ -35,14 +43,14 @@ _SQUEEZE = dict.fromkeys(map(ord, "\\\r\n\t \"'+."))
 _TRIGGER = re.compile(r"[^\n\r\t -$'-<>-\[\]-~]")
 
 
-def plain(text: str) -> str:
+def unescape(text: str) -> str:
     """Undo one layer of escapes."""
     if "\x1b" in text or not text.isprintable():
         text = _TERMINAL.sub("", text)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
     if "\\" in text:
-        text = _ESCAPE.sub(_unescape, text)
+        text = _ESCAPE.sub(_unescape_one, text)
     if "%" in text:
         text = unquote(text)
     if "&" in text:
@@ -55,17 +63,19 @@ def is_quoted_printable(text: str) -> bool:
     return "=" in text and _QUOTED_PRINTABLE.search(text) is not None
 
 
-def printed(text: str) -> str:
+def unescape_printable(text: str) -> str:
     """Undo quoted-printable and one layer of escapes."""
-    return plain(_QUOTED_PRINTABLE.sub(lambda match: chr(int(match[1], 16)) if match[1] else "", text))
+    return unescape(_QUOTED_PRINTABLE.sub(lambda match: chr(int(match[1], 16)) if match[1] else "", text))
 
 
-def changing(text: str) -> Iterator[str]:
-    """The parts of a text that :func:`printed` changes: runs of lines, each with one line of context on both sides."""
+def changed_parts(text: str) -> Iterator[str]:
+    """The parts of a text that :func:`unescape_printable` changes: runs of lines, each with its neighbours."""
     if not _TRIGGER.search(text):
         return
     lines = text.splitlines(keepends=True)
-    changed = [number for number, line in enumerate(lines) if _TRIGGER.search(line) and printed(line) != line]
+    changed = [
+        number for number, line in enumerate(lines) if _TRIGGER.search(line) and unescape_printable(line) != line
+    ]
     begin = end = -1
     for number in changed:
         if number > end + 1:
@@ -78,21 +88,21 @@ def changing(text: str) -> Iterator[str]:
 
 
 def has_seams(text: str) -> bool:
-    """True if :func:`joined` may change a text."""
+    """True if :func:`join_tokens` may change a text."""
     return "\n" in text or '"' in text or "'" in text
 
 
-def squeezed(text: str) -> str:
+def remove_seams(text: str) -> str:
     """The text in lower case, without any character that a seam may have."""
     return text.lower().translate(_SQUEEZE)
 
 
-def joined(text: str) -> str:
+def join_tokens(text: str) -> str:
     """Join tokens that a line end or ``" + "`` splits."""
     return _SEAM.sub("", text)
 
 
-def _unescape(match: re.Match[str]) -> str:
+def _unescape_one(match: re.Match[str]) -> str:
     escape = match[1]
     if escape[0] in "uUx" and len(escape) > 1:
         code = int(escape[1:].strip("{}"), 16)

@@ -157,7 +157,7 @@ class Child:
         its_in, self.stdin = os.pipe()
         self.stdout, its_out = os.pipe()
         self.stderr, its_err = os.pipe() if with_stderr else (-1, 2)
-        prctl, tap = _of_libc("prctl"), os.getpid()
+        prctl, tap = _find_in_libc("prctl"), os.getpid()
         # By hand: this process has one thread yet, and what is done in between is more than subprocess offers.
         self.pid: int = os.fork()
         if self.pid == 0:
@@ -198,7 +198,7 @@ class Child:
             return self.status is None
 
 
-def _of_libc(name: str) -> Callable[..., int] | None:
+def _find_in_libc(name: str) -> Callable[..., int] | None:
     """Find a C function that Python lacks; None if the system is not Linux or lacks the function, too.
 
     Without ``prctl`` the CLI outlives a killed tap until the CLI notices that its streams are closed.
@@ -244,7 +244,7 @@ class Pump:
             _widen(source)
             _widen(target)
 
-    def wishes(self, wanted: dict[int, int], *, now: float) -> None:
+    def add_wanted(self, wanted: dict[int, int], *, now: float) -> None:
         """Add the descriptors to wait for, with their events. ``poll`` always reports a closed target."""
         is_patient = self._full_since is not None and (not self._most or now - self._full_since < RESCUE_SECONDS)
         if self.source >= 0 and self._size < (self._most or 1) and not is_patient:
@@ -252,11 +252,11 @@ class Pump:
         if self.target >= 0:
             wanted[self.target] = 0 if self._full_since is None else select.POLLOUT
 
-    def is_hesitating(self, now: float) -> bool:
+    def waits_for_target(self, now: float) -> bool:
         """True while the pump gives a full target time to read, before it takes more into memory."""
         return self._most > 0 and self._full_since is not None and now - self._full_since < RESCUE_SECONDS
 
-    def obey(self, fd: int, event: int) -> None:
+    def handle_event(self, fd: int, event: int) -> None:
         """Read or write, as an event allows."""
         if fd == self.source:
             self.read()
@@ -284,7 +284,7 @@ class Pump:
                     self.end()
                 return size
         if self._is_much and self._copies is not None and self._full_since is None:
-            return self._pass_much(*self._copies)
+            return self._pass_in_kernel(*self._copies)
         try:
             data = os.read(self.source, READ_BYTES)
         except OSError:  # a terminal or a connection was cut; a pipe can pass this on only as its end
@@ -300,7 +300,7 @@ class Pump:
             self._ahead = max(0, self._ahead - len(data))
         return len(data)
 
-    def _pass_much(self, copy: int, copies: int) -> int:
+    def _pass_in_kernel(self, copy: int, copies: int) -> int:
         """Pass on and record the available bytes inside the kernel, without reading them."""
         assert _tee is not None
         assert self._recording is not None
@@ -398,7 +398,7 @@ class Pump:
         self.source = self.target = -1
 
 
-_tee = _of_libc("tee")
+_tee = _find_in_libc("tee")
 #: SPLICE_F_MOVE and SPLICE_F_NONBLOCK.
 _NOT_BLOCKING = 3
 _F_SETPIPE_SZ = 1031
@@ -463,7 +463,7 @@ class Relay:
             wanted = {self._woken: select.POLLIN}
             now = monotonic()
             for pump in pumps:
-                pump.wishes(wanted, now=now)
+                pump.add_wanted(wanted, now=now)
             if wanted != registered:
                 for fd in registered.keys() - wanted.keys():
                     poller.unregister(fd)
@@ -471,8 +471,8 @@ class Relay:
                     if registered.get(fd) != event:
                         poller.register(fd, event)
                 registered = wanted
-            hesitates = any(pump.is_hesitating(now) for pump in pumps)
-            for fd, event in poller.poll(RESCUE_SECONDS * 1000 if hesitates else None):
+            is_waiting = any(pump.waits_for_target(now) for pump in pumps)
+            for fd, event in poller.poll(RESCUE_SECONDS * 1000 if is_waiting else None):
                 if fd == self._woken:
                     os.read(fd, READ_BYTES)
                     if child.reap():
@@ -481,7 +481,7 @@ class Relay:
                             pump.read_rest()
                 else:
                     for pump in pumps:
-                        pump.obey(fd, event)
+                        pump.handle_event(fd, event)
         assert child.status is not None
         if recording is not None:
             recording.end(os.waitstatus_to_exitcode(child.status))

@@ -14,9 +14,17 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from claude_wire.cli.tap.chance import ID, LONG_WORD, UUID, decoded, is_chance
+from claude_wire.cli.tap.chance import ID, LONG_WORD, UUID, decoded, looks_random
 from claude_wire.cli.tap.columns import masked_columns
-from claude_wire.cli.tap.forms import changing, has_seams, is_quoted_printable, joined, plain, printed, squeezed
+from claude_wire.cli.tap.forms import (
+    changed_parts,
+    has_seams,
+    is_quoted_printable,
+    join_tokens,
+    remove_seams,
+    unescape,
+    unescape_printable,
+)
 from claude_wire.cli.tap.gitleaks import GITLEAKS
 from claude_wire.cli.tap.names import named_secrets
 
@@ -248,16 +256,16 @@ def is_token_over(texts: list[str]) -> bool:
 def _masked_in_any_form(text: str) -> str:
     clean = _masked(text, [])
     # Joining the tokens is slow, so first search for a hint in the text without seams.
-    if has_seams(clean) and _has_hint(squeezed(clean)) and _has_token(joined(clean)) and not _has_token(clean):
+    if has_seams(clean) and _has_hint(remove_seams(clean)) and _has_token(join_tokens(clean)) and not _has_token(clean):
         return MASK
-    if any(map(_is_secret_in_other_form, changing(text))):
+    if any(map(_is_secret_in_other_form, changed_parts(text))):
         return MASK
     return clean
 
 
 def _is_secret_in_other_form(text: str) -> bool:
     """True if the text without escapes contains a secret, or a part of a secret, that the rules did not find before."""
-    return _is_hidden(text, plain) or (is_quoted_printable(text) and _is_hidden(text, printed))
+    return _is_hidden(text, unescape) or (is_quoted_printable(text) and _is_hidden(text, unescape_printable))
 
 
 def _is_hidden(text: str, undo: Callable[[str], str]) -> bool:
@@ -322,12 +330,12 @@ class _Masker:
 
     def word(self, match: re.Match[str]) -> str:
         word = match[0]
-        if word.startswith("/") and word.count("/") > 1 and not any(map(is_chance, word.split("/"))):
+        if word.startswith("/") and word.count("/") > 1 and not any(map(looks_random, word.split("/"))):
             return word
         if ID.fullmatch(word):
             return word
         rest = UUID.sub("", word)
-        if is_chance(rest) or len(rest) >= LONG_WORD or decoded(rest) is not None or self._is_glued(rest):
+        if looks_random(rest) or len(rest) >= LONG_WORD or decoded(rest) is not None or self._is_glued(rest):
             if _DIGEST.fullmatch(word) and _OF_DIGEST.search(match.string, max(match.start() - 24, 0), match.start()):
                 return word
             self._secrets.append(word)
@@ -348,7 +356,7 @@ class _Masker:
 
     def spaced(self, match: re.Match[str]) -> str:
         word = re.sub(r"[ \t]", "", match[0])
-        return self.whole(match) if is_chance(word) or _has_token(word) else match[0]
+        return self.whole(match) if looks_random(word) or _has_token(word) else match[0]
 
     def hexed(self, match: re.Match[str]) -> str:
         groups = re.findall(r"(?:0x|\\x)?([0-9a-fA-F]{2,4})", match[0])
