@@ -22,7 +22,7 @@ from claude_wire.io.waiting import Readiness, cancel_scope, move_on_after
 from claude_wire.native.drain import Drain, open_drain
 from claude_wire.native.drain_thread import ThreadDrain
 from claude_wire.native.overflow import DrainOptions
-from claude_wire.process.long_arguments import Files, too_long_together
+from claude_wire.process.long_arguments import ArgumentFiles, arguments_too_long
 from claude_wire.process.stderr import STDERR_TAIL_BYTES, StderrLines
 from claude_wire.process.stdin import LAST_SECONDS, Stdin
 
@@ -65,7 +65,7 @@ class Child:
         self.closed = False
         self._stderr: Drain | ThreadDrain | StderrLines | None = None
         self._home = Home()
-        files = Files(settings.argv, settings.user)
+        files = ArgumentFiles(settings.argv, settings.user)
         # Spawned in the loop's thread, as asyncio does: a task that is cancelled could leave behind a process that
         # another thread spawns.
         try:
@@ -87,7 +87,7 @@ class Child:
             if isinstance(error, PermissionError):
                 raise _not_permitted(settings, error) from error
             if isinstance(error, OSError) and error.errno == errno.E2BIG:
-                raise too_long_together(settings.argv, settings.env) from error
+                raise arguments_too_long(settings.argv, settings.env) from error
             raise
         _log.debug("process %d started: %s", popen.pid, settings.argv[0])
         _children.add(popen)

@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Iterable, Sequence
 
-__all__ = ["asks_host", "require_flags", "resumed_by"]
+__all__ = ["asks_host", "require_flags", "resumed_session"]
 
 #: File names of the CLI itself.
 _CLI = frozenset(("claude", "claude.exe"))
@@ -64,7 +64,7 @@ def asks_host(argv: Sequence[str]) -> bool:
     return _last(_ASKS, arguments) == "stdio" and _last(_ASKED, arguments) != "none"
 
 
-def resumed_by(argv: Sequence[str]) -> str | None:
+def resumed_session(argv: Sequence[str]) -> str | None:
     """The id after ``--resume``, if the command line runs the CLI itself on this machine; else None.
 
     A script called ``claude`` may run the CLI on another machine, or be another program. A script for Node.js is the

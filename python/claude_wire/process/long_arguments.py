@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-__all__ = ["MAX_ARGUMENT_BYTES", "Files", "long_argument", "long_arguments", "too_long_together"]
+__all__ = ["MAX_ARGUMENT_BYTES", "ArgumentFiles", "arguments_too_long", "describe_long_argument", "find_long_arguments"]
 
 #: Limit of Linux for one argument, in bytes.
 MAX_ARGUMENT_BYTES = 128 * 1024 - 1
@@ -35,7 +35,7 @@ _REMEDIES = {
 }
 
 
-class Files:
+class ArgumentFiles:
     """Private temporary files for the long arguments of one process.
 
     Args:
@@ -57,7 +57,7 @@ class Files:
         if sys.platform != "linux":
             return
         try:
-            for index, flag, text in long_arguments(argv):
+            for index, flag, text in find_long_arguments(argv):
                 self._replace(index, flag, text)
         except BaseException:
             self.remove()
@@ -72,7 +72,7 @@ class Files:
     def _replace(self, index: int, flag: str, text: str) -> None:
         by_file = _BY_FILE.get(flag)
         if by_file is None:
-            raise OSError(errno.E2BIG, long_argument(flag, text))
+            raise OSError(errno.E2BIG, describe_long_argument(flag, text))
         if self._folder is None:
             self._folder = tempfile.mkdtemp(prefix="claude-wire-arguments-")  # for this user only
         path = os.path.join(self._folder, f"{index}{flag}")
@@ -87,7 +87,7 @@ class Files:
             self.argv[index] = f"{by_file}={path}"
 
 
-def long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
+def find_long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
     """Find the arguments that are too long. Yields index, flag and text of each; the flag may be empty."""
     for index, argument in enumerate(argv):
         if len(argument) <= MAX_ARGUMENT_BYTES // 4 or len(os.fsencode(argument)) <= MAX_ARGUMENT_BYTES:
@@ -100,7 +100,7 @@ def long_arguments(argv: Sequence[str]) -> Iterable[tuple[int, str, str]]:
             yield index, before if before.startswith("--") else "", argument
 
 
-def long_argument(flag: str, text: str) -> str:
+def describe_long_argument(flag: str, text: str) -> str:
     """The error message for an argument that is too long."""
     remedy = _REMEDIES.get(flag) or (f"give a file: {_BY_FILE[flag]} PATH" if flag in _BY_FILE else "")
     name = f"the argument of {flag}" if flag else "an argument"
@@ -109,7 +109,7 @@ def long_argument(flag: str, text: str) -> str:
     return f"{most}; {remedy}" if remedy else most
 
 
-def too_long_together(argv: Sequence[str], env: Mapping[str, str] | None) -> OSError:
+def arguments_too_long(argv: Sequence[str], env: Mapping[str, str] | None) -> OSError:
     """The error if the arguments and the environment together are too long."""
     sizes = [len(os.fsencode(argument)) + 1 for argument in argv]
     longest = sizes.index(max(sizes))

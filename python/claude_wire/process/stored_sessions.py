@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["is_session_id", "missing_from", "projects_folder"]
+__all__ = ["folder_without_session", "is_session_id", "projects_folder"]
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -26,7 +26,7 @@ def is_session_id(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
-def missing_from(session_id: str, env: Mapping[str, str]) -> Path | None:
+def folder_without_session(session_id: str, env: Mapping[str, str]) -> Path | None:
     """The folder of conversations, if none of them has this id. None if one has it, or if we cannot tell.
 
     Conversations of all working directories count: the CLI decides whether it resumes a conversation of another

@@ -18,7 +18,7 @@ from claude_wire.errors.base import initialize_hint
 from claude_wire.foundation.arguments import tells_where, type_of
 from claude_wire.limits import DEFAULT_SPILL_BYTES
 from claude_wire.messages import InitializeRequest, ResultErrorDuringExecution
-from claude_wire.process.command_line import resumed_by
+from claude_wire.process.command_line import resumed_session
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.process.process import (
     GRACE_SECONDS,
@@ -28,7 +28,7 @@ from claude_wire.process.process import (
     open_process,
     require_environment,
 )
-from claude_wire.process.stored_sessions import is_session_id, missing_from, projects_folder
+from claude_wire.process.stored_sessions import folder_without_session, is_session_id, projects_folder
 from claude_wire.session.arguments import PLACES, REQUEST_SECONDS
 from claude_wire.session.attached.link import Attachment
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
@@ -286,9 +286,9 @@ class _ProcessSession(Session):
     async def __aenter__(self) -> Self:
         assert self.process is not None
         settings = exchange_of(self.process).settings
-        resumed = resumed_by(settings.argv) if settings.user is None else None
+        resumed = resumed_session(settings.argv) if settings.user is None else None
         env = os.environ if settings.env is None else settings.env
-        if resumed is not None and (folder := missing_from(resumed, env)) is not None:
+        if resumed is not None and (folder := folder_without_session(resumed, env)) is not None:
             said = f"No conversation found with session ID: {resumed}"
             raise SessionNotFoundError(ResultErrorDuringExecution(is_error=True, errors=[said]), str(folder))
         if resumed is not None and is_session_id(resumed) and "--fork-session" not in settings.argv:
