@@ -78,13 +78,13 @@ class Background:
         """
         if isinstance(message, TaskStartedMessage):
             if message.is_backgrounded is not False and not message.ambient:
-                self._works(message.task_id, message.task_type, message.parent_task_id)
+                self._add(message.task_id, message.task_type, message.parent_task_id)
         elif isinstance(message, BackgroundTasksChangedMessage):
             self._replace(message, in_turn=in_turn)
         elif isinstance(message, TaskNotificationMessage):
-            self._ended(message.task_id, message.status, in_turn=in_turn)
+            self._remove(message.task_id, message.status, in_turn=in_turn)
         elif message.patch is not None and message.patch.status in _ENDED:
-            self._ended(message.task_id or "", message.patch.status, in_turn=in_turn)
+            self._remove(message.task_id or "", message.patch.status, in_turn=in_turn)
 
     def turn_began(self) -> None:
         """A turn begins. It handles the tasks that have ended."""
@@ -101,7 +101,7 @@ class Background:
         """Stop expecting turns: no task that has ended will bring one."""
         self.due, self.is_certain = 0, False
 
-    def _works(self, id: str, kind: str | None, owner: str | None) -> None:
+    def _add(self, id: str, kind: str | None, owner: str | None) -> None:
         (self.subagents if kind in _DELEGATED else self.shells).add(id)
         if owner is not None:
             self._owned.add(id)
@@ -111,11 +111,11 @@ class Background:
         listed = {task.task_id for task in tasks}
         for id in (*self.subagents.strings(), *self.shells.strings()):
             if id not in listed:  # the task has ended, and the CLI has not said how
-                self._ended(id, None, in_turn=in_turn)
+                self._remove(id, None, in_turn=in_turn)
         for task in tasks:
-            self._works(task.task_id, task.task_type, task.parent_task_id)
+            self._add(task.task_id, task.task_type, task.parent_task_id)
 
-    def _ended(self, id: str, status: str | None, *, in_turn: bool) -> None:
+    def _remove(self, id: str, status: str | None, *, in_turn: bool) -> None:
         is_subagent = id in self.subagents
         if not is_subagent and id not in self.shells:
             return

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from claude_wire.control.supervisor_frames import Started
     from claude_wire.messages.base import Wire
 
-__all__ = ["PERMISSION", "Guard", "GuardState", "compare_with_started", "hook_output", "refusal"]
+__all__ = ["PERMISSION", "Guard", "GuardState", "check_hook_output", "compare_with_started", "refuse"]
 
 #: The ``event`` of the guard ``can_use_tool``, which belongs to no hook event.
 PERMISSION = "can_use_tool"
 
 #: Key in claude-agent-sdk -> key on the wire. The wire's keys are keywords of Python.
-_SPELLED = {"continue_": "continue", "async_": "async"}
+_WIRE_KEYS = {"continue_": "continue", "async_": "async"}
 
 _log = logging.getLogger("claude_wire")
 
@@ -82,7 +82,7 @@ class GuardState:
             calls=self.calls,
         )
 
-    def look_at(self, tools: Sequence[str], *, more: bool) -> None:
+    def check_matcher(self, tools: Sequence[str], *, more: bool) -> None:
         """Compare the matcher with the tools of the session. Warn once if the matcher fits no tool.
 
         Args:
@@ -134,7 +134,7 @@ def compare_with_started(
         _log.warning("never called, since the CLI of this session was started without: %s", ", ".join(never))
 
 
-def hook_output(name: str, event: str, output: object) -> Wire | dict[str, Any]:
+def check_hook_output(name: str, event: str, output: object) -> Wire | dict[str, Any]:
     """Turn the return value of a hook into the answer to the CLI.
 
     Raises:
@@ -152,11 +152,11 @@ def hook_output(name: str, event: str, output: object) -> Wire | dict[str, Any]:
     if problem:
         raise WrongAnswer(f"the hook {name} returned what has no effect for {event}: {problem}")
     if isinstance(given, dict):
-        return {_SPELLED.get(key, key): value for key, value in given.items()}
+        return {_WIRE_KEYS.get(key, key): value for key, value in given.items()}
     return given
 
 
-def refusal(event: str, reason: str) -> dict[str, Any] | None:
+def refuse(event: str, reason: str) -> dict[str, Any] | None:
     """The answer of a hook that refuses the action of its event; None for an event that cannot refuse."""
     if event == "PreToolUse":
         decision: Any = {"permissionDecision": "deny", "permissionDecisionReason": reason}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get
 import msgspec
 
 from claude_wire.control.answers import Handler, NoAnswer, Refusal, WrongAnswer, raised_outside
-from claude_wire.control.guards import PERMISSION, Guard, GuardState, compare_with_started, hook_output, refusal
+from claude_wire.control.guards import PERMISSION, Guard, GuardState, check_hook_output, compare_with_started, refuse
 from claude_wire.control.supervisor_frames import Serves, Started
 from claude_wire.errors import RequestError
 from claude_wire.foundation.arguments import (
@@ -320,7 +320,7 @@ class Callbacks:
         if self._hooks and message.tools is not None:
             more = any(server.status == "pending" for server in message.mcp_servers or ())
             for hook in self._hooks.values():
-                hook.state.look_at(message.tool_names, more=more)
+                hook.state.check_matcher(message.tool_names, more=more)
 
     def confirm_permissions(self, asks: bool | None) -> None:
         """Note whether the CLI asks ``can_use_tool``, where the command line or the dialect says so."""
@@ -403,10 +403,10 @@ class Callbacks:
         hook.state.calls += 1
         output = await _answer(hook.function(request))
         try:
-            return hook_output(name_of(hook.function), _event_of(request), output)
+            return check_hook_output(name_of(hook.function), _event_of(request), output)
         except WrongAnswer as error:
             # The function has meant something. To go on as if it had allowed the action would be a guess.
-            refused = refusal(hook.state.event, str(error)) if hook.on_failure is None else None
+            refused = refuse(hook.state.event, str(error)) if hook.on_failure is None else None
             if refused is None:
                 raise
             _log.warning("%s; the action is refused", error)
