@@ -23,7 +23,7 @@ from claude_wire.cli import sources as sources_module
 from claude_wire.cli.app import cli
 from claude_wire.cli.commands import check as check_module
 from claude_wire.cli.count import survey as survey_module
-from claude_wire.cli.count.answers import MAX_ASKED, MAX_ID, Asked
+from claude_wire.cli.count.answers import MAX_ASKED, MAX_ID, Requests
 from claude_wire.cli.count.survey import Survey
 from claude_wire.cli.sources import known_size
 from claude_wire.foundation.printable import NAME_CHARS
@@ -256,12 +256,12 @@ def test_an_answer_is_compared_with_the_class_that_its_request_tells(tmp_path: P
 
 
 def test_requests_that_are_known_have_a_bound() -> None:
-    asked = Asked()
+    requests = Requests()
     for number in range(MAX_ASKED + 1):
-        asked.note(ControlRequest(request_id=f"r{number}", request=McpStatusRequest()))
-    asked.note(ControlRequest(request_id="x" * (MAX_ID + 1), request=McpStatusRequest()))
+        requests.note(ControlRequest(request_id=f"r{number}", request=McpStatusRequest()))
+    requests.note(ControlRequest(request_id="x" * (MAX_ID + 1), request=McpStatusRequest()))
     answers = [decode(answered({"top": 1}, name)) for name in ("r0", "r1", "x" * (MAX_ID + 1))]
-    found = [bool(list(asked.found(answer))) for answer in answers if isinstance(answer, ControlResponse)]
+    found = [bool(list(requests.find_unknown(answer))) for answer in answers if isinstance(answer, ControlResponse)]
     assert found == [False, True, False]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from claude_wire import Decoder, decode
-from claude_wire.cli.count.answers import found_in_answer
+from claude_wire.cli.count.answers import find_unknown
 from claude_wire.cli.count.fields import Finding, Found, found_in
 from claude_wire.cli.show.names import message_name
 from claude_wire.messages import ControlResponse, InvalidLine, Message
@@ -115,7 +115,7 @@ class Comparison:
 
     def answer(self, subtype: str, payload: dict[str, Any], where: str) -> None:
         """Take the payload of an answer of the CLI."""
-        for found in found_in_answer(subtype, payload, json.loads(json.dumps(payload))):
+        for found in find_unknown(subtype, payload, json.loads(json.dumps(payload))):
             self._found(found, where)
 
     def add(

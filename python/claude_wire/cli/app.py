@@ -60,7 +60,7 @@ class _Commands(click.Group):
         try:
             name, command, rest = super().resolve_command(ctx, args)
             if name is not None:
-                signals.arrange(name)
+                signals.set_for_command(name)
             return name, command, rest
         except click.UsageError as error:
             near = get_close_matches(args[0], COMMANDS, n=1)

@@ -19,7 +19,7 @@ import signal
 import sys
 from contextlib import suppress
 
-__all__ = ["FILTERS", "announce", "arrange", "begin", "discard_output", "end_by_sigpipe"]
+__all__ = ["FILTERS", "announce", "discard_output", "end_by_sigpipe", "set_before_command", "set_for_command"]
 
 #: Commands without children and connections. SIGPIPE ends only these commands.
 FILTERS = frozenset(("check", "export", "search", "sessions", "stats", "usage", "view"))
@@ -30,7 +30,7 @@ FILTERS = frozenset(("check", "export", "search", "sessions", "stats", "usage", 
 _is_program = False
 
 
-def begin() -> None:
+def set_before_command() -> None:
     """Set the signals until the command is known. Printing help or an error ends by SIGPIPE like a filter."""
     global _is_program
     _is_program = True
@@ -39,7 +39,7 @@ def begin() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-def arrange(command: str) -> None:
+def set_for_command(command: str) -> None:
     """Set the signals for a command."""
     if _is_program and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL if command in FILTERS else signal.SIG_IGN)

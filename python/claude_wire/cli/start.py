@@ -68,7 +68,7 @@ def _run() -> int:
     from claude_wire.cli import signals
     from claude_wire.cli.app import invoke
 
-    signals.begin()
+    signals.set_before_command()
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")  # the terminal's encoding may lack what a model says

@@ -11,7 +11,7 @@ from claude_wire.foundation.printable import one_line
 from claude_wire.messages import ControlRequest, ControlRequestPayload, ControlResponse, Unknown
 from claude_wire.messages.control.request_body import ControlRequestBody
 
-__all__ = ["REQUESTS", "Asked", "found_in_answer"]
+__all__ = ["REQUESTS", "Requests", "find_unknown"]
 
 #: Subtype -> class of the control request.
 REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
@@ -21,7 +21,7 @@ REQUESTS: dict[str, type[ControlRequestBody[Any]]] = {
 MAX_ASKED, MAX_ID = 1000, 200
 
 
-class Asked:
+class Requests:
     """The subtypes of the newest requests, by request id, so that answers can be matched to them."""
 
     def __init__(self) -> None:
@@ -36,14 +36,14 @@ class Asked:
         if len(self._subtypes) > MAX_ASKED:
             del self._subtypes[next(iter(self._subtypes))]
 
-    def found(self, response: ControlResponse) -> Iterator[Found]:
+    def find_unknown(self, response: ControlResponse) -> Iterator[Found]:
         """Yield the unknown parts of an answer; nothing if the request is unknown or was refused."""
         subtype = self._subtypes.get(response.request_id)
         if subtype is not None and response.ok:
-            yield from found_in_answer(subtype, response.payload, response.payload)
+            yield from find_unknown(subtype, response.payload, response.payload)
 
 
-def found_in_answer(subtype: str, payload: dict[str, Any], plain: dict[str, Any]) -> Iterator[Found]:
+def find_unknown(subtype: str, payload: dict[str, Any], plain: dict[str, Any]) -> Iterator[Found]:
     """Yield the unknown parts of the payload of an answer to a request of this subtype.
 
     ``plain`` is the same payload in plain JSON types. The payload of a sample may use subclasses of these types.

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from claude_wire import Decoder, LineSplitter, LineTooLongError, decode
-from claude_wire.cli.count.answers import Asked
+from claude_wire.cli.count.answers import Requests
 from claude_wire.cli.count.fields import Finding, find_unknown
 from claude_wire.cli.show.names import message_name
 from claude_wire.errors import InvalidLineError
@@ -115,7 +115,7 @@ class Survey:
         self._splitter = LineSplitter(max_line_bytes=max_line_bytes, keepends=True)
         self._messages = decoder_for("stream", max_line_bytes=max_line_bytes)
         self._objects = Decoder(dict, max_line_bytes=max_line_bytes)
-        self._asked = Asked()
+        self._requests = Requests()
         self._line_number = 0
         # Bytes that the decoder of messages did not get: lines above the limit, and what another decoder got.
         self._long_bytes = 0
@@ -130,7 +130,7 @@ class Survey:
         with suppress(InvalidLineError):
             message = decode(line)
             if isinstance(message, ControlRequest):
-                self._asked.note(message)
+                self._requests.note(message)
 
     def close(self) -> Summary:
         """End the stream and return what it holds."""
@@ -198,10 +198,10 @@ class Survey:
         summary.messages += 1
         summary.kinds[message_name(message)] += 1
         if isinstance(message, ControlRequest):
-            self._asked.note(message)
+            self._requests.note(message)
         findings = find_unknown(plain, message)
         if isinstance(message, ControlResponse):
-            findings = chain(findings, (found.finding for found in self._asked.found(message)))
+            findings = chain(findings, (found.finding for found in self._requests.find_unknown(message)))
         for finding in findings:
             summary.found(finding, Seen(1, self._source, number))
 
