@@ -31,7 +31,7 @@ CLIENTS = 60
 
 @pytest.fixture
 def commands(tmp_path: Path) -> Iterator[Commands]:
-    with Commands(tmp_path / "supervisor") as commands:
+    with Commands(tmp_path / "state") as commands:
         yield commands
 
 

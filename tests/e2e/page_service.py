@@ -40,7 +40,7 @@ class PageService:
     def __init__(self, folder: Path, api: FakeAPI) -> None:
         sandbox.require()
         self.api: FakeAPI = api
-        self.state: Path = folder / "supervisor"
+        self.state: Path = folder / "state"
         self.projects: Path = folder / "projects"
         self.projects.mkdir()
         (folder / "home").mkdir()

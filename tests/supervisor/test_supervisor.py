@@ -108,7 +108,7 @@ async def test_a_line_that_is_no_message_is_refused_or_passed_on_and_the_next_on
         ({"attach": "x", "list": {}}, "command"),
         ({"attach": "x"}, "unknown"),
         ({"attach": "../../etc"}, "unknown"),
-        ({"list": {}, "version": 2}, "version"),
+        ({"list": {}, "version": 99}, "version"),
         ({"create": {"argv": ["/no/such/cli"], "cwd": "/", "env": {}}}, "start"),
         ({"create": {"argv": [], "cwd": "/", "env": {}}}, "command"),
         ({"create": {"argv": ["true"], "cwd": "/no/such/folder", "env": {}}}, "start"),

@@ -177,7 +177,7 @@ class Scene:
 
     def close(self) -> None:
         """End the supervisor that a page has started and that a failed block has left."""
-        if (self.folder / "supervisor" / "supervisor.json").exists():
+        if (self.folder / "state" / "supervisor.json").exists():
             self._start([sys.executable, "-m", "claude_wire.cli", "supervisor", "stop", "--all", "--grace=0"])
 
     def _start(self, command: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -189,7 +189,7 @@ class Scene:
                 **os.environ,
                 "PATH": path,
                 "COLUMNS": "120",
-                "CLAUDE_WIRE_SUPERVISOR": os.fspath(self.folder / "supervisor"),
+                "CLAUDE_WIRE_SUPERVISOR": os.fspath(self.folder / "state"),
             },
             input=stdin,
             capture_output=True,

@@ -147,7 +147,7 @@ def test_one_of_another_version_is_named_with_both_versions(supervisor: Commands
         f"pid {pid}",
         "9.9",
         "version 99",
-        "version 1",
+        f"version {VERSION}",
         f'"kill {pid}" ends it',
     )
     os.unlink(os.path.join(folder.path, "supervisor.json"))

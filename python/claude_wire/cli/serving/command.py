@@ -133,7 +133,7 @@ def _supervised(temporary: str) -> Generator[StateFolder]:
     """A supervisor of its own, which ends with the block."""
     from claude_wire.cli.supervisor.starting import in_background
 
-    state = folder_of(os.path.join(temporary, "supervisor"), makes=True)
+    state = folder_of(os.path.join(temporary, "state"), makes=True)
     with failures():
         found, _ = in_background(state, [])
     try:
