@@ -336,7 +336,7 @@ def test_a_connection_that_cannot_be_read_is_closed(
 @pytest.mark.parametrize(
     ("answers", "ends", "error", "words"),
     [
-        ([], True, "lost", "ended before the supervisor had answered"),
+        ([], True, "lost", "ended before the supervisor answered"),
         ([b'{"type":"supervisor_error","error":"gone","message":"too late","first":7}\n'], True, "gone", "too late"),
         ([b'{"type":"of_tomorrow"}\n'], True, "version", "none of this version"),
         ([b"nonsense\n"], True, "version", "none of this version"),

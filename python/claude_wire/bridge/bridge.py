@@ -39,14 +39,14 @@ Events: TypeAlias = "list[UiEvent]"
 
 
 class Bridge:
-    """Makes of the messages of one stream, or of several, what a front end shows.
+    """Turns the messages of one or several streams into events for a front end.
 
-    ``add`` takes all messages in order, also control messages and those of other dialects. State is kept by session. A
-    message without a session id counts to the session that was heard last. The events are those of
-    :data:`~claude_wire.bridge.UiEvent`; each has ``to_dict()`` and ``to_json()``.
+    ``add`` takes all messages in order, including control messages and messages of other dialects. The bridge keeps
+    its state by session. A message without a session id belongs to the session of the message before. The events are
+    those of :data:`~claude_wire.bridge.UiEvent`; each has ``to_dict()`` and ``to_json()``.
 
-    What is kept has bounds in number and in bytes, which ``docs/limits.md`` lists. Ids of more than 128 characters are
-    shown as their digests.
+    The state is limited in number and in bytes, as ``docs/limits.md`` lists. An id of more than 128 characters is
+    replaced by its digest.
 
     Args:
         project: called once for each session, with its id. It returns the ``projectId`` of the session's events, or
@@ -54,8 +54,8 @@ class Bridge:
         progress: the rules that find progress in text; empty for none.
         partial: also give deltas of text while it streams.
         prompts: also give the prompts that the CLI repeats.
-        permissions_from_tools: names of tools. Each use of one gives a permission question, where the stream has none:
-            until the first question of the agent itself. The agent does not wait for the answer.
+        permissions_from_tools: names of tools. Each use of such a tool gives a permission question, until the agent
+            asks its first question itself. The agent does not wait for the answer.
     """
 
     def __init__(
@@ -300,7 +300,7 @@ class Bridge:
         events += self._permissions.ask(made, None, to.id, to.project)
 
     def _agent_asks(self, events: Events) -> None:
-        """The agent asks by itself: from now on no questions are made, and those that were made are withdrawn."""
+        """The agent asks for permission itself: stop making questions from tool uses, and withdraw the open ones."""
         if self._asked_tools:
             self._asked_tools = frozenset()
             for id in self._conversations:

@@ -31,7 +31,7 @@ _is_program = False
 
 
 def set_before_command() -> None:
-    """Set the signals until the command is known. Printing help or an error ends by SIGPIPE like a filter."""
+    """Set the signals for the time before the command is known: SIGPIPE ends the process, as it ends a filter."""
     global _is_program
     _is_program = True
     if hasattr(signal, "SIGPIPE"):  # not on Windows

@@ -121,26 +121,26 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="su
 
 
 class Attached(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_attached"):
-    """Where the session is, and what is open in it.
+    """The answer to ``attach``: the position in the journal, and the state of the session.
 
     Attributes:
-        id, epoch: of the session and its journal.
-        after: the number of the line before the first one that follows.
-        line: the number of the last line that there is. Questions up to it that are not in ``open`` are settled.
-        role: what the client is.
-        driver: whether there is a driver.
-        life: what the session does.
+        id, epoch: the id of the session, and the epoch of its journal.
+        after: the number of the line before the first line that the client gets.
+        line: the number of the journal's last line. Questions up to this line that are not in ``open`` are settled.
+        role: the role of the client.
+        driver: whether the session has a driver.
+        life: the state of the session.
         turn: whether a turn is under way.
-        subagents: ids of those that work in the background, long ones left out.
+        subagents: ids of the subagents in the background, without very long ids.
         open: the CLI's questions without an answer, as control requests.
-        settled: ids of the last questions that need no answer any more.
+        settled: ids of the newest questions that no longer need an answer.
         owed: uuids of prompts without a result.
         initialized: the CLI's answer to ``initialize``; JSON's ``null`` while there is none.
-        handshakes: by MCP server, what the CLI has said to it first.
+        handshakes: MCP server -> the first messages of the CLI to this server.
         ended: how the CLI has ended; None while it runs.
-        started: what the CLI calls; None if a supervisor does not say so, as older ones, or if the names have more than
-            1 MiB.
-        mark: each frame of this connection ends with it; no CLI knows it (see :func:`end_of_frames`).
+        started: the callbacks that the CLI was started with. None from an older supervisor, or if the names have more
+            than 1 MiB.
+        mark: the end of each frame of this connection, unknown to the CLI (see :func:`end_of_frames`).
     """
 
     id: str

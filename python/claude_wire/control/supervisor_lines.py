@@ -123,7 +123,7 @@ class SupervisorLines:
         if end < 0:
             return -1 if len(data) - at <= MAX_FRAME_BYTES else at
         if not data.endswith(self._frame_end, at, end):
-            return at  # a line of the CLI that looks like a frame
+            return at  # without the mark at its end, this is a line of the CLI that looks like a frame
         self._count += 1
         frame = frame_of(data[at:end])
         if frame is not None:

@@ -215,9 +215,9 @@ class SessionNotFoundError(ExecutionError):
     The CLI removes conversations after 30 days (``cleanupPeriodDays`` of its settings).
 
     Attributes:
-        folder: where it was looked for, as a path; None if that is not known. If the CLI looked, it looked into the
-            folder of its working directory in there.
-        result: as the CLI wrote it; if no CLI was started, as the CLI would have written it.
+        folder: path of the folder that was searched; None if it is not known. The CLI itself searches only the
+            subfolder of its working directory.
+        result: the CLI's result. If the session has not started the CLI, the result that the CLI would have written.
     """
 
     def __init__(self, result: ResultMessage, folder: str | None = None) -> None:

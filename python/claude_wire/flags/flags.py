@@ -38,7 +38,7 @@ ThinkingDisplay: TypeAlias = Literal["summarized", "omitted", "highlights"]
 SettingSource: TypeAlias = Literal["user", "project", "local"]
 
 
-#: What to write in place of values that claude-agent-sdk takes for its options of these names.
+#: Option of claude-agent-sdk -> advice on what to write in ClaudeOptions instead.
 INSTEAD = {
     "system_prompt": (
         "a preset is left out, and its text goes into append_system_prompt=; a file is system_prompt_file="

@@ -25,8 +25,8 @@ _UNSEEN = re.compile(
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
     "\u2800\U00013441\U00013442\U00016fe4\U0001d159]"
 )
-#: What joins or varies the character before it: in an emoji, in Persian, in scripts of India. One at a time, and not
-#: after ASCII, but for the digit of a keycap. A text may begin with it: it may be a piece of a longer one.
+#: Joiners and variation selectors, which emoji, Persian and Indian scripts need. Allowed: one at a time, after a
+#: character that is not ASCII, after the digit of a keycap, and at the beginning (the text may be a later piece).
 _JOINED = re.compile(
     "(?:\\A|(?<=[^\x00-\x7f\xad\u2000-\u202f\u2060-\u206f\ufe00-\ufe0f]))(?:[\ufe0e\ufe0f]\u200d?|[\u200c\u200d])"
     "|(?<=[0-9#*])\ufe0f(?=\u20e3)"

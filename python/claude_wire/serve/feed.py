@@ -251,10 +251,10 @@ class Feed:
             )
 
     async def follow(self, after: EventId | None) -> AsyncGenerator[Batch | Signal]:
-        """The events behind an id, or all that there are; then those that come. It ends with the feed, or a ``cut``.
+        """Yield the events after an id, or all events; then each new event. Ends with the feed, or with a ``cut``.
 
         Raises:
-            SupervisorError: as :meth:`check`, by which an id is to be checked first; and while older events are read.
+            SupervisorError: for the reasons of :meth:`check`, or older events cannot be read. Call :meth:`check` first.
         """
         place = _START if after is None else after.place
         told, beats = -1, self._beats
@@ -308,7 +308,7 @@ class Feed:
         return found
 
     async def _older(self, place: Place) -> AsyncGenerator[Batch]:
-        """Events behind a place, from the journal: as they were made the first time. None if others are to read now."""
+        """Yield the events after a place, made again from the journal. Ends with ``_NOTHING`` after losing the slot."""
         async with Slot(self._older_readers) as slot, Lines(self._host, Attach(attach=self.session)) as lines:
             answer = lines.answer
             if answer.epoch != self._epoch or answer.after + 1 != self._begins:

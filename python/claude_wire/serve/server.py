@@ -43,9 +43,9 @@ MAX_WAITING_BYTES = 32 * 1024
 MAX_CONNECTIONS = 2048
 #: Connections that the system keeps waiting.
 BACKLOG = 256
-#: Bytes of a message that a client sends over a WebSocket. It has nothing to say.
+#: Limit in bytes for a WebSocket message from a client. Clients have no reason to send any.
 MAX_MESSAGE_BYTES = 4096
-#: Lines of the log at once, and a second: what anybody can cause who connects is no more than these.
+#: Limits for log lines that clients can cause: lines at once, and lines per second.
 LOG_BURST = 20
 LOG_RATE = 0.1
 #: Seconds that requests under way get when the service ends.
@@ -53,7 +53,7 @@ END_SECONDS = 3
 
 
 class _BoundedWrites(asyncio.Protocol):
-    """Cuts off a client that takes nothing of what waits for it. One that is slow takes as long as it needs."""
+    """Disconnects a client that reads nothing while data waits for it. A slow client may take as long as it needs."""
 
     #: As :data:`STALLED_SECONDS`.
     stalled_seconds = STALLED_SECONDS

@@ -272,10 +272,10 @@ class _Turn:
 
 
 async def _send(lines: Lines, line: bytes) -> None:
-    """Send a line, and return when it counts.
+    """Send a line, and wait until the supervisor has accepted it.
 
     Raises:
-        SupervisorError: it is refused, or the connection ends before.
+        SupervisorError: the supervisor refuses the line, the CLI or the connection ends, or the wait times out.
         OSError: the connection fails.
     """
     if lines.answer.ended is not None:
@@ -291,7 +291,7 @@ async def _send(lines: Lines, line: bytes) -> None:
                 if isinstance(one, Ended):
                     raise SupervisorError("ended", "the CLI of the session has ended")
         raise SupervisorError("lost", "the supervisor has ended the connection")
-    raise SupervisorError("timeout", f"the supervisor has not taken the line within {TAKE_SECONDS:g} seconds")
+    raise SupervisorError("timeout", f"the supervisor has not accepted the line within {TAKE_SECONDS:g} seconds")
 
 
 def _shown(id: object) -> object:

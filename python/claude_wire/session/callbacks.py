@@ -328,10 +328,11 @@ class Callbacks:
             self._permissions.confirmed = asks
 
     def confirm_hooks(self, info: InitializeResponse) -> None:
-        """Note which hooks the CLI has registered, by its answer to the ``initialize`` that had them.
+        """Note which hooks the CLI has registered, according to its answer to ``initialize``.
 
         Raises:
-            RequestError: it has registered none; or it goes on where a hook has failed, and some hook must block then.
+            RequestError: the CLI has registered no hook; or a hook has ``on_failure="block"``, which the CLI does not
+                support.
         """
         if self._hooks and info.hooks_applied is False:
             raise RequestError(

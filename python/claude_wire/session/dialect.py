@@ -130,32 +130,32 @@ class Use:
         self.size: int = _size(block)
         self.decided: PermissionResultAllow | PermissionResultDeny | None = None
         self.done: Event = Event()
-        #: The agent has asked for permission.
+        #: True after the agent has asked for permission.
         self.asked: bool = False
-        #: The agent's message with the use was seen.
+        #: True after the agent's message with this tool use.
         self.seen: bool = False
 
 
 class HostHooks:
-    """Calls hooks for a dialect that has no form for them: before prompts and uses of tools, and after these.
+    """Calls hooks in the host, for a dialect without hooks: before prompts, and before and after tool uses.
 
-    A use of a tool is known by its message, or by the permission request for it, which may be handled first. Its hooks
-    are called once, at the first of the two. The answer to the permission request is what keeps a tool from running.
+    A tool use appears in a message and in a permission request, in either order. Its hooks are called once, for the
+    first of the two. Only the answer to the permission request can keep a tool from running.
     """
 
     def __init__(self, callbacks: Callbacks, tasks: Tasks) -> None:
         self._callbacks = callbacks
         self._tasks = tasks
         self._session = ""
-        # Those without a result, oldest first.
+        # Tool uses without a result, the oldest first.
         self._uses: list[Use] = []
         self._size = 0
 
     async def before_prompt(self, prompt: UserMessage) -> None:
-        """Call the hooks of a prompt that is about to be sent.
+        """Call the hooks for a prompt before the prompt is sent.
 
         Raises:
-            PromptError: one of them has blocked it.
+            PromptError: a hook has blocked the prompt.
         """
         told = UserPromptSubmitHookInput(prompt=prompt.text, source="sdk", **self._common())
         for output in await self._call("UserPromptSubmit", told):
@@ -282,7 +282,7 @@ def _reason(output: HookOutput) -> str:
 def _size(block: ToolUseBlock) -> int:
     try:
         return len(encode(block))
-    except EncodeError:  # nested as deeply as could just be decoded
+    except EncodeError:  # the decoder allows deeper nesting than the encoder
         return MAX_USE_BYTES
 
 
@@ -381,7 +381,7 @@ class _TranslatingRouter(Router):
         self._connection = connection
         self._saw = saw
         self._stream = stream
-        # Whether the dialect still has to tell if the agent asks can_use_tool; and the error if it does not.
+        # True until the dialect is found and says whether the agent calls can_use_tool; and the error if it does not.
         self._is_unconfirmed = connection.dialect is AUTO and any(
             guard.event == PERMISSION for guard in control.callbacks.guards
         )

@@ -1,4 +1,4 @@
-"""Iterators over a session: in lists, and over a part of what it says; and how that part ended."""
+"""Iterators over the messages of a session: in batches, up to the end of a turn, or up to the end of a run."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Ending", "SessionBatches", "SessionMessages", "Until", "Wait"]
 
-#: How a wait has ended.
+#: The reason why an iteration or a wait has ended.
 #:
 #: ===========  ================================================================================================
 #: ``result``   The result of the turn has come.
 #: ``done``     Nothing more will come: the run is over.
-#: ``shells``   Only commands in the background go on, and they were waited for as long as was asked.
+#: ``shells``   Only commands in the background go on, and the time to wait for them (``shells=``) is over.
 #: ``ceiling``  The CLI was silent for the whole ceiling while nothing was known to be under way.
 #: ``output``   The output has ended.
 #: ===========  ================================================================================================
 Ending: TypeAlias = Literal["result", "done", "shells", "ceiling", "output"]
 
 
-#: How long a prompt is waited for: to the end of its run, or of its turn.
+#: Wait for a prompt until the end of its run, or until the end of its turn.
 Until: TypeAlias = Literal["run", "turn"]
 
 
@@ -44,7 +44,7 @@ class Wait:
 
     Args:
         ceiling: seconds to wait when nothing is known to be under way. None: no limit.
-        shells: seconds, in all, in which nothing but commands in the background are waited for. None: no limit.
+        shells: seconds in all to wait when only commands in the background go on. None: no limit.
     """
 
     __slots__ = ("ceiling", "end", "error", "result", "shells", "structured")
@@ -53,7 +53,7 @@ class Wait:
         require_seconds("shells", shells, or_zero=True)
         require_seconds("ceiling", ceiling, or_zero=True)
         self.ceiling: float | None = ceiling
-        #: Those that are left.
+        #: The remaining seconds to wait for commands in the background.
         self.shells: float | None = shells
         self.end: Ending | None = None
         #: The first failure.
@@ -68,7 +68,7 @@ class Wait:
         """The wait of :meth:`Session.ask`.
 
         Raises:
-            TypeError, ValueError: an argument is wrong, or ``shells`` is without effect.
+            TypeError, ValueError: an argument is wrong, or ``shells`` would have no effect.
         """
         require_one_of("until", until, get_args(Until))
         if shells != 0 and until == "turn":
@@ -76,7 +76,7 @@ class Wait:
         return cls(ceiling, shells)
 
     def is_over(self, run: Run) -> bool:
-        """Whether a run is over, as far as this wait is concerned."""
+        """True if a run is over for this wait. Sets ``end``."""
         if not run.over:
             return False
         if not run.background.shells:
@@ -92,21 +92,21 @@ class Wait:
         return self.shells if self.only_shells(run) else run.patience(self.ceiling, now)
 
     def only_shells(self, run: Run) -> bool:
-        """Whether nothing but commands in the background are waited for."""
+        """True if the wait goes on only for commands in the background."""
         return self.shells != 0 and bool(run.background.shells) and run.over
 
     def less_shells(self, seconds: float) -> float | None:
-        """What is left of :attr:`shells` after so many seconds."""
+        """The remaining :attr:`shells` after so many more seconds."""
         return None if self.shells is None else max(self.shells - seconds, 0.0)
 
     def note(self, result: ResultMessage, run: Run) -> None:
-        """A result of the run was seen."""
+        """Note a result of the run, and the first error."""
         self.result = result
         if self.error is None:
             self.error = result.to_error(run.reason, run.resets_at, structured=self.structured)
 
     def close(self, run: Run) -> None:
-        """The run is over. Subagents that were stopped, and that no turn has taken up, are a failure, too."""
+        """Note the end of the run. If subagents were stopped and no turn followed, this is an error, too."""
         if self.error is None and self.result is not None:
             self.error = run.stopped_error(self.result)
 
@@ -115,8 +115,8 @@ class SessionMessages:
     """Iterates over a part of what a :class:`Session` says; made by its ``receive_response`` and ``receive_run``.
 
     Args:
-        take: gives the next message, or raises StopAsyncIteration.
-        wait: is given to ``take``, which notes in there how it ends.
+        take: returns the next message, or raises StopAsyncIteration.
+        wait: the argument of ``take``, which sets its ``end``.
     """
 
     def __init__(self, take: Callable[[Wait], Awaitable[Message | InvalidLine]], wait: Wait) -> None:

@@ -298,7 +298,7 @@ class _ProcessSession(Session):
         except SessionNotFoundError as error:
             folder = projects_folder(env) if settings.user is None else None
             raise SessionNotFoundError(error.result, None if folder is None else str(folder)) from error
-        except ProcessInputError as error:  # it ended, or closed its input, before it could be asked
+        except ProcessInputError as error:  # the program ended, or closed its input, before initialize was sent
             raise SessionEndedError("initialize", f"{error}{initialize_hint('initialize')}") from error
 
     async def initialize(

@@ -1,4 +1,4 @@
-"""The prompts of a session: how one is sent, and what its asker gets.
+"""Send the prompts of a session, and return the result of a prompt to its caller.
 
 Knows what became of a prompt by its state in :mod:`claude_wire.session.run`; not how lines are sent and read.
 """
@@ -112,10 +112,10 @@ class Prompts:
             await self.query(one, None, session_id, needs_uuid=needs_uuid)
 
     async def send(self, prompt: UserMessage) -> SentPrompt | None:
-        """Send a prompt. Returns None if no turn is owed for it.
+        """Send a prompt. Returns None if the CLI will begin no turn for it.
 
         Raises:
-            PromptError: a hook that the host calls itself has blocked it.
+            PromptError: a hook in the host has blocked the prompt.
         """
         if self._hooks is not None:
             await self._hooks.before_prompt(prompt)
@@ -136,7 +136,7 @@ class Prompts:
             await self._sender.send(line, begun)
             _log.debug("prompt %s sent", prompt.uuid)
         except BaseException as error:
-            # One that is cancelled in the middle of its line is sent all the same.
+            # If the task is cancelled in the middle of the line, the prompt is sent all the same.
             if sent is not None and (isinstance(error, Exception) or not has_begun):
                 self._run.take_back(sent)
             raise
@@ -152,7 +152,7 @@ class Prompts:
                 await self._sender.send(line, is_answer=True)
 
     async def ask(self, prompt: UserMessage, wait: Wait, until: Until) -> ResultMessage:
-        """Send a prompt with a uuid, and pass over all messages up to its end. One task asks at a time.
+        """Send a prompt with a uuid, and skip all messages up to its end. Only one task may call this at a time.
 
         Raises:
             HandleError, ValueError, TurnError, PromptError, SessionEndedError: as :meth:`Session.ask` says.
@@ -177,7 +177,7 @@ class Prompts:
         return wait.result or result
 
     async def _pass_to_the_end_of_run(self, wait: Wait) -> None:
-        """Wait for what the prompt has begun in the background. An earlier failure is raised in place of a later one.
+        """Wait for the background work of the prompt. If there are several errors, raise the first.
 
         Raises:
             TurnError, SessionEndedError: as :meth:`Session.ask` says.

@@ -356,26 +356,27 @@ class Session:
         shells: float | None = 0.0,
         ceiling: float | None = CEILING_SECONDS,
     ) -> ResultMessage:
-        """Send a prompt, pass over all messages up to the end of its run, and return the last result.
+        """Send a prompt, skip all messages up to the end of its run, and return the last result.
 
-        After the prompt's own result the run goes on while subagents work: each that ends brings a turn with a result,
-        and the last is returned (see :meth:`receive_run`). Callers take turns: the prompt is sent when earlier calls
-        have ended, with a random uuid if it has none. The results of other prompts are passed over; an agent whose
-        results name no prompts, and which merges them, leaves open which is whose. Nobody else may iterate meanwhile.
+        After the prompt's own result the run goes on while subagents work: each subagent that ends brings a turn with
+        a result, and ``ask`` returns the last of these (see :meth:`receive_run`). Calls are served in order: a prompt
+        is sent after earlier calls have ended, with a random uuid if it has none. ``ask`` skips the results of other
+        prompts. (If an agent merges prompts and its results name no prompts, nobody can tell which result is whose.)
+        No other task may iterate meanwhile.
 
         Args:
-            until: ``"turn"`` returns the prompt's own result as soon as that comes. Subagents then go on.
+            until: ``"turn"`` returns the prompt's own result as soon as it comes. Subagents then work on.
             shells, ceiling: seconds to wait, as for :meth:`receive_run`.
 
         Raises:
             HandleError: another task is iterating, or the caller is a callback of this session, whose turn could not
                 end. Nothing is sent.
             ValueError: this session has sent a prompt with this uuid, or ``until="turn"`` has ``shells``.
-            TurnError: a turn of the run failed, the first of several, raised at the end of the run; or subagents were
-                stopped, by a budget for instance (:class:`~claude_wire.SubagentStoppedError`).
-            PromptError: no turn answers the prompt. :class:`~claude_wire.PromptAnsweredError`: the CLI had its uuid
-                before the session was resumed. :class:`~claude_wire.PromptCancelledError`: the prompt was taken out of
-                the queue. Itself: ``ceiling`` is over.
+            TurnError: a turn of the run failed (the first error, raised at the end of the run); or subagents were
+                stopped, for instance by a budget (:class:`~claude_wire.SubagentStoppedError`).
+            PromptError: no turn answers the prompt within ``ceiling`` seconds. Its subclasses:
+                :class:`~claude_wire.PromptAnsweredError`, if the CLI knows the uuid from before the session was
+                resumed; :class:`~claude_wire.PromptCancelledError`, if the prompt was taken out of the queue.
             SessionEndedError: the output ended before the result, or while subagents worked.
         """
         wait = Wait.of_prompt(until, shells, ceiling)

@@ -367,7 +367,7 @@ class _Connection:
         if not line:
             why = await self.way.why_ended()
             told = f"; {why}" if why else ""
-            raise SupervisorError("lost", f"the connection ended before the supervisor had answered{told}")
+            raise SupervisorError("lost", f"the connection ended before the supervisor answered{told}")
         try:
             answer = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

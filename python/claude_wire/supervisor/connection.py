@@ -1,16 +1,17 @@
-"""A client of the supervisor, on its socket: the lines of one session, each once, and never more memory than a chunk.
+"""The connection with one client of the supervisor. The client gets each line of one session once.
 
-Knows sockets and places in a journal; not what lines mean. A client that is level with the journal gets each chunk as
-it was read. One that is behind is fed by the kernel from the journal's file, so it costs no memory. It is in one state:
+A connection keeps at most one chunk in memory. A client that is level with the journal gets each chunk as it was read.
+A client that is behind gets its lines from the journal's file by the kernel, so it costs no memory. Knows sockets and
+places in a journal; not what lines mean. A connection is in one state:
 
 =========  ==================================================================================================
-ASKING     It sends commands, and has not attached.
-LEVEL      It has all lines that are complete, and everything that the supervisor has said.
-BEHIND     The socket takes no more at the moment; the place of what is to be sent next is known.
+ASKING     The client sends commands, and has not attached.
+LEVEL      The client has all complete lines, and all frames of the supervisor.
+BEHIND     The socket is full at the moment. The connection knows the place of the next line to send.
 CLOSED     The socket is closed.
 =========  ==================================================================================================
 
-What the supervisor itself says goes between two lines, so it waits while a line is sent in part.
+A frame of the supervisor goes between two lines, so it waits while a line is only partly sent.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection", "Owner", "State"]
 
-#: Bytes of a line of a client: a prompt with pictures, or the initialize of a new session.
+#: Limit in bytes for a line of a client, such as a prompt with pictures or the initialize of a new session.
 MAX_LINE_BYTES = 64 * 1024 * 1024
-#: Seconds that a client which is behind may take nothing. Then it is cut off, with its cursor.
+#: Seconds after which the supervisor disconnects a client that is behind and reads nothing. The client may come back.
 STALLED_SECONDS = 60.0
-#: Bytes of what the supervisor says to one client that wait. Above it the client is cut off.
+#: Limit in bytes for frames that wait for one client. Above it the supervisor disconnects the client.
 MAX_FRAME_BYTES = 1024 * 1024
-#: Bytes of that above which the standard error of a CLI is passed over: it is in the journal.
+#: If more bytes of frames wait, the client gets no standard error of the CLI. The journal has it.
 MAX_STDERR_BYTES = MAX_FRAME_BYTES // 2
 #: The place of a frame that waits for no line.
 _AT_ONCE = Place(0, 0)
-#: Bytes that are read from a client at once, and sent to it at once from the journal.
+#: Bytes of one read from a client, and of one write from the journal.
 CHUNK_BYTES = 256 * 1024
 
 
@@ -64,7 +65,7 @@ class State(Enum):
 
 
 class Owner(Protocol):
-    """Who carries out the commands of a connection, and is told of its end."""
+    """Carries out the commands of a connection, and learns when the connection ends."""
 
     def command(self, connection: Connection, line: bytes) -> None:
         """Carry out a command."""
@@ -73,15 +74,15 @@ class Owner(Protocol):
         """The connection is closed."""
 
     def journal_damaged(self, connection: Connection) -> None:
-        """The journal has lost bytes that the connection was to send; it is closed."""
+        """The journal has lost bytes that the connection had to send. The connection is closed."""
 
 
 class Connection:
     """One client.
 
     Args:
-        client: its socket, which this closes.
-        owner: carries out its commands.
+        client: the socket of the client. The connection closes it.
+        owner: carries out the client's commands.
     """
 
     __slots__ = (
@@ -114,20 +115,19 @@ class Connection:
         self._lines: deque[bytes] = deque()
         self._reads = self._awaits = False
         self._number = 0
-        # What is to be sent before anything else: the rest of what was begun. Then frames, each as soon as everything
-        # before its place was sent; then lines.
+        # Send order: 1. the rest of a partly sent write; 2. frames whose place has been reached; 3. journal lines.
         self._out = bytearray()
         self._frames: deque[tuple[Place, bytes]] = deque()
         self._frame_bytes = 0
-        # Where the next line of the CLI stands, while the client is behind.
+        # The place of the next line to send, while the client is behind.
         self._part: Part | None = None
         self._part_number = 0
         self._offset = 0
         self._progress = 0.0
-        # What each frame ends with, once the client follows a session.
+        # The end of each frame, after the client has attached to a session.
         self._mark = ""
         self.state: State = State.ASKING
-        #: The session that it follows.
+        #: The session that the client is attached to.
         self.managed: ManagedSession | None = None
         self.read_on()
 

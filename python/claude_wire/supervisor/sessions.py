@@ -1,6 +1,6 @@
-"""The sessions of a supervisor: those whose CLI runs, those that have ended, and the CLIs that are kept ready.
+"""All sessions of a supervisor: running sessions, ended sessions, and CLIs that are kept ready for new sessions.
 
-Knows records, journals and processes, and the limits of all together; not who is connected.
+Knows records, journals, processes, and the limits for all sessions together; not which clients are connected.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 __all__ = ["Limits", "RefusedError", "Sessions"]
 
 
-#: Sessions that are known, those that have ended among them.
+#: Limit for the number of sessions, including ended sessions.
 MAX_SESSIONS = 10_000
-#: Bytes of what all sessions, and the CLIs that are kept ready, are started with.
+#: Limit in bytes for the start parameters of all sessions and of the CLIs that are kept ready.
 MAX_SPEC_BYTES = 256 * 1024 * 1024
-#: How the name of the folder of a session ends that is being removed.
+#: Suffix of the folder of a session that is being removed.
 _REMOVED = ".removed"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a supervisor takes on.
+    """Limits of a supervisor.
 
     Attributes:
-        sessions: CLIs at once, those that are kept ready among them.
-        connections: clients at once.
-        memory_bytes: of all CLIs together, with what they have started; above it no other is started. None for no
-            limit.
-        journal_bytes: of the journal of each session.
+        sessions: number of CLIs at once, including CLIs that are kept ready.
+        connections: number of clients at once.
+        memory_bytes: memory of all CLIs and their child processes. Above it the supervisor starts no other CLI. None
+            for no limit.
+        journal_bytes: size of the journal of each session.
     """
 
     sessions: int = 256
@@ -60,7 +60,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusedError(Exception):
-    """A command that cannot be carried out, and what is answered."""
+    """A command cannot be carried out. The error has the answer to the client."""
 
     def __init__(self, error: str, message: str, **fields: int) -> None:
         super().__init__(message)

@@ -139,13 +139,13 @@ def _days_kept(folder: str) -> float | None:
 
 
 def _kept_until(session: SessionInfo, days: float | None) -> datetime | None:
-    """When the CLI may delete a session. It goes by the time at which the file was changed last."""
+    """When the CLI may delete a session: so many days after the last change of the file."""
     if days is None:
         return None
     try:
         changed = datetime.fromtimestamp(os.stat(session.path).st_mtime, timezone.utc)
         return changed + timedelta(days=days)
-    except (OSError, ValueError, OverflowError):  # it is gone meanwhile, or is kept longer than there are dates
+    except (OSError, ValueError, OverflowError):  # the file is gone, or the date is too late for datetime
         return None
 
 

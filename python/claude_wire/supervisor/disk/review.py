@@ -33,14 +33,14 @@ MAX_CALLS = 1024
 
 
 class Review(NamedTuple):
-    """What was open at the end.
+    """The open prompts, questions and tool calls at the end of a CLI.
 
     Attributes:
-        unfinished: where the output ended, in words; nothing if that is between runs.
+        unfinished: what the CLI was doing at its end, in words; empty between runs.
         owed: uuids of prompts without a result.
         died: ids of questions without an answer.
-        calls: ids of tool calls without a result: perhaps done.
-        cli_session_id: the last that the CLI has named.
+        calls: ids of tool calls without a result. The tool may have run or not.
+        cli_session_id: the newest session id in the CLI's output.
     """
 
     unfinished: str

@@ -157,7 +157,7 @@ class AttachmentRecord(Entry, tag="attachment", kw_only=True, frozen=True):
 
     @property
     def message(self) -> MessageParam | None:
-        """A prompt that was sent during a turn, as the message that it was; None if the attachment is anything else."""
+        """The message of a prompt that was sent during a turn; None for any other attachment."""
         queued = self.attachment
         return MessageParam("user", queued.prompt) if isinstance(queued, QueuedCommand) else None
 
