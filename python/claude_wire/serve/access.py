@@ -1,4 +1,4 @@
-"""Who may use the service: programs by the token, a browser by a cookie that it got for the token.
+"""Decide who may use the service. A program sends the token; a browser sends a cookie that it got for the token.
 
 Knows headers, tokens and cookies; not sessions.
 """
@@ -30,11 +30,11 @@ __all__ = ["Access", "Guard", "Rate", "SecureHeaders", "load_token"]
 
 #: Seconds for which a cookie is valid.
 COOKIE_SECONDS = 30 * 24 * 3600
-#: Acts at once, and a second, of all clients together.
+#: Limits for the actions of all clients together: at once, and per second.
 BURST = 60
 RATE = 20.0
 
-#: The page loads nothing from elsewhere, and stands in no frame.
+#: The page loads nothing from other origins, and cannot be put into a frame.
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -58,11 +58,11 @@ HEADERS = {
 
 
 def load_token(path: str) -> str:
-    """The token of the service, from a file that only its owner can read; a new one, if there is none.
+    """Read the token of the service from a file that only its owner can read. Without a file, make a new token.
 
     Raises:
-        OSError: the file cannot be read or written, or is not its owner's alone.
-        ValueError: it has no token.
+        OSError: the file cannot be read or written, or other users can read it.
+        ValueError: the file has no token.
     """
     try:
         descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
@@ -79,13 +79,13 @@ def load_token(path: str) -> str:
 
 
 class Access:
-    """Tells clients that may use the service from others.
+    """Checks whether a client may use the service.
 
     Args:
         token: the secret of the service.
-        port: on which it is reached: browsers do not tell cookies of two ports apart.
-        origins: of the page, besides the address of the service.
-        clock: seconds since 1970.
+        port: the port of the service. It is a part of the cookie's name, since browsers share cookies between ports.
+        origins: the origins of the page, besides the address of the service.
+        clock: returns seconds since 1970.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class Access:
         self.cookie_name: str = f"claude_wire_{port}"
 
     def is_token(self, given: str) -> bool:
-        """Whether this is the token."""
+        """True if a text is the token."""
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
 
     def cookie(self) -> str:
-        """The value of a new cookie. It is valid for a time, and does not tell the token."""
+        """The value of a new cookie, which expires and does not reveal the token."""
         until = str(int(self._clock()) + COOKIE_SECONDS)
         return f"{until}.{self._sign(until)}"
 
@@ -109,7 +109,7 @@ class Access:
         return hmac.new(self._token, b"cookie " + until.encode(), hashlib.sha256).hexdigest()
 
     def is_cookie(self, given: str) -> bool:
-        """Whether this is a cookie of ours that is still valid."""
+        """True for a valid cookie of this service."""
         until, _, signed = given.partition(".")
         if not (until.isascii() and until.isdigit() and len(until) < 20):
             return False
@@ -118,10 +118,10 @@ class Access:
         )
 
     def refuses(self, connection: HTTPConnection, *, acts: bool) -> tuple[int, str] | None:
-        """Why a request is refused, as a status and words; None if it is not.
+        """The reason to refuse a request, as a status and a text; None if the request is allowed.
 
         Args:
-            acts: whether it changes something, or is a WebSocket.
+            acts: whether the request changes something, or opens a WebSocket.
         """
         headers = connection.headers
         given = headers.get("authorization")
@@ -139,7 +139,7 @@ class Access:
         return None
 
     def is_own_origin(self, headers: Headers) -> bool:
-        """Whether a request comes from the page of this service. ``Host`` was checked before."""
+        """True if a request comes from the page of this service. The caller has checked ``Host`` before."""
         origin = headers.get("origin", "")
         return origin in self._origins or origin == f"http://{headers.get('host', '')}"
 
@@ -163,7 +163,7 @@ class Rate:
         self._at = clock()
 
     def passes(self) -> bool:
-        """Whether there is room for one more act, which is counted then."""
+        """Count one action, if the rate allows it. Returns False otherwise."""
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now
@@ -174,10 +174,10 @@ class Rate:
 
 
 class Guard:
-    """Middleware that lets nobody through whom :class:`Access` refuses.
+    """Middleware that refuses every request that :class:`Access` refuses.
 
     Args:
-        open_paths: those that everybody may get: the page without data, and the way to a cookie.
+        open_paths: paths that everybody may get: the page without data, and the path that gives a cookie.
     """
 
     def __init__(self, app: ASGIApp, access: Access, rate: Rate, open_paths: frozenset[str]) -> None:
@@ -210,9 +210,9 @@ class Guard:
 
 
 class SecureHeaders:
-    """Middleware that adds to each reply what a browser needs to know to protect it.
+    """Middleware that adds security headers for browsers to each reply.
 
-    A client that leaves in the middle of a request ends here: nobody is left to reply to, and a log has no use for it.
+    The error of a client that disconnects in the middle of a request ends here, without a reply or a line in the log.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,6 +1,6 @@
-"""What a host lets the CLI call: permission, hooks, MCP servers, elicitation and dialogs.
+"""The callbacks that a host gives the CLI: permissions, hooks, MCP servers, elicitation and dialogs.
 
-Knows what each request of the CLI means and how it is answered; not how requests and answers travel.
+Knows what each request of the CLI means, and its answer; not how requests and answers travel.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ OnFailure: TypeAlias = Literal["continue", "block"]
 
 _log = logging.getLogger("claude_wire")
 
-#: Seconds that a hook may take beyond its own timeout, which the CLI keeps by itself. An error answer that came first
-#: would have the tool run: the CLI refuses it for a hook that did not answer, but not for one that failed.
+#: Seconds that a hook may take beyond its own timeout. The CLI checks the timeout itself, and must be first: it refuses
+#: the tool of a hook that did not answer, but runs the tool if our error answer comes before that.
 HOOK_SECONDS = 5.0
 #: JSON-RPC 2.0, section 5.1: no such method, which MCP uses for servers that are not there; and an error in the server.
 METHOD_NOT_FOUND = -32601
@@ -87,20 +87,22 @@ INTERNAL_ERROR = -32603
 
 
 class HookMatcher:
-    """Functions that are called for some uses of a hook event.
+    """Functions to call for a hook event, for all tools or for some.
 
     Args:
-        hooks: each is called with the :class:`HookCallbackRequest`, whose ``input`` says what happened, and returns the
-            output, or None for none. All matching ones are called at the same time.
-        matcher: the tools, or what else the event goes by: names as in ``"Bash"`` or ``"Edit|Write"``, compared letter
-            by letter, or a regular expression. None matches all. ``Session.guards`` says if it fits no tool.
-        timeout: seconds that each may take. The CLI withdraws what takes longer, which cancels it, and treats it as
-            failed; a few seconds later it is cancelled also if the CLI does not.
-        on_failure: what a failed one does: ``"continue"`` or ``"block"`` the action. None: one that raises continues,
-            the CLI's default; one that returns what is no answer refuses the action, where the event asks for that.
-        unknown_event: true for an event of a later CLI, which this version does not know by name.
-        name: what stands for the functions in the ids by which the CLI calls them. None: the qualified name of each.
-            Where several processes drive one session in turn, it is what they have in common.
+        hooks: functions that get the :class:`HookCallbackRequest`, whose ``input`` says what happened, and return the
+            output or None. All matching functions are called at the same time.
+        matcher: names of tools such as ``"Bash"`` or ``"Edit|Write"``, compared exactly, or a regular expression. For
+            events without a tool, the value is another field of the event. None matches all. ``Session.guards`` says
+            if the matcher fits no tool.
+        timeout: seconds that each function may take. After that, the CLI withdraws the call and treats it as failed,
+            which cancels the function. If the CLI does not withdraw it, the session cancels it a few seconds later.
+        on_failure: what happens after a failed hook: ``"continue"`` or ``"block"`` the action. None: if the function
+            raises, the action continues, as is the CLI's default; if it returns an invalid answer, the action is
+            refused (for events that can refuse).
+        unknown_event: true for an event of a later CLI, whose name this version does not know.
+        name: name of the functions in their hook ids. None: the qualified name of each function. If several processes
+            drive one session in turn, they must use the same names.
 
     Raises:
         TypeError: a function cannot be called with one argument, or an argument is of another type.
@@ -159,10 +161,10 @@ class _Hook(NamedTuple):
 
 
 class Callbacks:
-    """All callbacks of a session, and what ``initialize`` tells the CLI of them.
+    """All callbacks of a session, and their descriptions for ``initialize``.
 
     Args:
-        timeout: seconds that each may take that has no time of its own; None for as long as the CLI waits.
+        timeout: seconds for each callback without a timeout of its own; None for as long as the CLI waits.
     """
 
     def __init__(
@@ -290,7 +292,7 @@ class Callbacks:
         return list(self._matchers)
 
     async def call_hook(self, request: HookCallbackRequest) -> HookOutput | None:
-        """Call a hook for the host itself. None if it failed, took too long, or goes on in the background."""
+        """Call a hook in the host, without the CLI. None if it failed, took too long, or goes on in the background."""
         timeout = self._hooks[request.callback_id].timeout
         output: Wire | dict[str, Any] | None = None
         try:
@@ -316,7 +318,7 @@ class Callbacks:
         return tuple(state.view for state in states if state is not None)
 
     def see_init(self, message: InitMessage) -> None:
-        """A turn has begun: compare the matchers with the tools that there are."""
+        """A turn has begun: compare the matchers with the tools of the session."""
         if self._hooks and message.tools is not None:
             more = any(server.status == "pending" for server in message.mcp_servers or ())
             for hook in self._hooks.values():
@@ -406,7 +408,7 @@ class Callbacks:
         try:
             return check_hook_output(name_of(hook.function), _event_of(request), output)
         except WrongAnswer as error:
-            # The function has meant something. To go on as if it had allowed the action would be a guess.
+            # Nobody knows what the function meant. Allowing the action would be a guess, so refuse it.
             refused = refuse(hook.state.event, str(error)) if hook.on_failure is None else None
             if refused is None:
                 raise

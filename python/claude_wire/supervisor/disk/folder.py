@@ -1,12 +1,10 @@
-"""The state folder of a supervisor: who runs it, where its socket is, and its log.
-
-Knows names of files; not sessions.
+"""The state folder of a supervisor: lock, address and log. Knows names of files; not sessions.
 
 ============================  ====================================================================
-``lock``                      is held by the supervisor as long as it lives, as the folder itself is
-``supervisor.json``           who that is: see :class:`Supervision`
-``socket``                    where it is spoken to
-``log.ndjson``, ``log.1``     what it did, without content, and the log before that one
+``lock``                      locked by the supervisor as long as it lives, and so is the folder itself
+``supervisor.json``           the running supervisor: see :class:`Supervision`
+``socket``                    the socket for clients
+``log.ndjson``, ``log.1``     the log, without contents of sessions, and the log before it
 ``sessions/ID/``              one folder for each session: ``session.json`` and the parts of its journal
 ============================  ====================================================================
 """
@@ -28,7 +26,7 @@ from claude_wire.supervisor.frames import VERSION
 
 __all__ = ["StateFolder", "Supervision", "default_folder"]
 
-#: Bytes of a log. Then another one is begun, and the one before the last is dropped.
+#: Size limit of a log in bytes. Then a new log begins, and only one old log is kept.
 LOG_BYTES = 4 * 1024 * 1024
 #: Bytes of the path of a socket, as Linux has it.
 SOCKET_PATH_BYTES = 107
@@ -43,17 +41,18 @@ def default_folder() -> str:
     return os.path.join(state, "claude-wire", "supervisor")
 
 
-#: The files by which a supervisor is found.
+#: Clients find the supervisor by these files.
 _FOUND_BY = ("supervisor.json", "socket")
 
 
 class Supervision(msgspec.Struct, frozen=True, kw_only=True):
-    """Who runs a state folder.
+    """The supervisor that runs a state folder.
 
     Attributes:
-        pid, pid_began: the process, as :func:`~claude_wire.supervisor.child.began_at` tells it from a later one.
-        version: of its frames.
-        package: the version of claude-wire that it is of.
+        pid, pid_began: the process id, and the start time from :func:`~claude_wire.supervisor.child.began_at`, since
+            another process may get the same id later.
+        version: the version of its frames.
+        package: the version of claude-wire.
         socket: the path of its socket.
     """
 
@@ -68,7 +67,7 @@ class StateFolder:
     """The folder of one supervisor.
 
     Args:
-        makes: whether it is made if there is none.
+        makes: whether to create a missing folder.
 
     Raises:
         OSError: it cannot be made, or there is a link in its place, another user's folder, or one that others may
@@ -90,11 +89,11 @@ class StateFolder:
 
     @property
     def sessions(self) -> str:
-        """The folder with one folder for each session, which is made if need be."""
+        """The folder with one folder for each session. Created if it is missing."""
         return private_folder(os.path.join(self.path, "sessions"))
 
     def supervision(self) -> Supervision | None:
-        """Who runs the folder now; None if nobody does."""
+        """The supervisor that runs the folder now; None if there is none."""
         try:
             with open(open_private(os.path.join(self.path, "supervisor.json"), os.O_RDONLY), "rb") as file:
                 found = msgspec.json.decode(file.read(), type=Supervision)
@@ -140,7 +139,7 @@ class StateFolder:
             os.close(self._locks.pop())
 
     def announce(self) -> None:
-        """Say who runs the folder, once its socket is there."""
+        """Write ``supervisor.json``, after the socket exists."""
         from importlib.metadata import version  # of which those who only look for the supervisor need nothing
 
         pid = os.getpid()
@@ -159,7 +158,7 @@ class StateFolder:
         return is_ours and not all(os.path.lexists(os.path.join(self.path, name)) for name in _FOUND_BY)
 
     def log(self, event: str, **fields: object) -> None:
-        """Add a line to the log. One that cannot be written is dropped."""
+        """Add a line to the log. If the write fails, the line is dropped."""
         line = msgspec.json.encode({"at": round(time.time(), 3), "event": event, **fields}) + b"\n"
         path = os.path.join(self.path, "log.ndjson")
         with suppress(OSError):
@@ -172,13 +171,13 @@ class StateFolder:
                 self._log = None
 
     def log_error(self, error: BaseException, **fields: object) -> None:
-        """Add a line about something that never should be raised: what it is and where, without its text."""
+        """Log an unexpected exception: its type and place, without its text."""
         frames = traceback.extract_tb(error.__traceback__)
         place = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[-8:]]
         self.log("error", error=type(error).__name__, place=place, **fields)
 
     def release(self) -> None:
-        """Give the folder up. May be called again."""
+        """Release the folder. A second call does nothing."""
         if self._locks:
             for name in _FOUND_BY:
                 with suppress(OSError):
