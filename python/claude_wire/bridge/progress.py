@@ -34,11 +34,11 @@ class Step(NamedTuple):
 #: Finds steps in a text, in any order. A step counts only if 0 <= ``completed`` <= ``total`` and ``total`` > 0.
 ProgressRule: TypeAlias = Callable[[str], Iterable[Step]]
 
-#: Of a text, at most so many characters are read, from its end. A hostile text then takes 0.2 s.
+#: Limit for a text: only this many characters at its end are read. So even a hostile text takes at most 0.2 s.
 MAX_READ = 128 * 1024
 #: A name of a step has at most this many characters.
 NAME_CHARS = 80
-#: A rule looks at this many characters on either side of the numbers, the first of which ends in the last few of them.
+#: A rule reads this many characters before and after the numbers, and searches the first number in the last few before.
 LOOKED_AT = 100
 NUMBER_CHARS = 16
 
@@ -47,8 +47,8 @@ _CODE = re.compile(
     r"^ {0,3}(`{3,8}|~{3,8})(?![^\n]*`)[\s\S]*?(?:\n {0,3}\1|\Z)|`[^`\n]{1,200}`",
     re.MULTILINE,
 )
-#: The ends of "5 of 20" and "5/20". What follows may not make it a part of a path, a date, a decimal or an amount. Each
-#: begins with fixed characters, which are found at 1 ns a character; with a look behind it were 25.
+#: The ends of "5 of 20" and "5/20", unless the next character shows a path, a date, a decimal or an amount. Each
+#: pattern begins with fixed characters, so the search takes 1 ns a character; with a lookbehind it would take 25.
 _OF = re.compile(r" of (\d{1,9})(?![\w%]|[.,:/-]\d|/)")
 _SLASH = re.compile(r"/ ?(\d{1,9})(?![\w%]|[.,:/-]\d|/)")
 #: The number before them, in what comes before on the line.

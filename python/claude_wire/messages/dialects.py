@@ -125,10 +125,10 @@ class PermissionRequestMessage(SystemMessage, kw_only=True, frozen=True):
 
     @property
     def call(self) -> tuple[str, dict[str, Any]] | None:
-        """The tool and its input, wherever they stand; None if that is not clear: then deny the request.
+        """The name of the tool and its input; None if the request is ambiguous. Deny such a request.
 
-        They may also stand in an object ``tool``, ``tool_use`` or ``request``. Two different names, or no name, are not
-        clear, nor is a request whose input must be in a key that is unknown here.
+        Both may also be inside an object ``tool``, ``tool_use`` or ``request``. A request with two different names, or
+        without a name, is ambiguous, and so is a request whose input must be in an unknown key.
         """
         extra = self.extra or {}
         places: list[dict[str, Any]] = [

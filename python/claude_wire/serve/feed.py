@@ -231,10 +231,10 @@ class Feed:
     # --- connections
 
     def check(self, after: EventId | None) -> None:
-        """Look whether there are events behind an id.
+        """Check that the events after an id are still available.
 
         Raises:
-            SupervisorError: there are none (``epoch``, ``gone``), or the supervisor refuses the session.
+            SupervisorError: they are not (``epoch``, ``gone``), or the supervisor refuses the session.
         """
         if self.error is not None:
             raise self.error

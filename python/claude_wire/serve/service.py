@@ -129,10 +129,10 @@ class Service:
     # --- what goes to a session
 
     async def prompt(self, id: str, text: str, given: str | None) -> str:
-        """Send a prompt, and return its uuid. One with a uuid that was sent before is not sent again.
+        """Send a prompt, and return its uuid. A prompt whose uuid was sent before is not sent again.
 
         Raises:
-            SupervisorError: the supervisor refuses it.
+            SupervisorError: the supervisor refuses the prompt.
         """
         chosen = given or str(uuid.uuid4())
         async with self._drive(id) as lines:

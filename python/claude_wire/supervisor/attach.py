@@ -287,12 +287,12 @@ class Attachment:
         """Connect, and send the command.
 
         Args:
-            serves: the hooks and MCP servers that the client answers for, if it drives.
-            complete: adds them to the ``initialize`` of a CLI that is started.
+            serves: the hooks and MCP servers of the client, for a driver.
+            complete: adds these to the ``initialize`` of a new CLI.
 
         Raises:
-            HandleError: it was opened before.
-            SupervisorError: as :class:`Supervisor` says.
+            HandleError: this object was opened before.
+            SupervisorError: for the reasons of :class:`Supervisor`.
         """
         if self._connection is not None:
             raise HandleError("an attachment is opened once; make another one")
@@ -372,7 +372,7 @@ class _Connection:
             answer = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise SupervisorError(
-                "version", f"the answer of the supervisor is none of this version: {error}"
+                "version", f"this version cannot read the answer of the supervisor: {error}"
             ) from error
         if isinstance(answer, Failed):
             raise SupervisorError(answer.error, answer.message, line=answer.line, first=answer.first)

@@ -211,7 +211,7 @@ class Ledger:
         self._open: dict[Key, _Open] = {}
         self._open_bytes = 0
         self.settled: Ids = Ids()
-        # Questions that were too long to be kept; and whether the process has asked something that was not understood.
+        # Questions that were too long to keep; and whether the process has asked a question that we did not understand.
         self._not_kept = Ids()
         self._has_missed = False
         self._prompts = Ids()

@@ -46,7 +46,7 @@ def _writer(node: Node) -> tuple[bool, str | None] | None:
     return (bool(node.isSidechain), node.agentId) if isinstance(node, Entry) else None
 
 
-#: The rank of a message of the main conversation that somebody said; see :func:`_rank`.
+#: The rank of a message from the user or the model in the main conversation; see :func:`_rank`.
 MAIN = 4
 
 
@@ -147,7 +147,7 @@ class Tree:
         return next((each for each in reversed(self.nodes) if not ids.isdisjoint(_calls(self.nodes[each]))), None)
 
     def _last(self, uuid: str, since: int) -> str:
-        """The last record after one; only records after the place ``since`` count."""
+        """The last descendant of a record. Counts only records after the place ``since``."""
         seen: set[str] = set()
         while True:
             answer = self._answer(uuid)

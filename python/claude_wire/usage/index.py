@@ -97,7 +97,7 @@ class OwnCost(NamedTuple):
 
 
 class UsageIndex:
-    """What the transcripts below a folder have used. A context manager; for one thread.
+    """The token usage of the transcripts below a folder. A context manager, for one thread.
 
     ::
 
@@ -105,26 +105,25 @@ class UsageIndex:
             for day, models in index.sums("day").items():
                 print(day, {model: totals.output_tokens for model, totals in models.items()})
 
-    The folder is looked at once, when something is first asked, and by each :meth:`refresh`. A file is read when it is
-    new, and from where it was read last when it has grown; all of it when it shrank or was replaced. What is gone from
-    the folder stays in the sums, for the CLI deletes transcripts after some days: :meth:`prune` takes it out.
+    The index scans the folder at the first query, and at each :meth:`refresh`. It reads new files; of a file that has
+    grown it reads the new part; a file that shrank or was replaced it reads again as a whole. Deleted files stay in the
+    sums, because the CLI deletes old transcripts; :meth:`prune` removes them from the sums.
 
     Args:
         folder: the ``projects`` of the CLI's configuration folder, or another folder; all ``.jsonl`` files in it.
         file: the index. None is :func:`default_file`; ``":memory:"`` keeps none.
-        on_file: called before a file is read, with how many were read and how many are to be read.
+        on_file: called before a file is read, with the number of files read so far and the number of files to read.
 
     Attributes:
-        file: the index that is in use; None if it is kept in memory.
-        notes: what was wrong with the index: it is damaged, of another version, or cannot be written. The sums are
-            right nevertheless.
+        file: the file of the index; None for an index in memory.
+        notes: problems with the index: damaged, of another version, or not writable. The sums are right all the same.
         unreadable: the files and folders that could not be read.
-        files_read: how many files were read, and ``bytes_read``, how much of them.
-        files: how many files there are, and ``bytes``, how large they are.
-        gone: paths of files that are gone, and whose answers still count.
+        files_read: the number of files read, and ``bytes_read``, the number of bytes.
+        files: the number of all files, and ``bytes``, their size.
+        gone: paths of deleted files whose answers still count.
 
     Raises:
-        OSError: by any method, the folder cannot be read.
+        OSError: the folder cannot be read. Any method may raise this.
     """
 
     def __init__(
@@ -381,7 +380,7 @@ class UsageIndex:
         self._names[None] = None
         touched: set[int] = set()
         were_gone = {path for (path,) in db.execute("SELECT path FROM files WHERE gone")}
-        for path in (known.keys() - found.keys()) ^ were_gone:  # those that are gone now, and those that came back
+        for path in (known.keys() - found.keys()) ^ were_gone:  # files that are gone now, and files that came back
             db.execute("UPDATE files SET gone = ? WHERE path = ?", (path not in found, path))
             touched |= _sharing(db, known[path][0]) | {known[path][0]}
         changed = [path for path in sorted(found) if path not in known or known[path][2:5] != found[path]]
