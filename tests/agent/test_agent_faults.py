@@ -14,7 +14,7 @@ import pytest
 
 from agent_host import Host, hosted, initialize, prompt
 from async_backends import ASYNCIO, Backend, every_backend
-from claude_wire import ResultSuccess, ToolUseBlock
+from claude_wire import ResultSuccess, ToolUseBlock, UserDialogCancelled
 from claude_wire.agent import Agent, AgentOptions, AgentSession, Turn
 from claude_wire.agent.questions import Decision
 from claude_wire.agent.service import MAX_UNWRITTEN
@@ -197,6 +197,7 @@ def test_a_turn_that_is_over_asks_its_host_nothing(backend: Backend) -> None:
         asked.append((await turn.hook("PreToolUse", tool_name="Bash")).outputs)
         asked.append((await turn.call_mcp("calc", "add")).is_error)
         asked.append((await turn.elicit("Who are you?")).action)
+        asked.append(await turn.show_dialog("choice", {}))
         asked.append((await turn.run_tool("Bash", {}, asked.append)).ran)
 
     async def main() -> None:
@@ -219,7 +220,7 @@ def test_a_turn_that_is_over_asks_its_host_nothing(backend: Backend) -> None:
                 assert host.messages[written:] == []
 
     backend.run(main)
-    assert asked == [False, [], True, "cancel", False]
+    assert asked == [False, [], True, "cancel", UserDialogCancelled(), False]
 
 
 def test_an_interrupted_turn_that_goes_on_asks_its_host_nothing() -> None:

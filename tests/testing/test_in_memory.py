@@ -17,9 +17,12 @@ from claude_wire import (
     ClaudeOptions,
     ExecutionError,
     HookMatcher,
+    RequestUserDialogRequest,
     ResultMessage,
     StreamEvent,
     TurnCancelledError,
+    UserDialogCancelled,
+    UserDialogCompleted,
 )
 from claude_wire.agent import Agent, Turn
 from claude_wire.testing import open_agent
@@ -147,3 +150,27 @@ def test_a_wrong_argument_leaves_no_stream_open(recwarn: pytest.WarningsRecorder
     anyio.run(main)
     gc.collect()
     assert not [each for each in recwarn if each.category is ResourceWarning]
+
+
+async def test_a_dialog_of_an_agent_is_shown_by_the_host_or_cancelled() -> None:
+    asked: list[tuple[str, dict[str, Any], str | None]] = []
+    found: list[Any] = []
+
+    def choose(request: RequestUserDialogRequest) -> UserDialogCompleted:
+        asked.append((request.dialog_kind, request.payload, request.tool_use_id))
+        return UserDialogCompleted(result={"choice": 1})
+
+    def fail(request: RequestUserDialogRequest) -> UserDialogCompleted:
+        raise ValueError("no screen")
+
+    async def answer(turn: Turn) -> None:
+        use = await turn.use_tool("Bash", {})
+        found.append(await turn.show_dialog("choice", {"title": "Which?"}, use=use))
+        asked.append(("use", {}, use.id))
+        found.extend([await turn.show_dialog(kind, {}) for kind in ("broken", "unlisted")])
+
+    with anyio.fail_after(DEADLINE):
+        async with open_agent(answer, dialogs={"choice": choose, "broken": fail}) as session:
+            await session.ask("go")
+    assert found == [UserDialogCompleted(result={"choice": 1}), UserDialogCancelled(), UserDialogCancelled()]
+    assert asked == [("choice", {"title": "Which?"}, asked[1][2]), ("use", {}, asked[1][2])]

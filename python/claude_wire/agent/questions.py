@@ -39,8 +39,11 @@ from claude_wire.messages import (
     McpMessageRequest,
     PermissionResultAllow,
     PermissionResultDeny,
+    RequestUserDialogRequest,
     SetMode,
     ToolUseBlock,
+    UserDialogCancelled,
+    UserDialogResult,
 )
 
 __all__ = ["Decision", "Hooked", "McpResult", "Questions", "ToolOutcome"]
@@ -314,6 +317,20 @@ class Questions:
             return ElicitationResponse(action="cancel")
         except (RequestError, PayloadError, DialectError):
             return ElicitationResponse(action="decline")
+        finally:
+            self._protocol.asking(False)
+
+    async def dialog(self, request: RequestUserDialogRequest) -> UserDialogResult:
+        """Have the host show a dialog. One that no host shows, or that the host fails to show, is cancelled."""
+        initialize = self._session.initialize
+        if initialize is None or request.dialog_kind not in (initialize.supportedDialogKinds or ()):
+            return UserDialogCancelled()  # a host does not answer for a kind that it has not listed
+        self._protocol.asking(True)
+        try:
+            answer = await self._requests.ask(request, "request_user_dialog", None)
+            return RequestUserDialogRequest.parse_answer(answer.response or {})
+        except (RequestError, PayloadError, DialectError):
+            return UserDialogCancelled()
         finally:
             self._protocol.asking(False)
 

@@ -25,10 +25,13 @@ from claude_wire.messages import (
     Message,
     ModelUsage,
     PermissionDenial,
+    RequestUserDialogRequest,
     ResultMessage,
     TaskNotificationMessage,
     TaskStartedMessage,
     ToolUseBlock,
+    UserDialogCancelled,
+    UserDialogResult,
     UserMessage,
 )
 from claude_wire.messages.hooks.events import HOOK_EVENTS, hook_event
@@ -315,6 +318,22 @@ class Turn:
         """
         request = ElicitationRequest(mcp_server_name=server, message=message, mode="form", requested_schema=schema)
         return await self._service.questions.elicit(request) if self._ready() else ElicitationResponse(action="cancel")
+
+    async def show_dialog(
+        self, kind: str, payload: Mapping[str, Any], *, use: ToolUseBlock | None = None
+    ) -> UserDialogResult:
+        """Have the host show a dialog, and wait for the user's choice.
+
+        The answer is a :class:`~claude_wire.messages.UserDialogCancelled` at once if the host has not listed the kind.
+
+        Args:
+            kind: one of ``supportedDialogKinds`` of the host's ``initialize``.
+            payload: what the dialog shows. Its keys depend on the kind.
+            use: the use of a tool that the dialog is about.
+        """
+        id = None if use is None else use.id
+        request = RequestUserDialogRequest(dialog_kind=kind, payload=dict(payload), tool_use_id=id)
+        return await self._service.questions.dialog(request) if self._ready() else UserDialogCancelled()
 
     async def injected(self) -> list[UserMessage]:
         """The prompts that have come since, and become part of this turn. Ask before each call of a model."""
