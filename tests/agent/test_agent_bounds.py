@@ -12,8 +12,8 @@ import pytest
 from agent_host import hosted, initialize, prompt
 from async_backends import ASYNCIO
 from claude_wire import Decoder, GetSettingsRequest
-from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Over, Turn
-from claude_wire.agent.protocol import MAX_PROMPT_BYTES, MAX_PROMPTS, MAX_UUIDS, Wrong
+from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Turn
+from claude_wire.agent.protocol import MAX_PROMPT_BYTES, MAX_PROMPTS, MAX_UUIDS, Finished, InvalidInput
 from claude_wire.agent.questions import MAX_HOOK_BYTES
 from claude_wire.agent.service import MAX_TASKS
 from virtual_time import VirtualBackend, every_virtual_backend
@@ -177,5 +177,5 @@ def test_a_line_that_is_too_long_to_keep_ends_the_agent(monkeypatch: pytest.Monk
     monkeypatch.setattr("claude_wire.agent.protocol.Decoder", partial(Decoder, max_line_bytes=1000))
     protocol = AgentProtocol(AgentSession(AgentOptions(), "m"))
     events = protocol.feed(lines(initialize(systemPrompt="x" * 1000), prompt("go")))
-    assert [type(event) for event in events] == [Wrong, Over]
+    assert [type(event) for event in events] == [InvalidInput, Finished]
     assert protocol.code == 1

@@ -30,7 +30,7 @@ from claude_wire import (
     decode,
     messages,
 )
-from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Began, Over, Turn
+from claude_wire.agent import Agent, AgentOptions, AgentProtocol, AgentSession, Finished, Turn, TurnStarted
 from claude_wire.messages import ContentBlock, ControlRequest
 from claude_wire.messages.control.envelopes import ControlRequestPayload
 from claude_wire.messages.control.request_body import ControlRequestBody
@@ -309,8 +309,8 @@ def test_a_protocol_gives_the_same_at_every_chunking(size: int) -> None:
 
     def handle(given: list[Any]) -> None:
         for event in given:
-            events.append(type(event).__name__ if not isinstance(event, Over) else f"Over {event.code}")
-            if isinstance(event, Began):
+            events.append(type(event).__name__ if not isinstance(event, Finished) else f"Finished {event.code}")
+            if isinstance(event, TurnStarted):
                 protocol.open_turn(event.turn)
 
     for start in range(0, len(data), size):
@@ -319,7 +319,7 @@ def test_a_protocol_gives_the_same_at_every_chunking(size: int) -> None:
     turn = protocol.turn
     assert turn is not None
     handle(protocol.end_turn(turn, messages.ResultSuccess(is_error=False)))
-    assert events == ["ControlRequest", "Began", "Interrupted", "Stopped", "Wrong", "Over 1"]
+    assert events == ["ControlRequest", "TurnStarted", "Interrupted", "TurnStopped", "InvalidInput", "Finished 1"]
     written = b"".join(iter(protocol.pop, None))
     kinds = [type(decode(line)).__name__ for line in written.splitlines()]
     lifecycle = "CommandLifecycleMessage"

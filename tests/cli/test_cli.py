@@ -151,9 +151,9 @@ def test_python_m_runs_the_command() -> None:
 
 
 def test_another_missing_module_is_not_blamed_on_the_extra() -> None:
-    done = run("check", "-", command=without("claude_wire.cli.count.survey"))
+    done = run("check", "-", command=without("claude_wire.cli.count.check"))
     assert done.returncode == 1
-    assert b"claude_wire.cli.count.survey" in done.stderr
+    assert b"claude_wire.cli.count.check" in done.stderr
     assert b"pip install" not in done.stderr
 
 

@@ -22,9 +22,9 @@ from claude_wire import PROTOCOL_VERSION, decode
 from claude_wire.cli import sources as sources_module
 from claude_wire.cli.app import cli
 from claude_wire.cli.commands import check as check_module
-from claude_wire.cli.count import survey as survey_module
+from claude_wire.cli.count import check as survey_module
 from claude_wire.cli.count.answers import MAX_ASKED, MAX_ID, Requests
-from claude_wire.cli.count.survey import Survey
+from claude_wire.cli.count.check import Survey
 from claude_wire.cli.sources import known_size
 from claude_wire.foundation.printable import NAME_CHARS
 from claude_wire.messages import ControlRequest, ControlResponse, McpStatusRequest

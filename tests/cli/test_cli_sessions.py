@@ -21,7 +21,7 @@ pytest.importorskip("rich")
 from click.testing import Result
 
 from claude_wire.cli.app import cli
-from claude_wire.cli.count.said import BLOCK_BYTES, Pattern, said_in
+from claude_wire.cli.count.search import BLOCK_BYTES, Pattern, said_in
 from claude_wire.cli.folders import resume_command
 from claude_wire.cli.show.columns import cell_count
 from claude_wire.transcripts import find_sessions

@@ -22,8 +22,8 @@ from click.testing import Result
 
 from claude_wire import PROTOCOL_VERSION, Decoder, InvalidLine
 from claude_wire.cli.app import cli
-from claude_wire.cli.count import tally as tally_module
-from claude_wire.cli.count.tally import Stats, Tally
+from claude_wire.cli.count import totals as totals_module
+from claude_wire.cli.count.totals import Stats, Tally
 from claude_wire.testing import Recording
 from claude_wire.usage.meter import OTHERS
 from cli_lines import line
@@ -207,7 +207,7 @@ def test_recorded_permissions() -> None:
 
 
 def test_names_that_a_stream_makes_up_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally_module, "MAX_NAMES", 5)
+    monkeypatch.setattr(totals_module, "MAX_NAMES", 5)
     tally = Tally()
     for number in range(20):
         tally.feed(line(call(f"id{number}", f"tool{number}")))

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claude_wire import Decoder, InvalidLine, decode
+from claude_wire.cli.count.check import MAX_FINDINGS, Seen, Summary, Survey
 from claude_wire.cli.count.fields import Finding, find_unknown
-from claude_wire.cli.count.survey import MAX_FINDINGS, Seen, Summary, Survey
 from claude_wire.cli.show.names import message_name
 from claude_wire.foundation.printable import NAME_CHARS, one_line, printable
 from cli_lines import line

@@ -320,7 +320,7 @@ def test_a_connection_that_cannot_be_read_is_closed(
         sockets.append(source)
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    monkeypatch.setattr("claude_wire.supervisor.ways.open_source", fails)
+    monkeypatch.setattr("claude_wire.supervisor.transport.open_source", fails)
 
     async def main() -> None:
         async with answering(tmp_path / "h", ends=False):

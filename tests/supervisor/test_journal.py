@@ -167,7 +167,7 @@ def test_what_was_counted_of_another_state_of_a_file_is_counted_again(
     output, noted = last / "stdout.ndjson", last / "counted.json"
     lines = 30_000
     if what == "boot":
-        monkeypatch.setattr("claude_wire.supervisor.disk.counted.boot_id", lambda: "another")
+        monkeypatch.setattr("claude_wire.supervisor.disk.line_index.boot_id", lambda: "another")
         then = output.stat().st_mtime_ns
         output.write_bytes(output.read_bytes().replace(b"\n", b"\0"))  # as a loss of power leaves it
         os.utime(output, ns=(then, then))

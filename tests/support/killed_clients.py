@@ -45,9 +45,9 @@ from claude_wire import (
     open_session,
 )
 from claude_wire.control.supervisor_frames import Accepted, Cursor
-from claude_wire.session.attached import link
+from claude_wire.session.attached import channel
 from claude_wire.supervisor import connect
-from claude_wire.supervisor.ways import CommandWay, SocketWay
+from claude_wire.supervisor.transport import CommandTransport, SocketTransport
 
 POINTS = (
     "taken",
@@ -135,8 +135,8 @@ class Client:
 
     def watch(self) -> None:
         """Have it die in the middle of lines, behind them, and behind their acknowledgements."""
-        send_socket, send_command = SocketWay.send, CommandWay.send
-        take = link.Link._take
+        send_socket, send_command = SocketTransport.send, CommandTransport.send
+        take = channel.SupervisorChannel._take
 
         def dying(send: Any) -> Any:
             async def sending(way: Any, data: bytes) -> None:
@@ -161,8 +161,8 @@ class Client:
             if isinstance(frame, Accepted):
                 self.reach(f"{self.written[frame.lines - 1]} acknowledged")
 
-        SocketWay.send, CommandWay.send = dying(send_socket), dying(send_command)
-        link.Link._take = took
+        SocketTransport.send, CommandTransport.send = dying(send_socket), dying(send_command)
+        channel.SupervisorChannel._take = took
 
     def after_answer(self, id: bytes) -> None:
         """An answer was written. Die when it is in the journal, or when the CLI has said that it has taken it."""

@@ -21,8 +21,8 @@ import pytest
 from claude_wire.transcripts import read
 from claude_wire.usage import PRICES, Answers, AnswerTotals, OwnCost, Price, Prices, UsageIndex
 from claude_wire.usage import index as index_module
+from claude_wire.usage.file_delta import BLOCK_BYTES, TAIL_BYTES
 from claude_wire.usage.index import default_file
-from claude_wire.usage.news import BLOCK_BYTES, TAIL_BYTES
 from cli_lines import line
 from sessions import scenarios, transcripts, truth, unpack
 
@@ -541,7 +541,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, file: Path, monkeyp
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("claude_wire.usage.news.os.fstat", refuse)
+        patch.setattr("claude_wire.usage.file_delta.os.fstat", refuse)
         counts, index = looked(folder, file)
     assert index.unreadable == [folder / "b.jsonl"]
     assert outputs(counts) == 2  # what is known of it stays

@@ -2,7 +2,7 @@
 
 from claude_wire.agent.agent import Agent
 from claude_wire.agent.options import AgentOptions
-from claude_wire.agent.protocol import AgentProtocol, Began, Interrupted, Over, Stopped, Wrong
+from claude_wire.agent.protocol import AgentProtocol, Finished, Interrupted, InvalidInput, TurnStarted, TurnStopped
 from claude_wire.agent.questions import Decision, Hooked, McpResult, ToolOutcome
 from claude_wire.agent.session import AgentSession, McpConnection, TurnRecord
 from claude_wire.agent.turn import PlainTurn, Turn
@@ -12,17 +12,17 @@ __all__ = [
     "AgentOptions",
     "AgentProtocol",
     "AgentSession",
-    "Began",
     "Decision",
+    "Finished",
     "Hooked",
     "Interrupted",
+    "InvalidInput",
     "McpConnection",
     "McpResult",
-    "Over",
     "PlainTurn",
-    "Stopped",
     "ToolOutcome",
     "Turn",
     "TurnRecord",
-    "Wrong",
+    "TurnStarted",
+    "TurnStopped",
 ]

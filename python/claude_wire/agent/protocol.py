@@ -15,16 +15,18 @@ What happens, in each state; what is not listed changes nothing:
 ================================  =========================  =======================================================
 what happens                      IDLE                       RUNNING, STOPPING
 ================================  =========================  =======================================================
-a prompt comes                    -> RUNNING: ``Began``      it waits
+a prompt comes                    -> RUNNING: ``TurnStarted``      it waits
 a prompt with a known uuid        (an echo)                  (an echo)
-a prompt with ``priority: now``   -> RUNNING: ``Began``      it waits as the first -> STOPPING: ``Stopped``
+a prompt with ``priority: now``   -> RUNNING: ``TurnStarted``      it waits as the first -> STOPPING: ``TurnStopped``
 a prompt that asks no model       a whole turn, at once      it waits
-interrupt                         -                          -> STOPPING: ``Stopped``
-the turn ends                     -                          -> RUNNING with what waits: ``Began``; else -> IDLE; or,
-                                                             if the input has ended, -> OVER: ``Over``
-end of input                      -> OVER: ``Over``          no more input; the turn and all that waits are finished
-a wrong line                      -> OVER: ``Over``          no more input; the turn is finished, what waits is dropped
-================================  =========================  =======================================================
+interrupt                         -                          -> STOPPING: ``TurnStopped``
+the turn ends                     -                          -> RUNNING with what waits: ``TurnStarted``; else -> IDLE;
+or,
+                                                             if the input has ended, -> OVER: ``Finished``
+end of input                      -> OVER: ``Finished``          no more input; the turn and all that waits are finished
+a wrong line                      -> OVER: ``Finished``          no more input; the turn is finished, what waits is
+dropped ================================  =========================
+=======================================================
 
 A turn has exactly one result, each accepted prompt is in exactly one turn, and a prompt is accepted unless its uuid is
 known or it is withdrawn. Frames around a turn, in order: ``session_state_changed`` running; for each prompt with a uuid
@@ -66,7 +68,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 
-__all__ = ["AgentProtocol", "Began", "Event", "Interrupted", "Over", "Stopped", "Wrong"]
+__all__ = ["AgentProtocol", "Event", "Finished", "Interrupted", "InvalidInput", "TurnStarted", "TurnStopped"]
 
 #: The most prompts that wait, and the most bytes of their JSON. Above that, :meth:`AgentProtocol.full` is true.
 MAX_PROMPTS = 1000
@@ -84,13 +86,13 @@ class State(Enum):
     OVER = "over"
 
 
-class Began(NamedTuple):
+class TurnStarted(NamedTuple):
     """A turn has begun: call :meth:`AgentProtocol.open_turn`, answer it, then call :meth:`AgentProtocol.end_turn`."""
 
     turn: TurnRecord
 
 
-class Stopped(NamedTuple):
+class TurnStopped(NamedTuple):
     """The turn under way was stopped: end it soon."""
 
     turn: TurnRecord
@@ -102,20 +104,29 @@ class Interrupted(NamedTuple):
     answer: ControlResponse
 
 
-class Wrong(NamedTuple):
+class InvalidInput(NamedTuple):
     """The input has a line that ends the agent. The text is for its standard error."""
 
     text: str
 
 
-class Over(NamedTuple):
+class Finished(NamedTuple):
     """Nothing is left to do. The agent ends with this exit code."""
 
     code: int
 
 
 #: What :meth:`AgentProtocol.feed` gives; control messages are those that came.
-Event = Began | Interrupted | Stopped | Wrong | Over | ControlRequest | ControlResponse | ControlCancelRequest
+Event = (
+    TurnStarted
+    | Interrupted
+    | TurnStopped
+    | InvalidInput
+    | Finished
+    | ControlRequest
+    | ControlResponse
+    | ControlCancelRequest
+)
 
 
 class _Waiting(NamedTuple):
@@ -231,7 +242,7 @@ class AgentProtocol:
                 if given is not None:
                     self._take(given)
         except WrongLine as wrong:
-            self._events.append(Wrong(str(wrong)))
+            self._events.append(InvalidInput(str(wrong)))
             self._wrong = self._input_ended = True
             self._queue.clear()
             self._go_on()
@@ -289,7 +300,7 @@ class AgentProtocol:
             self._state("idle")
             if self._input_ended and not self._over:
                 self._over = True
-                self._events.append(Over(self.code))
+                self._events.append(Finished(self.code))
 
     def _begin(self) -> None:
         batch = [self._queue.popleft()]
@@ -304,7 +315,7 @@ class AgentProtocol:
         if turn.prompt.shouldQuery is not False:
             turn.context = [one.prompt for one in self._context]
             self._context.clear()
-            self._events.append(Began(turn))
+            self._events.append(TurnStarted(turn))
             return
         self._context.append(batch[0])
         while len(self._context) > MAX_PROMPTS or _size(self._context) > MAX_PROMPT_BYTES:
@@ -338,7 +349,7 @@ class AgentProtocol:
     def _stop(self, why: str) -> None:
         if self.turn is not None and self.turn.stopped is None:
             self.turn.stopped = why
-            self._events.append(Stopped(self.turn))
+            self._events.append(TurnStopped(self.turn))
 
     def interrupt(self, why: str = "interrupt") -> list[Event]:
         """Stop the turn under way. It ends with an error, whatever its author makes of it."""

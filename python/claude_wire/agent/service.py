@@ -22,7 +22,7 @@ from anyio import CancelScope, Event, get_cancelled_exc_class, to_thread
 
 from claude_wire.agent.options import AgentOptions
 from claude_wire.agent.outcome import failure, result_of
-from claude_wire.agent.protocol import AgentProtocol, Began, Interrupted, Over, Stopped, Wrong
+from claude_wire.agent.protocol import AgentProtocol, Finished, Interrupted, InvalidInput, TurnStarted, TurnStopped
 from claude_wire.agent.questions import Questions
 from claude_wire.agent.requests import HostRequests
 from claude_wire.agent.session import AgentSession, TurnRecord, added_up, filled
@@ -218,7 +218,7 @@ class Service:
 
     def _handle(self, events: list[Any]) -> None:
         for event in events:
-            if isinstance(event, Began):
+            if isinstance(event, TurnStarted):
                 self._turn = turn = Turn(self, event.turn)
                 self._turn_task = self._tasks.start(
                     partial(self._answer, turn), "claude-wire-turn", partial(self._ended, turn)
@@ -226,7 +226,7 @@ class Service:
             elif isinstance(event, Interrupted):
                 self._withdraw()
                 self.protocol.write_first(self.protocol.encode_control(event.answer))
-            elif isinstance(event, Stopped):
+            elif isinstance(event, TurnStopped):
                 assert self._turn is not None
                 self._tasks.start(partial(self._stop, self._turn, self._turn_task), "claude-wire-stop")
             elif isinstance(event, ControlRequest):
@@ -241,9 +241,9 @@ class Service:
                 self.requests.resolve(event)
             elif isinstance(event, ControlCancelRequest):
                 self._answers.withdraw(event.request_id)
-            elif isinstance(event, Wrong):
+            elif isinstance(event, InvalidInput):
                 print(event.text, file=sys.stderr, flush=True)
-            elif isinstance(event, Over):
+            elif isinstance(event, Finished):
                 self._over.set()
         self.flush()
 

@@ -26,7 +26,7 @@ from contextlib import suppress
 from typing import Any
 
 from claude_wire.foundation.extras import install_extra
-from claude_wire.io.tasks import Home
+from claude_wire.io.tasks import EventLoopRef
 
 try:
     import mcp.types
@@ -83,7 +83,7 @@ class InProcessMcpServer:
         self._run: Run | None = None
         self._handshake: Handshake | None = None
         # Where the one lives that it serves.
-        self._home: Home | None = None
+        self._home: EventLoopRef | None = None
         self._connected = False
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ class InProcessMcpServer:
         self._run = self._handshake = None  # of one whose loop is gone
         self._home = None
         with suppress(RuntimeError):  # no loop runs
-            self._home = Home()
+            self._home = EventLoopRef()
         self._connected = True
         self._send = send
 

@@ -34,12 +34,12 @@ from claude_wire.io.waiting import cancel_scope, closing_coroutine, move_on_afte
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
-__all__ = ["Home", "Task", "Tasks", "cancelled_by_nobody", "current_task", "set_event"]
+__all__ = ["EventLoopRef", "Task", "Tasks", "cancelled_by_nobody", "current_task", "set_event"]
 
 _current: contextvars.ContextVar[Task | None] = contextvars.ContextVar("claude_wire_task", default=None)
 
 
-class Home:
+class EventLoopRef:
     """The event loop in which this was made. Tells objects that may outlive their loop whether it still runs.
 
     Raises:
@@ -108,7 +108,7 @@ class Home:
     async def can_wait(self) -> bool:
         """Whether the caller may wait. One whose coroutine is being closed may not: no task runs it any more."""
         try:
-            Home()
+            EventLoopRef()
         except RuntimeError:
             return False
         if not closing_coroutine():
@@ -321,7 +321,7 @@ class Tasks:
 
     def __init__(self) -> None:
         self._tasks: set[Task] = set()
-        self._home: Home | None = None
+        self._home: EventLoopRef | None = None
         self._closed = False
         self._context = contextvars.copy_context()
 
@@ -351,7 +351,7 @@ class Tasks:
             RuntimeError: no event loop runs, or another one than that of the first task.
         """
         if self._home is None:
-            self._home = Home()
+            self._home = EventLoopRef()
         elif not self._home.runs_here():
             raise RuntimeError("a task cannot be started outside of its event loop")
 

@@ -17,7 +17,7 @@ from anyio import sleep
 
 from claude_wire.errors import CLINotFoundError, HandleError
 from claude_wire.io.sources import Drained
-from claude_wire.io.tasks import Home
+from claude_wire.io.tasks import EventLoopRef
 from claude_wire.io.waiting import Readiness, cancel_scope, move_on_after
 from claude_wire.native.drain import Drain, open_drain
 from claude_wire.native.drain_thread import ThreadDrain
@@ -64,7 +64,7 @@ class Child:
         stderr = settings.stderr
         self.closed = False
         self._stderr: Drain | ThreadDrain | StderrLines | None = None
-        self._home = Home()
+        self._home = EventLoopRef()
         files = ArgumentFiles(settings.argv, settings.user)
         # Spawned in the loop's thread, as asyncio does: a task that is cancelled could leave behind a process that
         # another thread spawns.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from anyio import Event
 
-from claude_wire.io.tasks import Home, Task, set_event
+from claude_wire.io.tasks import EventLoopRef, Task, set_event
 from claude_wire.io.waiting import closing_coroutine, move_on_after
 from claude_wire.limits import BLOCK_BYTES
 
@@ -30,7 +30,7 @@ class StderrLines:
         self._tail = bytearray()
         self._bytes = 0
         self._ended = Event()
-        self._home = Home()
+        self._home = EventLoopRef()
         self._task = Task(self._run, "claude-wire-stderr")
 
     def tail(self) -> bytes:

@@ -16,7 +16,7 @@ from claude_wire.io.message_stream import MessageStream
 from claude_wire.process.options import PLACES as OPTION_PLACES
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.process.process import Process
-from claude_wire.session.attached.link import Link
+from claude_wire.session.attached.channel import SupervisorChannel
 
 if TYPE_CHECKING:
     from claude_wire.control.sending import Send
@@ -76,7 +76,7 @@ def require_ends(stream: object, send: object, on_received: object, on_sent: obj
 
 def link_to_supervisor(
     dialect: Dialect, stream: MessageStream[Any], send: Send | None, attached: Attached | None
-) -> Link:
+) -> SupervisorChannel:
     """What a session has to do with the host that its stream comes from.
 
     Raises:
@@ -91,7 +91,7 @@ def link_to_supervisor(
         raise TypeError(f"attached must be the Attached that the supervisor has answered, not {type_of(attached)}")
     if not dialect.plain:
         raise DialectError(dialect.name, "is not spoken by hosts")
-    return Link(send, attached)
+    return SupervisorChannel(send, attached)
 
 
 class McpServer(Protocol):

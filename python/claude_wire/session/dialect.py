@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import Tap
     from claude_wire.io.tasks import Tasks
-    from claude_wire.session.attached.link import Link
+    from claude_wire.session.attached.channel import SupervisorChannel
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.control import Control
 
@@ -481,7 +481,11 @@ class _TranslatingRouter(Router):
 
 
 def router_for(
-    connection: Connection, stream: MessageStream[Any], tap: Tap | None, control: Control, link: Link | None = None
+    connection: Connection,
+    stream: MessageStream[Any],
+    tap: Tap | None,
+    control: Control,
+    link: SupervisorChannel | None = None,
 ) -> Router:
     """What reads the stream of a session in a dialect, or from a host."""
     if link is not None:

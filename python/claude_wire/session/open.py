@@ -30,7 +30,7 @@ from claude_wire.process.process import (
 )
 from claude_wire.process.stored_sessions import folder_without_session, is_session_id, projects_folder
 from claude_wire.session.arguments import PLACES, REQUEST_SECONDS
-from claude_wire.session.attached.link import Attachment
+from claude_wire.session.attached.channel import Attachment
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.iterators import Until, Wait
 from claude_wire.session.prompts import Prompt, message_of

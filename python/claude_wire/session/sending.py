@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from claude_wire.control.sending import Send
     from claude_wire.io.tasks import Tasks
     from claude_wire.process.exchange import Exchange
-    from claude_wire.session.attached.link import Link
+    from claude_wire.session.attached.channel import SupervisorChannel
 
 __all__ = ["Sender"]
 
@@ -40,7 +40,7 @@ class Sender:
         send: Send | None,
         tap: Tap | None,
         tasks: Tasks,
-        link: Link | None = None,
+        link: SupervisorChannel | None = None,
     ) -> None:
         if send is None and exchange is None:
             raise TypeError("a stream that is no Process needs a function that sends")

@@ -18,7 +18,7 @@ from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import require_one_of, require_seconds, shown, tells_where
 from claude_wire.io.message_stream import MessageStream
-from claude_wire.io.tasks import Home, Tasks
+from claude_wire.io.tasks import EventLoopRef, Tasks
 from claude_wire.io.waiting import Lock, cancel_scope
 from claude_wire.messages import (
     ControlRequestBody,
@@ -43,7 +43,7 @@ from claude_wire.session.arguments import (
     link_to_supervisor,
     require_ends,
 )
-from claude_wire.session.attached.link import END_INPUT_LINE, Attachment
+from claude_wire.session.attached.channel import END_INPUT_LINE, Attachment
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
@@ -123,7 +123,7 @@ class Session:
     """
 
     # The event loop in which it was entered, once it was.
-    _home: Home | None = None
+    _home: EventLoopRef | None = None
     # What a session sends that runs its process itself, and that is to end with it.
     _opens: InitializeRequest | None = None
     # The way to its supervisor, for a session that attaches by itself, and that is to end with it.
@@ -205,7 +205,7 @@ class Session:
     async def __aenter__(self) -> Self:
         if self._sender.entered or self._sender.closed:
             raise HandleError("a session can be entered only once, and not when it is closed; make another one")
-        self._home = Home()
+        self._home = EventLoopRef()
         self._sender.start()
         self._asking = Lock()
         if self._opens is not None:

@@ -36,7 +36,7 @@ from claude_wire.supervisor.frames import (
     Spec,
     Stop,
 )
-from claude_wire.supervisor.ways import CommandWay, SocketWay, Way
+from claude_wire.supervisor.transport import CommandTransport, SocketTransport, Transport
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -238,11 +238,11 @@ class Supervisor:
         finally:
             await connection.aclose()
 
-    def _way(self, command: Command) -> Way:
+    def _way(self, command: Command) -> Transport:
         if self._command is not None:
-            return CommandWay(self._command)
+            return CommandTransport(self._command)
         assert self.folder is not None
-        return SocketWay(os.path.join(self.folder, "socket"), self.folder)
+        return SocketTransport(os.path.join(self.folder, "socket"), self.folder)
 
     def seconds(self, command: Command) -> float:
         """How long a command may take."""
@@ -344,7 +344,7 @@ class Attachment:
 class _Connection:
     """One command, and what follows its answer."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Transport) -> None:
         self.way = way
         self.rest: Chunks = _NothingBehind()
 

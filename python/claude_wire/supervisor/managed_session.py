@@ -42,8 +42,8 @@ from claude_wire.supervisor.disk.journal import Place
 from claude_wire.supervisor.disk.parts import blocks
 from claude_wire.supervisor.disk.review import review
 from claude_wire.supervisor.frames import SessionInfo
-from claude_wire.supervisor.inlet import Inlet
 from claude_wire.supervisor.ledger import Ledger, Taken, Verdict, is_missed
+from claude_wire.supervisor.stdin_writer import StdinWriter
 
 if TYPE_CHECKING:
     from claude_wire.supervisor.child import Child
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from claude_wire.supervisor.disk.journal import Journal
     from claude_wire.supervisor.disk.record import Record
 
-__all__ = ["House", "ManagedSession"]
+__all__ = ["ManagedSession", "SessionOwner"]
 
 #: Bytes that are read from a CLI at once: what its pipe holds.
 CHUNK_BYTES = 64 * 1024
@@ -65,7 +65,7 @@ PASSED_OVER = (b'{"type":"stream_event",', b'{"type":"assistant",', b'{"type":"u
 TAIL_BYTES = 8 * 1024
 
 
-class House(Protocol):
+class SessionOwner(Protocol):
     """What a session needs of its supervisor."""
 
     #: Decodes whole lines of all sessions, those that a ledger looks at.
@@ -90,7 +90,7 @@ class ManagedSession:
         house: its supervisor.
     """
 
-    def __init__(self, record: Record, journal: Journal, house: House) -> None:
+    def __init__(self, record: Record, journal: Journal, house: SessionOwner) -> None:
         self.record: Record = record
         self.journal: Journal = journal
         self.ledger: Ledger = Ledger(record.mcp)
@@ -107,7 +107,7 @@ class ManagedSession:
         # The first line of the last news, and of those with the last result: no call before it is without its own.
         self._turn_line = self._news_line = journal.next
         self._cost: CostLimit | None = None
-        self._inlet: Inlet | None = None
+        self._inlet: StdinWriter | None = None
         self._reads = False
         self._stderr = b""  # its end
         self._retry: asyncio.TimerHandle | None = None
@@ -175,7 +175,7 @@ class ManagedSession:
         line = encode(ControlRequest(request_id=INITIALIZE_ID, request=request))
         self.journal.add_input(line)
         self._child = child
-        self._inlet = Inlet(child, self._drained)
+        self._inlet = StdinWriter(child, self._drained)
         self._part_number, self._told_end = self.journal.number, 0
         self.told_next = self._turn_line = self._news_line = self.journal.next
         self.ledger.process_started()

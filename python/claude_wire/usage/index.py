@@ -406,9 +406,9 @@ class UsageIndex:
 
     def _take(self, db: sqlite3.Connection, path: bytes, row: tuple[Any, ...] | None, *, alone: bool) -> set[int]:
         """Read what is new in a file. Returns the files whose sums that changes."""
-        from claude_wire.usage.news import News  # it needs all classes of transcripts
+        from claude_wire.usage.file_delta import FileDelta  # it needs all classes of transcripts
 
-        news = News(str(self._path(path)), *(row[4:] if row is not None else ()))
+        news = FileDelta(str(self._path(path)), *(row[4:] if row is not None else ()))
         answers = list(news.answers())
         touched: set[int] = set()
         if row is not None and not news.start:

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
 from claude_wire import PROTOCOL_VERSION
+from claude_wire.cli.count.check import Summary, Survey
 from claude_wire.cli.count.report import invalid_as_json, invalid_as_text, summary_as_json, summary_as_text
-from claude_wire.cli.count.survey import Summary, Survey
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.wrapping import width_of, wrapped
 from claude_wire.cli.sources import display_name, known_size, pieces, several_sources

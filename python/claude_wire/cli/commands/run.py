@@ -14,8 +14,8 @@ from claude_wire.cli.failure import Failure
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.sources import standard_input
-from claude_wire.cli.terminal.hosting import Host
 from claude_wire.cli.terminal.record import Recorder
+from claude_wire.cli.terminal.session import TerminalSession
 from claude_wire.errors import CLINotFoundError
 
 __all__ = ["run"]
@@ -87,7 +87,7 @@ def run(
         raise click.UsageError("the prompt is empty.")
     if attach is not None:
         _refuse_flags_of_a_cli(click.get_current_context())
-        from claude_wire.cli.supervisor.joined import ask
+        from claude_wire.cli.supervisor.interactive import ask
 
         click.get_current_context().exit(ask(attach, prompt, ssh))
     if ssh is not None:
@@ -126,7 +126,7 @@ def _refuse_flags_of_a_cli(context: click.Context) -> None:
 def _run(argv: list[str], prompt: str, cwd: str | None, recorder: Recorder | None) -> int:
     try:
         with closing(Page(Output(), row=True)) as page:
-            return anyio.run(Host(page, recorder).run, argv, prompt, cwd)
+            return anyio.run(TerminalSession(page, recorder).run, argv, prompt, cwd)
     finally:
         if recorder is not None:
             recorder.close()

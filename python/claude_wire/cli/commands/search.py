@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 import click
 
 from claude_wire.cli.commands.sessions import headline, resume_line, session_as_json
-from claude_wire.cli.count.said import Pattern, Role, Said, files_of, said_in
+from claude_wire.cli.count.search import Pattern, Role, Said, files_of, said_in
 from claude_wire.cli.folders import takes_folder
 from claude_wire.cli.show.columns import cell_count, fitted, terminal_width
 from claude_wire.foundation.printable import one_line, printable

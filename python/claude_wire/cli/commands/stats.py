@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from claude_wire import PROTOCOL_VERSION
-from claude_wire.cli.count.tally import Stats, Tally
-from claude_wire.cli.recognised import recognised
+from claude_wire.cli.count.totals import Stats, Tally
+from claude_wire.cli.detect_format import recognised
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.sources import display_name, pieces, several_sources
 from claude_wire.foundation.printable import one_line

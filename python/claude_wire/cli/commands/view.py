@@ -8,8 +8,8 @@ from contextlib import closing
 import click
 
 from claude_wire import Decoder
+from claude_wire.cli.detect_format import recognised
 from claude_wire.cli.failure import Failure
-from claude_wire.cli.recognised import recognised
 from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.page import Page

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from claude_wire import PROTOCOL_VERSION
+from claude_wire.cli.count.check import MAX_FINDINGS, Seen, Summary
 from claude_wire.cli.count.fields import Finding
-from claude_wire.cli.count.survey import MAX_FINDINGS, Seen, Summary
 from claude_wire.messages import InvalidLine
 
 __all__ = ["invalid_as_json", "invalid_as_text", "summary_as_json", "summary_as_text"]

@@ -142,7 +142,7 @@ def run(
 
     Exit code: 0; 2 if the CLI cannot be started.
     """
-    from claude_wire.cli.supervisor.creating import created, said, spec_of
+    from claude_wire.cli.supervisor.creating import create_session, send_prompt, spec_of
 
     spec = spec_of(command, name=name, cwd=cwd, cost_usd=cost_usd)
     with failures(), connect(folder_of(folder)) as client:
@@ -150,8 +150,8 @@ def run(
             session: SessionInfo = client.ask(Create(create=spec, detach=True))
             id = session.id
         else:
-            id = created(client, spec)
-            said(client, prompt)
+            id = create_session(client, spec)
+            send_prompt(client, prompt)
     click.echo(id)
 
 
@@ -202,7 +202,7 @@ def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, a
 
     Exit code: 0; 2 if there is no such session, if no supervisor runs that could show it, or if there is no log.
     """
-    from claude_wire.cli.supervisor.following import log_line, own_log
+    from claude_wire.cli.supervisor.logs import log_line, own_log
 
     state = folder_of(folder)
     if name is None:
@@ -221,7 +221,7 @@ def logs(name: str | None, folder: str | None, follow: bool, tail: int | None, a
 def _show(name: str, folder: StateFolder, *, follow: bool, tail: int | None = None, as_lines: bool = False) -> None:
     from claude_wire.cli.show.output import Output
     from claude_wire.cli.show.page import Page
-    from claude_wire.cli.supervisor.following import raw, shown
+    from claude_wire.cli.supervisor.logs import raw, shown
 
     with failures(), connect(folder) as client:
         session = session_named(client, name)
@@ -252,7 +252,7 @@ def attach(name: str, folder: str | None, drive: bool, take: bool) -> None:
     if not drive:
         _show(name, folder_of(folder), follow=True)
         return
-    from claude_wire.cli.supervisor.joined import talk
+    from claude_wire.cli.supervisor.interactive import talk
 
     click.get_current_context().exit(talk(name, folder, take=take))
 

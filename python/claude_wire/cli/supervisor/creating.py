@@ -16,7 +16,7 @@ from claude_wire.foundation.printable import one_line
 from claude_wire.supervisor import attach
 from claude_wire.supervisor.frames import Create, Spec
 
-__all__ = ["created", "said", "spec_of"]
+__all__ = ["create_session", "send_prompt", "spec_of"]
 
 
 def spec_of(command: tuple[str, ...], *, name: str | None, cwd: str | None, cost_usd: float | None) -> Spec:
@@ -56,7 +56,7 @@ def _why_not(program: str) -> str:
     return f"it is not in PATH; say ./{one_line(program)}"
 
 
-def created(client: Client, spec: Spec) -> str:
+def create_session(client: Client, spec: Spec) -> str:
     """Create a session, and drive it. Returns its id.
 
     Raises:
@@ -66,7 +66,7 @@ def created(client: Client, spec: Spec) -> str:
     return answer.id
 
 
-def said(client: Client, prompt: str) -> None:
+def send_prompt(client: Client, prompt: str) -> None:
     """Send a prompt, and return when it counts.
 
     Raises:

@@ -329,7 +329,7 @@ class _Chunks:
 
 
 class _Way:
-    """A connection with a supervisor through its actor; see :class:`claude_wire.supervisor.ways.Way`."""
+    """A connection with a supervisor through its actor; see :class:`claude_wire.supervisor.transport.Transport`."""
 
     def __init__(self, fleet: Fleet, command: Command) -> None:
         self._fleet = fleet
@@ -342,7 +342,7 @@ class _Way:
         self.chunks: Chunks = _Chunks(self)
 
     async def open(self) -> None:
-        """As :meth:`Way.open`."""
+        """As :meth:`Transport.open`."""
         if running_trio():
             raise HandleError("Ray needs asyncio: a fleet has no clients in trio")
         self._node, self._first, self._items = await self._fleet.relay(self._command, self._client)
@@ -368,7 +368,7 @@ class _Way:
         return data
 
     async def send(self, data: bytes) -> None:
-        """As :meth:`Way.send`."""
+        """As :meth:`Transport.send`."""
         for start in range(0, len(data), CHUNK_BYTES):
             piece, room = data[start : start + CHUNK_BYTES], False
             while room is False:
@@ -380,18 +380,18 @@ class _Way:
                 raise BrokenPipeError("the connection with the supervisor is lost")
 
     async def why_ended(self) -> str:
-        """As :meth:`Way.why_ended`. Raises NodeLostError if that is why."""
+        """As :meth:`Transport.why_ended`. Raises NodeLostError if that is why."""
         if self._node is not None and self._node.why_lost:
             raise self._node.error
         return ""
 
     def drop(self) -> None:
-        """As :meth:`Way.drop`. The actor ends the relay."""
+        """As :meth:`Transport.drop`. The actor ends the relay."""
         items, self._items = self._items, None
         if items is not None and self._node is not None and ray.is_initialized():
             self._node.actor.close.remote(self._client)
 
     async def aclose(self) -> None:
-        """As :meth:`Way.aclose`."""
+        """As :meth:`Transport.aclose`."""
         await self.chunks.aclose()
         self.drop()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from claude_wire.control.supervisor_lines import SupervisorLines
     from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import Chunks, Tap
-    from claude_wire.session.attached.link import Link
+    from claude_wire.session.attached.channel import SupervisorChannel
     from claude_wire.session.control import Control
 
 __all__ = ["AttachedRouter"]
@@ -29,7 +29,7 @@ _RESULTS = frozenset((ResultMessage, *RESULT_BY_SUBTYPE.values()))
 class _CliChunks:
     """The bytes of the CLI, without the frames of the supervisor, for the decoder of a session."""
 
-    def __init__(self, chunks: Chunks, link: Link) -> None:
+    def __init__(self, chunks: Chunks, link: SupervisorChannel) -> None:
         self._chunks = chunks
         self._link = link
         self._behind = not link.lines.is_level
@@ -74,7 +74,7 @@ class AttachedRouter(Router):
         link: with the supervisor. It begins before this is started.
     """
 
-    def __init__(self, stream: MessageStream[Any], tap: Tap | None, control: Control, link: Link) -> None:
+    def __init__(self, stream: MessageStream[Any], tap: Tap | None, control: Control, link: SupervisorChannel) -> None:
         super().__init__(stream, tap, control)
         self._link = link
         # The number of the last line of all earlier batches, and the numbers of the lines of this one.

@@ -20,8 +20,8 @@ from itertools import chain, groupby
 
 import msgspec
 
-from claude_wire.supervisor.disk.counted import Counted, load, save
 from claude_wire.supervisor.disk.files import open_private, private_folder, write_whole
+from claude_wire.supervisor.disk.line_index import LineIndex, load, save
 
 __all__ = ["Part", "PartInfo", "blocks"]
 
@@ -75,7 +75,7 @@ class Lines:
 
     __slots__ = ("_marks", "_next_mark", "_offsets", "count", "descriptor", "end", "ordered", "ordered_end", "size")
 
-    def __init__(self, path: str, known: Counted | None = None) -> None:
+    def __init__(self, path: str, known: LineIndex | None = None) -> None:
         self.descriptor: int = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             self.count: int = 0
@@ -99,9 +99,9 @@ class Lines:
             os.close(self.descriptor)
             raise
 
-    def counted(self) -> Counted:
+    def counted(self) -> LineIndex:
         """What there is, for one who opens the file again."""
-        return Counted(
+        return LineIndex(
             size=self.size,
             modified=os.fstat(self.descriptor).st_mtime_ns,
             count=self.count,
@@ -245,7 +245,7 @@ class Part:
             known = load(path, 3)
             self.output, self._input, self._order = map(self._open, (_OUTPUT, _INPUT, _ORDER), known)
             # What was counted when that was noted last.
-            self._noted: list[Counted] | list[None] = known
+            self._noted: list[LineIndex] | list[None] = known
             if self._input.size > self._input.end:  # a line whose writing was cut by a crash never counted
                 self._input.keep(self._input.count, self._input.end)
             if self._order.count != self.output.ordered + self._input.ordered:
@@ -270,7 +270,7 @@ class Part:
         self._input.has_order(inputs)
         self.output.has_order(outputs)
 
-    def _open(self, name: str, known: Counted | None) -> Lines:
+    def _open(self, name: str, known: LineIndex | None) -> Lines:
         lines = Lines(os.path.join(self.path, name), known)
         self._closing.append(lines)
         return lines

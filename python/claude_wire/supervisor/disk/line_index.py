@@ -17,14 +17,14 @@ import msgspec
 from claude_wire.supervisor.disk.files import open_private
 from claude_wire.supervisor.disk.record import boot_id
 
-__all__ = ["Counted", "load", "save"]
+__all__ = ["LineIndex", "load", "save"]
 
 _NAME = "counted.json"
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 _Numbers: TypeAlias = Annotated[list[_Number], msgspec.Meta(min_length=1)]
 
 
-class Counted(msgspec.Struct, array_like=True, frozen=True):
+class LineIndex(msgspec.Struct, array_like=True, frozen=True):
     """What was counted in one file, and which state of the file that was.
 
     Attributes:
@@ -53,10 +53,10 @@ class Counted(msgspec.Struct, array_like=True, frozen=True):
 
 class _Index(msgspec.Struct, frozen=True):
     boot: str
-    files: list[Counted]
+    files: list[LineIndex]
 
 
-def load(folder: str, count: int) -> list[Counted] | list[None]:
+def load(folder: str, count: int) -> list[LineIndex] | list[None]:
     """What was counted in the files of a part; None for each of them if that is not known."""
     with suppress(OSError, ValueError):
         with open(open_private(os.path.join(folder, _NAME), os.O_RDONLY), "rb") as file:
@@ -66,7 +66,7 @@ def load(folder: str, count: int) -> list[Counted] | list[None]:
     return [None] * count
 
 
-def save(folder: str, files: Iterable[Counted]) -> None:
+def save(folder: str, files: Iterable[LineIndex]) -> None:
     """Note what was counted. What cannot be written is counted again."""
     with suppress(OSError):
         descriptor = open_private(os.path.join(folder, _NAME), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -17,7 +17,7 @@ from claude_wire.transcripts.records.base import Record
 from claude_wire.transcripts.records.state import CostStateRecord
 from claude_wire.usage.rows import COLUMNS, Row, answers_in
 
-__all__ = ["News"]
+__all__ = ["FileDelta"]
 
 #: A file has grown, and is no other, if so many bytes before its old end are what they were.
 TAIL_BYTES = 256
@@ -29,7 +29,7 @@ BLOCK_BYTES, MAX_COST_BYTES = 1 << 20, 1 << 16
 MAX_META_BYTES = 1 << 20
 
 
-class News:
+class FileDelta:
     """What stands in a file since it was read last.
 
     Args:

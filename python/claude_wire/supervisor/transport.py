@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from claude_wire.io.read_ahead import Chunks
     from claude_wire.process.child import StrPath
 
-__all__ = ["CommandWay", "SocketWay", "Way"]
+__all__ = ["CommandTransport", "SocketTransport", "Transport"]
 
 #: Seconds after which it is tried again to connect with a supervisor that has too many who wait.
 AGAIN_SECONDS = 0.01
@@ -34,7 +34,7 @@ GRACE_SECONDS = 2.0
 WHY_SECONDS = 1.0
 
 
-class Way(Protocol):
+class Transport(Protocol):
     """One connection."""
 
     #: What the supervisor sends.
@@ -61,7 +61,7 @@ class Way(Protocol):
         ...
 
 
-class SocketWay:
+class SocketTransport:
     """The socket of a supervisor of this machine.
 
     Args:
@@ -78,7 +78,7 @@ class SocketWay:
         self._room: Readiness | None = None
 
     async def open(self) -> None:
-        """As :meth:`Way.open`."""
+        """As :meth:`Transport.open`."""
         try:
             await self._connect()
         except (FileNotFoundError, ConnectionRefusedError):
@@ -102,7 +102,7 @@ class SocketWay:
         self._room = Readiness(connection.fileno(), writable=True)
 
     async def send(self, data: bytes) -> None:
-        """As :meth:`Way.send`."""
+        """As :meth:`Transport.send`."""
         view = memoryview(data)
         while view:
             if self._socket is None or self._room is None:
@@ -113,24 +113,24 @@ class SocketWay:
                 await self._room.wait()
 
     async def why_ended(self) -> str:
-        """As :meth:`Way.why_ended`."""
+        """As :meth:`Transport.why_ended`."""
         return ""
 
     def drop(self) -> None:
-        """As :meth:`Way.drop`."""
+        """As :meth:`Transport.drop`."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     async def aclose(self) -> None:
-        """As :meth:`Way.aclose`."""
+        """As :meth:`Transport.aclose`."""
         if self._room is not None:
             self._room.close()
             await self.chunks.aclose()
         self.drop()
 
 
-class CommandWay:
+class CommandTransport:
     """A program that speaks with a supervisor for us, over ssh say: its standard streams are the connection."""
 
     chunks: Chunks
@@ -140,7 +140,7 @@ class CommandWay:
         self._child: Child | None = None
 
     async def open(self) -> None:
-        """As :meth:`Way.open`."""
+        """As :meth:`Transport.open`."""
         settings = Settings(self._argv, None, None, None, None, DrainOptions(), GRACE_SECONDS, start_new_session=True)
         try:
             self._child = Child(settings)
@@ -149,13 +149,13 @@ class CommandWay:
         self.chunks = self._child.chunks
 
     async def send(self, data: bytes) -> None:
-        """As :meth:`Way.send`."""
+        """As :meth:`Transport.send`."""
         if self._child is None:
             raise ProcessInputError("the command is not running")
         await self._child.stdin.write(data, None, is_answer=False)
 
     async def why_ended(self) -> str:
-        """As :meth:`Way.why_ended`."""
+        """As :meth:`Transport.why_ended`."""
         if self._child is None or not await self._child.wait(WHY_SECONDS):
             return ""
         await self._child.read_stderr()
@@ -163,11 +163,11 @@ class CommandWay:
         return f"the command {self._argv[0]!r} {how}"
 
     def drop(self) -> None:
-        """As :meth:`Way.drop`. A child that nobody keeps is ended by a thread."""
+        """As :meth:`Transport.drop`. A child that nobody keeps is ended by a thread."""
         self._child = None
 
     async def aclose(self) -> None:
-        """As :meth:`Way.aclose`."""
+        """As :meth:`Transport.aclose`."""
         child, self._child = self._child, None
         if child is not None:
             await child.close(GRACE_SECONDS)

@@ -13,7 +13,7 @@ import anyio
 
 from claude_wire import Session
 from claude_wire.cli.show.page import Page
-from claude_wire.cli.terminal.hosting import Host
+from claude_wire.cli.terminal.session import TerminalSession
 from claude_wire.errors import ClaudeWireError
 from claude_wire.messages import (
     AssistantMessage,
@@ -27,7 +27,7 @@ from claude_wire.messages import (
 from claude_wire.session.callbacks import CanUseTool
 from claude_wire.session.iterators import Ending
 
-__all__ = ["Guest", "Join"]
+__all__ = ["AttachedTerminalSession", "Join"]
 
 #: Between two looks whether what is to be shown was shown, before somebody may type again.
 SECONDS_TO_SHOW = 0.05
@@ -41,7 +41,7 @@ class Join(Protocol):
         ...
 
 
-class Guest(Host):
+class AttachedTerminalSession(TerminalSession):
     """Joins a session once, and leaves it to itself in the end."""
 
     leaving: tuple[str, str] = ("leaves the session", "leaving the session, which goes on")
@@ -71,7 +71,7 @@ class Guest(Host):
         """Send one prompt, show its turn, and return the exit code of the command.
 
         Raises:
-            OSError: as :meth:`Host.run`.
+            OSError: as :meth:`TerminalSession.run`.
         """
         return await self._outcome(lambda: self._asked(join, prompt))
 
@@ -79,7 +79,7 @@ class Guest(Host):
         """Show the session, and send what is typed, up to the end of the input; return the exit code of the command.
 
         Raises:
-            OSError: as :meth:`Host.run`.
+            OSError: as :meth:`TerminalSession.run`.
         """
         self._needs_result = False
         return await self._outcome(lambda: self._talked(join))

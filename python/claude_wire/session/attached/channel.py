@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from claude_wire.session.control import Control
     from claude_wire.session.reading import Reading
 
-__all__ = ["END_INPUT_LINE", "Attachment", "Link"]
+__all__ = ["END_INPUT_LINE", "Attachment", "SupervisorChannel"]
 
 #: Tells the supervisor that the input of the CLI ends.
 END_INPUT_LINE = b'{"type":"%s"}\n' % END_INPUT.encode()
@@ -95,7 +95,7 @@ class Attachment(Protocol):
         ...
 
 
-class Link:
+class SupervisorChannel:
     """What a session has to do with the supervisor that it is attached to.
 
     Args:

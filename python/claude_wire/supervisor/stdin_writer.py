@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from claude_wire.supervisor.child import Child
 
-__all__ = ["Inlet"]
+__all__ = ["StdinWriter"]
 
 #: Bytes that wait for a CLI that does not read, above which nothing is read from its driver.
 MAX_WAITING_BYTES = 1024 * 1024
 
 
-class Inlet:
+class StdinWriter:
     """The input of one process.
 
     Args:

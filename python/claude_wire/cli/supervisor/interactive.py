@@ -13,7 +13,7 @@ from claude_wire.cli.failure import Failure
 from claude_wire.cli.show.output import Output
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.supervisor.client import failures, found_session
-from claude_wire.cli.terminal.joining import Guest
+from claude_wire.cli.terminal.attached import AttachedTerminalSession
 from claude_wire.foundation.printable import one_line
 from claude_wire.supervisor import Cursor, Supervisor, connect
 
@@ -31,7 +31,7 @@ def talk(name: str, folder: str | None, *, take: bool) -> int:
     """
     supervisor = connect(folder)
     with closing(Page(Output(), row=True)) as page:
-        guest = Guest(page)
+        guest = AttachedTerminalSession(page)
         if not guest.is_at_terminal:
             raise Failure(
                 'somebody must be at a terminal to drive; programs use "claude-wire supervisor stdio ID --drive"'
@@ -54,7 +54,7 @@ def ask(name: str, prompt: str, ssh: str | None) -> int:
         supervisor = connect(command=command, timeout=SSH_SECONDS)
     place = _found(supervisor, name)
     with closing(Page(Output(), row=True)) as page:
-        guest = Guest(page)
+        guest = AttachedTerminalSession(page)
         return _joined(lambda join: guest.ask(join, prompt), partial(supervisor.attach, place))
 
 

@@ -27,7 +27,7 @@ from claude_wire.session.arguments import CEILING_SECONDS
 from claude_wire.session.iterators import Ending
 from claude_wire.session.open import STATE_VARIABLE
 
-__all__ = ["Host"]
+__all__ = ["TerminalSession"]
 
 #: A shell reports this plus the signal's number for a process that a signal ended.
 SIGNALLED = 128
@@ -39,7 +39,7 @@ GRACE_SECONDS = 2.0
 CEILING_VARIABLE = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS"
 
 
-class Host:
+class TerminalSession:
     """Runs the CLI once.
 
     Args:
