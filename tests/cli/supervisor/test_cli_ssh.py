@@ -46,7 +46,7 @@ def commands(tmp_path: Path) -> Iterator[Commands]:
 
 def command(commands: Commands) -> list[str]:
     """A command that is the socket of the supervisor, on the other side of ssh."""
-    there = f"{shlex.quote(sys.executable)} -m claude_wire.cli attach"
+    there = f"{shlex.quote(sys.executable)} -m claude_wire.cli supervisor stdio"
     return [*ssh_command(commands.folder.parent, {"CLAUDE_WIRE_SUPERVISOR": os.fspath(commands.folder)}), there]
 
 
