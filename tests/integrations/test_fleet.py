@@ -160,7 +160,7 @@ async def scenario(kill_second: Callable[[], None]) -> None:
     for command in fleet.prewarm(spec), fleet.stop(None):
         with pytest.raises(SupervisorError, match="on one node"):
             await command
-    left = [one.pid for one in (await fleet.host(head).list()).sessions if one.pid is not None]
+    left = [one.pid for one in (await fleet.supervisor(head).list()).sessions if one.pid is not None]
     await fleet.end()
     await until(lambda: is_gone(left))
 
