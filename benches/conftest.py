@@ -42,7 +42,7 @@ SECTIONS = {
     "test_odd": "Where it costs more",
     "test_accumulate": "Whole messages from deltas",
     "test_bridge": "Events for a front end",
-    "test_host": "A host of many sessions",
+    "test_supervisor": "A supervisor of many sessions",
     "test_serve": "Events over HTTP",
     "test_tap": "The tap between a CLI and its host",
 }
