@@ -30,6 +30,9 @@ ASKER = Path(__file__).with_name("asker.py")
 LINES = 40_000
 QUESTIONS = 300
 
+#: What makes a command line one that speaks with a host. The stand-in reads no arguments.
+STREAM_JSON = ("--input-format", "stream-json", "--output-format", "stream-json")
+
 
 @pytest.fixture(scope="module")
 def lines_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -89,7 +92,8 @@ async def by_session_in_batches(session: claude_wire.Session, command: str) -> N
 def test_message(contest: Contest, stand_in: str, runner: Any, how: str, iterate: str) -> None:
     """A child that writes blocks, as a CLI does whose reader was away; and one that writes one line at a time."""
     command = f"{how} {LINES}"
-    process, session = claude_wire.open_process([stand_in]), claude_wire.open_session([stand_in])
+    argv = [stand_in, *STREAM_JSON]
+    process, session = claude_wire.open_process(argv), claude_wire.open_session(argv)
     ours, theirs = by_session, by_process
     if iterate == "in batches":
         ours, theirs = by_session_in_batches, by_process_in_batches
@@ -110,7 +114,7 @@ def test_message_against_query(contest: Contest, stand_in: str) -> None:
     """Seconds for a message, from the first one to the result."""
 
     async def ours() -> float:
-        async with claude_wire.open_session([stand_in]) as session:
+        async with claude_wire.open_session([stand_in, *STREAM_JSON]) as session:
             await session.query(f"blocks {LINES}")
             begin = 0.0
             async for _ in session.receive_response():
