@@ -1,4 +1,4 @@
-"""What a CLI and the typings of an SDK can make `claude-wire drift` keep is bounded, as docs/limits.md says."""
+"""What a CLI and the typings of an SDK can make `make drift` keep is bounded, as tools/drift/README.md says."""
 
 from __future__ import annotations
 

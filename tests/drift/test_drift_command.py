@@ -1,4 +1,4 @@
-"""What `claude-wire drift` makes of flags, of typings, and of what a CLI has said; and where it starts no CLI."""
+"""What `make drift` makes of flags, of typings, and of what a CLI has said; and where it starts no CLI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `claude-wire drift` finds in recorded lines, and the Structs that it writes for them."""
+"""What `make drift` finds in recorded lines, and the Structs that it writes for them."""
 
 from __future__ import annotations
 

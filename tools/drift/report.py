@@ -36,7 +36,7 @@ class Report:
     drifts: list[Drift]
 
     def as_json(self) -> str:
-        """One JSON object; see ``claude-wire drift --help``."""
+        """One JSON object; see ``python -m drift --help``."""
         drifts: list[dict[str, Any]] = [
             {"change": drift.change, **drift.finding._asdict(), "where": drift.where} for drift in self.drifts
         ]
