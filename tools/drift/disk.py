@@ -1,4 +1,4 @@
-"""The transcripts that a CLI has written in the scenarios: kept beside the recordings, and read again."""
+"""Keep the transcripts that a CLI wrote in the scenarios beside the recordings, and read them for the comparison."""
 
 from __future__ import annotations
 

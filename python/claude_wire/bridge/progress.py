@@ -34,7 +34,7 @@ class Step(NamedTuple):
 #: Finds steps in a text, in any order. A step counts only if 0 <= ``completed`` <= ``total`` and ``total`` > 0.
 ProgressRule: TypeAlias = Callable[[str], Iterable[Step]]
 
-#: Limit for a text: only this many characters at its end are read. So even a hostile text takes at most 0.2 s.
+#: Characters that are read, from the end of a text, so that even a hostile text takes no more than 0.2 s.
 MAX_READ = 128 * 1024
 #: A name of a step has at most this many characters.
 NAME_CHARS = 80

@@ -64,7 +64,7 @@ _SUPPOSED = re.compile(
     r"|\w{2,6}n['\u2019]t)\b[^.!?:\n]*$",
     re.IGNORECASE,
 )
-#: Word -> status of the subagent. Any other word of ``_SAYS`` means ``completed``.
+#: The status of a subagent by the word that says it. All other words of ``_SAYS`` mean ``completed``.
 _SAID: dict[str, SubagentStatus] = {
     "started": "started",
     "running": "running",

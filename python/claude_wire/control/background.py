@@ -39,8 +39,8 @@ TASK_KINDS: tuple[KindName, ...] = (
     "system/task_updated",
 )
 
-#: Types of the tasks that a run waits for, because the prompt asked for their work. All other tasks are commands and
-#: monitors, which may run for ever.
+#: Types of tasks that a run waits for: the prompt asked for their work. The others are commands and monitors, which may
+#: run for ever.
 _DELEGATED = frozenset(("local_agent", "local_workflow"))
 _STOPPED = frozenset(("killed", "stopped"))
 _ENDED = frozenset(("completed", "failed")) | _STOPPED

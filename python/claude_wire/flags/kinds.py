@@ -157,7 +157,7 @@ def _nothing_or_text(value: Any) -> list[str] | None:
 
 
 BOOL = Kind("bool", _nothing)
-#: True writes the flag alone; a text stands behind it, in the same argument.
+#: True gives the flag alone, as in ``--debug``; a text is joined to it, as in ``--debug=api,hooks``.
 BOOL_OR_TEXT = Kind("bool or str", _nothing_or_text)
 TEXT = Kind("str", _text)
 INT = Kind("int", _whole, int)

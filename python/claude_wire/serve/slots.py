@@ -38,7 +38,7 @@ class Slot:
 
     @contextmanager
     def wait_for_client(self) -> Generator[None]:
-        """Inside this block the connection waits for its client to read."""
+        """Count the time inside this block as waiting for the client of the connection to read."""
         self._since = anyio.current_time()
         try:
             yield

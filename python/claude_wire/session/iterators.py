@@ -29,7 +29,7 @@ __all__ = ["Ending", "SessionBatches", "SessionMessages", "Until", "Wait"]
 Ending: TypeAlias = Literal["result", "done", "shells", "ceiling", "output"]
 
 
-#: Wait for a prompt until the end of its run, or until the end of its turn.
+#: What ``ask`` waits for: ``turn``, the first result; ``run``, also the subagents that go on in the background.
 Until: TypeAlias = Literal["run", "turn"]
 
 

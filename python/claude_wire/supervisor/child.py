@@ -35,7 +35,7 @@ __all__ = ["MARK_VARIABLE", "Child", "began_at", "end_leftover", "is_alive", "me
 _PR_SET_PDEATHSIG = 1
 #: The environment variable with the mark of a CLI. All processes that the CLI starts inherit the mark.
 MARK_VARIABLE = "CLAUDE_WIRE_SUPERVISOR_PROCESS"
-#: Seconds to wait between killing the processes of a group and the next search for survivors.
+#: Seconds between killing a process group and looking again for survivors.
 PASS_SECONDS = 0.05
 #: Limit for searches in one group. A process may start while the others are killed, so one search is not enough.
 MAX_PASSES = 100

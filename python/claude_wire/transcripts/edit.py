@@ -130,7 +130,7 @@ def fork_session(
 
 
 def _main_chain(entries: list[dict[str, Any]], up_to: str | None) -> list[dict[str, Any]]:
-    """The records that belong to no subagent, up to the record with this uuid."""
+    """Records that belong to no subagent, up to and including the one with the uuid ``up_to``."""
     main = [entry for entry in entries if not entry.get("isSidechain")]
     if up_to is not None:
         found = next((index for index, entry in enumerate(main) if entry["uuid"] == up_to), None)

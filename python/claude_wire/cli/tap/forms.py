@@ -64,7 +64,7 @@ def is_quoted_printable(text: str) -> bool:
 
 
 def unescape_printable(text: str) -> str:
-    """Undo quoted-printable and one layer of escapes."""
+    """Undo quoted-printable, and then one layer of the escapes that :func:`unescape` knows."""
     return unescape(_QUOTED_PRINTABLE.sub(lambda match: chr(int(match[1], 16)) if match[1] else "", text))
 
 

@@ -276,7 +276,7 @@ def _values(text: str, begin: int, name: str, end: int) -> Iterator[tuple[int, i
             if value and not is_plain_value(value, name) and not (counts_tokens(name) and _COUNT.fullmatch(value)):
                 yield found.start(group), _end(text, name, found, group)
                 is_found = True
-            # A type may stand before the value, and an old value before the new one.
+            # What was found may be a type (`password: str = "x"`) or an old value (`"x" -> "y"`): look on after it.
             if tail is _ASSIGNED:
                 found = _ASSIGNED.match(text, found.end()) or _ARGUMENT.match(text, found.end())
             else:

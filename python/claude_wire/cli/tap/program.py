@@ -131,7 +131,7 @@ def _die_by(number: int) -> None:
     if number == signal.SIGKILL:
         os.kill(os.getpid(), number)
     signal.signal(number, signal.SIG_DFL)
-    # Signal this thread only. The thread that waits for signals might take a signal to the process.
+    # To this thread alone: a signal to the process might go to the thread that waits for signals.
     signal.pthread_kill(threading.get_ident(), number)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
 
@@ -253,7 +253,7 @@ class Pump:
             wanted[self.target] = 0 if self._full_since is None else select.POLLOUT
 
     def waits_for_target(self, now: float) -> bool:
-        """True while the pump gives a full target time to read, before it takes more into memory."""
+        """True while the target is full and still has time to read, before the pump buffers more in memory."""
         return self._most > 0 and self._full_since is not None and now - self._full_since < RESCUE_SECONDS
 
     def handle_event(self, fd: int, event: int) -> None:
@@ -301,7 +301,7 @@ class Pump:
         return len(data)
 
     def _pass_in_kernel(self, copy: int, copies: int) -> int:
-        """Pass on and record the available bytes inside the kernel, without reading them."""
+        """Forward and record the available bytes in the kernel, without a copy in this process."""
         assert _tee is not None
         assert self._recording is not None
         size = 0

@@ -386,7 +386,7 @@ class _Way:
         return ""
 
     def drop(self) -> None:
-        """As :meth:`Transport.drop`. The actor ends the relay."""
+        """As :meth:`Transport.drop`. The actor of the node closes its connection with the supervisor."""
         items, self._items = self._items, None
         if items is not None and self._node is not None and ray.is_initialized():
             self._node.actor.close.remote(self._client)
