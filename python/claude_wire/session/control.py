@@ -15,7 +15,7 @@ import msgspec
 from claude_wire.codec.encoder import encode
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
-from claude_wire.errors import HandleError
+from claude_wire.errors import DialectError, EncodeError, HandleError, RequestRefusedError
 from claude_wire.foundation.arguments import type_of
 from claude_wire.io.tasks import Tasks
 from claude_wire.messages import (
@@ -148,16 +148,21 @@ class Control:
             if self.connected.get(name, server) is not server:
                 raise ValueError(f"mcp_servers[{name!r}] is another server of this process: leave that out first")
             ours[name], configs[name] = server, McpSdkServerConfig(name)
-        removed = self.connected.keys() - ours.keys()
-        added = ours.keys() - self.connected.keys()
+        removed = [name for name in self.connected if name not in ours]
+        added = [name for name in ours if name not in self.connected]
         try:
             for name in added:  # the CLI may speak to them before it answers
                 self.connect(name, ours[name])
                 self.callbacks.mcp_servers[name] = ours[name]
-            answer = await request(McpSetServersRequest(servers=configs))
         except BaseException:
             self.drop_servers(added)
             raise
+        try:
+            answer = await request(McpSetServersRequest(servers=configs))
+        except (RequestRefusedError, EncodeError, DialectError):  # the CLI keeps its servers, or was never asked
+            self.drop_servers(added)
+            raise
+        # After a timeout or a cancellation the CLI may use either set, so both stay connected, up to the next call.
         self.drop_servers(removed)
         return answer
 

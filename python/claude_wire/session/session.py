@@ -445,6 +445,8 @@ class Session:
         """Put these MCP servers in place of those of the session, and of earlier calls.
 
         A server in this process is connected if it is new, and closed if it is left out. Those of settings files stay.
+        If the call ends without a clear answer (a timeout, a cancellation, an answer that cannot be read), the CLI may
+        use either set: the old and the new servers stay connected until the next call.
 
         Raises:
             HandleError: the session is attached.

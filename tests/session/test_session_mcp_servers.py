@@ -1,0 +1,137 @@
+"""Session: MCP servers that are set during the session. The session and the CLI agree on them, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from async_backends import Backend, every_backend
+from claude_wire import ClaudeWireError, EncodeError, PayloadError, RequestRefusedError, RequestTimeoutError, Session
+from session_peer import Peer, opened
+
+SUBTYPE = "mcp_set_servers"
+
+
+class Counted:
+    """An MCP server that counts how often it was connected and closed."""
+
+    def __init__(self) -> None:
+        self.connected = self.closed = 0
+
+    def connect(self, send: Any) -> None:
+        self.connected += 1
+
+    async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        return {"jsonrpc": "2.0", "id": message["id"], "result": {}}
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+    @property
+    def serves(self) -> bool:
+        return self.connected > self.closed
+
+
+def done(request: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a CLI that has done as asked; the session does not read what is in there."""
+    return {"added": [], "removed": [], "errors": {}}
+
+
+async def is_served(peer: Peer, name: str) -> bool:
+    """Whether the session hands a message of the CLI to an MCP server of this name."""
+    request_id = f"to-{name}-{len(peer.lines)}"
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    peer.say(Peer.request(request_id, "mcp_message", server_name=name, message=message))
+    answer = await peer.answer_to(request_id)
+    return "result" in answer["response"]["mcp_response"]
+
+
+async def cancelled(session: Session, peer: Peer, servers: dict[str, Any]) -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(session.set_mcp_servers, servers)
+        await peer.asked(SUBTYPE, 2)
+        group.cancel_scope.cancel()
+
+
+async def timed_out(session: Session, peer: Peer, servers: dict[str, Any]) -> None:
+    session._request_timeout = 0.0
+    with pytest.raises(RequestTimeoutError):
+        await session.set_mcp_servers(servers)
+
+
+async def answered_with_nonsense(session: Session, peer: Peer, servers: dict[str, Any]) -> None:
+    peer.answers[SUBTYPE] = {"added": 5}
+    with pytest.raises(PayloadError):
+        await session.set_mcp_servers(servers)
+
+
+@every_backend
+@pytest.mark.parametrize("ends", [cancelled, timed_out, answered_with_nonsense], ids=lambda ends: ends.__name__)
+def test_without_a_clear_answer_both_sets_of_servers_stay_up_to_the_next_call(
+    backend: Backend, ends: Callable[..., Any]
+) -> None:
+    async def main() -> None:
+        old, new = Counted(), Counted()
+        async with opened(Peer({SUBTYPE: done})) as (peer, session):
+            await session.set_mcp_servers({"old": old})
+            del peer.answers[SUBTYPE]
+            await ends(session, peer, {"new": new})
+            await anyio.wait_all_tasks_blocked()
+            # The CLI may have done as asked, or not: it can call either server.
+            assert await is_served(peer, "old")
+            assert await is_served(peer, "new")
+            session._request_timeout = 60.0
+            peer.answers[SUBTYPE] = done
+            await session.set_mcp_servers({"new": new})
+            assert not await is_served(peer, "old")
+            assert await is_served(peer, "new")
+        assert (old.connected, old.closed, new.connected, new.closed) == (1, 1, 1, 1)
+
+    backend.run(main)
+
+
+@every_backend
+@pytest.mark.parametrize(
+    ("config", "error"),
+    [({"command": "x"}, RequestRefusedError), ({"command": object()}, EncodeError)],
+    ids=["refused", "never sent"],
+)
+def test_what_the_cli_has_not_taken_is_closed(
+    backend: Backend, config: dict[str, Any], error: type[ClaudeWireError]
+) -> None:
+    async def main() -> None:
+        old, new = Counted(), Counted()
+        async with opened(Peer({SUBTYPE: done})) as (peer, session):
+            await session.set_mcp_servers({"old": old})
+            peer.answers[SUBTYPE] = ValueError("not today")
+            servers: dict[str, Any] = {"new": new, "other": config}
+            with pytest.raises(error):
+                await session.set_mcp_servers(servers)
+            await anyio.wait_all_tasks_blocked()
+            assert await is_served(peer, "old")
+            assert not await is_served(peer, "new")
+            assert (old.serves, new.serves) == (True, False)
+
+    backend.run(main)
+
+
+def test_a_call_whose_loop_is_gone_can_be_closed() -> None:
+    kept: list[Any] = []
+
+    async def main() -> None:
+        peer = Peer()
+        session = peer.session()
+        await session.__aenter__()
+        call = session.set_mcp_servers({"new": Counted()})
+        kept.extend((call, peer, session, asyncio.ensure_future(call)))
+        await peer.asked(SUBTYPE)
+        kept[-1]._log_destroy_pending = False
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(main())
+    loop.close()
+    kept[0].close()
