@@ -10,7 +10,15 @@ import anyio
 import pytest
 
 from async_backends import Backend, every_backend
-from claude_wire import ClaudeWireError, EncodeError, PayloadError, RequestRefusedError, RequestTimeoutError, Session
+from claude_wire import (
+    ClaudeWireError,
+    EncodeError,
+    HandleError,
+    PayloadError,
+    RequestRefusedError,
+    RequestTimeoutError,
+    Session,
+)
 from session_peer import Peer, opened
 
 SUBTYPE = "mcp_set_servers"
@@ -115,6 +123,76 @@ def test_what_the_cli_has_not_taken_is_closed(
             assert await is_served(peer, "old")
             assert not await is_served(peer, "new")
             assert (old.serves, new.serves) == (True, False)
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_second_call_at_the_same_time_is_refused_and_changes_nothing(backend: Backend) -> None:
+    async def main() -> None:
+        first, second, third = Counted(), Counted(), Counted()
+        async with opened() as (peer, session):
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.set_mcp_servers, {"first": first})
+                asked = await peer.asked(SUBTYPE)
+                with pytest.raises(HandleError, match="under way"):
+                    await session.set_mcp_servers({"second": second})
+                assert await is_served(peer, "first")
+                assert not await is_served(peer, "second")
+                peer.answer(asked["request_id"], done(asked))
+            assert len(peer.requests(SUBTYPE)) == 1
+            peer.answers[SUBTYPE] = done
+            await session.set_mcp_servers({"third": third})
+            assert not await is_served(peer, "first")
+            assert await is_served(peer, "third")
+        assert [one.connected for one in (first, second, third)] == [1, 0, 1]
+
+    backend.run(main)
+
+
+class Meddling(Counted):
+    """An MCP server that sets the session's MCP servers as soon as it is called."""
+
+    session: Session
+    error: Exception | None = None
+
+    async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        try:
+            await self.session.set_mcp_servers({})
+        except HandleError as error:
+            self.error = error
+        return await super().handle(message)
+
+
+@every_backend
+def test_a_server_that_calls_it_during_the_call_does_not_wait_for_ever(backend: Backend) -> None:
+    async def main() -> None:
+        server = Meddling()
+        async with opened() as (peer, server.session), anyio.create_task_group() as group:
+            group.start_soon(server.session.set_mcp_servers, {"meddling": server})
+            asked = await peer.asked(SUBTYPE)
+            # As a CLI that shakes hands with the server before it answers.
+            assert await is_served(peer, "meddling")
+            assert "under way" in str(server.error)
+            peer.answer(asked["request_id"], done(asked))
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_session_that_is_not_open_keeps_its_servers(backend: Backend) -> None:
+    async def main() -> None:
+        first, other = Counted(), Counted()
+        peer = Peer()
+        session = peer.session(mcp_servers={"x": first})
+        with pytest.raises(HandleError, match="not entered"):
+            await session.set_mcp_servers({"other": other})
+        async with session:
+            assert await is_served(peer, "x")
+            assert not await is_served(peer, "other")
+        with pytest.raises(HandleError, match="closed"):
+            await session.set_mcp_servers({"other": other})
+        assert (first.connected, first.closed, other.connected, other.closed) == (1, 1, 0, 0)
 
     backend.run(main)
 

@@ -71,6 +71,8 @@ class Control:
         self._sender = sender
         self._tasks = tasks
         self._was_full = False
+        # True while set_servers() waits.
+        self._sets_servers = False
 
     @property
     def is_awaited(self) -> bool:
@@ -136,6 +138,8 @@ class Control:
         """As :meth:`claude_wire.Session.set_mcp_servers`; ``request`` asks the CLI."""
         if self.callbacks.shared:
             raise HandleError("an attached session serves the MCP servers that it was attached with")
+        if self._sets_servers:  # a lock would wait for ever where an MCP server's handle() calls this
+            raise HandleError("set_mcp_servers() is under way: wait until it returns")
         if not isinstance(servers, Mapping):
             raise TypeError(f"servers must be a dict such as {{'name': server}}, not {type_of(servers)}")
         ours: dict[str, McpServer] = {}
@@ -148,6 +152,18 @@ class Control:
             if self.connected.get(name, server) is not server:
                 raise ValueError(f"mcp_servers[{name!r}] is another server of this process: leave that out first")
             ours[name], configs[name] = server, McpSdkServerConfig(name)
+        self._sets_servers = True
+        try:
+            return await self._set_servers(ours, McpSetServersRequest(servers=configs), request)
+        finally:
+            self._sets_servers = False
+
+    async def _set_servers(
+        self,
+        ours: Mapping[str, McpServer],
+        wanted: McpSetServersRequest,
+        request: Callable[[McpSetServersRequest], Awaitable[McpSetServersResponse]],
+    ) -> McpSetServersResponse:
         removed = [name for name in self.connected if name not in ours]
         added = [name for name in ours if name not in self.connected]
         try:
@@ -158,7 +174,7 @@ class Control:
             self.drop_servers(added)
             raise
         try:
-            answer = await request(McpSetServersRequest(servers=configs))
+            answer = await request(wanted)
         except (RequestRefusedError, EncodeError, DialectError):  # the CLI keeps its servers, or was never asked
             self.drop_servers(added)
             raise

@@ -449,9 +449,10 @@ class Session:
         use either set: the old and the new servers stay connected until the next call.
 
         Raises:
-            HandleError: the session is attached.
+            HandleError: the session is attached, not entered or closed; or another call is under way.
             ValueError: another server in this process has the same name: leave that out first.
         """
+        self._sender.require_open()
         return await self._control.set_servers(servers, self.request)
 
     # --- what is received
