@@ -20,6 +20,7 @@ from claude_wire import (
     Session,
 )
 from session_peer import Peer, opened
+from virtual_time import VirtualBackend, every_virtual_backend
 
 SUBTYPE = "mcp_set_servers"
 
@@ -123,6 +124,100 @@ def test_what_the_cli_has_not_taken_is_closed(
             assert await is_served(peer, "old")
             assert not await is_served(peer, "new")
             assert (old.serves, new.serves) == (True, False)
+
+    backend.run(main)
+
+
+class Slow(Counted):
+    """An MCP server that takes seconds to close, and is not to be connected until then, as one of the package mcp."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    def connect(self, send: Any) -> None:
+        assert not self.serves
+        super().connect(send)
+
+    async def aclose(self) -> None:
+        await anyio.sleep(self._seconds)
+        await super().aclose()
+
+
+@every_virtual_backend
+@pytest.mark.parametrize("seconds", [0, 3])
+@pytest.mark.parametrize("name", ["same", "other"])
+def test_a_server_that_was_left_out_can_be_added_again_at_once(
+    virtual: VirtualBackend, seconds: float, name: str
+) -> None:
+    async def main() -> None:
+        server = Slow(seconds)
+        async with opened(Peer({SUBTYPE: done})) as (peer, session):
+            await session.set_mcp_servers({"same": server})
+            await session.set_mcp_servers({})
+            await session.set_mcp_servers({name: server})
+            await anyio.sleep(60)
+            assert server.serves
+            assert await is_served(peer, name)
+            assert server.connected == 2
+        assert not server.serves
+
+    virtual.run(main)
+
+
+@every_virtual_backend
+def test_a_server_that_does_not_close_holds_up_nothing_but_itself(virtual: VirtualBackend) -> None:
+    async def main() -> None:
+        server, other = Slow(1000), Counted()
+        async with opened(Peer({SUBTYPE: done})) as (peer, session):
+            await session.set_mcp_servers({"slow": server})
+            await session.set_mcp_servers({})
+            began = anyio.current_time()
+            await session.set_mcp_servers({"other": other})
+            assert anyio.current_time() == began
+            with pytest.raises(HandleError, match=r"'slow'.*aclose\(\) has not returned"):
+                await session.set_mcp_servers({"slow": server})
+            assert 10 <= anyio.current_time() - began < 11
+            assert (server.connected, other.serves) == (1, True)
+            assert await is_served(peer, "other")
+
+    virtual.run(main)
+
+
+@every_virtual_backend
+def test_a_session_that_closes_while_a_server_is_waited_for_connects_nothing(virtual: VirtualBackend) -> None:
+    async def main() -> None:
+        server = Slow(3)
+        async with opened(Peer({SUBTYPE: done})) as (_, session):
+            await session.set_mcp_servers({"slow": server})
+            await session.set_mcp_servers({})
+
+            async def add() -> None:
+                with pytest.raises(HandleError, match="closed"):
+                    await session.set_mcp_servers({"slow": server})
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(add)
+                await anyio.sleep(1)
+                await session.aclose()
+        assert (server.connected, server.closed) == (1, 1)
+
+    virtual.run(main)
+
+
+@every_backend
+def test_a_server_has_one_name_at_a_time(backend: Backend) -> None:
+    async def main() -> None:
+        server, other = Counted(), Counted()
+        with pytest.raises(ValueError, match="same object"):
+            Peer().session(mcp_servers={"one": server, "two": server})
+        async with opened(Peer({SUBTYPE: done}), mcp_servers={"old": server}) as (peer, session):
+            for servers in ({"new": server}, {"old": server, "new": server}, {"a": other, "b": other}):
+                with pytest.raises(ValueError, match="same object"):
+                    await session.set_mcp_servers(servers)
+            assert peer.requests(SUBTYPE) == []
+            assert await is_served(peer, "old")
+            assert (server.connected, server.closed, other.connected) == (1, 0, 0)
 
     backend.run(main)
 

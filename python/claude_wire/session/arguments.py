@@ -6,7 +6,7 @@ Knows what a session takes; not what it does with it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from claude_wire.control.supervisor_frames import Attached
@@ -98,7 +98,7 @@ class McpServer(Protocol):
     """An MCP server in the host's process; :class:`claude_wire.integrations.mcp.InProcessMcpServer` is one."""
 
     def connect(self, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """Called once, before any :meth:`handle`.
+        """Called before any :meth:`handle`. Called again if the server was closed and the session adds it again.
 
         ``send`` takes the server's own notifications and requests to the CLI, one JSON-RPC object each. It returns when
         that is written; the response to a request comes through :meth:`handle`.
@@ -113,11 +113,17 @@ class McpServer(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Stop. Called once, at the end of the session."""
+        """Stop. Called once for each :meth:`connect`: when the session leaves the server out, or ends."""
         ...
 
 
-def require_server(name: str, server: object) -> None:
+def require_server(name: str, server: object, others: Mapping[str, object]) -> None:
+    """Refuse what is no MCP server, or is one of ``others`` under another name.
+
+    Raises:
+        TypeError: it is no MCP server.
+        ValueError: it is there already.
+    """
     methods = ("connect", "handle", "aclose")
     if isinstance(server, type) or not all(callable(getattr(server, method, None)) for method in methods):
         raise TypeError(
@@ -126,3 +132,9 @@ def require_server(name: str, server: object) -> None:
         )
     require_function(f"mcp_servers[{name!r}].connect", getattr(server, "connect", None), "a function", awaited=False)
     require_function(f"mcp_servers[{name!r}].handle", getattr(server, "handle", None), "a JSON-RPC object")
+    for other, one in others.items():
+        if one is server and other != name:
+            raise ValueError(
+                f"mcp_servers[{name!r}] is the same object as mcp_servers[{other!r}], and a server has one name: to "
+                "rename it, leave it out first"
+            )

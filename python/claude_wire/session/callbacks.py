@@ -189,7 +189,7 @@ class Callbacks:
             if not isinstance(by_name, (Mapping, type(None))):
                 raise TypeError(f"{name} must be a dict such as {{{example}}}, not {type_of(by_name)}")
         for server_name, server in (mcp_servers or {}).items():
-            require_server(server_name, server)
+            require_server(server_name, server, mcp_servers or {})
         for kind, dialog in (dialogs or {}).items():
             require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
         self._can_use_tool = can_use_tool

@@ -17,7 +17,8 @@ from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
 from claude_wire.errors import DialectError, EncodeError, HandleError, RequestRefusedError
 from claude_wire.foundation.arguments import type_of
-from claude_wire.io.tasks import Tasks
+from claude_wire.io.tasks import Task, Tasks
+from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import (
     ControlCancelRequest,
     ControlRequest,
@@ -44,6 +45,8 @@ __all__ = ["Control"]
 MAX_TASKS = 4096
 #: Bytes of waiting requests and answers, as JSON, above which a session reads no more.
 MAX_WAITING_BYTES = 64 * 1024 * 1024
+#: Seconds to wait for ``aclose()`` of an MCP server that is to be connected again.
+CLOSING_SECONDS = 10.0
 
 _log = logging.getLogger("claude_wire")
 
@@ -68,6 +71,8 @@ class Control:
         self.connected: dict[str, McpServer] = {}
         #: MCP servers that are closing.
         self.closing: Tasks = Tasks()
+        # The same servers, each with the task that closes it.
+        self._leaving: list[tuple[McpServer, Task]] = []
         self._sender = sender
         self._tasks = tasks
         self._was_full = False
@@ -128,7 +133,8 @@ class Control:
             server = self.connected.pop(name, None)
             if server is not None:
                 self.callbacks.mcp_servers.pop(name, None)
-                self.closing.start(server.aclose, f"claude-wire-mcp-{name}")
+                task = self.closing.start(server.aclose, f"claude-wire-mcp-{name}")
+                self._leaving = [(server, task), *(pair for pair in self._leaving if not pair[1].done)]
 
     async def set_servers(
         self,
@@ -148,7 +154,7 @@ class Control:
             if isinstance(server, (Wire, dict)):
                 configs[name] = server
                 continue
-            require_server(name, server)
+            require_server(name, server, {**self.connected, **ours})
             if self.connected.get(name, server) is not server:
                 raise ValueError(f"mcp_servers[{name!r}] is another server of this process: leave that out first")
             ours[name], configs[name] = server, McpSdkServerConfig(name)
@@ -166,6 +172,8 @@ class Control:
     ) -> McpSetServersResponse:
         removed = [name for name in self.connected if name not in ours]
         added = [name for name in ours if name not in self.connected]
+        await self._wait_until_closed({name: ours[name] for name in added})
+        self._sender.require_open()  # it may have been closed meanwhile, and its servers with it
         try:
             for name in added:  # the CLI may speak to them before it answers
                 self.connect(name, ours[name])
@@ -181,6 +189,20 @@ class Control:
         # After a timeout or a cancellation the CLI may use either set, so both stay connected, up to the next call.
         self.drop_servers(removed)
         return answer
+
+    async def _wait_until_closed(self, servers: Mapping[str, McpServer]) -> None:
+        """Wait until servers can be connected again that were left out before.
+
+        Raises:
+            HandleError: ``aclose()`` of one takes too long.
+        """
+        tasks = {name: task for name in servers for server, task in self._leaving if server is servers[name]}
+        with move_on_after(CLOSING_SECONDS):
+            for task in tasks.values():
+                await task.wait()
+        for name, task in tasks.items():
+            if not task.done:
+                raise HandleError(f"mcp_servers[{name!r}] was left out before, and its aclose() has not returned")
 
     def _carrier(self, server_name: str) -> Callable[[dict[str, Any]], Awaitable[None]]:
         """A function by which an MCP server of this process sends to the CLI."""

@@ -449,8 +449,10 @@ class Session:
         use either set: the old and the new servers stay connected until the next call.
 
         Raises:
-            HandleError: the session is attached, not entered or closed; or another call is under way.
-            ValueError: another server in this process has the same name: leave that out first.
+            HandleError: the session is attached, not entered or closed; another call is under way; or ``aclose()`` of a
+                server that was left out and is added again has not returned for 10 seconds.
+            ValueError: another server in this process has the same name, or the same server another name: leave that
+                out first.
         """
         self._sender.require_open()
         return await self._control.set_servers(servers, self.request)
