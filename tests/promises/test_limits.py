@@ -204,10 +204,10 @@ ROWS: dict[str, list[str]] = {
     "ids of answered requests": ["long_request_ids", "many_request_ids"],
     "requests that wait for their answers": ["waiting_request_bytes", "answers_not_taken"],
     "requests that wait, where one line lists many": ["requests_in_one_line"],
-    "prompts and answers that the supervisor": ["tests/session/test_session_attached_ends.py"],
+    "prompts and answers that the supervisor": ["tests/supervisor/test_session_attached_ends.py"],
     "a frame of a supervisor": [
-        "tests/session/test_supervisor_lines.py",
-        "tests/session/test_session_attached_ends.py",
+        "tests/supervisor/test_supervisor_lines.py",
+        "tests/supervisor/test_session_attached_ends.py",
     ],
     "the answer of a supervisor": ["tests/supervisor/test_attach.py"],
     "permission questions of an agent of `CLASSIC`": ["tests/dialects/test_dialect_requests.py"],
@@ -320,8 +320,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.serve import access, app, feed, server
     from claude_wire.serve import service as http
     from claude_wire.session import control
-    from claude_wire.session.attached import channel
-    from claude_wire.supervisor import attach
+    from claude_wire.supervisor import attach, session
     from claude_wire.usage import index as usage_index
     from claude_wire.usage import meter
 
@@ -334,7 +333,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"{budget.DEFAULT_BYTE_BUDGET >> 20} MiB",
         f"not acknowledged | {unacknowledged.MAX_UNACKNOWLEDGED_BYTES >> 20} MiB in a session, where each line counts "
         f"{unacknowledged.ENTRY_BYTES} bytes more",
-        f"of its CLI | {supervisor_lines.MAX_FRAME_BYTES >> 20} MiB; the last {channel.STDERR_BYTES >> 10} KiB",
+        f"of its CLI | {supervisor_lines.MAX_FRAME_BYTES >> 20} MiB; the last {session.KEPT_STDERR_BYTES >> 10} KiB",
         f"to a command | {attach.MAX_ANSWER_BYTES >> 20} MiB",
         f"{bridge.MAX_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
         f"titles to {tools.TITLE_CHARS}",

@@ -535,7 +535,7 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: Session(ClaudeOptions()),
         TypeError,
-        "stream must be a Process or a MessageStream, not ClaudeOptions; open_session(ClaudeOptions(...)) runs the CLI",
+        "stream must be a Process, a MessageStream or a SessionTransport, not ClaudeOptions; open_session(ClaudeOptions(...)) runs the CLI",
     ),
     (lambda: Session(MessageStream(lines())), TypeError, "a stream that is no Process needs a function that sends"),
     (

@@ -147,7 +147,7 @@ def test_a_wrong_argument_is_refused_at_once_in_words_of_its_own(
 
 
 def test_what_a_session_speaks_over_is_refused_at_once_if_it_is_something_else() -> None:
-    with pytest.raises(TypeError, match="stream must be a Process or a MessageStream, not Output"):
+    with pytest.raises(TypeError, match="stream must be a Process, a MessageStream or a SessionTransport, not Output"):
         Session(Peer().output, allow)
     with pytest.raises(TypeError, match="send must be a function"):
         Session(Peer().stream, 5)

@@ -29,8 +29,6 @@ from claude_wire import (
     ResultMessage,
     Session,
     SupervisorError,
-    ask,
-    open_session,
     sync,
 )
 from claude_wire.control.supervisor_frames import Cursor
@@ -173,41 +171,40 @@ async def test_callbacks_of_a_creator_are_told_to_the_cli_and_serve_by_name(tmp_
 
 
 @pytest.mark.anyio
-async def test_open_session_and_ask_attach_by_id_cursor_or_way(tmp_path: Path) -> None:
+async def test_a_session_is_attached_by_id_or_cursor_from_another_machine_and_without_async(tmp_path: Path) -> None:
     async with hosting(tmp_path / "h") as supervised:
         supervisor = connect(supervised.path)
         info = await supervisor.start(spec())
-        async with open_session(attach=info.id, supervisor=supervised.path) as session:
+        async with supervisor.attach(info.id) as session:
             assert (await session.ask("one")).ok
         assert session.cursor is not None
         command = [sys.executable, "-B", relay.__file__, supervised.folder.socket]
-        async with open_session(attach=session.cursor, supervisor=command) as session:
+        async with connect(command=command).attach(session.cursor) as session:
             assert (await session.ask("two")).ok
-        assert session.cursor is not None
-        assert (await ask("three", attach=supervisor.at(session.cursor))).ok
 
         def in_thread() -> None:
-            with sync.open_session(attach=info.id, supervisor=supervised.path) as session:
+            attached = supervisor.attach(info.id)
+            with sync.Session(attached) as session:
                 assert session.ask("four").ok
                 session.send_again([line({"type": "user", "uuid": "p5", "message": {"role": "user", "content": "x"}})])
                 assert list(session.receive_run())
-                assert session.cursor == session.session.cursor
-                assert session.unacknowledged == []
+                assert attached.cursor is not None
+                assert attached.unacknowledged == []
 
         await anyio.to_thread.run_sync(in_thread)
 
 
 @pytest.mark.anyio
-async def test_the_raw_form_gives_what_a_session_takes(tmp_path: Path) -> None:
+async def test_the_raw_form_sends_and_receives_lines(tmp_path: Path) -> None:
     async with hosting(tmp_path / "h") as supervised:
         supervisor = connect(supervised.path)
         command = Create(create=spec(), role="driver")
-        async with supervisor.open(command) as raw, Session(raw.stream, raw.send, attached=raw.answer) as session:
-            assert (await session.ask("hi")).ok
+        async with supervisor.open(command) as raw:
+            await raw.send(line({"type": "user", "uuid": "p1", "message": {"role": "user", "content": "hi"}}))
         async with supervisor.open(Attach(attach=raw.answer.id)) as raw:
             assert raw.answer.role == "viewer"
-            message = await raw.stream.__anext__()
-            assert type(message).__name__ == "ControlResponse"
+            first = bytes(await raw.chunks.receive()).partition(b"\n")[0]
+            assert json.loads(first)["type"] == "control_response"
 
 
 @pytest.mark.anyio
@@ -422,18 +419,18 @@ def test_a_supervisor_of_another_user_is_refused(
 @every_backend
 def test_an_attachment_is_opened_once_and_says_so(backend: Backend, tmp_path: Path) -> None:
     async def main() -> None:
-        way = connect(tmp_path).at("s1")
-        for use in (lambda: way.answer, lambda: way.stream.__anext__(), lambda: way.send(b"{}\n")):
+        way = connect(tmp_path).open(Attach(attach="s1"))
+        for use in (lambda: way.answer, lambda: way.chunks, lambda: way.send(b"{}\n")):
             with pytest.raises(HandleError, match="not open"):
                 await use()
         peer = SupervisorPeer()
         async with answering(tmp_path / "h", line_of(peer.attached()), ends=False):
-            way = connect(tmp_path / "h").at("s1")
+            way = connect(tmp_path / "h").open(Attach(attach="s1"))
             async with way:
                 with pytest.raises(HandleError, match="opened once"):
                     await way.open()
             await way.aclose()
-            dropped = connect(tmp_path / "h").at("s1")
+            dropped = connect(tmp_path / "h").open(Attach(attach="s1"))
             await dropped.open()
             del dropped
             gc.collect()
@@ -445,8 +442,8 @@ def test_an_attachment_is_opened_once_and_says_so(backend: Backend, tmp_path: Pa
 
 
 def test_a_session_that_is_not_attached_yet_says_so(tmp_path: Path) -> None:
-    session = open_session(attach="s", supervisor=tmp_path)
-    assert (session.cursor, session.info, session.unacknowledged) == (None, None, [])
+    session = connect(tmp_path).attach("s")
+    assert (session.cursor, session.attached, session.info, session.unacknowledged) == (None, None, None, [])
     assert repr(session) == "<Session not entered: nothing under way>"
 
 
@@ -456,19 +453,9 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"shlex\.split"):
         connect(command="ssh -T supervisor")
     with pytest.raises(TypeError, match="a Cursor, not int"):
-        connect(tmp_path).at(7)
+        connect(tmp_path).attach(7)
     with pytest.raises(ValueError, match="role"):
-        connect(tmp_path).at("s", role="god")
-    with pytest.raises(TypeError, match="options is for a CLI that is started"):
-        open_session(ClaudeOptions(), attach="s")
-    with pytest.raises(TypeError, match="cwd is for a CLI that is started"):
-        open_session(attach="s", cwd=tmp_path)
-    with pytest.raises(TypeError, match="supervisor= is only for use with attach="):
-        open_session(["cli"], supervisor=tmp_path)
-    with pytest.raises(TypeError, match="knows its supervisor"):
-        open_session(attach=connect(tmp_path).at("s"), supervisor=tmp_path)
-    with pytest.raises(TypeError, match="not NoneType"):
-        open_session()
+        connect(tmp_path).attach("s", role="god")
     assert repr(connect(tmp_path)) == f"<Supervisor: folder {os.fspath(tmp_path)!r}>"
     assert repr(connect(command=["ssh", "secret"])) == "<Supervisor: command 'ssh'>"
 

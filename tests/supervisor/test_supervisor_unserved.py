@@ -10,9 +10,11 @@ import anyio
 import msgspec
 import pytest
 
-from claude_wire import MessageStream, Session
+from claude_wire import MessageStream
 from claude_wire.control.supervisor_frames import Attached
+from claude_wire.io.message_stream import receiver_of
 from claude_wire.messages import AssistantMessage, ResultMessage
+from claude_wire.supervisor.session import AttachedSession
 from supervisors import SECONDS, Client, hosting
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +25,22 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def session_of(client: Client, answer: Any, **callbacks: Any) -> Session:
+class Connection:
+    """The connection of a client that has attached already."""
+
+    def __init__(self, answer: Attached, client: Client, send: Any) -> None:
+        self.answer = answer
+        self.chunks = receiver_of(MessageStream(client.reader)).chunks
+        self.send = send
+
+    async def open(self, serves: object, complete: object) -> Attached:
+        return self.answer
+
+    async def aclose(self) -> None:
+        pass
+
+
+def session_of(client: Client, answer: Any, **callbacks: Any) -> AttachedSession:
     """A session over the connection of a client that has attached."""
 
     async def send(line: bytes) -> None:
@@ -31,7 +48,8 @@ def session_of(client: Client, answer: Any, **callbacks: Any) -> Session:
         await client.writer.drain()
 
     attached = msgspec.json.decode(json.dumps(answer), type=Attached)
-    return Session(MessageStream(client.reader), send, attached=attached, **callbacks)
+    connection: Any = Connection(attached, client, send)
+    return AttachedSession(connection, **callbacks)
 
 
 async def test_a_question_without_a_callback_waits_for_a_driver_who_has_one(tmp_path: Path) -> None:

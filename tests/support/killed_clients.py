@@ -42,11 +42,10 @@ from claude_wire import (
     HookMatcher,
     PermissionResult,
     ResultMessage,
-    open_session,
 )
 from claude_wire.control.supervisor_frames import Accepted, Cursor
-from claude_wire.session.attached import channel
 from claude_wire.supervisor import connect
+from claude_wire.supervisor.session import SupervisorTransport
 from claude_wire.supervisor.transport import CommandTransport, SocketTransport
 
 POINTS = (
@@ -136,7 +135,7 @@ class Client:
     def watch(self) -> None:
         """Have it die in the middle of lines, behind them, and behind their acknowledgements."""
         send_socket, send_command = SocketTransport.send, CommandTransport.send
-        take = channel.SupervisorChannel._take
+        take = SupervisorTransport.take
 
         def dying(send: Any) -> Any:
             async def sending(way: Any, data: bytes) -> None:
@@ -162,7 +161,7 @@ class Client:
                 self.reach(f"{self.written[frame.lines - 1]} acknowledged")
 
         SocketTransport.send, CommandTransport.send = dying(send_socket), dying(send_command)
-        channel.SupervisorChannel._take = took
+        SupervisorTransport.take = took
 
     def after_answer(self, id: bytes) -> None:
         """An answer was written. Die when it is in the journal, or when the CLI has said that it has taken it."""
@@ -184,10 +183,9 @@ class Client:
             after = Cursor(id, 1, int(taken[-1][1]))
         hooks = {"PreToolUse": [HookMatcher(self.guard, name="guard")]}
         arguments: Any = {"can_use_tool": self.may, "hooks": hooks, "mcp_servers": {"tools": self}}
-        way = supervisor.at(after, take=True)
         self.watch()
-        async with open_session(attach=way, **arguments) as session:
-            unsure = [uuid for uuid in prompts if uuid not in way.answer.owed] + prompts[-AGAIN:]
+        async with supervisor.attach(after, take=True, **arguments) as session:
+            unsure = [uuid for uuid in prompts if uuid not in session.attached.owed] + prompts[-AGAIN:]
             # A client that dies with a prompt has so many new ones as it writes before, and writes them first.
             count = self.left + 1 if self.point.startswith("prompt") else len(prompts) == 0
             new = [f"p{len(prompts) + n}" for n in range(count)] + ([] if self.point else [LAST])

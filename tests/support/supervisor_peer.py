@@ -9,8 +9,10 @@ import anyio
 import msgspec
 
 from async_backends import DEADLINE
-from claude_wire import MessageStream, Session
+from claude_wire import MessageStream
 from claude_wire.control.supervisor_frames import NOTHING, Attached, Cursor, Ended, Life, Started
+from claude_wire.io.message_stream import receiver_of
+from claude_wire.supervisor.session import AttachedSession
 from session_peer import RESULT, Output, line
 
 __all__ = ["SupervisorPeer", "Wire", "result"]
@@ -36,7 +38,7 @@ class Wire:
 
     def __init__(self, host: SupervisorPeer) -> None:
         self.output = Output()
-        self.stream: MessageStream[Any] = MessageStream(self.output)
+        self.attachment = PeerAttachment(self)
         self.received: list[dict[str, Any]] = []
         self.is_broken = False
         self._host = host
@@ -88,6 +90,25 @@ class Wire:
 
     def prompts(self) -> list[str]:
         return [message["uuid"] for message in self.received if message["type"] == "user"]
+
+
+class PeerAttachment:
+    """A connection that has the answer of its supervisor already; see :class:`claude_wire.supervisor.Attachment`."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.answer: Attached | None = None
+        self.chunks = receiver_of(MessageStream(wire.output)).chunks
+        self._wire = wire
+
+    async def open(self, serves: object, complete: object) -> Attached:
+        assert self.answer is not None
+        return self.answer
+
+    async def send(self, data: bytes) -> None:
+        await self._wire.sends(data)
+
+    async def aclose(self) -> None:
+        await self.chunks.aclose()
 
 
 class SupervisorPeer:
@@ -166,16 +187,20 @@ class SupervisorPeer:
         )
 
     def connect(
-        self, after: Cursor | None = None, *, role: str = "driver", decoder: Any = None, **arguments: Any
-    ) -> tuple[Wire, Session]:
+        self, after: Cursor | None = None, *, role: str = "driver", **arguments: Any
+    ) -> tuple[Wire, AttachedSession]:
         """A client that attaches behind a cursor, and its session."""
         answer = self.attached(after, role=role)
         wire = Wire(self)
-        if decoder is not None:
-            wire.stream = MessageStream(wire.output, decoder)
         self.wires.append(wire)
         wire.write(b"".join(self.journal[answer.after :]))
-        return wire, Session(wire.stream, wire.sends, attached=answer, **arguments)
+        return wire, self.session(wire, answer, **arguments)
+
+    def session(self, wire: Wire, answer: Attached, **arguments: Any) -> AttachedSession:
+        """The session of a client whose connection has this answer."""
+        wire.attachment.answer = answer
+        attachment: Any = wire.attachment
+        return AttachedSession(attachment, **arguments)
 
     def took(self, wire: Wire, message: dict[str, Any]) -> None:
         """A client has sent a line."""

@@ -20,6 +20,8 @@ class Follower(Generic[T]):
     def __init__(self, splitter: LineSplitter, lines: Lines) -> None:
         self._splitter = splitter
         self._lines = lines
+        #: Number of lines that :meth:`feed` has not returned because they are too long.
+        self.long_lines: int = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take the next bytes of the stream, and return the lines that they complete; no bytes: it has ended.
@@ -33,6 +35,7 @@ class Follower(Generic[T]):
                 return lines + more()
             except LineTooLongError as error:
                 lines += error.lines
+                self.long_lines += 1
                 more = self._splitter.close if not data else lambda: self._splitter.feed(b"")
 
     def decode(self, line: bytes) -> T | None:

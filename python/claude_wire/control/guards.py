@@ -19,10 +19,9 @@ from claude_wire.messages import AsyncHookOutput, HookOutput
 from claude_wire.messages.hooks.outputs import ineffective
 
 if TYPE_CHECKING:
-    from claude_wire.control.supervisor_frames import Started
     from claude_wire.messages.base import Wire
 
-__all__ = ["PERMISSION", "Guard", "GuardState", "check_hook_output", "compare_with_started", "refuse"]
+__all__ = ["PERMISSION", "Guard", "GuardState", "Registered", "check_hook_output", "compare_with_registered", "refuse"]
 
 #: The ``event`` of the guard ``can_use_tool``, which belongs to no hook event.
 PERMISSION = "can_use_tool"
@@ -104,22 +103,36 @@ class GuardState:
             )
 
 
-def compare_with_started(
-    started: Started, permissions: GuardState | None, hooks: Mapping[str, GuardState], servers: Iterable[str]
+class Registered(msgspec.Struct, frozen=True, kw_only=True):
+    """The callbacks that a CLI was started with. No later session can change them.
+
+    Attributes:
+        hooks: ids of the hooks that the CLI calls.
+        mcp: names of the MCP servers that the CLI expects in its host.
+        asks: whether the command line makes the CLI ask its host for permission.
+    """
+
+    hooks: Sequence[str] = ()
+    mcp: Sequence[str] = ()
+    asks: bool = False
+
+
+def compare_with_registered(
+    registered: Registered, permissions: GuardState | None, hooks: Mapping[str, GuardState], servers: Iterable[str]
 ) -> None:
-    """Find the guards and MCP servers that a supervisor's CLI never calls, because it was started without them.
+    """Find the guards and MCP servers that a running CLI never calls, because it was started without them.
 
     Sets ``confirmed`` of these guards to false, and logs one warning.
 
     Args:
-        started: the callbacks that the CLI was started with.
+        registered: the callbacks that the CLI was started with.
         permissions: the guard ``can_use_tool``, if there is one.
         hooks: hook id -> guard.
         servers: names of the client's MCP servers.
     """
     if permissions is not None and permissions.confirmed is None:
-        permissions.confirmed = started.asks
-    known = set(started.hooks)
+        permissions.confirmed = registered.asks
+    known = set(registered.hooks)
     for id, hook in hooks.items():
         if id not in known:
             hook.confirmed = False
@@ -129,7 +142,7 @@ def compare_with_started(
         for one in states
         if one.confirmed is False
     ]
-    never += [f"the MCP server {name}" for name in servers if name not in started.mcp]
+    never += [f"the MCP server {name}" for name in servers if name not in registered.mcp]
     if never:
         _log.warning("never called, since the CLI of this session was started without: %s", ", ".join(never))
 

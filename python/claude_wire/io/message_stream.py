@@ -33,7 +33,8 @@ class MessageStream(Generic[T]):
 
     Args:
         source: a descriptor (an ``int``) of a pipe, socket, terminal or file, or an object whose ``fileno()`` gives
-            one; an :class:`asyncio.StreamReader`; an anyio ``ByteReceiveStream``; or an asynchronous iterable of bytes.
+            one; an :class:`asyncio.StreamReader`; an anyio ``ByteReceiveStream``; an asynchronous iterable of bytes; or
+            an object with ``receive``, ``final`` and ``aclose``, as :class:`~claude_wire.io.read_ahead.Chunks` says.
             A descriptor is duplicated and remains the caller's; a pipe becomes non-blocking until the stream is closed.
             What a file object has read into its buffer already is not seen.
             A step may be cancelled without loss, but for a generator, which ends by that.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     class HasFileno(Protocol):
         def fileno(self) -> int: ...
 
-    Source = int | HasFileno | asyncio.StreamReader | ByteReceiveStream | AsyncIterable[bytes]
+    Source = int | HasFileno | asyncio.StreamReader | ByteReceiveStream | AsyncIterable[bytes] | Chunks
 
 __all__ = ["Drained", "Slices", "open_source"]
 
@@ -53,6 +53,8 @@ SLICE_SECONDS = 0.001
 
 
 def open_source(source: Any, options: DrainOptions) -> Chunks:
+    if hasattr(source, "receive") and hasattr(source, "final"):
+        return cast("Chunks", source)
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None and isinstance(source, asyncio.StreamReader):
         return _FromStreamReader(source)

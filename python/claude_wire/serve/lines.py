@@ -11,7 +11,6 @@ import anyio
 
 from claude_wire.control.supervisor_frames import end_of_frames, frame_of
 from claude_wire.errors import SupervisorError
-from claude_wire.io.message_stream import receiver_of
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class Lines:
         """
         while True:
             try:
-                chunk = bytes(await receiver_of(self._attachment.stream).chunks.receive())
+                chunk = bytes(await self._attachment.chunks.receive())
             except OSError:
                 chunk = b""
             if not chunk:

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from claude_wire.control.guards import Guard
+from claude_wire.control.guards import Guard, Registered
 from claude_wire.session.callbacks import HookMatcher, McpServer
 from claude_wire.session.iterators import SessionBatches, SessionMessages
-from claude_wire.session.open import ask, open_session
+from claude_wire.session.open import CallbackArguments, ask, open_session
 from claude_wire.session.session import Session
+from claude_wire.session.transport import RunningCLI, SessionPort, SessionTransport
 
-__all__ = ["Guard", "HookMatcher", "McpServer", "Session", "SessionBatches", "SessionMessages", "ask", "open_session"]
+__all__ = [
+    "CallbackArguments",
+    "Guard",
+    "HookMatcher",
+    "McpServer",
+    "Registered",
+    "RunningCLI",
+    "Session",
+    "SessionBatches",
+    "SessionMessages",
+    "SessionPort",
+    "SessionTransport",
+    "ask",
+    "open_session",
+]

@@ -7,20 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from claude_wire.control.supervisor_frames import Attached
-from claude_wire.errors import DialectError
 from claude_wire.foundation.arguments import require_function, type_of
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.process.options import PLACES as OPTION_PLACES
 from claude_wire.process.options import ClaudeOptions
-from claude_wire.process.process import Process
-from claude_wire.session.attached.channel import SupervisorChannel
-
-if TYPE_CHECKING:
-    from claude_wire.control.sending import Send
-    from claude_wire.dialects import Dialect
+from claude_wire.session.transport import SessionTransport
 
 __all__ = [
     "CEILING_SECONDS",
@@ -28,7 +21,6 @@ __all__ = [
     "REQUEST_SECONDS",
     "STREAM_PLACES",
     "McpServer",
-    "link_to_supervisor",
     "require_ends",
     "require_server",
 ]
@@ -56,15 +48,18 @@ STREAM_PLACES: dict[str, str] = {
 
 
 def require_ends(stream: object, send: object, on_received: object, on_sent: object) -> None:
-    """Refuse what is no stream of messages, or cannot be called with bytes.
+    """Refuse what is no stream of messages and no transport, or cannot be called with bytes.
 
     Raises:
-        TypeError: that is so.
+        TypeError: that is so, or both a transport and ``send`` are given.
     """
-    if not isinstance(stream, MessageStream):
+    if isinstance(stream, SessionTransport):
+        if send is not None:
+            raise TypeError("send is for a stream that is no process: a transport sends by itself")
+    elif not isinstance(stream, MessageStream):
         raise TypeError(
-            f"stream must be a Process or a MessageStream, not {type_of(stream)}; open_session(ClaudeOptions(...)) "
-            "runs the CLI"
+            f"stream must be a Process, a MessageStream or a SessionTransport, not {type_of(stream)}; "
+            "open_session(ClaudeOptions(...)) runs the CLI"
         )
     if send is not None:
         require_function("send", send, "the bytes of a line")
@@ -72,26 +67,6 @@ def require_ends(stream: object, send: object, on_received: object, on_sent: obj
         require_function("on_received", on_received, "the bytes that were read", awaited=False)
     if on_sent is not None:
         require_function("on_sent", on_sent, "the bytes of a line", awaited=False)
-
-
-def link_to_supervisor(
-    dialect: Dialect, stream: MessageStream[Any], send: Send | None, attached: Attached | None
-) -> SupervisorChannel:
-    """What a session has to do with the host that its stream comes from.
-
-    Raises:
-        TypeError: there is no function that sends, the stream is a process, or ``attached`` is no answer of a host.
-        DialectError: hosts know no sessions in the dialect.
-    """
-    if send is None or isinstance(stream, Process):
-        raise TypeError(
-            "an attached session takes the stream of its supervisor, and a function that sends to the supervisor"
-        )
-    if not isinstance(attached, (Attached, type(None))):
-        raise TypeError(f"attached must be the Attached that the supervisor has answered, not {type_of(attached)}")
-    if not dialect.plain:
-        raise DialectError(dialect.name, "is not spoken by hosts")
-    return SupervisorChannel(send, attached)
 
 
 class McpServer(Protocol):

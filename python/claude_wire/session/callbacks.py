@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get
 import msgspec
 
 from claude_wire.control.answers import Handler, NoAnswer, Refusal, WrongAnswer, raised_outside
-from claude_wire.control.guards import PERMISSION, Guard, GuardState, check_hook_output, compare_with_started, refuse
-from claude_wire.control.supervisor_frames import Serves, Started
+from claude_wire.control.guards import PERMISSION, Guard, GuardState, check_hook_output, compare_with_registered, refuse
 from claude_wire.errors import RequestError
 from claude_wire.foundation.arguments import (
     name_of,
@@ -54,6 +53,7 @@ from claude_wire.session.arguments import McpServer, require_server
 if TYPE_CHECKING:
     from anyio import Event
 
+    from claude_wire.control.guards import Registered
     from claude_wire.messages import InitMessage, PermissionResult, UserDialogResult
     from claude_wire.messages.base import Wire
 
@@ -194,7 +194,7 @@ class Callbacks:
             require_function(f"dialogs[{shown(kind)}]", dialog, "the RequestUserDialogRequest")
         self._can_use_tool = can_use_tool
         self.mcp_servers: dict[str, McpServer] = dict(mcp_servers or {})
-        #: Whether the CLI belongs to a supervisor, where another client may answer what these do not.
+        #: Whether another program owns the CLI: another session of it may answer what these callbacks do not.
         self.shared: bool = False
         #: Whether can_use_tool may answer by true or false, as a dialect's own description has it.
         self.takes_booleans: bool = False
@@ -278,9 +278,9 @@ class Callbacks:
         return msgspec.structs.replace(request, **ours)
 
     @property
-    def serves(self) -> Serves:
-        """The hooks and MCP servers that these callbacks answer for."""
-        return Serves(hooks=list(self._hooks), mcp=list(self.mcp_servers))
+    def hook_ids(self) -> list[str]:
+        """The ids of all hooks."""
+        return list(self._hooks)
 
     def matchers_of(self, event: str) -> list[HookCallbackMatcher]:
         """The hooks of an event; their ids are for :meth:`call_hook`."""
@@ -348,10 +348,10 @@ class Callbacks:
         for hook in self._hooks.values():
             hook.state.confirmed = info.hooks_applied
 
-    def confirm_started(self, started: Started) -> None:
-        """Compare these callbacks with what the CLI of a supervisor was started with; warn of those it never calls."""
+    def confirm_registered(self, registered: Registered) -> None:
+        """Compare these callbacks with those that the CLI was started with; warn of those it never calls."""
         hooks = {id: hook.state for id, hook in self._hooks.items()}
-        compare_with_started(started, self._permissions, hooks, self.mcp_servers)
+        compare_with_registered(registered, self._permissions, hooks, self.mcp_servers)
 
     def _register(self, event: str, matcher: HookMatcher) -> HookCallbackMatcher:
         ids: list[str] = []

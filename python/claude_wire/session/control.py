@@ -143,7 +143,7 @@ class Control:
     ) -> McpSetServersResponse:
         """As :meth:`claude_wire.Session.set_mcp_servers`; ``request`` asks the CLI."""
         if self.callbacks.shared:
-            raise HandleError("an attached session serves the MCP servers that it was attached with")
+            raise HandleError("another program owns the CLI: the session keeps the MCP servers that it was made with")
         if self._sets_servers:  # a lock would wait for ever where an MCP server's handle() calls this
             raise HandleError("set_mcp_servers() is under way: wait until it returns")
         if not isinstance(servers, Mapping):

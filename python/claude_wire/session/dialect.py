@@ -43,7 +43,6 @@ from claude_wire.messages import (
 )
 from claude_wire.process.command_line import require_flags
 from claude_wire.process.process import Process, exchange_of
-from claude_wire.session.attached.router import AttachedRouter
 from claude_wire.session.router import Router, digest_of
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
     from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import Tap
     from claude_wire.io.tasks import Tasks
-    from claude_wire.session.attached.channel import SupervisorChannel
     from claude_wire.session.callbacks import Callbacks
     from claude_wire.session.control import Control
 
@@ -485,11 +483,8 @@ def router_for(
     stream: MessageStream[Any],
     tap: Tap | None,
     control: Control,
-    link: SupervisorChannel | None = None,
 ) -> Router:
-    """What reads the stream of a session in a dialect, or from a host."""
-    if link is not None:
-        return AttachedRouter(stream, tap, control, link)
+    """What reads the stream of a session in a dialect."""
     if connection.dialect.plain:
         return Router(stream, tap, control)
     saw = exchange_of(stream).saw if isinstance(stream, Process) else None

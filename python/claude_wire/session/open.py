@@ -8,10 +8,8 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
-from claude_wire.control.supervisor_frames import Cursor
 from claude_wire.dialects import CLASSIC, STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, ProcessInputError, SessionEndedError, SessionNotFoundError
 from claude_wire.errors.base import initialize_hint
@@ -30,7 +28,6 @@ from claude_wire.process.process import (
 )
 from claude_wire.process.stored_sessions import folder_without_session, is_session_id, projects_folder
 from claude_wire.session.arguments import PLACES, REQUEST_SECONDS
-from claude_wire.session.attached.channel import Attachment
 from claude_wire.session.callbacks import CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.iterators import Until, Wait
 from claude_wire.session.prompts import Prompt, message_of
@@ -43,14 +40,14 @@ if TYPE_CHECKING:
     from claude_wire.native.overflow import Overflow
     from claude_wire.process.child import StderrTo, StrPath
 
-__all__ = ["STATE_VARIABLE", "AttachedArguments", "SessionArguments", "ask", "command_line", "open_session"]
+__all__ = ["STATE_VARIABLE", "CallbackArguments", "SessionArguments", "ask", "command_line", "open_session"]
 
 #: Has the CLI tell its state, in messages that are marked as meant for the host (``sdk_host_only``).
 STATE_VARIABLE = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
-class AttachedArguments(TypedDict, total=False):
-    """The keyword arguments of :func:`open_session` that a session of a supervisor takes, too."""
+class CallbackArguments(TypedDict, total=False):
+    """The keyword arguments of :func:`open_session` that every :class:`Session` takes."""
 
     can_use_tool: CanUseTool | None
     hooks: Mapping[str, Sequence[HookMatcher]] | None
@@ -64,13 +61,11 @@ class AttachedArguments(TypedDict, total=False):
     on_sent: Callable[[bytes], object] | None
 
 
-class SessionArguments(ProcessArguments, AttachedArguments, total=False):
+class SessionArguments(ProcessArguments, CallbackArguments, total=False):
     """The keyword arguments of :func:`open_session`, for functions that hand them on."""
 
     initialize: InitializeRequest | None
     dialect: Dialect | Literal["auto"]
-    attach: str | Cursor | Attachment | None
-    supervisor: StrPath | Sequence[StrPath] | None
 
 
 async def ask(
@@ -90,8 +85,7 @@ async def ask(
 
     Args:
         prompt: text, content blocks or a whole :class:`~claude_wire.UserMessage`.
-        options: the CLI's flags, or a whole command line; those of ``ClaudeOptions()`` if None, or none with
-            ``attach``.
+        options: the CLI's flags, or a whole command line; those of ``ClaudeOptions()`` if None.
         until: ``"turn"`` returns the prompt's own result as soon as that comes, and ends the subagents, too.
         shells: seconds to wait for commands in the background, as for :meth:`Session.receive_run`.
 
@@ -105,15 +99,13 @@ async def ask(
     """
     message = message_of(prompt)  # wrong arguments are refused before anything runs
     Wait.of_prompt(until, shells, None)
-    if options is None and arguments.get("attach") is None:
-        options = ClaudeOptions()
-    async with open_session(options, **arguments) as session:
+    async with open_session(ClaudeOptions() if options is None else options, **arguments) as session:
         return await session.ask(message, until=until, shells=shells)
 
 
 @tells_where(PLACES)
 def open_session(
-    options: ClaudeOptions | Sequence[StrPath] | None = None,
+    options: ClaudeOptions | Sequence[StrPath],
     *,
     initialize: InitializeRequest | None = None,
     can_use_tool: CanUseTool | None = None,
@@ -136,16 +128,11 @@ def open_session(
     on_received: Callable[[bytes], object] | None = None,
     on_sent: Callable[[bytes], object] | None = None,
     dialect: Dialect | Literal["auto"] = STREAM_JSON,
-    attach: str | Cursor | Attachment | None = None,
-    supervisor: StrPath | Sequence[StrPath] | None = None,
 ) -> Session:
     """Run the CLI with a session: ``async with open_session(ClaudeOptions(...)) as session``.
 
     At the beginning of the block the process is spawned and ``initialize`` is sent and answered; at its end, however it
     is left, the process has ended.
-
-    With ``attach`` the session goes on with a CLI that a supervisor owns. At the beginning of the block it is attached,
-    as the driver; at its end the connection is closed, and the CLI goes on.
 
     Args:
         options: the CLI's flags, or a whole command line. With ``can_use_tool``, ``permission_prompt_tool="stdio"`` is
@@ -158,16 +145,11 @@ def open_session(
             when it is idle, by which :meth:`Session.receive_run` knows that a run is over.
         cwd, env, user, stderr, overflow, spill_limit, grace, start_new_session: as for
             :func:`~claude_wire.open_process`.
-        attach: in place of ``options``, a session of a supervisor: its id, for all lines that there are, a cursor, for
-            those behind it, or what ``at()``, ``open()`` of :class:`claude_wire.supervisor.attach.Supervisor` give.
-        supervisor: for an id or a cursor, the supervisor: its state folder, or a command that speaks with it, as a
-            list.
 
     The other arguments are those of :class:`Session`.
 
     Raises:
         ValueError: the command line lacks a flag without which a callback is never called.
-        SupervisorError: by entering the block, the supervisor refuses it, or there is none.
         CLINotFoundError: there is no CLI.
         SessionNotFoundError: by entering the block, there is no conversation with the id that ``resume`` gives. If the
             CLI runs on this machine and its folder is known, no process is started.
@@ -176,7 +158,7 @@ def open_session(
         RequestError: by entering the block, it did not answer ``initialize`` in time, or refused it.
         OSError: by entering the block, the process cannot be spawned.
     """
-    session: AttachedArguments = {
+    session: CallbackArguments = {
         "can_use_tool": can_use_tool,
         "hooks": hooks,
         "mcp_servers": mcp_servers,
@@ -188,14 +170,6 @@ def open_session(
         "on_received": on_received,
         "on_sent": on_sent,
     }
-    if attach is not None:
-        of_cli = {"options": options, "initialize": initialize, "cwd": cwd, "env": env, "extra_env": extra_env}
-        for name, given in {**of_cli, "user": user, "stderr": stderr}.items():
-            if given is not None:
-                raise TypeError(f"{name} is for a CLI that is started, and with attach= the supervisor has started it")
-        return _SupervisedSession(_way_to(attach, supervisor), dialect=dialect, **session)
-    if supervisor is not None:
-        raise TypeError("supervisor= is only for use with attach=: it names the supervisor of that session")
     spoken = dialect_of(dialect)
     if not spoken.initializes:
         if isinstance(options, ClaudeOptions) and spoken is not CLASSIC:
@@ -249,31 +223,6 @@ def command_line(options: object, *, asks: bool) -> Sequence[StrPath]:
     if asks and options.permission_prompt_tool is None:
         options = dataclasses.replace(options, permission_prompt_tool="stdio")
     return options.argv()
-
-
-def _way_to(attach: str | Cursor | Attachment, supervisor: StrPath | Sequence[StrPath] | None) -> Attachment:
-    """The way to a session of a supervisor.
-
-    Raises:
-        TypeError: ``supervisor`` is given beside a way that knows it.
-    """
-    if isinstance(attach, (str, Cursor)):
-        # Clients of supervisors stand above sessions.
-        connect = import_module("claude_wire.supervisor.attach").connect
-        is_command = isinstance(supervisor, Sequence) and not isinstance(supervisor, (str, bytes))
-        client = connect(command=supervisor) if is_command else connect(supervisor)
-        return cast("Attachment", client.at(attach))
-    if supervisor is not None:
-        raise TypeError("supervisor is for an id or a cursor; what attach= is given here knows its supervisor")
-    return attach
-
-
-class _SupervisedSession(Session):
-    """A session that begins by attaching to a supervisor, and ends with its connection."""
-
-    def __init__(self, attachment: Attachment, **options: Any) -> None:
-        self._attachment = attachment
-        super().__init__(attachment.stream, attachment.send, **options)
 
 
 class _ProcessSession(Session):

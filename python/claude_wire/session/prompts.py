@@ -203,7 +203,7 @@ def _result_of(prompt: SentPrompt) -> ResultMessage:
     if not prompt.ended:
         raise PromptError(uuid, "the CLI was idle for the whole ceiling: no turn answers the prompt")
     if prompt.refusal:
-        raise PromptError(uuid, f"the supervisor has refused the prompt: {prompt.refusal}")
+        raise PromptError(uuid, f"the prompt was not delivered: {prompt.refusal}")
     if prompt.state is State.REPEATED:
         raise PromptAnsweredError(
             uuid, "this prompt was answered before the session was resumed; a new uuid asks again"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from anyio import CancelScope, current_time
 
-from claude_wire.errors import DetachedError, HandleError, ProcessError, TurnError
+from claude_wire.errors import HandleError, ProcessError, TurnError
 from claude_wire.foundation.arguments import require_seconds, type_of
 from claude_wire.foundation.printable import one_line
 from claude_wire.io.waiting import move_on_after
@@ -32,7 +32,6 @@ from claude_wire.session.run import MARKS, Run, SentPrompt
 if TYPE_CHECKING:
     from collections import deque
 
-    from claude_wire.control.supervisor_frames import Cursor
     from claude_wire.messages import InvalidLine, Message
     from claude_wire.process.process import Process
     from claude_wire.session.control import Control
@@ -65,11 +64,6 @@ class Reading:
         # Cancelling it ends the wait for a message of the run.
         self._waiting: CancelScope | None = None
 
-    @property
-    def cursor(self) -> Cursor | None:
-        """Where the consumer stands in the lines of a supervisor; None for another stream."""
-        return self._router.cursor
-
     def run_sees(self, message: Message | InvalidLine) -> bool:
         """Show a message to the run. Returns whether it is for the host alone."""
         if type(message) is InitMessage:
@@ -93,18 +87,15 @@ class Reading:
             raise HandleError("ask() is reading this session")
         try:
             await self._router.step()
-        except StopAsyncIteration:
-            await self._output_ended()
-            raise
-        except DetachedError as error:
+        except (StopAsyncIteration, ProcessError) as end:
+            error = end if isinstance(end, ProcessError) else self._router.take_end_error()
             await self._output_ended(error)
-            raise
-        except ProcessError as error:
-            await self._output_ended(error)
-            failed = self._failed_turn(error)
-            if failed is None:
+            if error is None:
                 raise
-            raise failed from error
+            failed = self._failed_turn(error) if isinstance(error, ProcessError) else None
+            if failed is not None:
+                raise failed from error
+            raise error from error.__cause__
         finally:  # a router that refuses a guard has messages, too
             self.has_marks = not MARKS.isdisjoint(self._router.types)
 

@@ -11,6 +11,7 @@ lines. The consumer comes across those again, and passes over them.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,6 @@ from claude_wire.messages import ControlCancelRequest, ControlRequest, ControlRe
 if TYPE_CHECKING:
     from claude_wire.codec.decoder import Decoder
     from claude_wire.codec.follower import Follower
-    from claude_wire.control.supervisor_frames import Cursor
     from claude_wire.io.message_stream import MessageStream
     from claude_wire.io.read_ahead import ReadAhead, Tap
     from claude_wire.session.control import Control
@@ -186,13 +186,12 @@ class Router:
         if self._noticed is not None:
             set_event(self._noticed)
 
-    @property
-    def cursor(self) -> Cursor | None:
-        """Where the consumer stands in the lines of a supervisor; None for another stream."""
-        return None
-
     def end_cause(self) -> Exception | None:
         """Why the stream has ended, if that is known here."""
+        return None
+
+    def take_end_error(self) -> Exception | None:
+        """The exception that the iteration ends with, once; None if it just ends."""
         return None
 
     def close(self) -> None:
@@ -286,12 +285,18 @@ class Router:
         """Find the control messages among the lines that end in a chunk that was read ahead; the last line, if none."""
         found = self._found
         if found.follower is None or found.followed != self._ahead.direct:
-            found.follower = self._decoder.follower()
+            found.follower = self._new_follower()
             found.followed = self._ahead.direct
         self._look_at_lines(found.follower, data)
 
+    def _new_follower(self) -> Follower[Any]:
+        return self._decoder.follower()
+
     def _look_at_lines(self, follower: Follower[Any], data: bytes) -> None:
-        for line in follower.feed(data):
+        self._look_at_each(follower, follower.feed(data))
+
+    def _look_at_each(self, follower: Follower[Any], lines: Sequence[bytes]) -> None:
+        for line in lines:
             if b"control_" in line or b"\\u" in line:  # its tag may have escapes
                 message = follower.decode(line)
                 if _is_control(message):

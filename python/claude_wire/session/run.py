@@ -309,8 +309,8 @@ class Run:
             self._unnamed[prompt] = None
         return prompt
 
-    def attach(self, owed: Iterable[str], now: float) -> None:
-        """The session goes on with a CLI that owes results for these prompts.
+    def take_over(self, owed: Iterable[str], now: float) -> None:
+        """The session takes over a CLI that owes results for these prompts.
 
         Until :meth:`arrive` is called, messages are seen that are older than that.
         """

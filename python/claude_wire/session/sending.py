@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from claude_wire.control.sending import Send
     from claude_wire.io.tasks import Tasks
     from claude_wire.process.exchange import Exchange
-    from claude_wire.session.attached.channel import SupervisorChannel
+    from claude_wire.session.transport import SessionTransport
 
 __all__ = ["Sender"]
 
@@ -31,7 +31,7 @@ class Sender:
         send: writes a line for such a stream; a plain function or an async one.
         tap: is shown each line when its first byte is written.
         tasks: those of the session.
-        link: with the host that the lines go to; None if they go to the CLI.
+        transport: for a CLI that another program owns: it sends, and says what may be sent.
     """
 
     def __init__(
@@ -40,15 +40,17 @@ class Sender:
         send: Send | None,
         tap: Tap | None,
         tasks: Tasks,
-        link: SupervisorChannel | None = None,
+        transport: SessionTransport | None = None,
     ) -> None:
+        if transport is not None:
+            send = transport.send
         if send is None and exchange is None:
             raise TypeError("a stream that is no Process needs a function that sends")
         self._exchange = exchange
         self._send = send
         self._tap = tap
         self._tasks = tasks
-        self._link = link
+        self._transport = transport
         self._turns: Semaphore | None = None
         #: Whether the session was entered, and whether it was closed.
         self.entered: bool = False
@@ -73,7 +75,7 @@ class Sender:
         self.closed = True
         if last is not None and self._exchange is not None and self._exchange.write_in_turn(last):
             show(self._tap, last, "on_sent")
-        self._exchange = self._send = self._tap = self._link = None
+        self._exchange = self._send = self._tap = self._transport = None
 
     def require_open(self) -> None:
         """Raises HandleError before the beginning of the session, and after its end."""
@@ -91,8 +93,8 @@ class Sender:
             Exception: what the function that sends has raised.
         """
         self.require_open()
-        if self._link is not None:
-            self._link.require(line, is_answer=is_answer)
+        if self._transport is not None:
+            self._transport.require(line, is_answer=is_answer)
         if self._tap is not None:
             begun = _shown_first(self._tap, line, begun)
         if self._exchange is not None:

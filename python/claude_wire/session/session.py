@@ -15,7 +15,7 @@ import msgspec
 from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
-from claude_wire.errors import HandleError
+from claude_wire.errors import DialectError, HandleError
 from claude_wire.foundation.arguments import require_one_of, require_seconds, shown, tells_where
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.io.tasks import EventLoopRef, Tasks
@@ -40,10 +40,8 @@ from claude_wire.session.arguments import (
     CEILING_SECONDS,
     REQUEST_SECONDS,
     STREAM_PLACES,
-    link_to_supervisor,
     require_ends,
 )
-from claude_wire.session.attached.channel import END_INPUT_LINE, Attachment
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
@@ -59,12 +57,13 @@ from claude_wire.session.iterators import SessionBatches, SessionMessages, Until
 from claude_wire.session.prompts import Prompt, Prompts, message_of
 from claude_wire.session.reading import Reading
 from claude_wire.session.sending import Sender
+from claude_wire.session.takeover import Takeover, TakeoverRouter
+from claude_wire.session.transport import SessionPort, SessionTransport
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from claude_wire.control.guards import Guard
-    from claude_wire.control.supervisor_frames import Attached, Cursor
     from claude_wire.messages import InvalidLine, McpServerConfig, Message
 
 __all__ = ["Session"]
@@ -78,6 +77,8 @@ class Session:
     Args:
         stream: a :class:`~claude_wire.Process`, or any stream of typed messages. It remains the caller's, who enters it
             before and closes it after the session, and calls :meth:`initialize`; meanwhile only the session reads it.
+            Or a :class:`SessionTransport`, for a CLI that another program owns: the session opens and closes that, and
+            sends no ``initialize``.
         send: for a stream that is no process: writes lines, given with their line feeds; a plain function or an async
             one. It is called by one task at a time; a call that has begun is not cancelled while the session is open.
         can_use_tool: is asked whether a tool may be used; returns ``request.allow()`` or ``request.deny("why")``.
@@ -93,8 +94,6 @@ class Session:
         on_received, on_sent: are shown all bytes: chunks as they are read, each line when its first byte is written.
         dialect: what the other side speaks, of :mod:`claude_wire.dialects`; ``"auto"`` finds it out by the first line
             that tells. Messages are those of stream-json in all dialects. docs/dialects.md says what each can say.
-        attached: for a CLI that belongs to a supervisor: what that has answered to ``attach``. ``stream`` begins behind
-            that, and nothing of it was read. No ``initialize`` is sent. See :attr:`cursor`.
 
     Callbacks may be async functions or plain ones; a plain one runs in the loop's thread, and holds up the loop. They
     run in tasks of their own, while messages flow and whether or not anybody iterates. One that raises, takes longer
@@ -126,13 +125,11 @@ class Session:
     _home: EventLoopRef | None = None
     # What a session sends that runs its process itself, and that is to end with it.
     _opens: InitializeRequest | None = None
-    # The way to its supervisor, for a session that attaches by itself, and that is to end with it.
-    _attachment: Attachment | None = None
 
     @tells_where(STREAM_PLACES, owner="Session")
     def __init__(
         self,
-        stream: MessageStream[Any],
+        stream: MessageStream[Any] | SessionTransport,
         send: Send | None = None,
         *,
         can_use_tool: CanUseTool | None = None,
@@ -146,10 +143,14 @@ class Session:
         on_received: Callable[[bytes], object] | None = None,
         on_sent: Callable[[bytes], object] | None = None,
         dialect: Dialect | Literal["auto"] = STREAM_JSON,
-        attached: Attached | None = None,
     ) -> None:
         require_ends(stream, send, on_received, on_sent)
         self._dialect = dialect = dialect_of(dialect)
+        # For a CLI that another program owns.
+        self._transport = transport = stream if isinstance(stream, SessionTransport) else None
+        if transport is not None and not dialect.plain:
+            raise DialectError(dialect.name, "is not spoken through a transport: the owner of the CLI adapts it")
+        stream = stream.stream if isinstance(stream, SessionTransport) else stream
         by_name = {"hooks": hooks, "mcp_servers": mcp_servers, "on_elicitation": on_elicitation, "dialogs": dialogs}
         self._callbacks = Callbacks(can_use_tool, hooks, mcp_servers, on_elicitation, dialogs, callback_timeout)
         self._callbacks.confirm_permissions(require_callbacks(dialect, stream, can_use_tool, by_name))
@@ -160,15 +161,19 @@ class Session:
         self._info: InitializeResponse | None = None
         # Waiting tasks keep the following objects. None knows the session: a dropped one is collected, and closed.
         self._tasks = Tasks()
-        self._callbacks.shared = attaches = attached is not None or self._attachment is not None
+        self._callbacks.shared = transport is not None
         hooks_of_host = host_hooks(dialect, self._callbacks, self._tasks)
-        self._link = link = link_to_supervisor(dialect, stream, send, attached) if attaches else None
         exchange = None if self.process is None else exchange_of(self.process)
-        self._sender = Sender(exchange, send if link is None else link.send, on_sent, self._tasks, link)
+        self._sender = Sender(exchange, send, on_sent, self._tasks, transport)
         self._connection = connection = dialect.connect()
         to_agent = encode if dialect.plain else connection.to_agent
         self._control = Control(self._callbacks, self._sender, self._tasks, to_agent, hooks_of_host)
-        self._router = router_for(connection, stream, on_received, self._control, link)
+        self._takeover: Takeover | None = None
+        if transport is None:
+            self._router = router_for(connection, stream, on_received, self._control)
+        else:
+            self._takeover = Takeover(transport, self._callbacks, self._control, self._tasks)
+            self._router = TakeoverRouter(transport, on_received, self._control, self._takeover)
         self._reading = Reading(self._router, self._control, self.process, merges=dialect.merges)
         self._ready = self._reading.ready
         self._prompts = Prompts(self._sender, self._reading, hooks_of_host, to_agent, verbatim=verbatim_prompts)
@@ -182,23 +187,13 @@ class Session:
 
     @property
     def info(self) -> InitializeResponse | None:
-        """What the CLI answered to ``initialize``; of a session that is attached, to that of the supervisor."""
-        return self._info if self._link is None else self._link.info
+        """What the CLI answered to ``initialize``: to this session's, or to that of the program that owns the CLI."""
+        return self._info if self._takeover is None else self._takeover.info
 
     @property
     def guards(self) -> tuple[Guard, ...]:
         """``can_use_tool`` and all hooks: which the CLI has confirmed, and how often each was called so far."""
         return self._callbacks.guards
-
-    @property
-    def cursor(self) -> Cursor | None:
-        """Where a session that is attached stands: behind the last message that was taken. Else, and before, None."""
-        return self._reading.cursor
-
-    @property
-    def unacknowledged(self) -> list[bytes]:
-        """Prompts and answers that the supervisor has not acknowledged, as lines, the oldest first."""
-        return [] if self._link is None else self._link.unacknowledged
 
     # --- from the beginning to the end
 
@@ -212,8 +207,10 @@ class Session:
             assert self.process is not None
             await self.process.__aenter__()
         try:
-            if self._attachment is not None and self._link is not None:
-                self._link.attached = await self._attachment.open(self._callbacks.serves, self._callbacks.complete)
+            if self._transport is not None and self._takeover is not None:
+                assert isinstance(self._router, TakeoverRouter)
+                port = SessionPort(self._router, self._callbacks, self._control, self._reading)
+                self._takeover.cli = await self._transport.open(port)
             self._begin()
             if self._opens is not None and self._dialect.initializes:
                 await self.initialize(self._opens)
@@ -229,13 +226,13 @@ class Session:
         self._tasks.remember_context()
         if self.process is not None:
             _ = self.process.pid  # raises if it is not started
-        if (link := self._link) is not None:
-            link.begin(self._control, self._reading)
+        if self._takeover is not None:
+            self._takeover.begin(self._reading)
         self._router.start(ends_with_stream=self._opens is not None)
         for name, server in self._callbacks.mcp_servers.items():
             self._control.connect(name, server)
-        if link is not None:
-            link.take_over(self._callbacks, self._tasks)
+        if self._takeover is not None:
+            self._takeover.answer_open()
         self._tasks.start(self._reading.read_on, "claude-wire-reader")
 
     async def aclose(self) -> None:
@@ -259,8 +256,8 @@ class Session:
             # A second caller waits until the first has finished.
             if self._opens is not None and self.process is not None:
                 await self.process.aclose()
-            if self._attachment is not None:
-                await self._attachment.aclose()
+            if self._transport is not None:
+                await self._transport.aclose()
         finally:
             # A shield does not hold off Task.cancel(). Then they end by themselves.
             if is_here and (home is None or await home.can_wait()):
@@ -312,8 +309,8 @@ class Session:
             DialectError: ``request`` is given, and the dialect has no ``initialize``. (Without ``request`` the method
                 sends nothing in such a dialect.)
         """
-        if self._link is not None:
-            raise HandleError("the supervisor of this session has sent initialize; session.info is the answer")
+        if self._transport is not None:
+            raise HandleError("the program that owns the CLI has sent initialize; session.info is the answer")
         if begins_without_initialize(self._dialect, request):
             return InitializeResponse()
         request = self._callbacks.complete(request or InitializeRequest())
@@ -339,12 +336,12 @@ class Session:
         Raises:
             ProcessInputError: the process is gone, or its input was ended.
         """
-        await self._prompts.query(prompt, uuid, session_id, needs_uuid=self._link is not None)
+        await self._prompts.query(prompt, uuid, session_id, needs_uuid=self._transport is not None)
 
     async def send_again(self, lines: Sequence[bytes]) -> None:
-        """Send what a connection has lost: ``unacknowledged`` of a :class:`~claude_wire.DetachedError`.
+        """Send prompts and answers again, as lines: those that a lost connection has perhaps not delivered.
 
-        The supervisor takes no prompt twice, and no answer to a question that is settled.
+        Only for a session through a transport whose other end takes no prompt twice.
         """
         await self._prompts.send_again(lines)
 
@@ -449,7 +446,7 @@ class Session:
         use either set: the old and the new servers stay connected until the next call.
 
         Raises:
-            HandleError: the session is attached, not entered or closed; another call is under way; or ``aclose()`` of a
+            HandleError: another program owns the CLI; the session is not entered, or closed; another call is under way; or ``aclose()`` of a
                 server that was left out and is added again has not returned for 10 seconds.
             ValueError: another server in this process has the same name, or the same server another name: leave that
                 out first.
@@ -506,8 +503,11 @@ class Session:
         """Close the input of the process, which tells the CLI to finish and end. Callbacks cannot be answered then.
 
         Raises:
-            TypeError: this session has no process, and is not attached.
+            TypeError: this session has no process, and no transport that can end the input.
         """
-        if self._link is None and self.process is None:
-            raise TypeError("only the input of a process can be ended here")
-        await (self._sender.send(END_INPUT_LINE) if self.process is None else self.process.end_input())
+        if self.process is not None:
+            await self.process.end_input()
+        elif self._transport is not None and self._transport.end_input_line is not None:
+            await self._sender.send(self._transport.end_input_line)
+        else:
+            raise TypeError("the input of a process can be ended here, and this session has none")

@@ -6,7 +6,7 @@ Knows commands and their answers; what goes over an attached session is :class:`
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -15,12 +15,11 @@ from claude_wire.codec.encoder import encode
 from claude_wire.control.supervisor_frames import Attached, Cursor, Serves
 from claude_wire.errors import HandleError, SupervisorError
 from claude_wire.foundation.arguments import require_one_of, require_seconds, type_of
-from claude_wire.io.message_stream import MessageStream, receiver_of
 from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.process.process import require_environment
-from claude_wire.session.open import STATE_VARIABLE, command_line, open_session
+from claude_wire.session.open import STATE_VARIABLE, command_line
 from claude_wire.supervisor.disk.folder import default_folder
 from claude_wire.supervisor.frames import (
     MAX_ANSWER_BYTES,
@@ -36,6 +35,7 @@ from claude_wire.supervisor.frames import (
     Spec,
     Stop,
 )
+from claude_wire.supervisor.session import AttachedSession
 from claude_wire.supervisor.transport import CommandTransport, SocketTransport, Transport
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
     from claude_wire.io.read_ahead import Chunks
     from claude_wire.process.child import StrPath
-    from claude_wire.session.open import AttachedArguments
-    from claude_wire.session.session import Session
+    from claude_wire.session import CallbackArguments
     from claude_wire.supervisor.frames import Command
 
 __all__ = ["Attachment", "Supervisor", "connect", "spec_of"]
@@ -151,8 +150,8 @@ class Supervisor:
         *,
         role: Role = "driver",
         take: bool = False,
-        **arguments: Unpack[AttachedArguments],
-    ) -> Session:
+        **arguments: Unpack[CallbackArguments],
+    ) -> AttachedSession:
         """A session that goes on, for ``async with``.
 
         Args:
@@ -162,15 +161,17 @@ class Supervisor:
 
         The other arguments are the callbacks of :func:`~claude_wire.open_session`.
         """
-        return open_session(attach=self.at(session, role=role, take=take), **arguments)
+        require_one_of("role", role, ("viewer", "driver"))
+        id, after = _place(session)
+        return AttachedSession(self.open(Attach(attach=id, after=after, role=role, take=take)), **arguments)
 
-    def create(self, spec: Spec, *, role: Role = "driver", **arguments: Unpack[AttachedArguments]) -> Session:
+    def create(self, spec: Spec, *, role: Role = "driver", **arguments: Unpack[CallbackArguments]) -> AttachedSession:
         """A new session, whose CLI is started by entering it. It has the hooks and MCP servers of the arguments.
 
         Args:
             spec: the CLI; :func:`spec_of` makes it.
         """
-        return open_session(attach=self.open(Create(create=spec, role=role)), **arguments)
+        return AttachedSession(self.open(Create(create=spec, role=role)), **arguments)
 
     def resume(
         self,
@@ -178,8 +179,8 @@ class Supervisor:
         *,
         env: Mapping[str, str] | None = None,
         role: Role = "driver",
-        **arguments: Unpack[AttachedArguments],
-    ) -> Session:
+        **arguments: Unpack[CallbackArguments],
+    ) -> AttachedSession:
         """A session whose CLI has ended, and is started again by entering it.
 
         Args:
@@ -188,13 +189,7 @@ class Supervisor:
         """
         id, after = _place(session)
         command = Resume(resume=id, after=after, role=role, env=None if env is None else dict(env))
-        return open_session(attach=self.open(command), **arguments)
-
-    def at(self, session: str | Cursor, *, role: Role = "driver", take: bool = False) -> Attachment:
-        """The way to a session, for ``open_session(attach=...)``; arguments as for :meth:`attach`."""
-        require_one_of("role", role, ("viewer", "driver"))
-        id, after = _place(session)
-        return self.open(Attach(attach=id, after=after, role=role, take=take))
+        return AttachedSession(self.open(command), **arguments)
 
     def open(self, command: Following) -> Attachment:
         """A connection with a session, raw: ``async with supervisor.open(Attach(attach=id)) as raw``."""
@@ -250,10 +245,10 @@ class Supervisor:
 
 
 class Attachment:
-    """A connection with a session of a supervisor. Made by :meth:`Supervisor.at` and :meth:`Supervisor.open`.
+    """A connection with a session of a supervisor, for whoever wants the bytes. Made by :meth:`Supervisor.open`.
 
-    ``async with`` connects, and gives this: ``stream`` and ``send`` with ``answer`` are what a
-    :class:`~claude_wire.Session` takes. :func:`~claude_wire.open_session` does both.
+    ``async with`` connects, and gives this: ``answer`` is what the supervisor has answered, ``chunks`` what it sends,
+    and ``send`` writes lines. :meth:`Supervisor.attach` gives a whole session instead.
 
     Args:
         supervisor: the supervisor.
@@ -261,10 +256,8 @@ class Attachment:
     """
 
     def __init__(self, supervisor: Supervisor, command: Following) -> None:
-        self._host = supervisor
+        self._supervisor = supervisor
         self._command = command
-        #: The lines of the session, once it was opened.
-        self.stream: MessageStream[Any] = MessageStream(_NotOpened())
         self._connection: _Connection | None = None
         self._answer: Attached | None = None
 
@@ -276,7 +269,7 @@ class Attachment:
             HandleError: it was not asked yet.
         """
         if self._answer is None:
-            raise HandleError("this attachment is not open: use it as `async with`, or in open_session(attach=...)")
+            raise HandleError("this attachment is not open: use it as `async with`")
         return self._answer
 
     async def open(
@@ -303,14 +296,24 @@ class Attachment:
             said = complete(msgspec.convert(command.create.initialize, InitializeRequest))
             spec = msgspec.structs.replace(command.create, initialize=msgspec.json.decode(encode(said)))
             command = msgspec.structs.replace(command, create=spec)
-        self._connection = connection = _Connection(self._host._way(command))  # pyright: ignore[reportPrivateUsage]  # of this module
+        self._connection = connection = _Connection(self._supervisor._way(command))  # pyright: ignore[reportPrivateUsage]  # of this module
         try:
-            self._answer = answer = await connection.ask(command, Attached, self._host.seconds(command))
+            self._answer = answer = await connection.ask(command, Attached, self._supervisor.seconds(command))
         except BaseException:
             await self.aclose()
             raise
-        receiver_of(self.stream).chunks = connection.rest
         return answer
+
+    @property
+    def chunks(self) -> Chunks:
+        """The lines of the session, with frames of the supervisor between them.
+
+        Raises:
+            HandleError: the supervisor has not answered yet.
+        """
+        if self._connection is None or self._answer is None:
+            raise HandleError("this attachment is not open: use it as `async with`")
+        return self._connection.rest
 
     async def send(self, line: bytes) -> None:
         """Send a line to the CLI, by one task at a time.
@@ -325,7 +328,6 @@ class Attachment:
 
     async def aclose(self) -> None:
         """Close the connection. The CLI goes on. May be called again."""
-        await self.stream.aclose()
         if self._connection is not None:
             await self._connection.aclose()
 
@@ -436,16 +438,6 @@ class _NothingBehind:
 
     async def aclose(self) -> None:
         pass
-
-
-class _NotOpened:
-    """The lines of an attachment before it is opened."""
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        raise HandleError("this attachment is not open: use it as `async with`, or in open_session(attach=...)")
 
 
 def _place(session: str | Cursor) -> tuple[str, Cursor | None]:

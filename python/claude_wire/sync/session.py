@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from claude_wire.control.guards import Guard
-    from claude_wire.control.supervisor_frames import Cursor
     from claude_wire.messages import (
         ControlRequestBody,
         InitializeResponse,
@@ -56,15 +55,11 @@ def ask(
     """
     message = message_of(prompt)  # wrong arguments are refused before anything runs
     Wait.of_prompt(until, shells, None)
-    if options is None and arguments.get("attach") is None:
-        options = ClaudeOptions()
-    with open_session(options, **arguments) as session:
+    with open_session(ClaudeOptions() if options is None else options, **arguments) as session:
         return session.ask(message, until=until, shells=shells)
 
 
-def open_session(
-    options: ClaudeOptions | Sequence[StrPath] | None = None, **arguments: Unpack[SessionArguments]
-) -> Session:
+def open_session(options: ClaudeOptions | Sequence[StrPath], **arguments: Unpack[SessionArguments]) -> Session:
     """Run the CLI with a session: ``with open_session(ClaudeOptions(...)) as session``.
 
     At the beginning of the block a thread with an event loop is started, and in it the session. However the block is
@@ -83,7 +78,7 @@ def open_session(
 
 
 class Session:
-    """A :class:`claude_wire.Session` whose methods wait; made by :func:`open_session`.
+    """A :class:`claude_wire.Session` whose methods wait: ``with Session(session)``; :func:`open_session` makes both.
 
     Several threads may use it, as several tasks may use the async one: requests and prompts at the same time,
     :meth:`ask` one after the other, and one thread iterates at a time. Each method raises what the async one of that
@@ -132,18 +127,8 @@ class Session:
         """``can_use_tool`` and all hooks, as :attr:`claude_wire.Session.guards`."""
         return self.session.guards
 
-    @property
-    def cursor(self) -> Cursor | None:
-        """Where a session that is attached stands, as :attr:`claude_wire.Session.cursor`."""
-        return self.session.cursor
-
-    @property
-    def unacknowledged(self) -> list[bytes]:
-        """Prompts and answers that the supervisor has not acknowledged, as lines, the oldest first."""
-        return self.session.unacknowledged
-
     def send_again(self, lines: Sequence[bytes]) -> None:
-        """Send what a connection has lost, as :meth:`claude_wire.Session.send_again`."""
+        """Send prompts and answers again, as :meth:`claude_wire.Session.send_again`."""
         self._thread.call(self.session.send_again, lines)
 
     def query(self, prompt: Prompt, *, uuid: str | None = None, session_id: str = "") -> None:

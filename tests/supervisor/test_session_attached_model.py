@@ -145,7 +145,7 @@ class World:
         answer = self.host.attached(self.cursor, role=role)
         self.host.wires = [wire]
         wire.write(b"".join(self.host.journal[answer.after :]))
-        self.session = session = Session(wire.stream, wire.sends, attached=answer, can_use_tool=self._decide)
+        self.session = session = self.host.session(wire, answer, can_use_tool=self._decide)
         self.is_driver = role == "driver"
         self.known = set(self.host.answers) | self.withdrawn
         self.questions, self.gates = [], {}
@@ -225,7 +225,6 @@ class World:
             assert caught.value.cursor == session.cursor
             assert caught.value.unacknowledged == session.unacknowledged
         await session.aclose()
-        await wire.stream.aclose()
         self.cursor = session.cursor
         self.again += session.unacknowledged
         self.session = self.wire = None

@@ -10,24 +10,19 @@ import pytest
 from async_backends import Backend, every_backend
 from claude_wire import (
     CanUseToolRequest,
-    Decoder,
-    DialectError,
     HandleError,
     HookCallbackRequest,
     HookMatcher,
-    MessageStream,
     PermissionResult,
     PromptError,
     RequestError,
     RequestRefusedError,
     ResultMessage,
-    Session,
     UserMessage,
-    dialects,
 )
 from claude_wire.control.supervisor_frames import Cursor
 from session_peer import INIT, RESULT, Peer, Server, allow, collect, hook_request, line, never, numbered, numbers, take
-from supervisor_peer import INITIALIZED, SupervisorPeer, result
+from supervisor_peer import INITIALIZED, SupervisorPeer, Wire, result
 
 NEVER_BEFORE = Cursor("s1", 1, 0)
 
@@ -71,15 +66,14 @@ def test_frames_never_reach_the_consumer_and_have_no_number_wherever_chunks_end(
             supervisor = SupervisorPeer()
             supervisor.journal += said[:0]
             answer = supervisor.attached()
-            wire_stream = Peer()
-            wire_stream.write(data[:cut])
-            wire_stream.write(data[cut:])
-            async with Session(wire_stream.stream, wire_stream.send, attached=answer) as session:
+            wire = Wire(supervisor)
+            wire.output.write(data[:cut])
+            wire.output.write(data[cut:])
+            async with supervisor.session(wire, answer) as session:
                 for expected in behind:
                     await session.__anext__()
                     assert session.cursor is not None
                     assert session.cursor.line == expected, cut
-            await wire_stream.stream.aclose()
 
     backend.run(main)
 
@@ -163,7 +157,7 @@ def test_the_answer_to_initialize_is_that_of_the_host_and_none_is_sent(backend: 
             assert session.info.output_style == "default"
             with pytest.raises(HandleError, match=r"session\.info"):
                 await session.initialize()
-            with pytest.raises(HandleError, match="the MCP servers that it was attached with"):
+            with pytest.raises(HandleError, match="the session keeps the MCP servers"):
                 await session.set_mcp_servers({})
             assert wire.received == []
         supervisor = SupervisorPeer()
@@ -379,7 +373,7 @@ def test_a_refused_prompt_ends_its_asker_and_a_refused_request_its_own(
                     wire.say(type="supervisor_refused", line=number, reason="the disk is full")
 
             group.start_soon(refuse)
-            with pytest.raises(PromptError, match="the supervisor has refused the prompt: the disk is full"):
+            with pytest.raises(PromptError, match="not delivered: the supervisor has refused it: the disk is full"):
                 await session.ask("hi")
             with pytest.raises(RequestRefusedError, match="the disk is full"):
                 await session.set_model("opus")
@@ -511,42 +505,6 @@ def test_a_server_that_fails_in_its_handshake_is_asked_all_the_same(
 
     backend.run(main)
     assert "the MCP server s raised ValueError in its handshake" in caplog.text
-
-
-# --- what it is made of -----------------------------------------------------------------------------------------------
-
-
-@every_backend
-def test_a_stream_that_cannot_be_numbered_is_refused(backend: Backend) -> None:
-    async def main() -> None:
-        for decoder in Decoder(coalesce=True), Decoder(on_invalid=lambda _: None):
-            _, session = SupervisorPeer().connect(decoder=decoder)
-            with pytest.raises(TypeError, match="counts lines"):
-                async with session:
-                    raise AssertionError
-        supervisor = SupervisorPeer()
-        supervisor.say(numbered(1), numbered(2))
-        wire, session = supervisor.connect()
-        await wire.stream.__anext__()
-        with pytest.raises(HandleError, match="nothing was read"):
-            async with session:
-                raise AssertionError
-
-    backend.run(main)
-
-
-def test_wrong_arguments_are_refused_with_words_that_lead_on() -> None:
-    answer = SupervisorPeer().attached()
-
-    async def empty() -> Any:
-        yield b""
-
-    with pytest.raises(TypeError, match="a function that sends to the supervisor"):
-        Session(MessageStream(empty()), attached=answer)
-    with pytest.raises(TypeError, match="attached must be the Attached that the supervisor has answered, not dict"):
-        Session(MessageStream(empty()), print, attached={})
-    with pytest.raises(DialectError, match="hosts"):
-        Session(MessageStream(empty()), print, attached=answer, dialect=dialects.CLASSIC)
 
 
 @every_backend

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from claude_wire import KeepAlive, decode
 from claude_wire.control import supervisor_lines
 from claude_wire.control.supervisor_frames import Accepted, Cut, Ended, Refused
 from claude_wire.control.supervisor_lines import SURE_BYTES, SupervisorLines
@@ -38,17 +39,15 @@ SAID = [Accepted(7), Refused(3, "y" * 100), None, None]
 
 
 def taken(lines: SupervisorLines, chunks: list[bytes]) -> tuple[bytes, list[int], list[Any]]:
-    """All pieces, the numbers of all lines that are not blank, and all frames."""
+    """All pieces, the number of each line when it is complete, and all frames."""
     pieces, numbers = b"", list[int]()
-    for chunk in [*chunks, b""]:
+    for chunk in chunks:
+        before = lines.line
         piece = lines.take(chunk)
-        while piece:
-            before, pieces = pieces, pieces + piece
-            count = sum(1 for line in whole(pieces) if line.strip(b" \t\r"))
-            numbers += lines.numbers(count - sum(1 for line in whole(before) if line.strip(b" \t\r")))
-            assert lines.line - lines.before == piece.count(b"\n")
-            piece = lines.take()
-    return pieces, numbers, [frame for _, frame in lines.found]
+        pieces += piece
+        numbers += range(before + 1, lines.line + 1)
+        assert lines.line - before == piece.count(b"\n")
+    return pieces, numbers, lines.found
 
 
 def whole(data: bytes) -> list[bytes]:
@@ -64,45 +63,18 @@ def cuts(data: bytes, places: list[int]) -> list[bytes]:
     st.lists(st.one_of(LINES.map(lambda line: (line, True)), FRAMES.map(lambda line: (line, False))), max_size=12),
     st.lists(st.integers(0, 2000), max_size=8),
     st.integers(0, 3),
-    st.integers(0, 9),
 )
-def test_frames_are_taken_out_and_lines_are_numbered_wherever_chunks_end(
-    said: list[tuple[bytes, bool]], places: list[int], after: int, level: int
+def test_frames_are_taken_out_and_each_line_is_one_message_wherever_chunks_end(
+    said: list[tuple[bytes, bool]], places: list[int], after: int
 ) -> None:
     data = b"".join(line + b"\n" for line, _ in said)
     own = [line for line, is_own in said if is_own]
-    lines = SupervisorLines(after, level)
-    pieces, numbers, frames = taken(lines, cuts(data, places))
-    assert pieces == b"".join(line + b"\n" for line in own)
-    assert numbers == [after + number for number, line in enumerate(own, 1) if line.strip(b" \t\r")]
+    pieces, numbers, frames = taken(SupervisorLines(after), cuts(data, places))
+    for given_line, line in zip(whole(pieces), own, strict=True):
+        blank = not line.strip(b" \t\r")
+        assert decode(given_line) == KeepAlive() if blank else given_line == line
+    assert numbers == [*range(after + 1, after + 1 + len(own))]
     assert len(frames) == sum(b'"lines":7' in line or b'"line": 3' in line for line, is_own in said if not is_own)
-    assert lines.is_level == (after + len(own) >= level)
-
-
-@given(st.lists(st.integers(0, 400), max_size=6), st.integers(0, 5))
-def test_no_piece_goes_on_behind_the_level(places: list[int], level: int) -> None:
-    data = b'{"a":1}\n{"type":"supervisor_accepted","lines":1}\n\n{"b":2}\n{"c":"' + b"x" * 100 + b'"}\n{"d":4}\n'
-    lines = SupervisorLines(0, level)
-    for chunk in cuts(data, places):
-        piece = lines.take(chunk)
-        while piece:
-            assert lines.line <= level or lines.before >= level
-            piece = lines.take()
-
-
-@given(st.lists(st.integers(0, 400), max_size=6), st.integers(0, 400))
-def test_another_one_goes_on_from_anywhere(places: list[int], at: int) -> None:
-    accepted = b'{"type":"supervisor_accepted","lines":%d}\n'
-    data = b'{"a":1}\n \n' + accepted % 1 + b'{"b":2}\n\n' + accepted % 2 + b'{"c":3}\n'
-    at %= len(data)
-    lines = SupervisorLines(0, 2)
-    first, _, _ = taken(lines, cuts(data[:at], places))
-    other = lines.fork()
-    assert taken(lines, [data[at:]])[:2] == taken(other, [data[at:]])[:2]
-    rest, _, frames = taken(SupervisorLines(0, 2), [data])
-    assert first + data[at:][len(data[at:]) :] == rest[: len(first)]
-    assert frames == [Accepted(1), Accepted(2)]
-    assert [number for number, _ in lines.found] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +87,7 @@ def test_another_one_goes_on_from_anywhere(places: list[int], at: int) -> None:
 def test_what_ends_the_stream_is_the_last_of_it(frame: bytes, end: type[Any]) -> None:
     data = b'{"a":1}\n' + frame + b'\n{"b":2}\n'
     for cut in range(len(data)):
-        lines = SupervisorLines(0, 0)
+        lines = SupervisorLines(0)
         pieces, _, _ = taken(lines, [data[:cut], data[cut:]])
         assert pieces == b'{"a":1}\n'
         assert isinstance(lines.end, end)
@@ -133,7 +105,7 @@ def test_a_session_that_has_ended_ends_behind_its_last_line() -> None:
 def test_a_frame_that_is_too_long_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor_lines, "MAX_FRAME_BYTES", 100)
     frame = b'{"type":"supervisor_stderr","text":"' + b"x" * 200 + b'"}\n'
-    lines = SupervisorLines(0, 0)
+    lines = SupervisorLines(0)
     assert taken(lines, [frame[:150], frame[150:]])[0] == frame
     assert lines.line == 1
 
@@ -151,7 +123,7 @@ def test_a_frame_that_is_too_long_is_a_line(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_line_of_a_cli_that_looks_like_a_frame_is_a_line_wherever_chunks_end(forged: bytes) -> None:
     data = b'{"a":1}\n' + forged + b'\n{"type":"supervisor_accepted","lines":7,"mark":"abcd"}\n{"b":2}\n'
     for cut in range(len(data)):
-        lines = SupervisorLines(0, 0, mark="abcd")
+        lines = SupervisorLines(0, mark="abcd")
         pieces, numbers, frames = taken(lines, [data[:cut], data[cut:]])
         assert pieces == b'{"a":1}\n' + forged + b'\n{"b":2}\n'
         assert (numbers, frames, lines.end) == ([1, 2, 3], [Accepted(7)], None)

@@ -1,1 +1,0 @@
-"""A session whose CLI belongs to a supervisor."""

@@ -1,0 +1,264 @@
+"""A session that takes over a CLI which is running already: where it goes on, and what it answers.
+
+The stream of such a session begins with messages of the past. The session gives them to its consumer like all others,
+but handles no control message among them: the transport says which requests are still open. Messages are counted, so
+that the transport knows how far the consumer has read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from anyio import Event, current_time
+
+from claude_wire.errors import HandleError
+from claude_wire.io.waiting import move_on_after
+from claude_wire.messages import (
+    ControlResponse,
+    ControlSuccess,
+    InitializeRequest,
+    McpMessageRequest,
+    ResultMessage,
+)
+from claude_wire.messages.union import RESULT_BY_SUBTYPE
+from claude_wire.session.router import KEPT_BACK, Router
+
+if TYPE_CHECKING:
+    from claude_wire.codec.follower import Follower
+    from claude_wire.io.read_ahead import Tap
+    from claude_wire.io.tasks import Tasks
+    from claude_wire.messages import InitializeResponse
+    from claude_wire.session.callbacks import Callbacks
+    from claude_wire.session.control import Control
+    from claude_wire.session.reading import Reading
+    from claude_wire.session.transport import RunningCLI, SessionTransport
+
+__all__ = ["Takeover", "TakeoverRouter"]
+
+#: Seconds in which an MCP server must have taken the repeated handshake of the CLI.
+HANDSHAKE_SECONDS = 60.0
+
+_RESULTS = frozenset((ResultMessage, *RESULT_BY_SUBTYPE.values()))
+
+_log = logging.getLogger("claude_wire")
+
+
+class Takeover:
+    """What a session does differently for a CLI that it has not started."""
+
+    #: What the transport has said. Set before :meth:`begin`.
+    cli: RunningCLI
+
+    def __init__(self, transport: SessionTransport, callbacks: Callbacks, control: Control, tasks: Tasks) -> None:
+        self._transport = transport
+        self._callbacks = callbacks
+        self._control = control
+        self._tasks = tasks
+        #: The CLI's answer to the ``initialize`` of its owner.
+        self.info: InitializeResponse | None = None
+        # Processes of the CLI that have begun among the replayed messages.
+        self._processes = 0
+
+    def begin(self, reading: Reading) -> None:
+        """The transport is open: the run goes on where the CLI is."""
+        self._reading = reading
+        if self.cli.initialized is not None:
+            self._initialized(self.cli.initialized)
+        reading.run.take_over(self.cli.owed, current_time())
+        if not self.cli.replayed:
+            self.arrived()
+
+    def answer_open(self) -> None:
+        """Answer the requests that are open, if this session drives. First tell MCP servers what they have missed.
+
+        Raises:
+            RequestError: the CLI cannot do what a callback needs.
+        """
+        if not self._transport.drives:
+            return
+        callbacks, cli = self._callbacks, self.cli
+        if self.info is not None:
+            callbacks.confirm_hooks(self.info)
+        if cli.registered is not None:
+            callbacks.confirm_registered(cli.registered)
+        open_messages = [
+            (question.request.server_name, question.request.message)
+            for question in cli.open
+            if isinstance(question.request, McpMessageRequest)
+        ]
+        for name, messages in cli.handshakes.items():
+            missed = [message for message in messages if (name, message) not in open_messages]
+            if name in callbacks.mcp_servers and missed:
+                callbacks.greetings[name] = greeted = Event()
+                greeting = _Greeting(callbacks, name, missed, greeted)
+                self._tasks.start(greeting.run, f"claude-wire-mcp-{name}-handshake")
+        for question in cli.open:
+            self._control.handle(question)
+
+    def arrived(self) -> None:
+        """The consumer has taken all replayed messages."""
+        cli = self.cli
+        restarted = self._processes > (0 if cli.continues else 1)
+        self._reading.arrive(turn=cli.turn, subagents=cli.subagents, restarted=restarted)
+
+    def pass_over(self, message: Any) -> None:
+        """Take note of a control message among the replayed ones."""
+        if self._answers_initialize(message):
+            self._processes += 1
+
+    def handle(self, message: Any) -> None:
+        """Take a control message that is newer than the takeover."""
+        if self._answers_initialize(message):
+            self._initialized(message)
+        elif self._transport.drives:
+            self._control.handle(message)
+        elif type(message) is ControlResponse:  # to a request of the time when this session has driven
+            self._control.requests.resolve(message)
+
+    def _answers_initialize(self, message: Any) -> bool:
+        return type(message) is ControlResponse and message.request_id == self.cli.initialize_id
+
+    def _initialized(self, answer: ControlResponse) -> None:
+        if isinstance(answer.response, ControlSuccess):
+            self.info = InitializeRequest().parse_answer(answer.response.response or {})
+
+
+class TakeoverRouter(Router):
+    """A :class:`Router` that counts messages, and tells those of the past from new ones.
+
+    No batch has messages of both kinds: the state of the run changes between them.
+    """
+
+    def __init__(self, transport: SessionTransport, tap: Tap | None, control: Control, takeover: Takeover) -> None:
+        super().__init__(transport.stream, tap, control)
+        self._transport = transport
+        self._takeover = takeover
+        #: The last result that was read.
+        self.last_result: ResultMessage | None = None
+        # Messages that were routed; the number of the last one before `ready` had the present batch; and the numbers
+        # of the messages of that batch which are for the consumer.
+        self._routed = 0
+        self._before = 0
+        self._numbers: Sequence[int] = ()
+        # New messages that were decoded in one batch with the last replayed ones.
+        self._held: list[Any] = []
+        self._arrived = False
+        # Messages up to the line at which the follower stands.
+        self._followed_count = 0
+        self._told = False
+
+    def start(self, *, ends_with_stream: bool) -> None:
+        """As :meth:`Router.start`.
+
+        Raises:
+            TypeError: the decoder merges or drops lines, so that messages cannot be counted.
+            HandleError: something was read of the stream already.
+        """
+        decoder = self._receiver.decoder
+        if decoder.coalesce or decoder.on_invalid != "return":
+            raise TypeError(
+                "a session that takes over a CLI counts messages: its transport needs a decoder without coalesce=, and "
+                "on_invalid='return'"
+            )
+        if decoder.stats.bytes:
+            raise HandleError("a session that takes over a CLI needs a stream of which nothing was read yet")
+        self._arrived = not self._takeover.cli.replayed
+        super().start(ends_with_stream=ends_with_stream)
+
+    @property
+    def taken(self) -> int:
+        """The number of the last message that the consumer has taken, from 1; 0 before the first."""
+        count = len(self._numbers) - len(self.ready)
+        return self._numbers[count - 1] if count > 0 else self._before
+
+    def end_cause(self) -> Exception | None:
+        """As :meth:`Router.end_cause`."""
+        return self._transport.end_error()
+
+    def take_end_error(self) -> Exception | None:
+        """As :meth:`Router.take_end_error`."""
+        if self.closed or self._told:
+            return None
+        self._told = True
+        return self.end_cause()
+
+    def close(self) -> None:
+        """As :meth:`Router.close`."""
+        if self._started:
+            self._before, self._numbers = self.taken, ()
+        super().close()
+
+    async def _next_batch(self) -> list[Any]:
+        replayed = self._takeover.cli.replayed
+        if self._routed >= replayed and not (self._arrived or self._takeover.cli.ended):
+            self._arrived = True
+            self._takeover.arrived()
+        if self._held:
+            held, self._held = self._held, []
+            return held
+        batch = await super()._next_batch()
+        if self._receiver.ended:
+            return []  # the beginning of a line, which comes again as a whole
+        old = replayed - self._routed
+        if 0 < old < len(batch):
+            batch, self._held = batch[:old], batch[old:]
+        return batch
+
+    def _route(self, batch: list[Any]) -> None:
+        if not batch:
+            return
+        self._before = self.taken
+        first, self._routed = self._routed + 1, self._routed + len(batch)
+        numbers: Sequence[int] = range(first, first + len(batch))
+        types = set(map(type, batch))
+        if not KEPT_BACK.isdisjoint(types):
+            both = zip(numbers, batch, strict=True)
+            numbers = [number for number, message in both if type(message) not in KEPT_BACK]
+        if not _RESULTS.isdisjoint(types):
+            self.last_result = next(one for one in reversed(batch) if isinstance(one, ResultMessage))
+        self._numbers = numbers
+        super()._route(batch)
+
+    def _was_seen(self, message: Any) -> bool:
+        if self._routed <= self._takeover.cli.replayed:
+            self._takeover.pass_over(message)
+            return True
+        return super()._was_seen(message)
+
+    def _handle(self, message: Any) -> None:
+        self._takeover.handle(message)
+
+    def _new_follower(self) -> Follower[Any]:
+        self._followed_count = self._routed + len(self._held)
+        return super()._new_follower()
+
+    def _look_at_lines(self, follower: Follower[Any], data: bytes) -> None:
+        before, long_lines = self._followed_count, follower.long_lines
+        lines = follower.feed(data)
+        self._followed_count = before + len(lines) + follower.long_lines - long_lines
+        self._look_at_each(follower, lines[max(0, self._takeover.cli.replayed - before) :])
+
+
+class _Greeting:
+    """Repeats the beginning of the CLI's conversation with an MCP server for a server that has not seen it."""
+
+    def __init__(self, callbacks: Callbacks, name: str, messages: Sequence[dict[str, Any]], done: Event) -> None:
+        self._callbacks = callbacks
+        self._name = name
+        self._messages = messages
+        self._done = done
+
+    async def run(self) -> None:
+        server = self._callbacks.mcp_servers[self._name]
+        try:
+            with move_on_after(HANDSHAKE_SECONDS) as scope:
+                for message in self._messages:
+                    await server.handle(message)
+            if scope.cancelled_caught:
+                _log.warning("the MCP server %s did not take its handshake in %g s", self._name, HANDSHAKE_SECONDS)
+        except Exception as error:
+            _log.warning("the MCP server %s raised %s in its handshake", self._name, type(error).__name__)
+        finally:
+            self._done.set()
