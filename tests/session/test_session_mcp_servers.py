@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -203,6 +204,32 @@ def test_a_session_that_closes_while_a_server_is_waited_for_connects_nothing(vir
         assert (server.connected, server.closed) == (1, 1)
 
     virtual.run(main)
+
+
+@every_virtual_backend
+def test_an_aclose_that_hangs_is_cancelled_soon_after_the_session_ends(
+    virtual: VirtualBackend, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended: list[str] = []
+
+    class Hangs(Counted):
+        async def aclose(self) -> None:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                ended.append("cancelled")
+
+    async def main() -> None:
+        async with opened(Peer({SUBTYPE: done}), mcp_servers={"one": Hangs()}) as (_, session):
+            await session.set_mcp_servers({"two": Hangs()})
+            began = anyio.current_time()
+        assert ended == ["cancelled", "cancelled"]
+        assert 5 <= anyio.current_time() - began < 6
+
+    virtual.run(main)
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == [
+        "2 tasks did not end in 5 seconds: claude-wire-mcp-one, claude-wire-mcp-two"
+    ]
 
 
 @every_backend

@@ -385,6 +385,9 @@ class Tasks:
         with move_on_after(seconds):
             for task in others:
                 await task.wait()
-        left = sum(not task.done for task in others)
+        left = [task._name for task in others if not task.done]
         if left:
-            logging.getLogger("claude_wire").warning("%d tasks did not end when they were cancelled", left)
+            names = ", ".join(sorted(set(left)))
+            logging.getLogger("claude_wire").warning(
+                "%d tasks did not end in %g seconds: %s", len(left), seconds, names
+            )

@@ -69,8 +69,8 @@ class Control:
         self.answers: Answers = Answers(callbacks.find, partial(sender.send, is_answer=True), tasks, encode)
         #: The MCP servers of this process that may send to the CLI, by name.
         self.connected: dict[str, McpServer] = {}
-        #: MCP servers that are closing.
-        self.closing: Tasks = Tasks()
+        # The tasks of MCP servers that are closing.
+        self._closing = Tasks()
         # The same servers, each with the task that closes it.
         self._leaving: list[tuple[McpServer, Task]] = []
         self._sender = sender
@@ -133,8 +133,14 @@ class Control:
             server = self.connected.pop(name, None)
             if server is not None:
                 self.callbacks.mcp_servers.pop(name, None)
-                task = self.closing.start(server.aclose, f"claude-wire-mcp-{name}")
+                task = self._closing.start(server.aclose, f"claude-wire-mcp-{name}")
                 self._leaving = [(server, task), *(pair for pair in self._leaving if not pair[1].done)]
+
+    async def end_servers(self, seconds: float) -> None:
+        """Wait for so many seconds until MCP servers have closed. Then cancel those that have not."""
+        await self._closing.wait(seconds)
+        self._closing.cancel()
+        await self._closing.wait(seconds)
 
     async def set_servers(
         self,

@@ -6,7 +6,7 @@ Knows prompts, turns, control requests and callbacks; not how bytes come and go.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -177,7 +177,8 @@ class Session:
         self._reading = Reading(self._router, self._control, self.process, merges=dialect.merges)
         self._ready = self._reading.ready
         self._prompts = Prompts(self._sender, self._reading, hooks_of_host, to_agent, verbatim=verbatim_prompts)
-        self._ending: list[Tasks] = []  # what the end of the session waits for
+        # What the end of the session waits for, each for some seconds.
+        self._ending: list[Callable[[float], Awaitable[None]]] = []
 
     def __repr__(self) -> str:
         state = "closed" if self._sender.closed else "open" if self._sender.entered else "not entered"
@@ -239,9 +240,9 @@ class Session:
         """End the session: no more callbacks, answers or steps. A process that it runs is ended. May be called again.
 
         In a process that the session runs, a turn that is under way is interrupted first, with what is queued behind
-        it: at the end of its input alone the CLI would finish the turn. MCP servers are closed. What nobody has taken
-        is left to the owner of the stream, or to another session that is made for it, which is not asked again what
-        this one was.
+        it: at the end of its input alone the CLI would finish the turn. MCP servers are closed; an ``aclose()`` that
+        takes longer than 5 seconds is cancelled. What nobody has taken is left to the owner of the stream, or to
+        another session that is made for it, which is not asked again what this one was.
 
         Cancellation by anyio and trio does not cut this short. ``Task.cancel()`` of asyncio does, for a session over a
         stream: its callbacks then end by themselves.
@@ -261,9 +262,9 @@ class Session:
         finally:
             # A shield does not hold off Task.cancel(). Then they end by themselves.
             if is_here and (home is None or await home.can_wait()):
-                for tasks in self._ending:
+                for wait in self._ending:
                     with cancel_scope(shield=True):
-                        await tasks.wait(GRACE_SECONDS)
+                        await wait(GRACE_SECONDS)
 
     def __del__(self) -> None:
         if self._home is not None:
@@ -294,7 +295,7 @@ class Session:
         self._router.close()
         self._control.drop_servers([*self._control.connected])
         self._tasks.cancel()
-        self._ending = [self._tasks, self._control.closing]
+        self._ending = [self._tasks.wait, self._control.end_servers]
 
     # --- what is sent
 
