@@ -127,6 +127,28 @@ def test_a_process_is_opened_asked_and_ended(backend: Backend) -> None:
     backend.run(main)
 
 
+#: Answers the first request. To the second one it says three messages, and ends.
+ANSWERS_ONCE = """
+request = json.loads(sys.stdin.readline())
+say(type="control_response", response={"subtype": "success", "request_id": request["request_id"], "response": {}})
+sys.stdin.readline()
+for number in range(3):
+    say(type="user", message={"role": "user", "content": f"{number} "}, session_id="")
+say(type="result", subtype="success", is_error=False)
+"""
+
+
+@every_backend
+def test_a_second_initialize_that_fails_takes_no_messages_away(backend: Backend) -> None:
+    async def main() -> None:
+        async with open_session(python(ANSWERS_ONCE)) as session:
+            with pytest.raises(SessionEndedError):
+                await session.initialize()
+            assert numbers([message async for message in session][:-1]) == [0, 1, 2]
+
+    backend.run(main)
+
+
 @every_backend
 def test_debug_logs_name_processes_prompts_and_requests_but_quote_nothing(
     backend: Backend, caplog: pytest.LogCaptureFixture

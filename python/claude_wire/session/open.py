@@ -36,7 +36,7 @@ from claude_wire.session.session import Session
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from claude_wire.messages import InitializeResponse, ResultMessage
+    from claude_wire.messages import ResultMessage
     from claude_wire.native.overflow import Overflow
     from claude_wire.process.child import StderrTo, StrPath
 
@@ -250,11 +250,9 @@ class _ProcessSession(Session):
         except ProcessInputError as error:  # the program ended, or closed its input, before initialize was sent
             raise SessionEndedError("initialize", f"{error}{initialize_hint('initialize')}") from error
 
-    async def initialize(
-        self, request: InitializeRequest | None = None, *, timeout: float | None = None
-    ) -> InitializeResponse:
+    async def _open(self, request: InitializeRequest) -> None:
         try:
-            return await super().initialize(request, timeout=timeout)
+            await super()._open(request)
         except (SessionEndedError, ProcessInputError):
             # A process that has closed its input may live on. What it ends with is raised instead, if that is an error.
             await self._reading.pass_to_the_end(GRACE_SECONDS)

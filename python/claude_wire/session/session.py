@@ -214,7 +214,7 @@ class Session:
                 self._takeover.cli = await self._transport.open(port)
             self._begin()
             if self._opens is not None and self._dialect.initializes:
-                await self.initialize(self._opens)
+                await self._open(self._opens)
         except BaseException:
             await self.aclose()
             raise
@@ -298,6 +298,10 @@ class Session:
         self._ending = [self._tasks.wait, self._control.end_servers]
 
     # --- what is sent
+
+    async def _open(self, request: InitializeRequest) -> None:
+        """Send ``initialize`` to the process that this session runs. Nobody iterates yet."""
+        await self.initialize(request)
 
     async def initialize(
         self, request: InitializeRequest | None = None, *, timeout: float | None = None
@@ -447,8 +451,8 @@ class Session:
         use either set: the old and the new servers stay connected until the next call.
 
         Raises:
-            HandleError: another program owns the CLI; the session is not entered, or closed; another call is under way; or ``aclose()`` of a
-                server that was left out and is added again has not returned for 10 seconds.
+            HandleError: another program owns the CLI; the session is not open; another call is under way; or
+                ``aclose()`` of a server that was left out and is added again has not returned for 10 seconds.
             ValueError: another server in this process has the same name, or the same server another name: leave that
                 out first.
         """
