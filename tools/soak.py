@@ -37,9 +37,9 @@ from typing import Any
 import anyio
 from websockets.sync.client import connect as connect_websocket
 
-from claude_wire.errors import SupervisorError
 from claude_wire.serve.lines import Lines
 from claude_wire.supervisor.attach import connect
+from claude_wire.supervisor.errors import SupervisorError
 from claude_wire.supervisor.frames import Attach, Cursor
 
 AGENT = Path(__file__).parents[1] / "tests" / "support" / "host_agent.py"

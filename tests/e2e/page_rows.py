@@ -22,8 +22,8 @@ from claude_wire.bridge import (
     UiEvent,
 )
 from claude_wire.codec.decoder import Decoder
-from claude_wire.control.supervisor_frames import INITIALIZE_ID
 from claude_wire.messages import ControlResponse
+from claude_wire.supervisor.frames import INITIALIZE_ID
 from claude_wire.testing import Recording
 
 __all__ = ["ROWS", "Row", "journal_rows", "journaled"]

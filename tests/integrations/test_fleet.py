@@ -53,10 +53,11 @@ def in_cluster(folder: str) -> None:
 async def scenario(kill_second: Callable[[], None]) -> None:
     import ray
 
-    from claude_wire import AssistantMessage, DetachedError, SupervisorError
+    from claude_wire import AssistantMessage
     from claude_wire.integrations.fleet import client
     from claude_wire.integrations.ray import Fleet, NodeLostError
     from claude_wire.supervisor.attach import spec_of
+    from claude_wire.supervisor.errors import DetachedError, SupervisorError
 
     client.ROOM_SECONDS = 2.0
     spec = spec_of(agent())

@@ -24,7 +24,6 @@ from claude_wire import (
     CLINotFoundError,
     ControlResponse,
     Decoder,
-    DetachedError,
     DialectError,
     EncodeError,
     ErrorInfo,
@@ -61,7 +60,6 @@ from claude_wire import (
     SessionNotFoundError,
     StructuredOutputError,
     SubagentStoppedError,
-    SupervisorError,
     TurnCancelledError,
     TurnError,
     UnfinishedTurnError,
@@ -70,7 +68,6 @@ from claude_wire import (
     encode,
     errors,
 )
-from claude_wire.control.supervisor_frames import Cursor
 from each import each
 
 #: Stands for a prompt or a token; no text of an error may hold it.
@@ -93,8 +90,6 @@ TREE = {
     RequestRefusedError: RequestError,
     RequestTimeoutError: TimeoutError,
     SessionEndedError: RequestError,
-    DetachedError: Exception,
-    SupervisorError: Exception,
     AnswerError: Exception,
     PromptError: Exception,
     PromptAnsweredError: PromptError,
@@ -208,8 +203,6 @@ INSTANCES = [
     PayloadError("text", {"a": 1}),
     PayloadError("text"),
     AnswerError(settled=True),
-    DetachedError("text", Cursor("s", 1, 2), [b"{}"]),
-    SupervisorError("epoch", "lines were lost", line=3),
     AnswerError(settled=False),
     HandleError("text"),
     ByteBudgetError(100),

@@ -206,7 +206,7 @@ ROWS: dict[str, list[str]] = {
     "requests that wait, where one line lists many": ["requests_in_one_line"],
     "prompts and answers that the supervisor": ["tests/supervisor/test_session_attached_ends.py"],
     "a frame of a supervisor": [
-        "tests/supervisor/test_supervisor_lines.py",
+        "tests/supervisor/test_frame_lines.py",
         "tests/supervisor/test_session_attached_ends.py",
     ],
     "the answer of a supervisor": ["tests/supervisor/test_attach.py"],
@@ -311,7 +311,6 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.bridge.bridge import MAX_STREAMED
     from claude_wire.bridge.todos import MAX_TODOS
     from claude_wire.control import answers as _control
-    from claude_wire.control import supervisor_lines, unacknowledged
     from claude_wire.foundation import ids as _ids
     from claude_wire.io import read_ahead
     from claude_wire.messages import places
@@ -320,7 +319,8 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.serve import access, app, feed, server
     from claude_wire.serve import service as http
     from claude_wire.session import control
-    from claude_wire.supervisor import attach, session
+    from claude_wire.supervisor import attach, session, unacknowledged
+    from claude_wire.supervisor import lines as frame_lines
     from claude_wire.usage import index as usage_index
     from claude_wire.usage import meter
 
@@ -333,7 +333,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"{budget.DEFAULT_BYTE_BUDGET >> 20} MiB",
         f"not acknowledged | {unacknowledged.MAX_UNACKNOWLEDGED_BYTES >> 20} MiB in a session, where each line counts "
         f"{unacknowledged.ENTRY_BYTES} bytes more",
-        f"of its CLI | {supervisor_lines.MAX_FRAME_BYTES >> 20} MiB; the last {session.KEPT_STDERR_BYTES >> 10} KiB",
+        f"of its CLI | {frame_lines.MAX_FRAME_LINE_BYTES >> 20} MiB; the last {session.KEPT_STDERR_BYTES >> 10} KiB",
         f"to a command | {attach.MAX_ANSWER_BYTES >> 20} MiB",
         f"{bridge.MAX_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
         f"titles to {tools.TITLE_CHARS}",

@@ -13,11 +13,11 @@ import pytest
 
 import claude_wire
 from all_sessions import needed
-from claude_wire import agent, testing
+from claude_wire import agent, supervisor, testing
 from folders import ROOT
 from pages import PAGES, Block, Scene, blocks, matches
 
-MODULES = claude_wire, agent, testing, builtins
+MODULES = claude_wire, agent, supervisor, testing, builtins
 #: The packages that a page may need beside those that claude_wire requires: those of its extras, and of front ends.
 OPTIONAL = ["claude_agent_sdk", "mcp", "opentelemetry.sdk", "starlette"]
 #: Those that `make test-tables` alone installs.

@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 import msgspec
 
-from claude_wire.control.supervisor_frames import Life
 from claude_wire.supervisor import frames
+from claude_wire.supervisor.frames import Life
 from folders import ROOT
 
 PAGE = (ROOT / "docs" / "supervisor.md").read_text(encoding="utf-8")

@@ -21,19 +21,17 @@ from async_backends import Backend, every_backend
 from claude_wire import (
     CanUseToolRequest,
     ClaudeOptions,
-    DetachedError,
     HandleError,
     HookCallbackRequest,
     HookMatcher,
     PermissionResult,
     ResultMessage,
     Session,
-    SupervisorError,
     sync,
 )
-from claude_wire.control.supervisor_frames import Cursor
 from claude_wire.supervisor.attach import Supervisor, connect, spec_of
-from claude_wire.supervisor.frames import Attach, Create, line_of
+from claude_wire.supervisor.errors import DetachedError, SupervisorError
+from claude_wire.supervisor.frames import Attach, Create, Cursor, line_of
 from session_peer import Server, allow, line, numbered, numbers
 from supervised import Commands
 from supervisor_peer import SupervisorPeer

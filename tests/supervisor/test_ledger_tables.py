@@ -28,11 +28,11 @@ from hypothesis.stateful import (
 
 import recordings
 from claude_wire.codec.decoder import Decoder, decode
-from claude_wire.control.supervisor_frames import INITIALIZE_ID, Life, Serves
 from claude_wire.messages import ControlResponse, ResultMessage
 from claude_wire.supervisor import ledger as ledger_module
 from claude_wire.supervisor.disk.journal import Journal
 from claude_wire.supervisor.disk.review import prompts_of, review
+from claude_wire.supervisor.frames import INITIALIZE_ID, Life, Serves
 from claude_wire.supervisor.ledger import DRIVER, MARKS, QUESTION, DriverEvent, Ledger, Question, Verdict
 from long_tests import LONG
 from supervisor_tables import DRIVERS, LIVES, QUESTIONS

@@ -20,7 +20,7 @@ from claude_wire import (
     ResultMessage,
     UserMessage,
 )
-from claude_wire.control.supervisor_frames import Cursor
+from claude_wire.supervisor.frames import Cursor
 from session_peer import INIT, RESULT, Peer, Server, allow, collect, hook_request, line, never, numbered, numbers, take
 from supervisor_peer import INITIALIZED, SupervisorPeer, Wire, result
 

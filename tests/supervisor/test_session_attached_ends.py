@@ -9,16 +9,9 @@ import anyio
 import pytest
 
 from async_backends import Backend, every_backend
-from claude_wire import (
-    DetachedError,
-    HandleError,
-    ProcessError,
-    ProcessInputError,
-    SessionEndedError,
-    TurnError,
-    UnfinishedTurnError,
-)
-from claude_wire.control.supervisor_frames import Cursor, Ended
+from claude_wire import HandleError, ProcessError, ProcessInputError, SessionEndedError, TurnError, UnfinishedTurnError
+from claude_wire.supervisor.errors import DetachedError
+from claude_wire.supervisor.frames import Cursor, Ended
 from session_peer import INIT, RESULT, Peer, allow, collect, line, numbered, numbers
 from supervisor_peer import SupervisorPeer, result
 
@@ -208,7 +201,7 @@ def test_a_prompt_that_is_sent_again_has_its_result_among_the_lines_that_were_mi
 
 @every_backend
 def test_what_is_not_acknowledged_is_bounded(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("claude_wire.control.unacknowledged.MAX_UNACKNOWLEDGED_BYTES", 4096)
+    monkeypatch.setattr("claude_wire.supervisor.unacknowledged.MAX_UNACKNOWLEDGED_BYTES", 4096)
 
     async def main() -> None:
         supervisor = SupervisorPeer(acknowledges=False)

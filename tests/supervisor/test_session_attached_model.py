@@ -18,8 +18,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from claude_wire import CanUseToolRequest, DetachedError, HandleError, PermissionResult, Session
-from claude_wire.control.supervisor_frames import Cursor
+from claude_wire import CanUseToolRequest, HandleError, PermissionResult, Session
+from claude_wire.supervisor.errors import DetachedError
+from claude_wire.supervisor.frames import Cursor
 from long_tests import LONG
 from session_peer import INIT, RESULT, Peer, line, numbered
 from supervisor_peer import SupervisorPeer, Wire

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from anyio import to_thread
 
-from claude_wire import SupervisorError
 from claude_wire.supervisor.disk.folder import StateFolder
+from claude_wire.supervisor.errors import SupervisorError
 from supervisors import SECONDS, hosting
 
 pytestmark = pytest.mark.anyio

@@ -22,10 +22,10 @@ if sys.platform != "linux":
 
 import claude_wire.supervisor
 from claude_wire import ControlRequest, decode
-from claude_wire.control.supervisor_frames import Serves
 from claude_wire.supervisor.disk.folder import StateFolder
 from claude_wire.supervisor.disk.journal import Journal
 from claude_wire.supervisor.disk.review import review
+from claude_wire.supervisor.frames import Serves
 from claude_wire.supervisor.ledger import Ledger, Verdict
 from claude_wire.supervisor.managed_session import ManagedSession
 from claude_wire.supervisor.sessions import Limits

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claude_wire import KeepAlive, decode
-from claude_wire.control import supervisor_lines
-from claude_wire.control.supervisor_frames import Accepted, Cut, Ended, Refused
-from claude_wire.control.supervisor_lines import SURE_BYTES, SupervisorLines
+from claude_wire.supervisor import lines as supervisor_lines
+from claude_wire.supervisor.frames import Accepted, Cut, Ended, Refused
+from claude_wire.supervisor.lines import SURE_BYTES, SupervisorLines
 
 LINES = st.sampled_from(
     [
@@ -103,7 +103,7 @@ def test_a_session_that_has_ended_ends_behind_its_last_line() -> None:
 
 
 def test_a_frame_that_is_too_long_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor_lines, "MAX_FRAME_BYTES", 100)
+    monkeypatch.setattr(supervisor_lines, "MAX_FRAME_LINE_BYTES", 100)
     frame = b'{"type":"supervisor_stderr","text":"' + b"x" * 200 + b'"}\n'
     lines = SupervisorLines(0)
     assert taken(lines, [frame[:150], frame[150:]])[0] == frame

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from children import ASKS
-from claude_wire.control.supervisor_frames import Started
 from claude_wire.supervisor.disk.record import MAX_STARTED_CHARS, Record
+from claude_wire.supervisor.frames import Started
 
 
 def started(argv: list[str], initialize: dict[str, Any]) -> Started | None:

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from claude_wire import MessageStream
-from claude_wire.control.supervisor_frames import Attached
 from claude_wire.io.message_stream import receiver_of
 from claude_wire.messages import AssistantMessage, ResultMessage
+from claude_wire.supervisor.frames import Attached
 from claude_wire.supervisor.session import AttachedSession
 from supervisors import SECONDS, Client, hosting
 

@@ -43,8 +43,8 @@ from claude_wire import (
     PermissionResult,
     ResultMessage,
 )
-from claude_wire.control.supervisor_frames import Accepted, Cursor
 from claude_wire.supervisor import connect
+from claude_wire.supervisor.frames import Accepted, Cursor
 from claude_wire.supervisor.session import SupervisorTransport
 from claude_wire.supervisor.transport import CommandTransport, SocketTransport
 

@@ -10,8 +10,8 @@ import msgspec
 
 from async_backends import DEADLINE
 from claude_wire import MessageStream
-from claude_wire.control.supervisor_frames import NOTHING, Attached, Cursor, Ended, Life, Started
 from claude_wire.io.message_stream import receiver_of
+from claude_wire.supervisor.frames import NOTHING, Attached, Cursor, Ended, Life, Started
 from claude_wire.supervisor.session import AttachedSession
 from session_peer import RESULT, Output, line
 

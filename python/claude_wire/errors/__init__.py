@@ -16,8 +16,6 @@
     │   ├── RequestRefusedError         the other side answered that it failed
     │   ├── RequestTimeoutError (TimeoutError)  it did not answer in time
     │   └── SessionEndedError           it cannot answer any more: the output has ended, or the session was closed
-    ├── DetachedError                   the connection with a supervisor ended; the cursor says where to go on
-    ├── SupervisorError                       a supervisor of sessions refused a command, or there is none
     ├── AnswerError                     a permission question that cannot be answered: unknown, or settled before
     ├── PromptError                     no turn will answer a prompt
     │   ├── PromptAnsweredError         it was answered before: the resumed session has its uuid already
@@ -72,7 +70,6 @@ from claude_wire.errors.base import (
     SessionEndedError,
     UnfinishedTurnError,
 )
-from claude_wire.errors.supervisor import DetachedError, SupervisorError
 from claude_wire.errors.turns import (
     ApiError,
     AuthenticationError,
@@ -96,7 +93,6 @@ __all__ = [
     "ByteBudgetError",
     "CLINotFoundError",
     "ClaudeWireError",
-    "DetachedError",
     "DialectError",
     "EncodeError",
     "ExecutionError",
@@ -119,7 +115,6 @@ __all__ = [
     "SessionNotFoundError",
     "StructuredOutputError",
     "SubagentStoppedError",
-    "SupervisorError",
     "TurnCancelledError",
     "TurnError",
     "UnfinishedTurnError",

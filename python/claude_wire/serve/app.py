@@ -18,13 +18,14 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
-from claude_wire.errors import AnswerError, CLINotFoundError, SupervisorError
+from claude_wire.errors import AnswerError, CLINotFoundError
 from claude_wire.serve.access import COOKIE_SECONDS, Access, Guard, Rate, SecureHeaders
 from claude_wire.serve.assets import Page
 from claude_wire.serve.config import FolderError
 from claude_wire.serve.refusals import refusal, supervisor_refusal, too_many
 from claude_wire.serve.service import Service
 from claude_wire.serve.streams import events, websocket
+from claude_wire.supervisor.errors import SupervisorError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -19,8 +19,8 @@ import msgspec
 from claude_wire.bridge.bridge import Bridge
 from claude_wire.bridge.events import PermissionCancelled, PermissionRequest
 from claude_wire.codec.decoder import Decoder
-from claude_wire.control.supervisor_frames import INITIALIZE_ID
 from claude_wire.messages import ControlResponse
+from claude_wire.supervisor.frames import INITIALIZE_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

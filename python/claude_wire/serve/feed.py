@@ -23,13 +23,12 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
-from claude_wire.control.supervisor_frames import Attached, Cut, Ended
-from claude_wire.errors import SupervisorError
 from claude_wire.foundation.ids import short_id
 from claude_wire.serve.events import Batch, Event, EventId, Place, Source, raw_event
 from claude_wire.serve.lines import Lines
 from claude_wire.serve.slots import Slot, Slots
-from claude_wire.supervisor.frames import Attach
+from claude_wire.supervisor.errors import SupervisorError
+from claude_wire.supervisor.frames import Attach, Attached, Cut, Ended
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from claude_wire.control.supervisor_frames import end_of_frames, frame_of
-from claude_wire.errors import SupervisorError
 from claude_wire.limits import DEFAULT_MAX_LINE_BYTES
+from claude_wire.supervisor.errors import SupervisorError
+from claude_wire.supervisor.frames import end_of_frames, frame_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from claude_wire.control.supervisor_frames import Attached, SessionFrame
     from claude_wire.supervisor.attach import Attachment, Supervisor
-    from claude_wire.supervisor.frames import Attach
+    from claude_wire.supervisor.frames import Attach, Attached, SessionFrame
 
 __all__ = ["Lines"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse
 
 if TYPE_CHECKING:
-    from claude_wire.errors import SupervisorError
+    from claude_wire.supervisor.errors import SupervisorError
 
 __all__ = ["refusal", "supervisor_refusal", "too_many"]
 

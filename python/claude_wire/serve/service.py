@@ -15,13 +15,13 @@ import anyio
 from claude_wire.bridge.bridge import Bridge
 from claude_wire.codec.decoder import decode
 from claude_wire.codec.encoder import encode
-from claude_wire.control.supervisor_frames import Accepted, Ended, Refused
-from claude_wire.errors import AnswerError, SupervisorError
+from claude_wire.errors import AnswerError
 from claude_wire.foundation.ids import short_id
 from claude_wire.messages import ControlRequest, InterruptRequest, UserMessage
 from claude_wire.serve.feed import BEAT_SECONDS, Feed
 from claude_wire.serve.lines import Lines
-from claude_wire.supervisor.frames import Attach, Cursor
+from claude_wire.supervisor.errors import SupervisorError
+from claude_wire.supervisor.frames import Accepted, Attach, Cursor, Ended, Refused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -13,11 +13,11 @@ import msgspec
 from starlette.responses import JSONResponse, StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
-from claude_wire.control.supervisor_frames import Cursor
-from claude_wire.errors import SupervisorError
 from claude_wire.serve.events import EventId
 from claude_wire.serve.feed import BEAT, Signal, follow_raw
 from claude_wire.serve.refusals import refusal, supervisor_refusal
+from claude_wire.supervisor.errors import SupervisorError
+from claude_wire.supervisor.frames import Cursor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 _LATER = {
     "Attach": "frames",
     "Attached": "frames",
+    "AttachedSession": "session",
     "Attachment": "attach",
     "Create": "frames",
     "Cursor": "frames",
+    "DetachedError": "errors",
     "Ended": "frames",
     "Supervisor": "attach",
+    "SupervisorError": "errors",
     "Life": "frames",
     "Listed": "frames",
     "Resume": "frames",
@@ -25,22 +28,25 @@ _LATER = {
 }
 
 if TYPE_CHECKING:
-    from claude_wire.control.supervisor_frames import Attached as Attached
-    from claude_wire.control.supervisor_frames import Cursor as Cursor
-    from claude_wire.control.supervisor_frames import Ended as Ended
-    from claude_wire.control.supervisor_frames import Life as Life
-    from claude_wire.control.supervisor_frames import Serves as Serves
-    from claude_wire.control.supervisor_frames import Started as Started
     from claude_wire.supervisor.attach import Attachment as Attachment
     from claude_wire.supervisor.attach import Supervisor as Supervisor
     from claude_wire.supervisor.attach import connect as connect
     from claude_wire.supervisor.attach import spec_of as spec_of
+    from claude_wire.supervisor.errors import DetachedError as DetachedError
+    from claude_wire.supervisor.errors import SupervisorError as SupervisorError
     from claude_wire.supervisor.frames import Attach as Attach
+    from claude_wire.supervisor.frames import Attached as Attached
     from claude_wire.supervisor.frames import Create as Create
+    from claude_wire.supervisor.frames import Cursor as Cursor
+    from claude_wire.supervisor.frames import Ended as Ended
+    from claude_wire.supervisor.frames import Life as Life
     from claude_wire.supervisor.frames import Listed as Listed
     from claude_wire.supervisor.frames import Resume as Resume
+    from claude_wire.supervisor.frames import Serves as Serves
     from claude_wire.supervisor.frames import SessionInfo as SessionInfo
     from claude_wire.supervisor.frames import Spec as Spec
+    from claude_wire.supervisor.frames import Started as Started
+    from claude_wire.supervisor.session import AttachedSession as AttachedSession
 else:
     __all__ = sorted(_LATER)
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from claude_wire.codec.encoder import encode
-from claude_wire.control.supervisor_frames import Attached, Cursor, Serves
-from claude_wire.errors import HandleError, SupervisorError
+from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import require_one_of, require_seconds, type_of
 from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import InitializeRequest
@@ -21,16 +20,20 @@ from claude_wire.process.options import ClaudeOptions
 from claude_wire.process.process import require_environment
 from claude_wire.session.open import STATE_VARIABLE, command_line
 from claude_wire.supervisor.disk.folder import default_folder
+from claude_wire.supervisor.errors import SupervisorError
 from claude_wire.supervisor.frames import (
     MAX_ANSWER_BYTES,
     Attach,
+    Attached,
     Create,
+    Cursor,
     Failed,
     List,
     Listed,
     Prewarm,
     Remove,
     Resume,
+    Serves,
     SessionInfo,
     Spec,
     Stop,

@@ -29,12 +29,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from claude_wire.control.supervisor_frames import end_of_frames
 from claude_wire.errors import LineTooLongError
 from claude_wire.native.line_splitter import LineSplitter
 from claude_wire.supervisor.disk.journal import Place
 from claude_wire.supervisor.disk.parts import Part, blocks
-from claude_wire.supervisor.frames import Cursor, Cut, Failed, Refused, Stderr, line_of
+from claude_wire.supervisor.frames import Cursor, Cut, Failed, Refused, Stderr, end_of_frames, line_of
 
 if TYPE_CHECKING:
     from claude_wire.supervisor.managed_session import ManagedSession

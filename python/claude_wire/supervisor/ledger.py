@@ -15,7 +15,7 @@ DIED        The process ended without an answer.
 A session has at most one driver, the client that may send lines. All other clients are viewers. :data:`DRIVER` is the
 table of that role: whether there is a driver, and which role a client gets that asks to drive.
 
-:class:`~claude_wire.control.supervisor_frames.Life` is the state of a session in lists, derived from all this.
+:class:`~claude_wire.supervisor.frames.Life` is the state of a session in lists, derived from all this.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from claude_wire.codec.decoder import decode
 from claude_wire.codec.encoder import encode
 from claude_wire.codec.kind_names import KindName
 from claude_wire.control.background import TASK_KINDS, TASK_MARKS, Background
-from claude_wire.control.supervisor_frames import END_INPUT, INITIALIZE_ID, Life, Serves
 from claude_wire.errors import InvalidLineError
 from claude_wire.foundation.ids import LONGEST_ID, Ids, Key, key_of
 from claude_wire.foundation.plain_json import plain_object
@@ -48,6 +47,7 @@ from claude_wire.messages import (
     UserMessage,
 )
 from claude_wire.process.turn import Turn
+from claude_wire.supervisor.frames import END_INPUT, INITIALIZE_ID, Life, Serves
 
 __all__ = [
     "DRIVER",

@@ -15,20 +15,6 @@ import msgspec
 
 from claude_wire.codec.decoder import Decoder
 from claude_wire.codec.encoder import encode
-from claude_wire.control.supervisor_frames import (
-    INITIALIZE_ID,
-    NOTHING,
-    Accepted,
-    Attached,
-    Blocked,
-    Driver,
-    Ended,
-    Life,
-    Limited,
-    Refused,
-    Serves,
-    Stderr,
-)
 from claude_wire.foundation.ids import LONGEST_ID, short_id
 from claude_wire.messages import (
     ControlRequest,
@@ -41,7 +27,21 @@ from claude_wire.supervisor.cost import CostLimit
 from claude_wire.supervisor.disk.journal import Place
 from claude_wire.supervisor.disk.parts import blocks
 from claude_wire.supervisor.disk.review import review
-from claude_wire.supervisor.frames import SessionInfo
+from claude_wire.supervisor.frames import (
+    INITIALIZE_ID,
+    NOTHING,
+    Accepted,
+    Attached,
+    Blocked,
+    Driver,
+    Ended,
+    Life,
+    Limited,
+    Refused,
+    Serves,
+    SessionInfo,
+    Stderr,
+)
 from claude_wire.supervisor.ledger import Ledger, Taken, Verdict, is_missed
 from claude_wire.supervisor.stdin_writer import StdinWriter
 

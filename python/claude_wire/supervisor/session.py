@@ -6,7 +6,13 @@ import logging
 from typing import TYPE_CHECKING, Any, Literal
 
 from claude_wire.codec import decode
-from claude_wire.control.supervisor_frames import (
+from claude_wire.errors import HandleError, ProcessError, ProcessInputError, UnfinishedTurnError
+from claude_wire.errors.base import describe_end
+from claude_wire.io.message_stream import MessageStream
+from claude_wire.messages import ControlRequest, ControlResponse
+from claude_wire.session import Registered, RunningCLI, Session, SessionTransport
+from claude_wire.supervisor.errors import DetachedError
+from claude_wire.supervisor.frames import (
     END_INPUT,
     INITIALIZE_ID,
     NOTHING,
@@ -23,13 +29,8 @@ from claude_wire.control.supervisor_frames import (
     SessionFrame,
     Stderr,
 )
-from claude_wire.control.supervisor_lines import SupervisorLines
-from claude_wire.control.unacknowledged import MAX_UNACKNOWLEDGED_BYTES, Unacknowledged
-from claude_wire.errors import DetachedError, HandleError, ProcessError, ProcessInputError, UnfinishedTurnError
-from claude_wire.errors.base import describe_end
-from claude_wire.io.message_stream import MessageStream
-from claude_wire.messages import ControlRequest, ControlResponse
-from claude_wire.session import Registered, RunningCLI, Session, SessionTransport
+from claude_wire.supervisor.lines import SupervisorLines
+from claude_wire.supervisor.unacknowledged import MAX_UNACKNOWLEDGED_BYTES, Unacknowledged
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

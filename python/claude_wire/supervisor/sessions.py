@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from claude_wire.codec.decoder import Decoder
-from claude_wire.control.supervisor_frames import Life
 from claude_wire.supervisor.child import Child, end_leftover, memory_of
 from claude_wire.supervisor.disk.files import private_folder, remove_tree
 from claude_wire.supervisor.disk.journal import JOURNAL_BYTES, Journal
 from claude_wire.supervisor.disk.record import Record, boot_id, load, resumed, save
 from claude_wire.supervisor.disk.review import prompts_of, review
-from claude_wire.supervisor.frames import Ended, Failed, SessionInfo, Spec
+from claude_wire.supervisor.frames import Ended, Failed, Life, SessionInfo, Spec
 from claude_wire.supervisor.ledger import MARKS
 from claude_wire.supervisor.managed_session import ManagedSession
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from anyio import sleep
 
-from claude_wire.errors import ProcessInputError, SupervisorError
+from claude_wire.errors import ProcessInputError
 from claude_wire.errors.base import describe_end
 from claude_wire.io.sources import open_source
 from claude_wire.io.waiting import Readiness
 from claude_wire.native.overflow import DrainOptions
 from claude_wire.process.child import Child, Settings
+from claude_wire.supervisor.errors import SupervisorError
 
 if TYPE_CHECKING:
     from claude_wire.io.read_ahead import Chunks

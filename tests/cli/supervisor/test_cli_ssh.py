@@ -21,9 +21,10 @@ if sys.platform != "linux":
 
 import host_agent
 from claude_wire import CanUseToolRequest, PermissionResult
-from claude_wire.errors import DetachedError, ProcessError, SupervisorError
+from claude_wire.errors import ProcessError
 from claude_wire.messages import AssistantMessage, ResultMessage
 from claude_wire.supervisor import Supervisor, connect, spec_of
+from claude_wire.supervisor.errors import DetachedError, SupervisorError
 from ssh import SSHD, ssh_command
 from supervised import SECONDS, Commands, journal
 

@@ -21,11 +21,10 @@ import msgspec
 from claude_wire.cli.show.columns import cell_count
 from claude_wire.cli.supervisor import starting, table
 from claude_wire.cli.supervisor.logs import log_line
-from claude_wire.control.supervisor_frames import Life
 from claude_wire.supervisor.child import began_at, is_alive
 from claude_wire.supervisor.disk.files import write_whole
 from claude_wire.supervisor.disk.folder import StateFolder, Supervision
-from claude_wire.supervisor.frames import VERSION, SessionInfo
+from claude_wire.supervisor.frames import VERSION, Life, SessionInfo
 from shown import in_order
 from supervised import SECONDS, Commands, Talker, journal, prompt
 

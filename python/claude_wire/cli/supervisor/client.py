@@ -18,12 +18,20 @@ from typing import Any, TypeAlias
 import msgspec
 
 from claude_wire.cli.failure import Failure
-from claude_wire.control.supervisor_frames import end_of_frames
-from claude_wire.errors import SupervisorError
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.supervisor.child import began_at
 from claude_wire.supervisor.disk.folder import StateFolder, Supervision, default_folder
-from claude_wire.supervisor.frames import MAX_ANSWER_BYTES, VERSION, Ended, Failed, List, Listed, SessionInfo
+from claude_wire.supervisor.errors import SupervisorError
+from claude_wire.supervisor.frames import (
+    MAX_ANSWER_BYTES,
+    VERSION,
+    Ended,
+    Failed,
+    List,
+    Listed,
+    SessionInfo,
+    end_of_frames,
+)
 
 __all__ = [
     "Client",
@@ -44,7 +52,7 @@ ANSWER_SECONDS = 60.0
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="supervisor_attached"):
-    """What a command needs of :class:`~claude_wire.control.supervisor_frames.Attached`."""
+    """What a command needs of :class:`~claude_wire.supervisor.frames.Attached`."""
 
     id: str
     epoch: int

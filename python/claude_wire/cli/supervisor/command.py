@@ -25,10 +25,9 @@ from claude_wire.cli.supervisor.client import (
 )
 from claude_wire.cli.supervisor.stdio import stdio
 from claude_wire.cli.supervisor.table import as_json, is_over, rows
-from claude_wire.control.supervisor_frames import Cursor
 from claude_wire.foundation.printable import one_line, printable
 from claude_wire.supervisor.disk.folder import StateFolder
-from claude_wire.supervisor.frames import Create, Remove, Resume, SessionInfo, Stop
+from claude_wire.supervisor.frames import Create, Cursor, Remove, Resume, SessionInfo, Stop
 
 __all__ = ["supervisor"]
 

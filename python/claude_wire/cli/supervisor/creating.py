@@ -10,11 +10,11 @@ from claude_wire import ClaudeOptions, UserMessage
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.supervisor.client import Client, Place
 from claude_wire.codec.encoder import encode
-from claude_wire.control.supervisor_frames import Accepted, Ended, Refused, frame_of
-from claude_wire.errors import CLINotFoundError, SupervisorError
+from claude_wire.errors import CLINotFoundError
 from claude_wire.foundation.printable import one_line
 from claude_wire.supervisor import attach
-from claude_wire.supervisor.frames import Create, Spec
+from claude_wire.supervisor.errors import SupervisorError
+from claude_wire.supervisor.frames import Accepted, Create, Ended, Refused, Spec, frame_of
 
 __all__ = ["create_session", "send_prompt", "spec_of"]
 

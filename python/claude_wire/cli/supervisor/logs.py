@@ -19,11 +19,10 @@ from claude_wire.cli.show.live import LiveView
 from claude_wire.cli.show.notices import ERROR, QUIET, WARNING
 from claude_wire.cli.show.page import Page
 from claude_wire.cli.supervisor.client import Client, Place
-from claude_wire.control.supervisor_frames import Blocked, Cursor, Cut, Ended, Limited, Stderr, frame_of
-from claude_wire.control.supervisor_lines import MAX_FRAME_BYTES
 from claude_wire.foundation.printable import printable
 from claude_wire.supervisor.disk.files import open_private
-from claude_wire.supervisor.frames import Attach
+from claude_wire.supervisor.frames import Attach, Blocked, Cursor, Cut, Ended, Limited, Stderr, frame_of
+from claude_wire.supervisor.lines import MAX_FRAME_LINE_BYTES
 
 __all__ = ["ended_line", "log_line", "own_log", "raw", "shown"]
 
@@ -37,7 +36,7 @@ def _pieces(client: Client, attached: Place, *, follow: bool) -> Iterator[tuple[
     goes_on = follow and attached.ended is None
     begins = True
     while left or goes_on:
-        piece = client.line(MAX_FRAME_BYTES)
+        piece = client.line(MAX_FRAME_LINE_BYTES)
         if not piece:
             return
         is_frame = begins and client.is_frame(piece)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from claude_wire.cli import signals
 from claude_wire.cli.failure import Failure
 from claude_wire.cli.supervisor.client import Client, running
-from claude_wire.errors import SupervisorError
 from claude_wire.foundation.printable import printable
 from claude_wire.supervisor.disk.folder import StateFolder, Supervision
+from claude_wire.supervisor.errors import SupervisorError
 
 if TYPE_CHECKING:
     from claude_wire.supervisor.daemon import Daemon

@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 
 from claude_wire.cli.show.columns import cell_count, fitted, terminal_width
-from claude_wire.control.supervisor_frames import Life
 from claude_wire.foundation.printable import one_line
-from claude_wire.supervisor.frames import SessionInfo
+from claude_wire.supervisor.frames import Life, SessionInfo
 
 __all__ = ["as_json", "is_over", "rows"]
 

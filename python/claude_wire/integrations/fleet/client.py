@@ -22,13 +22,13 @@ from ray.exceptions import RayError
 from ray.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from claude_wire.control.supervisor_frames import Cursor
-from claude_wire.errors import HandleError, SupervisorError
+from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import require_int, require_seconds
 from claude_wire.integrations.fleet.node import BEAT_SECONDS, CHUNK_BYTES, START_SECONDS, Node
 from claude_wire.io.waiting import move_on_after, running_trio
 from claude_wire.supervisor.attach import Supervisor
-from claude_wire.supervisor.frames import Create, Listed, Resume
+from claude_wire.supervisor.errors import SupervisorError
+from claude_wire.supervisor.frames import Create, Cursor, Listed, Resume
 
 if TYPE_CHECKING:
     from claude_wire.io.read_ahead import Chunks

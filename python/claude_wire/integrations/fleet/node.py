@@ -19,12 +19,11 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
-from claude_wire.control.supervisor_frames import Life
-from claude_wire.errors import SupervisorError
 from claude_wire.supervisor.attach import connect
 from claude_wire.supervisor.daemon import Daemon
 from claude_wire.supervisor.disk.folder import StateFolder, default_folder
-from claude_wire.supervisor.frames import Failed, line_of
+from claude_wire.supervisor.errors import SupervisorError
+from claude_wire.supervisor.frames import Failed, Life, line_of
 
 __all__ = ["BEAT_SECONDS", "CHUNK_BYTES", "START_SECONDS", "Node", "main"]
 

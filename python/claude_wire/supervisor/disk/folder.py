@@ -19,9 +19,9 @@ from contextlib import suppress
 
 import msgspec
 
-from claude_wire.errors import SupervisorError
 from claude_wire.supervisor.child import began_at, is_alive
 from claude_wire.supervisor.disk.files import open_private, private_folder, write_whole
+from claude_wire.supervisor.errors import SupervisorError
 from claude_wire.supervisor.frames import VERSION
 
 __all__ = ["StateFolder", "Supervision", "default_folder"]

@@ -12,11 +12,10 @@ from typing import Any
 
 import msgspec
 
-from claude_wire.control.supervisor_frames import Started
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.command_line import asks_host
 from claude_wire.supervisor.disk.files import open_private, write_whole
-from claude_wire.supervisor.frames import Ended
+from claude_wire.supervisor.frames import Ended, Started
 
 __all__ = ["Record", "boot_id", "load", "resumed", "save"]
 

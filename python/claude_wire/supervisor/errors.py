@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from claude_wire.errors.base import ClaudeWireError
 
 if TYPE_CHECKING:
-    from claude_wire.control.supervisor_frames import Cursor
+    from claude_wire.supervisor.frames import Cursor
 
 __all__ = ["DetachedError", "SupervisorError"]
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 
-from claude_wire.control.supervisor_frames import Cut, Ended, SessionFrame, end_of_frames, frame_of
+from claude_wire.supervisor.frames import Cut, Ended, SessionFrame, end_of_frames, frame_of
 
 __all__ = ["SupervisorLines"]
 
 #: Bytes of a line by which it is known whether it is a frame.
 SURE_BYTES = 64
 #: Bytes of a frame. A supervisor sends none above 1 MiB; one that is longer than this is passed on like a line.
-MAX_FRAME_BYTES = 4 * 1024 * 1024
+MAX_FRAME_LINE_BYTES = 4 * 1024 * 1024
 
 _MARK = b'"supervisor_'
 #: What a line may consist of to be blank; such a line within a chunk; and what it is filled with.
@@ -98,7 +98,7 @@ class SupervisorLines:
         if _FRAME.match(data, at) is None:
             return -1 if end < 0 and len(data) - at < SURE_BYTES else at
         if end < 0:
-            return -1 if len(data) - at <= MAX_FRAME_BYTES else at
+            return -1 if len(data) - at <= MAX_FRAME_LINE_BYTES else at
         if not data.endswith(self._frame_end, at, end):
             return at  # without the mark at its end, this is a line of the CLI that looks like a frame
         frame = frame_of(data[at:end])
