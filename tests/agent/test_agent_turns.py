@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import anyio
+
 from agent_host import hosted, initialize, prompt
 from async_backends import Backend, every_backend
 from claude_wire.agent import Agent, AgentOptions, Turn
@@ -119,6 +121,29 @@ def test_prompts_that_wait_are_one_turn(backend: Backend) -> None:
             await host.tell(initialize(), *lines)
         assert [message["result"] for message in host.of("result")] == ["<one>", "<two\nthree>"]
         assert host.of("result")[1]["user_message_uuids"] == ["b", "c"]
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_turn_waits_for_its_host_until_the_last_of_its_questions_has_an_answer(backend: Backend) -> None:
+    async def answer(turn: Turn) -> None:
+        async with anyio.create_task_group() as group:
+            for question in ("one?", "two?"):
+                group.start_soon(turn.elicit, question)
+        await turn.elicit("three?")
+
+    async def main() -> None:
+        async with hosted(Agent(answer, options=AgentOptions(reads_session_state=True))) as host:
+            await host.tell(prompt("go"))
+            for number, asked_by_then in ((1, 2), (2, 2), (3, 3)):
+                await host.until("control_request", asked_by_then)
+                asked = host.of("control_request")[number - 1]
+                done = {"subtype": "success", "request_id": asked["request_id"], "response": {"action": "cancel"}}
+                await host.tell({"type": "control_response", "response": done})
+            await host.until("result")
+        states = [message["state"] for message in host.of("system/session_state_changed")]
+        assert states == ["running", "requires_action", "running", "requires_action", "running", "idle"]
 
     backend.run(main)
 

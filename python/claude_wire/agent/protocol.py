@@ -37,6 +37,8 @@ known or it is withdrawn. Frames around a turn, in order: ``session_state_change
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
 from enum import Enum
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -174,6 +176,8 @@ class AgentProtocol:
         self._wrong = self._failed = False
         self._results = 0
         self._said_state = "idle"
+        # How many questions to the host are open.
+        self._questions = 0
         # Bytes to write: answers to control requests, and everything else.
         self._answers: deque[bytes] = deque()
         self._frames: deque[bytes] = deque()
@@ -464,10 +468,20 @@ class AgentProtocol:
         self._frames.clear()
         self.unwritten = 0
 
-    def asking(self, is_asking: bool) -> None:
-        """The turn waits for the host, or goes on."""
+    @contextmanager
+    def asking(self) -> Generator[None, None, None]:
+        """Within the block the turn waits for the host. Blocks of several questions may overlap."""
+        self._questions += 1
+        self._say_whether_asking()
+        try:
+            yield
+        finally:
+            self._questions -= 1
+            self._say_whether_asking()
+
+    def _say_whether_asking(self) -> None:
         if self.turn is not None and self.turn.stopped is None:
-            self._state("requires_action" if is_asking else "running")
+            self._state("requires_action" if self._questions else "running")
 
     def _state(self, state: str) -> None:
         if state != self._said_state:

@@ -161,17 +161,15 @@ class Questions:
             )
         request = CanUseToolRequest(tool_name=name, display_name=name, input=given, tool_use_id=use_id)
         open_before = not self._protocol.input_ended
-        self._protocol.asking(True)
         try:
-            answer = await self._requests.ask(request, "can_use_tool", None)
+            with self._protocol.asking():
+                answer = await self._requests.ask(request, "can_use_tool", None)
         except SessionEndedError:
             why = "Tool permission stream closed before response received" if open_before else "Stream closed"
             return Decision(False, f"Tool permission request failed: AbortError: {why}", given)
         except RequestError as error:
             why = error.error if isinstance(error, RequestRefusedError) else str(error)
             return Decision(False, f"Tool permission request failed: Error: {why}", given)
-        finally:
-            self._protocol.asking(False)
         return self._decided(answer.response or {}, given)
 
     def _decided(self, payload: dict[str, Any], given: dict[str, Any]) -> Decision:
@@ -309,30 +307,26 @@ class Questions:
 
     async def elicit(self, request: ElicitationRequest) -> ElicitationResponse:
         """Ask the user behind the host. A host that cannot ask has declined."""
-        self._protocol.asking(True)
         try:
-            answer = await self._requests.ask(request, "elicitation", None)
+            with self._protocol.asking():
+                answer = await self._requests.ask(request, "elicitation", None)
             return ElicitationRequest.parse_answer(answer.response or {})
         except SessionEndedError:
             return ElicitationResponse(action="cancel")
         except (RequestError, PayloadError, DialectError):
             return ElicitationResponse(action="decline")
-        finally:
-            self._protocol.asking(False)
 
     async def dialog(self, request: RequestUserDialogRequest) -> UserDialogResult:
         """Have the host show a dialog. One that no host shows, or that the host fails to show, is cancelled."""
         initialize = self._session.initialize
         if initialize is None or request.dialog_kind not in (initialize.supportedDialogKinds or ()):
             return UserDialogCancelled()  # a host does not answer for a kind that it has not listed
-        self._protocol.asking(True)
         try:
-            answer = await self._requests.ask(request, "request_user_dialog", None)
+            with self._protocol.asking():
+                answer = await self._requests.ask(request, "request_user_dialog", None)
             return RequestUserDialogRequest.parse_answer(answer.response or {})
         except (RequestError, PayloadError, DialectError):
             return UserDialogCancelled()
-        finally:
-            self._protocol.asking(False)
 
 
 class _McpError(Exception):
