@@ -319,7 +319,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     from claude_wire.serve import access, app, feed, server
     from claude_wire.serve import service as http
     from claude_wire.session import control
-    from claude_wire.supervisor import attach, session, unacknowledged
+    from claude_wire.supervisor import frames, session, unacknowledged
     from claude_wire.supervisor import lines as frame_lines
     from claude_wire.usage import index as usage_index
     from claude_wire.usage import meter
@@ -334,7 +334,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
         f"not acknowledged | {unacknowledged.MAX_UNACKNOWLEDGED_BYTES >> 20} MiB in a session, where each line counts "
         f"{unacknowledged.ENTRY_BYTES} bytes more",
         f"of its CLI | {frame_lines.MAX_FRAME_LINE_BYTES >> 20} MiB; the last {session.KEPT_STDERR_BYTES >> 10} KiB",
-        f"to a command | {attach.MAX_ANSWER_BYTES >> 20} MiB",
+        f"to a command | {frames.MAX_ANSWER_BYTES >> 20} MiB",
         f"{bridge.MAX_OPERATIONS:,}; paths and commands cut to {tools.TEXT_CHARS:,} characters",
         f"titles to {tools.TITLE_CHARS}",
         f"{bridge.MAX_SUBAGENTS:,}; summaries cut to {tools.TEXT_CHARS:,} characters",

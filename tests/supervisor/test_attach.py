@@ -355,7 +355,7 @@ def test_an_answer_that_does_not_come_is_told(
     error: str,
     words: str,
 ) -> None:
-    monkeypatch.setattr("claude_wire.supervisor.attach.MAX_ANSWER_BYTES", 8192)
+    monkeypatch.setattr("claude_wire.supervisor.attachment.MAX_ANSWER_BYTES", 8192)
 
     async def main() -> None:
         async with answering(tmp_path / "h", *answers, ends=ends) as got:

@@ -166,7 +166,9 @@ class Dialect:
         return _named, (self.name,)
 
 
-def _named(name: str) -> Dialect:
-    from claude_wire.dialects.known import BY_NAME
+#: The dialects of this package by their names; :mod:`~claude_wire.dialects.known` fills it.
+BY_NAME: dict[str, Dialect] = {}
 
+
+def _named(name: str) -> Dialect:
     return BY_NAME[name]

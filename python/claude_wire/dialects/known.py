@@ -6,7 +6,7 @@ from typing import Literal
 
 from claude_wire.dialects.auto import AUTO
 from claude_wire.dialects.classic import CLASSIC
-from claude_wire.dialects.dialect import Dialect
+from claude_wire.dialects.dialect import BY_NAME, Dialect
 from claude_wire.dialects.json_rpc import JSON_RPC
 from claude_wire.dialects.miriad import MIRIAD
 from claude_wire.dialects.stream_json import STREAM_JSON, STREAM_JSON_2_1_7
@@ -14,10 +14,7 @@ from claude_wire.foundation.arguments import shown, type_of
 
 __all__ = ["BY_NAME", "dialect_of"]
 
-#: All of them.
-BY_NAME: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (STREAM_JSON, STREAM_JSON_2_1_7, CLASSIC, MIRIAD, JSON_RPC, AUTO)
-}
+BY_NAME.update((dialect.name, dialect) for dialect in (STREAM_JSON, STREAM_JSON_2_1_7, CLASSIC, MIRIAD, JSON_RPC, AUTO))
 
 
 def dialect_of(given: Dialect | Literal["auto"]) -> Dialect:

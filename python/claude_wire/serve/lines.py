@@ -16,7 +16,8 @@ from claude_wire.supervisor.frames import end_of_frames, frame_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from claude_wire.supervisor.attach import Attachment, Supervisor
+    from claude_wire.supervisor.attach import Supervisor
+    from claude_wire.supervisor.attachment import Attachment
     from claude_wire.supervisor.frames import Attach, Attached, SessionFrame
 
 __all__ = ["Lines"]

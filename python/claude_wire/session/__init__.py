@@ -7,7 +7,7 @@ from claude_wire.session.callbacks import HookMatcher, McpServer
 from claude_wire.session.iterators import SessionBatches, SessionMessages
 from claude_wire.session.open import CallbackArguments, ask, open_session
 from claude_wire.session.session import Session
-from claude_wire.session.transport import RunningCLI, SessionPort, SessionTransport
+from claude_wire.session.takeover import RunningCLI, SessionPort, SessionTransport
 
 __all__ = [
     "CallbackArguments",

@@ -10,10 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from claude_wire.foundation.arguments import require_function, type_of
-from claude_wire.io.message_stream import MessageStream
 from claude_wire.process.options import PLACES as OPTION_PLACES
 from claude_wire.process.options import ClaudeOptions
-from claude_wire.session.transport import SessionTransport
 
 __all__ = [
     "CEILING_SECONDS",
@@ -21,7 +19,6 @@ __all__ = [
     "REQUEST_SECONDS",
     "STREAM_PLACES",
     "McpServer",
-    "require_ends",
     "require_server",
 ]
 
@@ -45,28 +42,6 @@ STREAM_PLACES: dict[str, str] = {
     **PLACES,
     **dict.fromkeys(("cwd", "env", "extra_env", "user", "stderr"), "open_process(..., NAME=...)"),
 }
-
-
-def require_ends(stream: object, send: object, on_received: object, on_sent: object) -> None:
-    """Refuse what is no stream of messages and no transport, or cannot be called with bytes.
-
-    Raises:
-        TypeError: that is so, or both a transport and ``send`` are given.
-    """
-    if isinstance(stream, SessionTransport):
-        if send is not None:
-            raise TypeError("send is for a stream that is no process: a transport sends by itself")
-    elif not isinstance(stream, MessageStream):
-        raise TypeError(
-            f"stream must be a Process, a MessageStream or a SessionTransport, not {type_of(stream)}; "
-            "open_session(ClaudeOptions(...)) runs the CLI"
-        )
-    if send is not None:
-        require_function("send", send, "the bytes of a line")
-    if on_received is not None:
-        require_function("on_received", on_received, "the bytes that were read", awaited=False)
-    if on_sent is not None:
-        require_function("on_sent", on_sent, "the bytes of a line", awaited=False)
 
 
 class McpServer(Protocol):

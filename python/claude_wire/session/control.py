@@ -34,7 +34,6 @@ from claude_wire.session.arguments import McpServer, require_server
 if TYPE_CHECKING:
     from claude_wire.messages import McpServerConfig, McpSetServersResponse
     from claude_wire.session.callbacks import Callbacks
-    from claude_wire.session.dialect import HostHooks
     from claude_wire.session.sending import Sender
 
 __all__ = ["Control"]
@@ -60,10 +59,7 @@ class Control:
         sender: Sender,
         tasks: Tasks,
         encode: Callable[[Any], bytes] = encode,
-        hooks: HostHooks | None = None,
     ) -> None:
-        #: The hooks that the host calls itself.
-        self.hooks: HostHooks | None = hooks
         self.callbacks: Callbacks = callbacks
         self.requests: Requests = Requests(sender.send, tasks, encode)
         self.answers: Answers = Answers(callbacks.find, partial(sender.send, is_answer=True), tasks, encode)

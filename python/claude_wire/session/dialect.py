@@ -363,6 +363,7 @@ class _TranslatingRouter(Router):
     """A :class:`Router` whose messages a connection translates.
 
     Args:
+        hooks: those that the host calls itself.
         connection: of the session. Where that finds out the dialect, ``can_use_tool`` is checked as soon as it has.
         saw: is called with the messages that a translation has made. The stream's observer has seen the others.
     """
@@ -373,9 +374,11 @@ class _TranslatingRouter(Router):
         tap: Tap | None,
         control: Control,
         connection: Connection,
+        hooks: HostHooks | None,
         saw: Callable[[list[Any]], object] | None,
     ) -> None:
         super().__init__(stream, tap, control)
+        self._hooks = hooks
         self._connection = connection
         self._saw = saw
         self._stream = stream
@@ -444,8 +447,8 @@ class _TranslatingRouter(Router):
     def _give(self, messages: list[Any], known: Collection[int] = ()) -> None:
         """Give messages to the consumer. The process's observer has seen those whose ids are ``known``."""
         self.types = set(map(type, messages))
-        if self._control.hooks is not None:
-            self._control.hooks.see(messages)
+        if self._hooks is not None:
+            self._hooks.see(messages)
         if self._saw is not None:
             self._saw([one for one in messages if id(one) not in known])
         self.ready.extend(messages)
@@ -483,9 +486,10 @@ def router_for(
     stream: MessageStream[Any],
     tap: Tap | None,
     control: Control,
+    hooks: HostHooks | None,
 ) -> Router:
     """What reads the stream of a session in a dialect."""
     if connection.dialect.plain:
         return Router(stream, tap, control)
     saw = exchange_of(stream).saw if isinstance(stream, Process) else None
-    return _TranslatingRouter(stream, tap, control, connection, saw)
+    return _TranslatingRouter(stream, tap, control, connection, hooks, saw)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import isawaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from anyio import Semaphore
 
@@ -18,9 +18,16 @@ if TYPE_CHECKING:
     from claude_wire.control.sending import Send
     from claude_wire.io.tasks import Tasks
     from claude_wire.process.exchange import Exchange
-    from claude_wire.session.transport import SessionTransport
 
 __all__ = ["Sender"]
+
+
+class Require(Protocol):
+    """Refuses lines, such as :meth:`.SessionTransport.require` does."""
+
+    def __call__(self, line: bytes, /, *, is_answer: bool) -> None:
+        """Raise the error for a line that must not be sent now."""
+        ...
 
 
 class Sender:
@@ -31,7 +38,7 @@ class Sender:
         send: writes a line for such a stream; a plain function or an async one.
         tap: is shown each line when its first byte is written.
         tasks: those of the session.
-        transport: for a CLI that another program owns: it sends, and says what may be sent.
+        require: raises for a line that may not be sent now.
     """
 
     def __init__(
@@ -40,17 +47,15 @@ class Sender:
         send: Send | None,
         tap: Tap | None,
         tasks: Tasks,
-        transport: SessionTransport | None = None,
+        require: Require | None = None,
     ) -> None:
-        if transport is not None:
-            send = transport.send
         if send is None and exchange is None:
             raise TypeError("a stream that is no Process needs a function that sends")
         self._exchange = exchange
         self._send = send
         self._tap = tap
         self._tasks = tasks
-        self._transport = transport
+        self._require = require
         self._turns: Semaphore | None = None
         #: Whether the session was entered, and whether it was closed.
         self.entered: bool = False
@@ -75,7 +80,7 @@ class Sender:
         self.closed = True
         if last is not None and self._exchange is not None and self._exchange.write_in_turn(last):
             show(self._tap, last, "on_sent")
-        self._exchange = self._send = self._tap = self._transport = None
+        self._exchange = self._send = self._tap = self._require = None
 
     def require_open(self) -> None:
         """Raises HandleError before the beginning of the session, and after its end."""
@@ -93,8 +98,8 @@ class Sender:
             Exception: what the function that sends has raised.
         """
         self.require_open()
-        if self._transport is not None:
-            self._transport.require(line, is_answer=is_answer)
+        if self._require is not None:
+            self._require(line, is_answer=is_answer)
         if self._tap is not None:
             begun = _shown_first(self._tap, line, begun)
         if self._exchange is not None:

@@ -16,7 +16,14 @@ from claude_wire.codec.encoder import encode
 from claude_wire.control.sending import Send
 from claude_wire.dialects import STREAM_JSON, Dialect, dialect_of
 from claude_wire.errors import DialectError, HandleError
-from claude_wire.foundation.arguments import require_one_of, require_seconds, shown, tells_where
+from claude_wire.foundation.arguments import (
+    require_function,
+    require_one_of,
+    require_seconds,
+    shown,
+    tells_where,
+    type_of,
+)
 from claude_wire.io.message_stream import MessageStream
 from claude_wire.io.tasks import EventLoopRef, Tasks
 from claude_wire.io.waiting import Lock, cancel_scope
@@ -36,12 +43,7 @@ from claude_wire.messages import (
 )
 from claude_wire.process.options import PermissionMode
 from claude_wire.process.process import GRACE_SECONDS, Process, exchange_of
-from claude_wire.session.arguments import (
-    CEILING_SECONDS,
-    REQUEST_SECONDS,
-    STREAM_PLACES,
-    require_ends,
-)
+from claude_wire.session.arguments import CEILING_SECONDS, REQUEST_SECONDS, STREAM_PLACES
 from claude_wire.session.callbacks import Callbacks, CanUseTool, Dialog, Elicit, HookMatcher, McpServer
 from claude_wire.session.control import Control
 from claude_wire.session.dialect import (
@@ -57,8 +59,7 @@ from claude_wire.session.iterators import SessionBatches, SessionMessages, Until
 from claude_wire.session.prompts import Prompt, Prompts, message_of
 from claude_wire.session.reading import Reading
 from claude_wire.session.sending import Sender
-from claude_wire.session.takeover import Takeover, TakeoverRouter
-from claude_wire.session.transport import SessionPort, SessionTransport
+from claude_wire.session.takeover import SessionPort, SessionTransport, Takeover, TakeoverRouter
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -144,7 +145,7 @@ class Session:
         on_sent: Callable[[bytes], object] | None = None,
         dialect: Dialect | Literal["auto"] = STREAM_JSON,
     ) -> None:
-        require_ends(stream, send, on_received, on_sent)
+        _require_ends(stream, send, on_received, on_sent)
         self._dialect = dialect = dialect_of(dialect)
         # For a CLI that another program owns.
         self._transport = transport = stream if isinstance(stream, SessionTransport) else None
@@ -164,13 +165,16 @@ class Session:
         self._callbacks.shared = transport is not None
         hooks_of_host = host_hooks(dialect, self._callbacks, self._tasks)
         exchange = None if self.process is None else exchange_of(self.process)
-        self._sender = Sender(exchange, send, on_sent, self._tasks, transport)
+        require = None
+        if transport is not None:
+            send, require = transport.send, transport.require
+        self._sender = Sender(exchange, send, on_sent, self._tasks, require)
         self._connection = connection = dialect.connect()
         to_agent = encode if dialect.plain else connection.to_agent
-        self._control = Control(self._callbacks, self._sender, self._tasks, to_agent, hooks_of_host)
+        self._control = Control(self._callbacks, self._sender, self._tasks, to_agent)
         self._takeover: Takeover | None = None
         if transport is None:
-            self._router = router_for(connection, stream, on_received, self._control)
+            self._router = router_for(connection, stream, on_received, self._control, hooks_of_host)
         else:
             self._takeover = Takeover(transport, self._callbacks, self._control, self._tasks)
             self._router = TakeoverRouter(transport, on_received, self._control, self._takeover)
@@ -516,3 +520,25 @@ class Session:
             await self._sender.send(self._transport.end_input_line)
         else:
             raise TypeError("the input of a process can be ended here, and this session has none")
+
+
+def _require_ends(stream: object, send: object, on_received: object, on_sent: object) -> None:
+    """Refuse what is no stream of messages and no transport, or cannot be called with bytes.
+
+    Raises:
+        TypeError: that is so, or both a transport and ``send`` are given.
+    """
+    if isinstance(stream, SessionTransport):
+        if send is not None:
+            raise TypeError("send is for a stream that is no process: a transport sends by itself")
+    elif not isinstance(stream, MessageStream):
+        raise TypeError(
+            f"stream must be a Process, a MessageStream or a SessionTransport, not {type_of(stream)}; "
+            "open_session(ClaudeOptions(...)) runs the CLI"
+        )
+    if send is not None:
+        require_function("send", send, "the bytes of a line")
+    if on_received is not None:
+        require_function("on_received", on_received, "the bytes that were read", awaited=False)
+    if on_sent is not None:
+        require_function("on_sent", on_sent, "the bytes of a line", awaited=False)

@@ -9,7 +9,7 @@ _LATER = {
     "Attach": "frames",
     "Attached": "frames",
     "AttachedSession": "session",
-    "Attachment": "attach",
+    "Attachment": "attachment",
     "Create": "frames",
     "Cursor": "frames",
     "DetachedError": "errors",
@@ -28,10 +28,10 @@ _LATER = {
 }
 
 if TYPE_CHECKING:
-    from claude_wire.supervisor.attach import Attachment as Attachment
     from claude_wire.supervisor.attach import Supervisor as Supervisor
     from claude_wire.supervisor.attach import connect as connect
     from claude_wire.supervisor.attach import spec_of as spec_of
+    from claude_wire.supervisor.attachment import Attachment as Attachment
     from claude_wire.supervisor.errors import DetachedError as DetachedError
     from claude_wire.supervisor.errors import SupervisorError as SupervisorError
     from claude_wire.supervisor.frames import Attach as Attach

@@ -6,34 +6,28 @@ Knows commands and their answers; what goes over an attached session is :class:`
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from claude_wire.codec.encoder import encode
-from claude_wire.errors import HandleError
 from claude_wire.foundation.arguments import require_one_of, require_seconds, type_of
-from claude_wire.io.waiting import move_on_after
 from claude_wire.messages import InitializeRequest
 from claude_wire.process.options import ClaudeOptions
 from claude_wire.process.process import require_environment
 from claude_wire.session.open import STATE_VARIABLE, command_line
+from claude_wire.supervisor.attachment import Attachment, Connection
 from claude_wire.supervisor.disk.folder import default_folder
-from claude_wire.supervisor.errors import SupervisorError
 from claude_wire.supervisor.frames import (
-    MAX_ANSWER_BYTES,
     Attach,
-    Attached,
     Create,
     Cursor,
-    Failed,
     List,
     Listed,
     Prewarm,
     Remove,
     Resume,
-    Serves,
     SessionInfo,
     Spec,
     Stop,
@@ -42,11 +36,11 @@ from claude_wire.supervisor.session import AttachedSession
 from claude_wire.supervisor.transport import CommandTransport, SocketTransport, Transport
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
-    from claude_wire.io.read_ahead import Chunks
     from claude_wire.process.child import StrPath
     from claude_wire.session import CallbackArguments
+    from claude_wire.supervisor.attachment import Following
     from claude_wire.supervisor.frames import Command
 
 __all__ = ["Attachment", "Supervisor", "connect", "spec_of"]
@@ -57,10 +51,6 @@ START_SECONDS = 60.0
 
 A = TypeVar("A")
 Role: TypeAlias = Literal["viewer", "driver"]
-Following: TypeAlias = Attach | Create | Resume
-Answer: TypeAlias = Attached | SessionInfo | Listed | Failed
-
-_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
 def connect(
@@ -196,7 +186,8 @@ class Supervisor:
 
     def open(self, command: Following) -> Attachment:
         """A connection with a session, raw: ``async with supervisor.open(Attach(attach=id)) as raw``."""
-        return Attachment(self, command)
+        seconds = self._timeout if isinstance(command, Attach) else START_SECONDS
+        return Attachment(self._way(command), command, seconds)
 
     # --- other commands
 
@@ -230,7 +221,7 @@ class Supervisor:
         return await self._ask(List(list={}), Listed)
 
     async def _ask(self, command: Command, kind: type[A], seconds: float | None = None) -> A:
-        connection = _Connection(self._way(command))
+        connection = Connection(self._way(command))
         try:
             return await connection.ask(command, kind, self._timeout if seconds is None else seconds)
         finally:
@@ -241,206 +232,6 @@ class Supervisor:
             return CommandTransport(self._command)
         assert self.folder is not None
         return SocketTransport(os.path.join(self.folder, "socket"), self.folder)
-
-    def seconds(self, command: Command) -> float:
-        """How long a command may take."""
-        return self._timeout if isinstance(command, Attach) else START_SECONDS
-
-
-class Attachment:
-    """A connection with a session of a supervisor, for whoever wants the bytes. Made by :meth:`Supervisor.open`.
-
-    ``async with`` connects, and gives this: ``answer`` is what the supervisor has answered, ``chunks`` what it sends,
-    and ``send`` writes lines. :meth:`Supervisor.attach` gives a whole session instead.
-
-    Args:
-        supervisor: the supervisor.
-        command: by which the session is followed.
-    """
-
-    def __init__(self, supervisor: Supervisor, command: Following) -> None:
-        self._supervisor = supervisor
-        self._command = command
-        self._connection: _Connection | None = None
-        self._answer: Attached | None = None
-
-    @property
-    def answer(self) -> Attached:
-        """What the supervisor has answered.
-
-        Raises:
-            HandleError: it was not asked yet.
-        """
-        if self._answer is None:
-            raise HandleError("this attachment is not open: use it as `async with`")
-        return self._answer
-
-    async def open(
-        self,
-        serves: Serves | None = None,
-        complete: Callable[[InitializeRequest], InitializeRequest] = lambda request: request,
-    ) -> Attached:
-        """Connect, and send the command.
-
-        Args:
-            serves: the hooks and MCP servers of the client, for a driver.
-            complete: adds these to the ``initialize`` of a new CLI.
-
-        Raises:
-            HandleError: this object was opened before.
-            SupervisorError: for the reasons of :class:`Supervisor`.
-        """
-        if self._connection is not None:
-            raise HandleError("an attachment is opened once; make another one")
-        command: Any = self._command
-        if serves is not None and command.role == "driver":
-            command = msgspec.structs.replace(command, serves=serves)
-        if isinstance(command, Create):
-            said = complete(msgspec.convert(command.create.initialize, InitializeRequest))
-            spec = msgspec.structs.replace(command.create, initialize=msgspec.json.decode(encode(said)))
-            command = msgspec.structs.replace(command, create=spec)
-        self._connection = connection = _Connection(self._supervisor._way(command))  # pyright: ignore[reportPrivateUsage]  # of this module
-        try:
-            self._answer = answer = await connection.ask(command, Attached, self._supervisor.seconds(command))
-        except BaseException:
-            await self.aclose()
-            raise
-        return answer
-
-    @property
-    def chunks(self) -> Chunks:
-        """The lines of the session, with frames of the supervisor between them.
-
-        Raises:
-            HandleError: the supervisor has not answered yet.
-        """
-        if self._connection is None or self._answer is None:
-            raise HandleError("this attachment is not open: use it as `async with`")
-        return self._connection.rest
-
-    async def send(self, line: bytes) -> None:
-        """Send a line to the CLI, by one task at a time.
-
-        Raises:
-            OSError: the connection is lost.
-            HandleError: it is not open.
-        """
-        if self._connection is None:
-            raise HandleError("this attachment is not open")
-        await self._connection.way.send(line)
-
-    async def aclose(self) -> None:
-        """Close the connection. The CLI goes on. May be called again."""
-        if self._connection is not None:
-            await self._connection.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self.open()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    def __del__(self) -> None:
-        if self._connection is not None:
-            self._connection.way.drop()
-
-
-class _Connection:
-    """One command, and what follows its answer."""
-
-    def __init__(self, way: Transport) -> None:
-        self.way = way
-        self.rest: Chunks = _NothingBehind()
-
-    async def ask(self, command: Command, kind: type[A], seconds: float) -> A:
-        """Connect, send a command, and wait for its answer.
-
-        Raises:
-            SupervisorError: as :class:`Supervisor` says.
-        """
-        line = b""
-        with move_on_after(seconds) as scope:
-            await self.way.open()
-            try:
-                await self.way.send(msgspec.json.encode(command) + b"\n")
-            except OSError:
-                pass  # a supervisor that has refused it says why
-            line = await self._first_line()
-        if scope.cancelled_caught:
-            raise SupervisorError("timeout", f"the supervisor has not answered within {seconds:g} seconds")
-        if not line:
-            why = await self.way.why_ended()
-            told = f"; {why}" if why else ""
-            raise SupervisorError("lost", f"the connection ended before the supervisor answered{told}")
-        try:
-            answer = _decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise SupervisorError(
-                "version", f"this version cannot read the answer of the supervisor: {error}"
-            ) from error
-        if isinstance(answer, Failed):
-            raise SupervisorError(answer.error, answer.message, line=answer.line, first=answer.first)
-        if not isinstance(answer, kind):
-            raise SupervisorError("version", f"the supervisor answered {type_of(command)} with {type_of(answer)}")
-        return answer
-
-    async def _first_line(self) -> bytes:
-        """The answer, without its line feed; nothing if the connection ends before it."""
-        chunks, size = self.way.chunks, 0
-        got: list[bytes] = []
-        while size <= MAX_ANSWER_BYTES:
-            try:
-                data = bytes(await chunks.receive())
-            except OSError:
-                return b""
-            if not data:
-                return b""
-            head, feed, rest = data.partition(b"\n")
-            got.append(head)
-            size += len(head)
-            if feed:
-                self.rest = _Behind(rest, chunks)
-                return b"".join(got)
-        raise SupervisorError("limit", f"the answer of the supervisor has more than {MAX_ANSWER_BYTES:,} bytes")
-
-    async def aclose(self) -> None:
-        """Close the connection. May be called again."""
-        await self.way.aclose()
-
-
-class _Behind:
-    """The bytes behind the answer."""
-
-    def __init__(self, rest: bytes, chunks: Chunks) -> None:
-        self._rest = rest
-        self._chunks = chunks
-
-    @property
-    def final(self) -> tuple[type[Exception], ...]:
-        """As :attr:`Chunks.final`."""
-        return self._chunks.final
-
-    async def receive(self) -> bytes | memoryview:
-        """As :meth:`Chunks.receive`."""
-        if self._rest:
-            rest, self._rest = self._rest, b""
-            return rest
-        return await self._chunks.receive()
-
-    async def aclose(self) -> None:
-        """As :meth:`Chunks.aclose`."""
-        await self._chunks.aclose()
-
-
-class _NothingBehind:
-    final: tuple[type[Exception], ...] = ()
-
-    async def receive(self) -> bytes:
-        return b""
-
-    async def aclose(self) -> None:
-        pass
 
 
 def _place(session: str | Cursor) -> tuple[str, Cursor | None]:

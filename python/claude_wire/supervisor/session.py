@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from claude_wire.session import CallbackArguments, SessionPort
-    from claude_wire.supervisor.attach import Attachment
+    from claude_wire.supervisor.attachment import Attachment
 
 __all__ = ["AttachedSession"]
 
