@@ -181,6 +181,66 @@ def test_the_tools_of_an_mcp_server_are_asked_for_where_the_host_says_so() -> No
     ASYNCIO.run(main)
 
 
+def test_a_server_with_two_underscores_in_its_name_has_tools_and_overrides() -> None:
+    async def use(turn: Turn) -> str:
+        return str((await turn.run_tool("mcp__a__b__add")).content)
+
+    async def main() -> None:
+        asked: list[str] = []
+
+        def decide(request: Any) -> Any:
+            asked.append(request.tool_name)
+            return request.allow()
+
+        options = ClaudeOptions(permission_mode="bypassPermissions")
+        servers = {"a": Calculator(), "a__b": Calculator()}
+        async with open_agent(use, options, can_use_tool=decide, mcp_servers=servers) as session:
+            assert "3" in str((await session.ask("go")).result)
+            assert asked == []
+            await session.request(SetMcpPermissionModeOverrideRequest(serverName="a__b", mode="default"))
+            assert "3" in str((await session.ask("go")).result)
+            assert asked == ["mcp__a__b__add"]
+
+    ASYNCIO.run(main)
+
+
+@pytest.mark.parametrize(
+    ("server", "name", "expected"),
+    [
+        ("a__b", "mcp__a__b__t", None),
+        ("a__b", "mcp__a__c__t", True),
+        ("calc", "mcp__calc__t", None),
+        ("calc", "mcp__calculator__t", True),
+        ("calc", "calc__t", True),
+        ("Bash", "Bash", True),
+        ("Bash", "mcp__Bash__t", None),
+    ],
+)
+def test_an_override_is_for_the_tools_of_its_server_alone(server: str, name: str, expected: bool | None) -> None:
+    session = AgentSession(AgentOptions(permission_mode="bypassPermissions"), "m")
+    assert session.set_mcp_mode(server, "default")
+    assert session.may_use(name) is expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "applies"),
+    [
+        ("mcp__a__b", "mcp__a__b__t", True),
+        ("mcp__calc", "mcp__calc__t", True),
+        ("mcp__calc", "mcp__calculator__t", False),
+        ("mcp__calc__t", "mcp__calc__t", True),
+        ("mcp__calc__t", "mcp__calc__tt", False),
+        ("deploy__test", "deploy__test__live", False),
+        ("Bash", "Bash", True),
+    ],
+)
+def test_a_rule_is_for_a_tool_or_for_all_tools_of_a_server(rule: str, name: str, applies: bool) -> None:
+    allowed = AgentSession(AgentOptions(allowed_tools=(rule,)), "m")
+    assert allowed.may_use(name) is (True if applies else None)
+    refused = AgentSession(AgentOptions(disallowed_tools=(rule,), permission_mode="bypassPermissions"), "m")
+    assert refused.may_use(name) is not applies
+
+
 def test_an_agent_says_what_its_session_has_used() -> None:
     async def answer(turn: Turn) -> str:
         turn.usage(input_tokens=5, output_tokens=7, cost_usd=0.25, model="small")

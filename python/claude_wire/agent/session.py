@@ -188,13 +188,21 @@ class AgentSession:
 
     def may_use(self, name: str) -> bool | None:
         """Whether rules and mode decide about a tool: true, false, or None where somebody is to be asked."""
-        if name in self.disallowed_tools:
+        if _has_rule(self.disallowed_tools, name):
             return False
-        server = name.split("__")[:2]
-        bypasses = self.permission_mode == "bypassPermissions" and server[-1] not in self.mcp_modes
-        if bypasses or not {name, "__".join(server)}.isdisjoint(self.allowed_tools):
+        is_overridden = any(name.startswith(f"mcp__{server}__") for server in self.mcp_modes)
+        bypasses = self.permission_mode == "bypassPermissions" and not is_overridden
+        if bypasses or _has_rule(self.allowed_tools, name):
             return True
         return False if self.permission_mode == "dontAsk" else None
+
+    def find_mcp_tool(self, name: str) -> tuple[McpConnection, str] | None:
+        """The MCP server and the tool that ``mcp__SERVER__TOOL`` names; a server's name may have ``__`` in it."""
+        servers = [server for server in self.mcp_servers.values() if name.startswith(f"mcp__{server.name}__")]
+        if not servers:
+            return None
+        server = max(servers, key=lambda server: len(server.name))
+        return server, name.removeprefix(f"mcp__{server.name}__")
 
     @staticmethod
     def _sdk_servers(config: object) -> list[str]:
@@ -266,6 +274,11 @@ def filled(result: ResultMessage, given: dict[str, Any]) -> ResultMessage:
     """The result with these values where it has none of its own."""
     missing = {name: value for name, value in given.items() if getattr(result, name) is None}
     return msgspec.structs.replace(result, **missing)
+
+
+def _has_rule(rules: set[str], name: str) -> bool:
+    """True if there is a rule for a tool, or for the MCP server that the tool belongs to (``mcp__calc``)."""
+    return name in rules or any(rule.startswith("mcp__") and name.startswith(f"{rule}__") for rule in rules)
 
 
 def now() -> str:

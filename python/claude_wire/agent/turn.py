@@ -473,12 +473,10 @@ class Turn:
         return ToolOutcome(use, why, True, False)
 
     async def _call_named(self, use: ToolUseBlock) -> McpResult:
-        _, _, rest = use.name.partition("mcp__")
-        server, _, tool = rest.partition("__")
-        connection = self.session.mcp_servers.get(server)
-        if connection is None:
+        found = self.session.find_mcp_tool(use.name)
+        if found is None:
             raise TypeError(f"run_tool() needs a function: {use.name!r} is no tool of an MCP server in the host")
-        return await self._call_mcp(connection, tool, use.input, use.id)
+        return await self._call_mcp(*found, use.input, use.id)
 
     async def _call_mcp(
         self, server: McpConnection, tool: str, arguments: dict[str, Any], use_id: str | None
