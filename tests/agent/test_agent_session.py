@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 
@@ -84,6 +85,9 @@ def test_a_session_talks_with_an_agent(backend: Backend) -> None:
     backend.run(main)
 
 
+INFO = {"name": "calc", "version": "1"}
+
+
 class Calculator:
     """An MCP server with one tool, that counts what it was asked."""
 
@@ -98,7 +102,7 @@ class Calculator:
         if "id" not in message:
             return None
         results: dict[str, Any] = {
-            "initialize": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}},
+            "initialize": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": INFO},
             "tools/list": {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]},
             "tools/call": {"content": [{"type": "text", "text": "3"}]},
         }
@@ -132,6 +136,70 @@ def test_mcp_servers_come_and_go_in_mid_session(backend: Backend) -> None:
                 await session.set_mcp_servers({"calc": Calculator})  # type: ignore[dict-item]
             assert calc.open
         assert not calc.open
+
+    backend.run(main)
+
+
+class Gated(Calculator):
+    """An MCP server that answers one of its methods only when it may."""
+
+    def __init__(self, method: str = "") -> None:
+        super().__init__()
+        self.methods: list[str] = []
+        self.asked, self.go = anyio.Event(), anyio.Event()
+        self._method = method
+
+    async def handle(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        self.methods.append(message["method"])
+        if message["method"] == self._method:
+            self.asked.set()
+            await self.go.wait()
+        return await super().handle(message)
+
+
+HANDSHAKE = ["initialize", "notifications/initialized", "tools/list"]
+
+
+async def all_connected(session: Any, names: list[str]) -> None:
+    """Wait until the agent has connected to these servers, and to no others."""
+    found: list[tuple[str, str]] = []
+    while found != [(name, "connected") for name in names]:
+        await anyio.lowlevel.checkpoint()
+        found = sorted((one.name, one.status) for one in (await session.request(McpStatusRequest())).mcpServers)
+
+
+@every_backend
+@pytest.mark.parametrize("method", ["initialize", "tools/list"])
+def test_a_server_that_replaces_another_one_gets_its_own_handshake_only(backend: Backend, method: str) -> None:
+    async def main() -> None:
+        old, new = Gated(method), Gated("initialize")
+        async with open_agent(_add) as session:
+            await session.set_mcp_servers({"a": old})
+            await old.asked.wait()
+            await session.set_mcp_servers({})
+            await session.set_mcp_servers({"a": new})
+            await new.asked.wait()
+            old.go.set()
+            await anyio.wait_all_tasks_blocked()
+            assert new.methods == ["initialize"]
+            new.go.set()
+            await all_connected(session, ["a"])
+        assert new.methods == HANDSHAKE
+
+    backend.run(main)
+
+
+@every_backend
+def test_a_server_that_is_added_during_the_first_handshakes_stops_none_of_them(backend: Backend) -> None:
+    async def main() -> None:
+        servers = {"a": Gated("tools/list"), "c": Gated()}
+        added = Gated()
+        async with open_agent(_add, mcp_servers=servers) as session:
+            await servers["a"].asked.wait()
+            await session.set_mcp_servers({**servers, "b": added})
+            servers["a"].go.set()
+            await all_connected(session, ["a", "b", "c"])
+        assert [one.methods for one in (*servers.values(), added)] == [HANDSHAKE] * 3
 
     backend.run(main)
 

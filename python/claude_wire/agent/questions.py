@@ -260,7 +260,7 @@ class Questions:
     async def connect(self, server: McpConnection) -> None:
         """Ask a server that was greeted for its tools."""
         try:
-            await self.mcp_message(server.name, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+            await self.mcp_message(server, {"jsonrpc": "2.0", "method": "notifications/initialized"})
             listed = await self._result(server, "tools/list", None, HANDSHAKE_SECONDS)
             server.connected(listed)
         except (RequestError, _McpError):
@@ -287,7 +287,7 @@ class Questions:
         if params is not None:
             message["params"] = params
         server.next_id += 1
-        answer = await self.mcp_message(server.name, message, seconds)
+        answer = await self.mcp_message(server, message, seconds)
         response: Any = answer.get("mcp_response")
         response = response if isinstance(response, dict) else {}
         error = response.get("error")
@@ -299,10 +299,16 @@ class Questions:
         return result
 
     async def mcp_message(
-        self, server: str, message: dict[str, Any], seconds: float | None = HANDSHAKE_SECONDS
+        self, server: McpConnection, message: dict[str, Any], seconds: float | None = HANDSHAKE_SECONDS
     ) -> dict[str, Any]:
-        """Send a JSON-RPC message to a server in the host. Returns the payload of the answer."""
-        request = McpMessageRequest(server_name=server, message=message)
+        """Send a JSON-RPC message to a server in the host. Returns the payload of the answer.
+
+        Raises:
+            RequestError: the host fails to answer, or has removed the server. Another one may have its name by now.
+        """
+        if self._session.mcp_servers.get(server.name) is not server:
+            raise RequestRefusedError("mcp_message", f"the host has removed the MCP server {server.name}")
+        request = McpMessageRequest(server_name=server.name, message=message)
         return (await self._requests.ask(request, "mcp_message", seconds)).response or {}
 
     async def elicit(self, request: ElicitationRequest) -> ElicitationResponse:

@@ -167,8 +167,6 @@ class HostRequests:
     async def initialize(self, body: InitializeRequest) -> Payload:
         """Answer ``initialize``."""
         service = self._service
-        for server in service.session.open(body):
-            await service.questions.greet(server)
         given = await self._asked(body)
         version = service.session.version
         answer = InitializeResponse(
@@ -248,15 +246,16 @@ class HostRequests:
 
     def _mcp_message(self, body: McpMessageRequest) -> Payload:
         message = body.message
-        if body.server_name in self._service.session.mcp_servers and "method" in message and "id" in message:
+        server = self._service.session.mcp_servers.get(body.server_name)
+        if server is not None and "method" in message and "id" in message:
             error = {"code": -32601, "message": "Method not found"}
             answer = {"jsonrpc": "2.0", "id": message["id"], "error": error}
-            self._service.start(partial(self._tell_server, body.server_name, answer))
+            self._service.start(partial(self._tell_server, server, answer))
         return {}
 
-    async def _tell_server(self, name: str, answer: dict[str, Any]) -> None:
+    async def _tell_server(self, server: McpConnection, answer: dict[str, Any]) -> None:
         with suppress(RequestError):
-            await self._service.questions.mcp_message(name, answer)
+            await self._service.questions.mcp_message(server, answer)
 
     def _mcp_set_servers(self, body: McpSetServersRequest) -> Payload:
         session = self._service.session

@@ -25,7 +25,7 @@ from claude_wire.agent.outcome import failure, result_of
 from claude_wire.agent.protocol import AgentProtocol, Finished, Interrupted, InvalidInput, TurnStarted, TurnStopped
 from claude_wire.agent.questions import Questions
 from claude_wire.agent.requests import HostRequests
-from claude_wire.agent.session import AgentSession, TurnRecord, added_up, filled
+from claude_wire.agent.session import AgentSession, McpConnection, TurnRecord, added_up, filled
 from claude_wire.agent.turn import PlainTurn, Turn
 from claude_wire.control.answers import Answers
 from claude_wire.control.requests import Requests
@@ -248,13 +248,17 @@ class Service:
         self.flush()
 
     async def _initialize(self, request: ControlRequest, body: InitializeRequest) -> None:
+        servers: list[McpConnection] = []
         try:
+            servers = self.session.open(body)
+            for server in servers:
+                await self.questions.greet(server)
             response = ControlResponse.success(request.request_id, await self._host.initialize(body))
             line = self.protocol.encode_control(response)
         except Exception as error:
             line = self._answers.failure(request.request_id, error, lambda: "the handler of InitializeRequest")
         await self._send_first(line)
-        for server in self.session.mcp_servers.values():
+        for server in servers:
             if server.status == "pending":
                 await self.questions.connect(server)
 
