@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Callable, Collection, Mapping
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
 
 from anyio import Event
@@ -43,7 +44,7 @@ from claude_wire.messages import (
 )
 from claude_wire.process.command_line import require_flags
 from claude_wire.process.process import Process, exchange_of
-from claude_wire.session.router import Router, digest_of
+from claude_wire.session.router import Router
 
 if TYPE_CHECKING:
     from claude_wire.codec.follower import Follower
@@ -359,6 +360,15 @@ async def interrupt(
         return InterruptResponse()
 
 
+def _digest_of(message: Any) -> bytes:
+    """What is remembered of a message that was translated ahead. The message itself waits as bytes."""
+    try:
+        line = encode(message)
+    except EncodeError:  # as deeply nested as could just be decoded; all such messages are remembered as the same one
+        line = b""
+    return blake2b(line, digest_size=16).digest()
+
+
 class _TranslatingRouter(Router):
     """A :class:`Router` whose messages a connection translates.
 
@@ -407,8 +417,7 @@ class _TranslatingRouter(Router):
             return
         found = self._found
         if found.followed != self._ahead.direct:
-            found.control.clear()
-            found.rest.clear()
+            found.translated.clear()
         control: list[Any] = []
         others: list[Any] = []
         for message in batch:
@@ -455,12 +464,16 @@ class _TranslatingRouter(Router):
 
     def _seen_ahead(self, message: Any) -> list[Any] | None:
         """What the consumer still gets of a message that was translated ahead; None for any other message."""
-        found = self._found
-        if not found.rest or isinstance(message, InvalidLine) or (digest := digest_of(message)) not in found.control:
+        translated = self._found.translated
+        if not translated or isinstance(message, InvalidLine):
             return None
-        while found.control.popleft() != digest:
-            found.rest.popleft()
-        return found.rest.popleft()
+        digest = _digest_of(message)
+        if all(known != digest for known, _ in translated):
+            return None
+        while True:
+            known, rest = translated.popleft()
+            if known == digest:
+                return rest
 
     def _look_at_lines(self, follower: Follower[Any], data: bytes) -> None:
         connection = self._connection
@@ -474,8 +487,8 @@ class _TranslatingRouter(Router):
 
     def _handle_ahead(self, message: Any) -> None:
         meant = self._connection.from_agent(message)
-        self._found.control.append(digest_of(message))
-        self._found.rest.append([one for one in meant if not isinstance(one, CONTROL)])
+        rest = [one for one in meant if not isinstance(one, CONTROL)]
+        self._found.translated.append((_digest_of(message), rest))
         for one in meant:
             if isinstance(one, CONTROL):
                 self._handle(one)

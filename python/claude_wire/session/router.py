@@ -5,21 +5,19 @@ Knows which messages are control messages, and who is reading; not what they mea
 Who reads: the consumer's own step, as long as somebody iterates. When nobody has asked for a message for
 :data:`AWAY_SECONDS`, or a control message is waited for while nobody iterates, :meth:`Router.read_on` does: it keeps
 the bytes as they are, for the consumer to decode when it comes, and decodes only the control messages among their
-lines. The consumer comes across those again, and passes over them.
+lines. The consumer comes across those again, and skips them.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from anyio import CancelScope, Event, sleep
 from anyio.lowlevel import checkpoint
 
-from claude_wire.codec.encoder import encode
-from claude_wire.errors import ByteBudgetError, EncodeError, HandleError
+from claude_wire.errors import ByteBudgetError, HandleError
 from claude_wire.io.message_stream import receiver_of
 from claude_wire.io.tasks import set_event
 from claude_wire.io.waiting import cancel_scope, move_on_after
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from claude_wire.io.read_ahead import ReadAhead, Tap
     from claude_wire.session.control import Control
 
-__all__ = ["KEPT_BACK", "Router", "digest_of"]
+__all__ = ["KEPT_BACK", "Router"]
 
 #: Seconds without a step of the consumer after which the stream is read ahead of it.
 AWAY_SECONDS = 0.01
@@ -51,15 +49,6 @@ def _is_control(message: Any) -> bool:
     )
 
 
-def digest_of(message: Any) -> bytes:
-    """What is remembered of a control message. The message itself is kept once, in the bytes that wait."""
-    try:
-        line = encode(message)
-    except EncodeError:  # as deeply nested as could just be decoded; all such messages are remembered as the same one
-        line = b""
-    return blake2b(line, digest_size=16).digest()
-
-
 class _Found:
     """What was found in the chunks that are kept. A later router of the same stream goes on with it."""
 
@@ -67,11 +56,12 @@ class _Found:
         # Splits what is read ahead into lines; in step with the decoder until the consumer has read by itself.
         self.follower: Follower[Any] | None = None
         self.followed = -1
-        # Digests, of 57 bytes in memory, of control messages already handled while reading ahead. The consumer skips
-        # these messages. Until then their lines, of at least 20 bytes, count in the byte budget.
-        self.control: deque[bytes] = deque()
-        # In another dialect than stream-json: what is left of each for the consumer, by its place in ``control``.
-        self.rest: deque[list[Any]] = deque()
+        # Number of control messages that were handled while reading ahead. The consumer comes across them in the same
+        # order, and skips as many.
+        self.control: int = 0
+        # In another dialect than stream-json, of each message that was translated while reading ahead: its digest (57
+        # bytes in memory; its line, of at least 20 bytes, counts in the byte budget), and what the consumer still gets.
+        self.translated: deque[tuple[bytes, list[Any]]] = deque()
         # Control messages that came in the moment in which their router was closed.
         self.late: list[Any] = []
 
@@ -212,7 +202,7 @@ class Router:
         control = [message for message in batch if _is_control(message)]
         self.ready.extend(message for message in batch if type(message) not in KEPT_BACK)
         if self._found.followed != self._ahead.direct:
-            self._found.control.clear()  # the consumer has come across all of them, or of what became of them
+            self._found.control = 0  # the consumer has come across all of them
         # Only now, for what begins with it may begin at once, and iterate.
         for message in control:
             if not self._was_seen(message):
@@ -223,12 +213,10 @@ class Router:
         self._control.handle(message)
 
     def _was_seen(self, message: Any) -> bool:
-        """Whether it was seen ahead. The consumer has then passed by all that were seen before it."""
-        found = self._found.control
-        if not found or (digest := digest_of(message)) not in found:
+        """Whether a control message was handled while reading ahead."""
+        if not self._found.control:
             return False
-        while found.popleft() != digest:
-            pass
+        self._found.control -= 1
         return True
 
     # --- while nobody iterates
@@ -309,5 +297,5 @@ class Router:
             self._handle_ahead(message)
 
     def _handle_ahead(self, message: Any) -> None:
-        self._found.control.append(digest_of(message))
+        self._found.control += 1
         self._handle(message)
